@@ -1,0 +1,3 @@
+"""Index a folder of documents as a graph of entities, communities and reports."""
+
+__version__ = "0.1.0"

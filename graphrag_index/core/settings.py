@@ -1,0 +1,328 @@
+"""All settings, each default written once.
+
+The models mirror `settings.yaml`: one section a step, one section a search.
+Unknown keys are refused with the nearest known one.
+"""
+
+import difflib
+import os
+import re
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from graphrag_index.core.errors import SettingsError
+
+
+class Section(BaseModel):
+    """A part of `settings.yaml`; keys that it does not know are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class LoadDocuments(Section):
+    """Which files are read, and which of their fields mean what."""
+
+    folder: str = Field("input", description="Folder of the documents, relative to settings.yaml.")
+    include: list[str] = Field(
+        ["**/*"], description="Glob patterns of the files to read, relative to the folder."
+    )
+    exclude: list[str] = Field([], description="Glob patterns of files to leave out.")
+    encoding: str = Field("auto", description="Encoding of text files; auto detects it.")
+    text_column: str = Field("text", description="Records: the field that holds the text.")
+    title_column: str | None = Field("title", description="Records: the field of the title.")
+    id_column: str | None = Field(None, description="Records: the field of a stable id, if any.")
+    date_column: str | None = Field(
+        "date", description="Records and front matter: the field of the document's date."
+    )
+    metadata_columns: list[str] = Field(
+        [], description="Records and front matter: fields carried along to the text units."
+    )
+
+
+class CreateTextUnits(Section):
+    """How documents are cut."""
+
+    max_tokens: int = Field(240, ge=8, description="Longest text unit, in tokens.")
+    overlap_tokens: int = Field(
+        30, ge=0, description="At most so many tokens of whole sentences are repeated."
+    )
+    encoding: Literal["o200k_base", "cl100k_base"] = Field(
+        "o200k_base", description="Encoding that counts the tokens."
+    )
+
+    @model_validator(mode="after")
+    def _overlap_is_smaller(self) -> "CreateTextUnits":
+        if self.overlap_tokens * 2 > self.max_tokens:
+            raise ValueError("overlap_tokens must be at most half of max_tokens")
+        return self
+
+
+class ExtractGraphNlp(Section):
+    """Names, terms and their relationships, found without a model."""
+
+    min_frequency: int = Field(1, ge=1, description="A name must be mentioned so many times.")
+    min_frequency_caseless: int = Field(
+        3, ge=2, description="The same in scripts that do not mark names (Chinese, Arabic, ...)."
+    )
+    noun_phrases: bool = Field(True, description="Also find terms in lower case, such as 'sea ice'.")
+    min_frequency_noun_phrase: int = Field(
+        3, ge=2, description="A term must occur so many times."
+    )
+    merge_variants: bool = Field(
+        True, description="Join short, titled and inflected forms of a name where unambiguous."
+    )
+    max_links: int = Field(
+        8, ge=1, description="A mention is linked with at most so many mentions after it."
+    )
+    neighbour_weight: float = Field(
+        0.2, ge=0, le=1, description="Worth of two names in neighbouring sentences; same sentence 1."
+    )
+    min_evidence: float = Field(
+        1.0, ge=0, description="Relationships with less evidence (sum of those worths) are pruned."
+    )
+    min_weight: float = Field(0.0, ge=0, description="Relationships of less weight are pruned.")
+
+
+class FinalizeGraph(Section):
+    """Merging, degrees and the drawing's layout."""
+
+    layout: bool = Field(True, description="Compute the positions x and y of the entities.")
+    seed: int = Field(42, ge=0, description="Seed of the layout.")
+
+
+class CreateCommunities(Section):
+    """The hierarchy of communities."""
+
+    engine: Literal["native", "igraph", "leidenalg", "microsoft"] = Field(
+        "native", description="Implementation of Leiden; see docs/settings.md."
+    )
+    quality: Literal["modularity", "cpm"] = Field(
+        "modularity", description="What a partition maximises; cpm with igraph and leidenalg."
+    )
+    resolution: float = Field(1.0, gt=0, description="Higher values give smaller communities.")
+    max_cluster_size: int = Field(
+        10, ge=2, description="Communities of more entities are split again one level down."
+    )
+    max_levels: int = Field(6, ge=1, description="Deepest hierarchy.")
+    iterations: int = Field(2, ge=1, description="Passes of Leiden.")
+    min_component_size: int = Field(
+        3, ge=1, description="Smaller connected components are gathered into islands."
+    )
+    seed: int = Field(42, ge=0, description="Seed of the partition.")
+
+
+class CreateCommunityReports(Section):
+    """What is written about each community."""
+
+    max_findings: int = Field(6, ge=1, description="Findings of one report at most.")
+    max_sentences: int = Field(
+        14, ge=2, description="Sentences of evidence in one report at most."
+    )
+
+
+class GenerateTextEmbeddings(Section):
+    """Vectors of text units, entities and reports."""
+
+    model: str = Field("all-MiniLM-L6-v2", description="The embedding model.")
+    batch_size: int = Field(32, ge=1, description="Texts embedded at once.")
+    vector_index_above: int = Field(
+        100_000, ge=1, description="Tables with more rows get a vector index (IVF_FLAT)."
+    )
+
+
+class LocalSearch(Section):
+    """Questions about an entity and its neighbourhood."""
+
+    top_k_entities: int = Field(10, ge=1, description="Entities near the question.")
+    top_k_text_units: int = Field(12, ge=1, description="Text units read for the answer.")
+    max_sentences: int = Field(6, ge=1, description="Sentences of the answer at most.")
+    min_similarity: float = Field(
+        0.25, ge=-1, le=1, description="Evidence less similar to the question is none (cosine)."
+    )
+
+
+class GlobalSearch(Section):
+    """Questions about the whole corpus, mapped over the reports of a level."""
+
+    level: int | None = Field(
+        None, ge=0, description="Level of the reports; null picks one that fits the question."
+    )
+    max_points: int = Field(6, ge=1, description="Themes of the answer at most.")
+    min_similarity: float = Field(
+        0.1, ge=-1, le=1, description="Reports less similar to the question give nothing (cosine)."
+    )
+
+
+class Settings(Section):
+    """One project: which workflow runs, where the output lies, and the section of each step."""
+
+    workflow: str = Field("embedded", description="Name of a file in workflows/, without .yaml.")
+    output: str = Field("output", description="Folder of the index, relative to settings.yaml.")
+    load_documents: LoadDocuments = Field(default_factory=LoadDocuments)
+    create_text_units: CreateTextUnits = Field(default_factory=CreateTextUnits)
+    extract_graph_nlp: ExtractGraphNlp = Field(default_factory=ExtractGraphNlp)
+    finalize_graph: FinalizeGraph = Field(default_factory=FinalizeGraph)
+    create_communities: CreateCommunities = Field(default_factory=CreateCommunities)
+    create_community_reports: CreateCommunityReports = Field(
+        default_factory=CreateCommunityReports
+    )
+    generate_text_embeddings: GenerateTextEmbeddings = Field(
+        default_factory=GenerateTextEmbeddings
+    )
+    local_search: LocalSearch = Field(default_factory=LocalSearch)
+    global_search: GlobalSearch = Field(default_factory=GlobalSearch)
+    steps: dict[str, dict[str, Any]] = Field(
+        {}, description="Sections of steps of one's own, by the name of the function."
+    )
+
+
+SETTINGS_FILE = "settings.yaml"
+
+
+def load_settings(root: Path, overrides: tuple[str, ...] = ()) -> Settings:
+    """Read `settings.yaml` in `root`, expand `${ENV}`, and apply `section.key=value` overrides.
+
+    Variables come from the environment, then from `.env` beside the settings.
+
+    Raises
+    ------
+    SettingsError
+        No such file, broken YAML, an unknown key, a value of the wrong type, an unset variable.
+    """
+    path = root / SETTINGS_FILE
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise SettingsError(
+            f"There is no {SETTINGS_FILE} in {root}: name another folder with --root, "
+            "or write a first one with `graphrag-index init`."
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} cannot be read: {error}.") from error
+    variables = {**read_env_file(root / ".env"), **os.environ}
+    try:
+        values = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise SettingsError(f"{path} is not valid YAML: {_first_line(error)}.") from error
+    values = _expand({} if values is None else values, variables, path)
+    if not isinstance(values, dict):
+        raise SettingsError(f"{path} must hold sections of `key: value`, not a {_kind(values)}.")
+    for override in overrides:
+        _apply_override(values, override)
+    return parse_settings(values, str(path))
+
+
+def parse_settings(values: dict[str, Any], where: str = SETTINGS_FILE) -> Settings:
+    """Check values against the models; one sentence per mistake."""
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise SettingsError(describe_validation_error(error, Settings, where)) from None
+
+
+def describe_validation_error(error: ValidationError, model: type[Section], where: str) -> str:
+    """Turn pydantic's list into sentences that name the key and the nearest right one."""
+    lines = []
+    for mistake in error.errors():
+        key = ".".join(str(part) for part in mistake["loc"])
+        if mistake["type"] == "extra_forbidden":
+            known = _known_keys(model, mistake["loc"][:-1])
+            close = difflib.get_close_matches(str(mistake["loc"][-1]), known, n=1, cutoff=0.5)
+            hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}."
+            lines.append(f"{where}: unknown key {key!r}; {hint}")
+        elif mistake["type"] == "value_error":
+            lines.append(f"{where}: {key}: {mistake['ctx']['error']}.")
+        else:
+            message = mistake["msg"][0].lower() + mistake["msg"][1:]
+            lines.append(f"{where}: {key} is {mistake['input']!r}: {message}.")
+    return "\n".join(lines)
+
+
+def _known_keys(model: type[BaseModel], location: tuple[str | int, ...]) -> list[str]:
+    for part in location:
+        field = model.model_fields.get(str(part))
+        if field is None or not isinstance(field.annotation, type):
+            return []
+        model = field.annotation
+    return list(model.model_fields)
+
+
+_VARIABLE = re.compile(r"\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+def _expand(value: Any, variables: dict[str, str], path: Path) -> Any:
+    """Replace `${NAME}` and `${NAME:-default}` in every string; `$$` is a dollar sign."""
+    if isinstance(value, dict):
+        return {key: _expand(item, variables, path) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_expand(item, variables, path) for item in value]
+    if not isinstance(value, str):
+        return value
+
+    def replace(match: re.Match[str]) -> str:
+        if match.group() == "$$":
+            return "$"
+        name, default = match.groups()
+        if name in variables:
+            return variables[name]
+        if default is not None:
+            return str(default)
+        raise SettingsError(
+            f"{path} uses ${{{name}}}, which is not set: export {name} or write it into .env."
+        )
+
+    expanded = _VARIABLE.sub(replace, value)
+    # `max_tokens: ${SIZE}` should give a number, as it would if the number stood there.
+    return yaml.safe_load(expanded) if expanded != value and _VARIABLE.fullmatch(value) else expanded
+
+
+def read_env_file(path: Path) -> dict[str, str]:
+    """Read `NAME=value` lines; `#` comments, `export` and quotes are understood."""
+    if not path.is_file():
+        return {}
+    variables = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), 1):
+        line = line.strip().removeprefix("export ").strip()
+        if not line or line.startswith("#"):
+            continue
+        name, equals, value = line.partition("=")
+        if not equals:
+            raise SettingsError(f"{path}, line {number}: expected NAME=value.")
+        value = value.strip()
+        if len(value) >= 2 and value[0] == value[-1] and value[0] in "'\"":
+            value = value[1:-1]
+        else:
+            value = value.split(" #", 1)[0].rstrip()
+        variables[name.strip()] = value
+    return variables
+
+
+def _apply_override(values: dict[str, Any], override: str) -> None:
+    """Set `section.key=value`; the value is read as YAML, so `[a, b]` and `null` work."""
+    keys, equals, text = override.partition("=")
+    if not equals or not keys:
+        raise SettingsError(f"--set {override}: expected section.key=value.")
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise SettingsError(f"--set {override}: {_first_line(error)}.") from error
+    *parents, last = keys.split(".")
+    for parent in parents:
+        child = values.setdefault(parent, {})
+        if child is None:
+            child = values[parent] = {}
+        if not isinstance(child, dict):
+            raise SettingsError(f"--set {override}: {parent} is a value, not a section.")
+        values = child
+    values[last] = value
+
+
+def _first_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def _kind(value: object) -> str:
+    return {list: "list", str: "text"}.get(type(value), type(value).__name__)

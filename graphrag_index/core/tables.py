@@ -1,0 +1,337 @@
+"""Every table of an index: what one row is, its columns and types, its row order.
+
+The seven public tables begin with the columns of Microsoft GraphRAG 3, in its
+order, with its types; our own columns follow. Ids are 32 hex digits of a hash
+of normalised content. `human_readable_id` is the row number, and the number
+that citations name; communities and reports are cited by `community`.
+
+Character offsets count Unicode code points and are half open:
+`documents.text[start_char:end_char]`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Literal
+
+import polars as pl
+
+STRINGS = pl.List(pl.String)
+INTEGERS = pl.List(pl.Int64)
+# A passage of a document that proves what a row says.
+EVIDENCE = pl.List(
+    pl.Struct({"document_id": pl.String, "start_char": pl.Int64, "end_char": pl.Int64})
+)
+FINDINGS = pl.List(pl.Struct({"explanation": pl.String, "summary": pl.String}))
+# MiniLM and most others give 32-bit floats; the width is the embedding model's.
+VECTOR = pl.List(pl.Float32)
+
+
+@dataclass(frozen=True)
+class Table:
+    """The definition of one table.
+
+    `kind` tells where it lies: `public` and `internal` tables are Parquet files,
+    public ones are linked into the output folder; `vectors` are LanceDB tables.
+    """
+
+    name: str
+    row: str
+    order: str
+    columns: Mapping[str, pl.DataType | type[pl.DataType]]
+    kind: Literal["public", "internal", "vectors"] = "public"
+
+    @property
+    def schema(self) -> pl.Schema:
+        return pl.Schema(self.columns)
+
+    def empty(self) -> pl.DataFrame:
+        return pl.DataFrame(schema=self.schema)
+
+
+_DEFINITIONS = [
+    Table(
+        "input_documents",
+        "one document as it was read",
+        "path of the file, then position in it",
+        {
+            "id": pl.String,
+            "title": pl.String,
+            "text": pl.String,
+            "creation_date": pl.String,  # as the document states it; empty if it does not
+            "raw_data": pl.String,  # the record as JSON; null for plain files
+            "path": pl.String,  # relative to the input folder, with /
+            "metadata": pl.String,  # JSON object of the metadata columns; null if none are named
+        },
+        "internal",
+    ),
+    Table(
+        "unread_files",
+        "one file or record that could not be read",
+        "path",
+        {"path": pl.String, "reason": pl.String},
+        "internal",
+    ),
+    Table(
+        "documents",
+        "one document",
+        "path of the file, then position in it",
+        {
+            "id": pl.String,
+            "human_readable_id": pl.Int64,
+            "title": pl.String,
+            "text": pl.String,
+            "text_unit_ids": STRINGS,
+            "creation_date": pl.String,
+            "raw_data": pl.String,
+            "path": pl.String,
+            "metadata": pl.String,
+            "language": pl.String,  # ISO 639-1, or the script's name, or "und"
+        },
+    ),
+    Table(
+        "base_text_units",
+        "one text unit, before it is linked",
+        "document, then position",
+        {
+            "id": pl.String,
+            "human_readable_id": pl.Int64,
+            "text": pl.String,
+            "n_tokens": pl.Int64,
+            "document_id": pl.String,
+            "start_char": pl.Int64,
+            "end_char": pl.Int64,
+            "headings": pl.String,  # "Chapter > Section"; empty outside of any heading
+            "metadata": pl.String,
+        },
+        "internal",
+    ),
+    Table(
+        "text_units",
+        "one text unit: a passage of a document, cut to fit a prompt",
+        "document, then position",
+        {
+            "id": pl.String,
+            "human_readable_id": pl.Int64,
+            "text": pl.String,
+            "n_tokens": pl.Int64,
+            "document_id": pl.String,
+            "entity_ids": STRINGS,
+            "relationship_ids": STRINGS,
+            "covariate_ids": STRINGS,
+            "start_char": pl.Int64,
+            "end_char": pl.Int64,
+            "headings": pl.String,
+            "metadata": pl.String,
+        },
+    ),
+    Table(
+        "raw_entities",
+        "one entity as extraction found it; `human_readable_id` numbers them for `raw_mentions`",
+        "first mention",
+        {
+            "human_readable_id": pl.Int64,
+            "title": pl.String,
+            "type": pl.String,
+            "description": pl.String,
+            "aliases": STRINGS,
+            "evidence": EVIDENCE,
+        },
+        "internal",
+    ),
+    Table(
+        "raw_relationships",
+        "one relationship as extraction found it, between two `raw_entities`",
+        "first evidence",
+        {
+            "source": pl.Int64,
+            "target": pl.Int64,
+            "description": pl.String,
+            "weight": pl.Float64,
+            "text_units": INTEGERS,  # numbers of base_text_units, ascending
+            "evidence": EVIDENCE,
+        },
+        "internal",
+    ),
+    Table(
+        "raw_mentions",
+        "one place where a text unit names a raw entity",
+        "text unit, then start",
+        {
+            "entity": pl.Int32,  # number of the raw entity
+            "text_unit": pl.Int32,  # number of the base text unit
+            "start_char": pl.Int32,  # in the document
+            "end_char": pl.Int32,
+        },
+        "internal",
+    ),
+    Table(
+        "entities",
+        "one entity",
+        "first mention",
+        {
+            "id": pl.String,
+            "human_readable_id": pl.Int64,
+            "title": pl.String,
+            "type": pl.String,
+            "description": pl.String,
+            "text_unit_ids": STRINGS,  # each once, in order
+            "frequency": pl.Int64,  # number of text units that name it
+            "degree": pl.Int64,  # number of distinct neighbours
+            "x": pl.Float64,  # position in a drawing, about -1 to 1; null without layout
+            "y": pl.Float64,
+            "aliases": STRINGS,  # other forms of the name in the text
+            "evidence": EVIDENCE,
+        },
+    ),
+    Table(
+        "relationships",
+        "one undirected relationship between two entities",
+        "first evidence",
+        {
+            "id": pl.String,
+            "human_readable_id": pl.Int64,
+            "source": pl.String,  # title of an entity
+            "target": pl.String,
+            "description": pl.String,
+            "weight": pl.Float64,  # greater than 0
+            "combined_degree": pl.Int64,
+            "text_unit_ids": STRINGS,
+            "source_id": pl.String,
+            "target_id": pl.String,
+            "evidence": EVIDENCE,
+        },
+    ),
+    Table(
+        "mentions",
+        "one place where a text unit names an entity",
+        "text unit, then start",
+        {
+            "entity": pl.Int32,  # human_readable_id of the entity
+            "text_unit": pl.Int32,  # human_readable_id of the text unit
+            "start_char": pl.Int32,  # in the document
+            "end_char": pl.Int32,
+        },
+    ),
+    Table(
+        "communities",
+        "one community of the hierarchy",
+        "level, then community",
+        {
+            "id": pl.String,
+            "human_readable_id": pl.Int64,
+            "community": pl.Int64,
+            "level": pl.Int64,  # 0 is the coarsest
+            "parent": pl.Int64,  # -1 at level 0
+            "children": INTEGERS,
+            "title": pl.String,
+            "entity_ids": STRINGS,
+            "relationship_ids": STRINGS,  # both ends are members; sorted
+            "text_unit_ids": STRINGS,  # of those relationships; of the entities if there are none
+            "period": pl.String,  # latest date that the documents behind it state, or empty
+            "size": pl.Int64,
+            "island": pl.Boolean,  # gathered from small components that nothing links
+        },
+    ),
+    Table(
+        "community_reports",
+        "the report on one community",
+        "level descending, then community",
+        {
+            "id": pl.String,
+            "human_readable_id": pl.Int64,
+            "community": pl.Int64,
+            "level": pl.Int64,
+            "parent": pl.Int64,
+            "children": INTEGERS,
+            "title": pl.String,
+            "summary": pl.String,
+            "full_content": pl.String,
+            "rank": pl.Float64,  # 0 to 10
+            "rating_explanation": pl.String,
+            "findings": FINDINGS,
+            "full_content_json": pl.String,
+            "period": pl.String,
+            "size": pl.Int64,
+        },
+    ),
+    Table(
+        "covariates",
+        "one claim about an entity",
+        "text unit, then position",
+        {
+            "id": pl.String,
+            "human_readable_id": pl.Int64,
+            "covariate_type": pl.String,
+            "type": pl.String,
+            "description": pl.String,
+            "subject_id": pl.String,
+            "object_id": pl.String,
+            "status": pl.String,
+            "start_date": pl.String,
+            "end_date": pl.String,
+            "source_text": pl.String,
+            "text_unit_id": pl.String,
+        },
+    ),
+    Table(
+        "text_unit_text",
+        "the vector of one text unit's text",
+        "text unit",
+        {
+            "id": pl.String,
+            "human_readable_id": pl.Int64,
+            "document_id": pl.String,
+            "text": pl.String,
+            "headings": pl.String,
+            "metadata": pl.String,
+            "vector": VECTOR,
+        },
+        "vectors",
+    ),
+    Table(
+        "entity_description",
+        "the vector of one entity's `title:description`",
+        "entity",
+        {
+            "id": pl.String,
+            "human_readable_id": pl.Int64,
+            "title": pl.String,
+            "type": pl.String,
+            "degree": pl.Int64,
+            "text": pl.String,
+            "vector": VECTOR,
+        },
+        "vectors",
+    ),
+    Table(
+        "community_full_content",
+        "the vector of one report's full content",
+        "report",
+        {
+            "id": pl.String,
+            "community": pl.Int64,
+            "level": pl.Int64,
+            "title": pl.String,
+            "rank": pl.Float64,
+            "text": pl.String,
+            "vector": VECTOR,
+        },
+        "vectors",
+    ),
+]
+
+TABLES: Mapping[str, Table] = {table.name: table for table in _DEFINITIONS}
+
+
+def content_id(*parts: str) -> str:
+    """Hash the parts of a row's identity to 32 hex digits.
+
+    Parts are kept apart by their lengths, so that ("ab", "c") and ("a", "bc") differ.
+    """
+    digest = blake2b(digest_size=16)
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
+    return digest.hexdigest()

@@ -1,0 +1,113 @@
+"""What a step is: a function, the tables that it reads and the tables that it writes.
+
+    @step(writes=["communities"])
+    def create_communities(
+        entities: pl.LazyFrame, relationships: pl.LazyFrame, *, settings: CreateCommunities
+    ) -> pl.DataFrame: ...
+
+Positional parameters are tables by name: annotated `pl.LazyFrame` they are
+scanned, annotated `pl.DataFrame` they are read whole, with a default of None
+they may be missing. Keyword-only parameters are `settings` (the step's section)
+and services by name (`progress`, `root`, `embedding_model`, ...).
+
+A step returns a frame (it writes one table), a mapping from table names to
+frames, or yields either of them batch by batch, so that a table larger than
+memory can be written.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_type_hints
+
+import polars as pl
+from pydantic import BaseModel
+
+from graphrag_index.core.errors import WorkflowError
+from graphrag_index.core.tables import TABLES, Table
+
+Frames = pl.DataFrame | Mapping[str, pl.DataFrame]
+
+
+@dataclass(frozen=True)
+class Read:
+    """A table that a step reads."""
+
+    table: str
+    optional: bool
+    lazy: bool
+
+
+@dataclass(frozen=True)
+class Step:
+    """A function that turns tables into tables.
+
+    `code_version` is raised by hand when the function begins to compute something
+    else, so that results of the old code are not taken for current.
+    """
+
+    name: str
+    function: Callable[..., Frames | Iterator[Frames]]
+    reads: tuple[Read, ...]
+    writes: tuple[Table, ...]
+    services: tuple[str, ...]
+    settings_model: type[BaseModel] | None
+    code_version: int
+    reads_input: bool
+
+    def __call__(self, *tables: Any, **services: Any) -> Frames | Iterator[Frames]:
+        return self.function(*tables, **services)
+
+
+def step(
+    writes: Sequence[str | Table], *, code_version: int = 1, reads_input: bool = False
+) -> Callable[[Callable[..., Any]], Step]:
+    """Declare a function as a step that writes these tables.
+
+    A table that the program does not know is given as a `Table` with its columns.
+    `reads_input` marks the one kind of step whose result depends on the input folder.
+    """
+
+    def declare(function: Callable[..., Any]) -> Step:
+        hints = get_type_hints(function)
+        reads, services = [], []
+        settings_model: type[BaseModel] | None = None
+        for name, parameter in inspect.signature(function).parameters.items():
+            if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+                lazy = pl.LazyFrame in _options(hints.get(name, pl.DataFrame))
+                reads.append(Read(name, parameter.default is None, lazy))
+            elif name == "settings":
+                settings_model = hints.get("settings")
+            else:
+                services.append(name)
+        return Step(
+            name=function.__name__,
+            function=function,
+            reads=tuple(reads),
+            writes=tuple(_table(function.__name__, table) for table in writes),
+            services=tuple(services),
+            settings_model=settings_model if _is_model(settings_model) else None,
+            code_version=code_version,
+            reads_input=reads_input,
+        )
+
+    return declare
+
+
+def _options(annotation: Any) -> tuple[Any, ...]:
+    return getattr(annotation, "__args__", (annotation,))
+
+
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _table(step_name: str, table: str | Table) -> Table:
+    if isinstance(table, Table):
+        return table
+    if table not in TABLES:
+        raise WorkflowError(
+            f"Step {step_name} writes the unknown table {table!r}: "
+            "give a Table with its columns instead of a name."
+        )
+    return TABLES[table]
