@@ -18,6 +18,7 @@ memory can be written.
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, get_type_hints
 
 import polars as pl
@@ -53,19 +54,23 @@ class Step:
     services: tuple[str, ...]
     settings_model: type[BaseModel] | None
     code_version: int
-    reads_input: bool
+    fingerprint: Callable[[Any, Path], str] | None
 
     def __call__(self, *tables: Any, **services: Any) -> Frames | Iterator[Frames]:
         return self.function(*tables, **services)
 
 
 def step(
-    writes: Sequence[str | Table], *, code_version: int = 1, reads_input: bool = False
+    writes: Sequence[str | Table],
+    *,
+    code_version: int = 1,
+    fingerprint: Callable[[Any, Path], str] | None = None,
 ) -> Callable[[Callable[..., Any]], Step]:
     """Declare a function as a step that writes these tables.
 
     A table that the program does not know is given as a `Table` with its columns.
-    `reads_input` marks the one kind of step whose result depends on the input folder.
+    A step that reads anything but tables, such as the input folder, gives a function
+    from its settings and the root folder to a `fingerprint` of what it would read.
     """
 
     def declare(function: Callable[..., Any]) -> Step:
@@ -88,7 +93,7 @@ def step(
             services=tuple(services),
             settings_model=settings_model if _is_model(settings_model) else None,
             code_version=code_version,
-            reads_input=reads_input,
+            fingerprint=fingerprint,
         )
 
     return declare

@@ -7,11 +7,12 @@ Unknown keys are refused with the nearest known one.
 import difflib
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from graphrag_index.core.errors import SettingsError
 
@@ -21,25 +22,58 @@ class Section(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    def with_values(self, values: Mapping[str, Any]) -> Self:
+        """Return the section with some values replaced, and checked like all others."""
+        try:
+            return type(self).model_validate({**self.model_dump(), **values})
+        except ValidationError as error:
+            name = type(self).__name__
+            raise SettingsError(describe_validation_error(error, type(self), name)) from None
+
 
 class LoadDocuments(Section):
-    """Which files are read, and which of their fields mean what."""
+    """Which files are read, and which of their fields mean what.
+
+    Fields of nested records are named by a dotted path, such as `meta.title`.
+    """
 
     folder: str = Field("input", description="Folder of the documents, relative to settings.yaml.")
     include: list[str] = Field(
-        ["**/*"], description="Glob patterns of the files to read, relative to the folder."
+        ["**/*"],
+        description="Patterns of the files to read, relative to the folder: * and ? stand for "
+        "characters of a name, ** for any folders. Types that are not read are passed over.",
     )
-    exclude: list[str] = Field([], description="Glob patterns of files to leave out.")
-    encoding: str = Field("auto", description="Encoding of text files; auto detects it.")
+    exclude: list[str] = Field(
+        [], description="Patterns of files and folders to leave out, such as drafts/."
+    )
+    encoding: str = Field(
+        "auto", description="Encoding of text files; auto detects it, a name is taken strictly."
+    )
     text_column: str = Field("text", description="Records: the field that holds the text.")
-    title_column: str | None = Field("title", description="Records: the field of the title.")
-    id_column: str | None = Field(None, description="Records: the field of a stable id, if any.")
+    title_column: str | None = Field(
+        "title", description="Records and front matter: the field of the title."
+    )
+    id_column: str | None = Field(
+        None, description="Records: the field of a stable id; null takes a hash of the text."
+    )
     date_column: str | None = Field(
         "date", description="Records and front matter: the field of the document's date."
     )
     metadata_columns: list[str] = Field(
         [], description="Records and front matter: fields carried along to the text units."
     )
+
+    @field_validator("encoding")
+    @classmethod
+    def _encoding_is_known(cls, name: str) -> str:
+        if name != "auto":
+            try:
+                known = "".encode(name) is not None
+            except LookupError:
+                known = False
+            if not known:
+                raise ValueError(f"{name!r} is no encoding; try auto, utf-8, utf-16 or cp1252")
+        return name
 
 
 class CreateTextUnits(Section):
@@ -67,10 +101,10 @@ class ExtractGraphNlp(Section):
     min_frequency_caseless: int = Field(
         3, ge=2, description="The same in scripts that do not mark names (Chinese, Arabic, ...)."
     )
-    noun_phrases: bool = Field(True, description="Also find terms in lower case, such as 'sea ice'.")
-    min_frequency_noun_phrase: int = Field(
-        3, ge=2, description="A term must occur so many times."
+    noun_phrases: bool = Field(
+        True, description="Also find terms in lower case, such as 'sea ice'."
     )
+    min_frequency_noun_phrase: int = Field(3, ge=2, description="A term must occur so many times.")
     merge_variants: bool = Field(
         True, description="Join short, titled and inflected forms of a name where unambiguous."
     )
@@ -78,7 +112,10 @@ class ExtractGraphNlp(Section):
         8, ge=1, description="A mention is linked with at most so many mentions after it."
     )
     neighbour_weight: float = Field(
-        0.2, ge=0, le=1, description="Worth of two names in neighbouring sentences; same sentence 1."
+        0.2,
+        ge=0,
+        le=1,
+        description="Worth of two names in neighbouring sentences; same sentence 1.",
     )
     min_evidence: float = Field(
         1.0, ge=0, description="Relationships with less evidence (sum of those worths) are pruned."
@@ -100,7 +137,7 @@ class CreateCommunities(Section):
         "native", description="Implementation of Leiden; see docs/settings.md."
     )
     quality: Literal["modularity", "cpm"] = Field(
-        "modularity", description="What a partition maximises; cpm with igraph and leidenalg."
+        "modularity", description="What a partition maximises; microsoft knows modularity only."
     )
     resolution: float = Field(1.0, gt=0, description="Higher values give smaller communities.")
     max_cluster_size: int = Field(
@@ -113,24 +150,24 @@ class CreateCommunities(Section):
     )
     seed: int = Field(42, ge=0, description="Seed of the partition.")
 
+    @model_validator(mode="after")
+    def _engine_knows_the_quality(self) -> "CreateCommunities":
+        if self.engine == "microsoft" and self.quality == "cpm":
+            raise ValueError("the engine microsoft knows the quality modularity only")
+        return self
+
 
 class CreateCommunityReports(Section):
     """What is written about each community."""
 
     max_findings: int = Field(6, ge=1, description="Findings of one report at most.")
-    max_sentences: int = Field(
-        14, ge=2, description="Sentences of evidence in one report at most."
-    )
+    max_sentences: int = Field(14, ge=2, description="Sentences of evidence in one report at most.")
 
 
 class GenerateTextEmbeddings(Section):
     """Vectors of text units, entities and reports."""
 
     model: str = Field("all-MiniLM-L6-v2", description="The embedding model.")
-    batch_size: int = Field(32, ge=1, description="Texts embedded at once.")
-    vector_index_above: int = Field(
-        100_000, ge=1, description="Tables with more rows get a vector index (IVF_FLAT)."
-    )
 
 
 class LocalSearch(Section):
@@ -161,19 +198,15 @@ class Settings(Section):
 
     workflow: str = Field("embedded", description="Name of a file in workflows/, without .yaml.")
     output: str = Field("output", description="Folder of the index, relative to settings.yaml.")
-    load_documents: LoadDocuments = Field(default_factory=LoadDocuments)
-    create_text_units: CreateTextUnits = Field(default_factory=CreateTextUnits)
-    extract_graph_nlp: ExtractGraphNlp = Field(default_factory=ExtractGraphNlp)
-    finalize_graph: FinalizeGraph = Field(default_factory=FinalizeGraph)
-    create_communities: CreateCommunities = Field(default_factory=CreateCommunities)
-    create_community_reports: CreateCommunityReports = Field(
-        default_factory=CreateCommunityReports
-    )
-    generate_text_embeddings: GenerateTextEmbeddings = Field(
-        default_factory=GenerateTextEmbeddings
-    )
-    local_search: LocalSearch = Field(default_factory=LocalSearch)
-    global_search: GlobalSearch = Field(default_factory=GlobalSearch)
+    load_documents: LoadDocuments = LoadDocuments()
+    create_text_units: CreateTextUnits = CreateTextUnits()
+    extract_graph_nlp: ExtractGraphNlp = ExtractGraphNlp()
+    finalize_graph: FinalizeGraph = FinalizeGraph()
+    create_communities: CreateCommunities = CreateCommunities()
+    create_community_reports: CreateCommunityReports = CreateCommunityReports()
+    generate_text_embeddings: GenerateTextEmbeddings = GenerateTextEmbeddings()
+    local_search: LocalSearch = LocalSearch()
+    global_search: GlobalSearch = GlobalSearch()
     steps: dict[str, dict[str, Any]] = Field(
         {}, description="Sections of steps of one's own, by the name of the function."
     )
@@ -223,7 +256,7 @@ def parse_settings(values: dict[str, Any], where: str = SETTINGS_FILE) -> Settin
         raise SettingsError(describe_validation_error(error, Settings, where)) from None
 
 
-def describe_validation_error(error: ValidationError, model: type[Section], where: str) -> str:
+def describe_validation_error(error: ValidationError, model: type[BaseModel], where: str) -> str:
     """Turn pydantic's list into sentences that name the key and the nearest right one."""
     lines = []
     for mistake in error.errors():
@@ -276,7 +309,9 @@ def _expand(value: Any, variables: dict[str, str], path: Path) -> Any:
 
     expanded = _VARIABLE.sub(replace, value)
     # `max_tokens: ${SIZE}` should give a number, as it would if the number stood there.
-    return yaml.safe_load(expanded) if expanded != value and _VARIABLE.fullmatch(value) else expanded
+    return (
+        yaml.safe_load(expanded) if expanded != value and _VARIABLE.fullmatch(value) else expanded
+    )
 
 
 def read_env_file(path: Path) -> dict[str, str]:
@@ -325,4 +360,5 @@ def _first_line(error: Exception) -> str:
 
 
 def _kind(value: object) -> str:
-    return {list: "list", str: "text"}.get(type(value), type(value).__name__)
+    kinds: dict[type, str] = {list: "list", str: "text"}
+    return kinds.get(type(value), type(value).__name__)

@@ -107,6 +107,18 @@ _DEFINITIONS = [
         "internal",
     ),
     Table(
+        "sentences",
+        "one sentence, heading, list item or table row of a document",
+        "document, then position",
+        {
+            "document": pl.Int32,  # human_readable_id of the document
+            "start_char": pl.Int32,
+            "end_char": pl.Int32,
+            "quotable": pl.Boolean,  # a whole sentence that makes sense by itself
+        },
+        "internal",
+    ),
+    Table(
         "text_units",
         "one text unit: a passage of a document, cut to fit a prompt",
         "document, then position",
@@ -227,7 +239,7 @@ _DEFINITIONS = [
             "title": pl.String,
             "entity_ids": STRINGS,
             "relationship_ids": STRINGS,  # both ends are members; sorted
-            "text_unit_ids": STRINGS,  # of those relationships; of the entities if there are none
+            "text_unit_ids": STRINGS,  # of those relationships; of the entities in islands and without
             "period": pl.String,  # latest date that the documents behind it state, or empty
             "size": pl.Int64,
             "island": pl.Boolean,  # gathered from small components that nothing links

@@ -1,0 +1,12 @@
+"""The steps, one file each, named as the step. A workflow names them in order."""
+
+STEPS = (
+    "load_documents",
+    "create_text_units",
+    "extract_graph_nlp",
+    "finalize_graph",
+    "create_communities",
+    "link_text_units",
+    "create_community_reports",
+    "generate_text_embeddings",
+)

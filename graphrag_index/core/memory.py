@@ -1,0 +1,44 @@
+"""How much memory a part of the program takes at its peak."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass
+class PeakMemory:
+    """The peak of resident memory in bytes; None where the system does not tell."""
+
+    peak: int | None = None
+
+
+@contextmanager
+def measure_peak_memory() -> Iterator[PeakMemory]:
+    """Measure the peak of the enclosed code (Linux), or of the process so far (elsewhere)."""
+    clear = Path("/proc/self/clear_refs")
+    try:
+        # 5 resets the high-water mark of resident memory, see proc(5).
+        clear.write_text("5", encoding="ascii")
+    except OSError:
+        clear = Path()
+    memory = PeakMemory()
+    yield memory
+    memory.peak = _high_water_mark() if clear.name else _process_peak()
+
+
+def _high_water_mark() -> int | None:
+    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def _process_peak() -> int | None:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -1,0 +1,187 @@
+"""Vector tables in LanceDB: writing one as a new version, and searching the version that is read.
+
+LanceDB keeps every version of a table. A run writes a new one and `index.json`
+names it, so readers of the old version are not disturbed; a tag keeps the
+versions that an index names from being cleaned up.
+"""
+
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from graphrag_index.core.errors import TableError
+from graphrag_index.core.table_store import StoredTable
+from graphrag_index.core.tables import Table
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+# Below so many rows a flat search is fast and exact.
+VECTOR_INDEX_ABOVE = 100_000
+# Rows of one fragment: flat search goes through fragments in parallel.
+FRAGMENT_ROWS = 8_192
+# Share of letters in scripts without spaces from which words are indexed as n-grams.
+_UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
+
+
+class VectorWriter:
+    """Writes a new version of a LanceDB table batch by batch.
+
+    The last columns of the table are `text`, which is indexed for full-text
+    search, and `vector`; `title` is indexed too where there is one.
+    """
+
+    def __init__(self, folder: Path, table: Table, version: int) -> None:
+        self.folder, self.name, self.version = folder, table.name, version
+        self.columns = list(table.columns)
+        self.rows = 0
+        self.unspaced = self.letters = 0
+        self.digest = blake2b(digest_size=16)
+        self.table: Any = None
+
+    def __enter__(self) -> "VectorWriter":
+        return self
+
+    def append(self, batch: pl.DataFrame) -> None:
+        """Add rows; `vector` must be an `Array` of the model's width."""
+        data = _to_arrow(batch.select(self.columns))
+        for start in range(0, max(data.num_rows, 1), FRAGMENT_ROWS):
+            part = data.slice(start, FRAGMENT_ROWS)
+            if self.table is None:
+                exists = (self.folder / f"{self.name}.lance").exists()
+                self.table = _connect(self.folder).create_table(
+                    self.name, part, mode="overwrite" if exists else "create"
+                )
+            elif part.num_rows:
+                self.table.add(part)
+        self.rows += batch.height
+        self.unspaced += int(batch["text"].str.count_matches(_UNSPACED).sum())
+        self.letters += int(batch["text"].str.count_matches(r"\p{L}").sum())
+        for chunk in data.to_batches():
+            self.digest.update(chunk.serialize())
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        # What a failed run has written stays behind as a version that nothing names.
+        if kind is None:
+            self._build_indexes()
+            self.stored = StoredTable(
+                rows=self.rows,
+                digest=self.digest.hexdigest(),
+                lance_version=int(self.table.version),
+            )
+
+    def _build_indexes(self) -> None:
+        from lancedb.index import FTS, BTree, IvfFlat
+
+        if self.rows:
+            # An n-gram of two characters is a word for scripts that do not separate them.
+            unspaced = self.unspaced * 5 > self.letters
+            words = FTS(
+                base_tokenizer="ngram" if unspaced else "simple",
+                ngram_min_length=2,
+                ngram_max_length=3,
+                stem=not unspaced,
+                remove_stop_words=False,
+            )
+            for column in ("text", "title"):
+                if column in self.table.schema.names:
+                    self.table.create_index(column, config=words)
+            self.table.create_index("id", config=BTree())
+        if self.rows > VECTOR_INDEX_ABOVE:
+            self.table.create_index("vector", config=IvfFlat(distance_type="cosine"))
+        tag = f"v{self.version}"
+        if tag in self.table.tags.list():
+            self.table.tags.update(tag, self.table.version)
+        else:
+            self.table.tags.create(tag, self.table.version)
+
+
+class VectorTable:
+    """One version of a LanceDB table, opened for reading."""
+
+    def __init__(self, table: Any) -> None:
+        self.table = table
+
+    @classmethod
+    def open(cls, folder: Path, name: str, version: int | None) -> "VectorTable":
+        """Open `name` at `version`.
+
+        Raises
+        ------
+        TableError
+            The table or that version of it is gone.
+        """
+        try:
+            table = _connect(folder).open_table(name)
+            table.checkout(version)
+        except (ValueError, RuntimeError, OSError) as error:
+            raise TableError(
+                f"The vectors {name}, version {version}, cannot be opened in {folder}: "
+                "run `graphrag-index run` to write them again."
+            ) from error
+        return cls(table)
+
+    @property
+    def dimension(self) -> int:
+        return int(self.table.schema.field("vector").type.list_size)
+
+    def __len__(self) -> int:
+        return int(self.table.count_rows())
+
+    def lazy(self) -> pl.LazyFrame:
+        return pl.DataFrame(self.table.to_arrow()).lazy()
+
+    def nearest(
+        self, vector: "np.ndarray", top_k: int, columns: Sequence[str], where: str | None = None
+    ) -> pl.DataFrame:
+        """Return the rows nearest to a vector, best first, with their cosine as `similarity`."""
+        query = self.table.search(vector).distance_type("cosine")
+        if where:
+            query = query.where(where, prefilter=True)
+        found = pl.DataFrame(query.select([*columns, "_distance"]).limit(top_k).to_arrow())
+        return found.select(*columns, similarity=1 - pl.col("_distance")).sort(
+            "similarity", columns[0], descending=[True, False], maintain_order=True
+        )
+
+    def matching(
+        self, words: str, top_k: int, columns: Sequence[str], column: str = "text"
+    ) -> pl.DataFrame:
+        """Return the rows whose text matches the words best (BM25), with their `score`."""
+        from lancedb.query import MatchQuery
+
+        if not len(self) or not words.strip():
+            return pl.DataFrame(schema=[*columns, "score"])
+        query = self.table.search(MatchQuery(words, column), query_type="fts")
+        found = pl.DataFrame(query.select([*columns, "_score"]).limit(top_k).to_arrow())
+        return found.select(*columns, score=pl.col("_score")).sort(
+            "score", columns[0], descending=[True, False], maintain_order=True
+        )
+
+    def rows(self, ids: Iterable[str], columns: Sequence[str]) -> pl.DataFrame:
+        """Fetch rows by id, in the order of the table."""
+        quoted = ", ".join("'" + id.replace("'", "''") + "'" for id in ids)
+        if not quoted:
+            return pl.DataFrame(schema=list(columns))
+        query = self.table.search().where(f"id IN ({quoted})").select(list(columns))
+        return pl.DataFrame(query.limit(len(self)).to_arrow())
+
+
+def _connect(folder: Path) -> Any:
+    import lancedb
+
+    return lancedb.connect(str(folder))
+
+
+def _to_arrow(batch: pl.DataFrame) -> "pa.Table":
+    """Convert to the types of a Lance table: plain strings, vectors of fixed size."""
+    import pyarrow as pa
+
+    data = batch.to_arrow(compat_level=pl.CompatLevel.oldest())
+    types = [
+        pa.string() if field.type == pa.large_string() else field.type for field in data.schema
+    ]
+    return data.cast(pa.schema(list(zip(data.schema.names, types, strict=True))))

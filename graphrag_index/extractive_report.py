@@ -1,0 +1,200 @@
+"""Write the report on one community from sentences of its evidence, without a model.
+
+Nothing is said that no document says: the summary and the findings are whole
+sentences, chosen for the entities that they cover, each with its citations.
+"""
+
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+# Two sentences that share more of their words than this say the same.
+MAX_OVERLAP = 0.55
+SUMMARY_SENTENCES = 2
+SENTENCES_PER_FINDING = 3
+# Ids in one citation; more are shown as "+more".
+MAX_CITED = 5
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A sentence that mentions members of the community.
+
+    `entities` are the numbers of the members in it, `relationships` those of the
+    relationships between them, `source` is the number of its text unit.
+    """
+
+    text: str
+    entities: tuple[int, ...]
+    relationships: tuple[int, ...]
+    source: int
+    score: float
+
+
+@dataclass(frozen=True)
+class Finding:
+    summary: str
+    explanation: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report, not yet a row."""
+
+    title: str
+    summary: str
+    findings: tuple[Finding, ...]
+    rank: float
+    rating_explanation: str
+
+    def markdown(self) -> str:
+        """Return `full_content`: title, summary and findings, parted by blank lines."""
+        parts = [f"# {self.title}", self.summary]
+        for finding in self.findings:
+            parts += [f"## {finding.summary}", finding.explanation]
+        return "\n\n".join(parts)
+
+    def json(self) -> str:
+        """Return `full_content_json`, in Microsoft's order of keys."""
+        return json.dumps(
+            {
+                "title": self.title,
+                "summary": self.summary,
+                "findings": [
+                    {"summary": finding.summary, "explanation": finding.explanation}
+                    for finding in self.findings
+                ],
+                "rating": self.rank,
+                "rating_explanation": self.rating_explanation,
+            },
+            ensure_ascii=False,
+            indent=4,
+        )
+
+
+def write_findings(
+    evidence: Sequence[Evidence],
+    weight: Mapping[int, float],
+    titles: Mapping[int, str],
+    max_findings: int,
+    max_sentences: int,
+) -> tuple[str, tuple[Finding, ...]]:
+    """Choose the sentences of the summary and of each finding.
+
+    The summary takes the sentences that together cover the weightiest members. Each
+    finding is about one member, the weightiest first, and takes what is said of it
+    with others. No sentence is used twice, and no two that are alike.
+
+    Parameters
+    ----------
+    evidence
+        Candidates, best first.
+    weight
+        How central each member is.
+    titles
+        Titles of the members.
+    """
+    chosen = _Chosen()
+    covered: set[int] = set()
+    summary: list[Evidence] = []
+    while len(summary) < min(SUMMARY_SENTENCES, max_sentences):
+        best = _next_best(evidence, chosen, weight, covered)
+        if best is None:
+            break
+        chosen.add(best)
+        covered.update(best.entities)
+        summary.append(best)
+    findings: list[Finding] = []
+    left = max_sentences - len(summary)
+    for focus in sorted(weight, key=lambda entity: (-weight[entity], entity)):
+        if len(findings) == max_findings or left <= 0:
+            break
+        about = [sentence for sentence in evidence if focus in sentence.entities]
+        seen = {focus}
+        sentences: list[Evidence] = []
+        while len(sentences) < min(SENTENCES_PER_FINDING, left):
+            best = _next_best(about, chosen, weight, seen)
+            if best is None:
+                break
+            chosen.add(best)
+            seen.update(best.entities)
+            sentences.append(best)
+        if sentences:
+            left -= len(sentences)
+            heading = _heading(focus, sentences, weight, titles)
+            sentences.sort(key=lambda sentence: sentence.source)
+            findings.append(Finding(heading, _cited(sentences)))
+    return _cited(summary), tuple(findings)
+
+
+class _Chosen:
+    """Sentences in use, and whether another one would repeat one of them."""
+
+    def __init__(self) -> None:
+        self.sentences: set[str] = set()
+        self.words: list[frozenset[str]] = []
+
+    def add(self, sentence: Evidence) -> None:
+        self.sentences.add(sentence.text)
+        self.words.append(frozenset(_WORD.findall(sentence.text.lower())))
+
+    def repeats(self, sentence: Evidence) -> bool:
+        if sentence.text in self.sentences:
+            return True
+        words = frozenset(_WORD.findall(sentence.text.lower()))
+        return any(len(words & used) > MAX_OVERLAP * len(words | used) for used in self.words)
+
+
+def _next_best(
+    evidence: Sequence[Evidence],
+    chosen: _Chosen,
+    weight: Mapping[int, float],
+    covered: Collection[int],
+) -> Evidence | None:
+    """Return the sentence that adds most: its own score and the members that are new in it."""
+
+    def gain(sentence: Evidence) -> float:
+        return sentence.score + sum(weight[e] for e in sentence.entities if e not in covered)
+
+    for sentence in sorted(evidence, key=gain, reverse=True):
+        if not chosen.repeats(sentence):
+            return sentence
+    return None
+
+
+def _heading(
+    focus: int,
+    sentences: Sequence[Evidence],
+    weight: Mapping[int, float],
+    titles: Mapping[int, str],
+) -> str:
+    others = {entity for sentence in sentences for entity in sentence.entities} - {focus}
+    main = sorted(others, key=lambda entity: (-weight[entity], entity))[:2]
+    return join_titles([titles[focus], *(titles[entity] for entity in main)])
+
+
+def join_titles(titles: Sequence[str]) -> str:
+    """Join names as prose does: "A", "A and B", "A, B and C"."""
+    if len(titles) < 2:
+        return "".join(titles)
+    return f"{', '.join(titles[:-1])} and {titles[-1]}"
+
+
+def _cited(sentences: Sequence[Evidence]) -> str:
+    return " ".join(f"{sentence.text} {citation(sentence)}" for sentence in sentences)
+
+
+def citation(sentence: Evidence) -> str:
+    """Cite what proves a sentence, in Microsoft's syntax."""
+    parts = [f"Entities ({_numbers(sentence.entities)})"]
+    if sentence.relationships:
+        parts.append(f"Relationships ({_numbers(sentence.relationships)})")
+    parts.append(f"Sources ({sentence.source})")
+    return f"[Data: {'; '.join(parts)}]"
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    shown = ", ".join(str(number) for number in numbers[:MAX_CITED])
+    return shown + ", +more" if len(numbers) > MAX_CITED else shown

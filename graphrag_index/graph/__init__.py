@@ -1,0 +1,1 @@
+"""Algorithms on the entity graph: arrays of numbers in, arrays of numbers out."""

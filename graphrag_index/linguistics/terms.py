@@ -1,0 +1,88 @@
+"""Find terms: noun phrases of two or three words in lower case that recur, such as "sea ice".
+
+Without a tagger, a noun phrase is told by its frame: an article or preposition stands
+before it, a function word or punctuation after it. A term belongs to a subject, so
+phrases that are spread over the whole corpus are left out.
+"""
+
+# array[int] can be written only as text before Python 3.12.
+from __future__ import annotations
+
+import re
+from array import array
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from graphrag_index.core.languages import Language
+
+_RUN = re.compile(r"(?<![\w'’-])[^\W\d_A-Z][\w-]*(?: [^\W\d_A-Z][\w-]*)+")
+_NO_NOUN = re.compile(r"(?:ly|ed|ing|est|ous|ful|ive|able|ible)$")
+MAX_TERM_WORDS = 3
+# Spread is measured over blocks of so many characters, so that one long document is judged too.
+BLOCK = 4_000
+MIN_BLOCKS_TO_JUDGE = 8
+MAX_BLOCK_SHARE = 0.25
+
+
+@dataclass
+class Terms:
+    """Occurrences of phrases that may be terms, as columns, in order of the text."""
+
+    document: array[int] = field(default_factory=lambda: array("i"))
+    start: array[int] = field(default_factory=lambda: array("i"))
+    end: array[int] = field(default_factory=lambda: array("i"))
+    phrase: array[int] = field(default_factory=lambda: array("i"))
+    phrases: dict[str, int] = field(default_factory=dict)
+    # For each occurrence the block that it stands in; blocks are numbered through the corpus.
+    block: array[int] = field(default_factory=lambda: array("i"))
+    n_blocks: int = 0
+
+    def add(self, document: int, text: str, language: Language) -> None:
+        """Collect the phrases of one document."""
+        first_block = self.n_blocks
+        self.n_blocks += len(text) // BLOCK + 1
+        if language.capitalizes_nouns or not language.function_words:
+            return
+        stop = language.function_words
+        opening = language.determiners | language.place_prepositions
+        for match in _RUN.finditer(text):
+            words = match.group().split(" ")
+            position, length = match.start(), len(words)
+            closed = text[match.end() : match.end() + 1] in ".,;:!?)"
+            first = 0
+            while first < length - 2:
+                word = words[first]
+                position += len(word) + 1
+                first += 1
+                if word not in opening:
+                    continue
+                last = first
+                while last < length and words[last] not in stop:
+                    last += 1
+                if not 2 <= last - first <= MAX_TERM_WORDS or (last == length and not closed):
+                    continue
+                if _NO_NOUN.search(words[last - 1]) or words[first].endswith("ly"):
+                    continue
+                phrase = " ".join(words[first:last])
+                number = self.phrases.setdefault(phrase, len(self.phrases))
+                self.document.append(document)
+                self.start.append(position)
+                self.end.append(position + len(phrase))
+                self.phrase.append(number)
+                self.block.append(first_block + position // BLOCK)
+
+    def accepted(self, min_frequency: int) -> np.ndarray:
+        """Return for each phrase whether it recurs as the terms of a subject do."""
+        n = len(self.phrases)
+        if not n:
+            return np.zeros(0, bool)
+        phrase = np.frombuffer(self.phrase, np.int32)
+        block = np.frombuffer(self.block, np.int32)
+        frequency = np.bincount(phrase, minlength=n)
+        pairs = np.unique(phrase.astype(np.int64) * self.n_blocks + block)
+        spread = np.bincount(pairs // self.n_blocks, minlength=n)
+        accepted = frequency >= min_frequency
+        if self.n_blocks >= MIN_BLOCKS_TO_JUDGE:
+            accepted &= spread <= MAX_BLOCK_SHARE * self.n_blocks
+        return accepted

@@ -1,0 +1,121 @@
+"""A new project: its settings, its workflows, and the services that its steps ask for."""
+
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel
+
+from graphrag_index.core.errors import SettingsError
+from graphrag_index.core.settings import SETTINGS_FILE, Section, Settings
+from graphrag_index.workflow import Service, Workflow
+
+
+def init_project(folder: Path, input_folder: Path | None = None) -> list[Path]:
+    """Write `settings.yaml` with every setting explained, and the workflows.
+
+    Returns the files that were written. `input_folder` is where the documents lie; without
+    it an empty `input` is made.
+
+    Raises
+    ------
+    SettingsError
+        There is a `settings.yaml` already; nothing is written.
+    """
+    settings_path = folder / SETTINGS_FILE
+    if settings_path.exists():
+        raise SettingsError(f"{settings_path} is there already: nothing was written.")
+    if input_folder is not None and not input_folder.is_dir():
+        raise SettingsError(f"The input folder {input_folder} does not exist: nothing was written.")
+    folder.mkdir(parents=True, exist_ok=True)
+    documents = "input"
+    if input_folder is None:
+        (folder / documents).mkdir(exist_ok=True)
+    elif input_folder.resolve() != (folder / documents).resolve():
+        documents = _relative(input_folder.resolve(), folder.resolve())
+    settings_path.write_text(
+        settings_text({"load_documents": {"folder": documents}}), encoding="utf-8"
+    )
+    written = [settings_path]
+    for name, text in shipped_workflows().items():
+        path = folder / "workflows" / f"{name}.yaml"
+        path.parent.mkdir(exist_ok=True)
+        if not path.exists():
+            path.write_text(text, encoding="utf-8")
+            written.append(path)
+    return written
+
+
+def settings_text(values: Mapping[str, Mapping[str, Any]] | None = None) -> str:
+    """Write all settings with their defaults and what they mean, as YAML with comments."""
+    lines = [
+        "# Settings of this project. Every key may be left out; what stands here is the default.",
+        "# ${NAME} is replaced by an environment variable, or by what .env beside this file says.",
+        "# `graphrag-index schema` prints a JSON Schema for editors.",
+    ]
+    sections = []
+    for name, field in Settings.model_fields.items():
+        annotation = field.annotation
+        if isinstance(annotation, type) and issubclass(annotation, Section):
+            sections.append((name, annotation))
+        elif name != "steps":
+            lines += ["", f"# {field.description}", f"{name}: {_yaml(field.default)}"]
+    for name, section in sections:
+        summary = (section.__doc__ or "").splitlines()[0]
+        lines += ["", f"# {summary}", f"{name}:"]
+        for key, field in section.model_fields.items():
+            value = (
+                (values or {}).get(name, {}).get(key, field.get_default(call_default_factory=True))
+            )
+            lines += [f"  # {field.description}", f"  {key}: {_yaml(value)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _yaml(value: Any) -> str:
+    """Write a value on one line."""
+    if isinstance(value, BaseModel):
+        value = value.model_dump()
+    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10_000)
+    return text.strip().removesuffix("...").strip()
+
+
+def _relative(path: Path, folder: Path) -> str:
+    """Name a path relative to a folder if it lies inside it."""
+    return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else path.as_posix()
+
+
+def shipped_workflows() -> dict[str, str]:
+    """Return the workflows of this program by name: in the wheel, or beside a checkout's code."""
+    package = Path(str(files("graphrag_index")))
+    for folder in (package / "workflows", package.parent / "workflows"):
+        found = sorted(folder.glob("*.yaml"))
+        if found:
+            return {path.stem: path.read_text(encoding="utf-8") for path in found}
+    return {}
+
+
+def services_of(settings: Settings) -> dict[str, Service]:
+    """Return what steps may ask for by name, beyond their tables and settings."""
+
+    def embedding_model(_: object) -> Any:
+        from graphrag_index.core.embedding_model import load_embedding_model
+
+        return load_embedding_model(settings.generate_text_embeddings.model)
+
+    return {"embedding_model": embedding_model}
+
+
+def check_models(workflow: Workflow, settings: Settings) -> None:
+    """See that the models of a workflow are there, before anything runs.
+
+    Raises
+    ------
+    ModelError
+        The embedding model is not on this machine.
+    """
+    if any("embedding_model" in step.services for step in workflow.steps):
+        from graphrag_index.core.embedding_model import check_embedding_model
+
+        check_embedding_model(settings.generate_text_embeddings.model)

@@ -1,0 +1,217 @@
+"""Web pages: what a reader of the page would read, in the form of Markdown."""
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+from graphrag_index.core.settings import LoadDocuments
+from graphrag_index.readers.document import Document, Unread
+from graphrag_index.readers.encodings import read_text
+from graphrag_index.readers.text import whole_file
+
+_DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([A-Za-z0-9_:.-]+)""", re.IGNORECASE)
+
+_VOID = frozenset(
+    [
+        "area",
+        "base",
+        "br",
+        "col",
+        "embed",
+        "hr",
+        "img",
+        "input",
+        "link",
+        "meta",
+        "source",
+        "track",
+        "wbr",
+    ]
+)
+_HIDDEN = frozenset(
+    (
+        "script style nav aside noscript template svg math button select textarea label "
+        "datalist iframe object audio video canvas dialog"
+    ).split()
+)
+# Furniture of the site, unless they belong to an article, whose title they may hold.
+_EDGES = frozenset(["header", "footer"])
+_CONTENT = frozenset(["article", "main", "section"])
+_BLOCKS = frozenset(
+    (
+        "address article blockquote body center dd details div dl dt fieldset figcaption "
+        "figure footer form header hr html main ol p pre section summary ul"
+    ).split()
+)
+_HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
+# Elements that a new one of the same kind ends.
+_IMPLIED_END = {
+    "p": {"p"},
+    "li": {"li"},
+    "dt": {"dt", "dd"},
+    "dd": {"dt", "dd"},
+    "tr": {"tr", "td", "th"},
+    "td": {"td", "th"},
+    "th": {"td", "th"},
+}
+
+
+def read_html(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
+    page = Page(read_text(path, settings.encoding, _DECLARED))
+    yield whole_file(page.text, page.title, name, settings)
+
+
+class Page(HTMLParser):
+    """The text and the title of a page.
+
+    Paragraphs are apart by an empty line, items begin with ``- ``, the cells of
+    a row stand in one line. Navigation, page furniture, scripts and controls are
+    left out.
+    """
+
+    def __init__(self, source: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.hidden = 0  # open elements that hide what they hold
+        self.content = 0  # open elements that are what the page is about
+        self.preformatted = 0
+        self.lines: list[list[str]] = [[]]  # of the block being read
+        self.prefix = ""
+        self.item = False
+        self.rows: list[list[list[str]]] = []  # of the open tables: cells, each a list of blocks
+        self.blocks: list[tuple[str, bool]] = []  # text, and whether it continues a list or table
+        self.page_title: list[str] = []
+        self.heading = ""
+        try:
+            self.feed(source)
+            self.close()
+        except AssertionError:
+            # How the parser takes leave of a declaration that it cannot read.
+            pass
+        self._end_block()
+        while self.rows:
+            self._end_row()
+            self.rows.pop()
+
+    @property
+    def title(self) -> str:
+        return " ".join("".join(self.page_title).split()) or self.heading
+
+    @property
+    def text(self) -> str:
+        parts: list[str] = []
+        before = False
+        for block, joined in self.blocks:
+            if parts:
+                parts.append("\n" if joined and before else "\n\n")
+            parts.append(block)
+            before = joined
+        return "".join(parts)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        while self.open and self.open[-1] in _IMPLIED_END.get(tag, ()):
+            self._close(self.open.pop())
+        if tag == "br":
+            self.lines.append([])
+        elif tag in _BLOCKS or tag == "li" or tag in _HEADINGS or tag in ("table", "tr", "caption"):
+            self._end_block()
+        if tag in _VOID:
+            return
+        self.open.append(tag)
+        self.hidden += self._hides(tag)
+        self.content += tag in _CONTENT
+        self.preformatted += tag == "pre"
+        if self.hidden:
+            return
+        if tag in _HEADINGS:
+            self.prefix = _HEADINGS[tag]
+        elif tag == "li":
+            lists = sum(element in ("ul", "ol") for element in self.open)
+            self.prefix, self.item = "  " * max(lists - 1, 0) + "- ", True
+        elif tag == "table":
+            self.rows.append([])
+        elif tag == "tr" and self.rows:
+            self._end_row()
+        elif tag in ("td", "th") and self.rows:
+            self._end_block()
+            self.rows[-1].append([])
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.open:
+            return
+        # What was left open inside ends with it.
+        while self.open:
+            element = self.open.pop()
+            self._close(element)
+            if element == tag:
+                return
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "title" and "svg" not in self.open:
+            self.page_title.append(data)
+        elif not self.hidden and "head" not in self.open[:2]:
+            self.lines[-1].append(data)
+
+    def _hides(self, tag: str) -> bool:
+        return tag in _HIDDEN or (tag in _EDGES and not self.content)
+
+    def _close(self, element: str) -> None:
+        if element in _BLOCKS or element in _HEADINGS or element in ("li", "td", "th", "caption"):
+            self._end_block()
+        self.content -= element in _CONTENT
+        self.hidden -= self._hides(element)
+        self.preformatted -= element == "pre"
+        if self.hidden:
+            return
+        if element in _HEADINGS or element == "li":
+            self.prefix, self.item = "", False
+        elif element == "tr" and self.rows:
+            self._end_row()
+        elif element == "table" and self.rows:
+            self._end_row()
+            self.rows.pop()
+
+    def _end_block(self) -> None:
+        lines = ["".join(line) for line in self.lines]
+        self.lines = [[]]
+        if self.preformatted:
+            text = "\n".join(lines).strip("\n")
+            if not text.strip():
+                return
+        else:
+            lines = [" ".join(line.split()) for line in lines]
+            text = "\n".join(line for line in lines if line)
+        if not text:
+            return
+        if self.prefix.startswith("#"):
+            text = " ".join(text.split())
+            if self.prefix == "# ":
+                self.heading = self.heading or text
+        text, self.prefix = self.prefix + text, ""
+        self._add(text, self.item)
+
+    def _add(self, text: str, joined: bool) -> None:
+        if self.rows and self.rows[-1]:
+            self.rows[-1][-1].append(text)
+        else:
+            self.blocks.append((text, joined))
+
+    def _end_row(self) -> None:
+        self._end_block()
+        cells, self.rows[-1] = self.rows[-1], []
+        if all(len(cell) <= 1 for cell in cells):
+            line = " | ".join(" ".join(" ".join(cell).split()) for cell in cells)
+            if line.strip(" |"):
+                self._add_outside(line, True)
+            return
+        # A cell of several blocks is there for the layout of the page.
+        for cell in cells:
+            for block in cell:
+                self._add_outside(block, False)
+
+    def _add_outside(self, text: str, joined: bool) -> None:
+        """Add what a row of the innermost table holds to what that table stands in."""
+        table = self.rows.pop()
+        self._add(text, joined)
+        self.rows.append(table)

@@ -1,0 +1,116 @@
+"""The values of a JSON file one after the other, without loading the file."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+from graphrag_index.readers.document import UnreadableFile
+
+# Characters read at once.
+_CHUNK = 1 << 16
+# Characters of one value: an open quotation mark would swallow the rest of the file.
+_LONGEST_VALUE = 1 << 27
+# A literal or an escape may be cut in two by the end of what has been read.
+_MARGIN = 16
+_SPACE = re.compile(r"[ \t\n\r]*")
+
+
+def _null(_: str) -> None:
+    """Read NaN and Infinity, which JSON does not have, as null."""
+
+
+_DECODER = json.JSONDecoder(parse_constant=_null)
+
+
+def parse_json(source: str) -> Any:
+    return _DECODER.decode(source)
+
+
+class JsonStream:
+    """Iterates over the items of a list, or over values that follow each other.
+
+    Each comes with its source. `is_list` tells which it is once the first has come.
+
+    Raises
+    ------
+    UnreadableFile
+        After the values before it: text that is not JSON.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.buffer = ""
+        self.position = 0  # in the buffer
+        self.offset = 0  # of the buffer in the file, in characters
+        self.ended = False
+        self.is_list = False
+        self.count = 0
+
+    def __iter__(self) -> Iterator[tuple[Any, str]]:
+        self.is_list = self._skip("[")
+        if self.is_list and self._skip("]"):
+            return
+        while self._next():
+            self.count += 1
+            yield self._value()
+            if not self.is_list:
+                continue
+            if self._skip("]"):
+                if self._next():
+                    raise self._error("there is more after the list")
+                return
+            if not self._skip(","):
+                raise self._error("a comma or the end of the list is missing")
+        if self.is_list:
+            raise self._error("the list has no end")
+
+    def _value(self) -> tuple[Any, str]:
+        while True:
+            try:
+                value, end = _DECODER.raw_decode(self.buffer, self.position)
+            except json.JSONDecodeError as error:
+                at_end = error.pos >= len(self.buffer) - _MARGIN
+                if self.ended or not (at_end or error.msg.startswith("Unterminated string")):
+                    raise self._error(error.msg, error.pos) from error
+            except ValueError as error:
+                # A number of thousands of digits.
+                raise self._error(str(error)) from error
+            else:
+                # A number that ends with the buffer may go on.
+                if end < len(self.buffer) or self.ended:
+                    source = self.buffer[self.position : end]
+                    self.position = end
+                    return value, source
+            if len(self.buffer) - self.position > _LONGEST_VALUE:
+                raise self._error(f"it is longer than {_LONGEST_VALUE:,} characters")
+            self._read()
+
+    def _next(self) -> str:
+        """Look at the next character that is not space; empty at the end of the file."""
+        while True:
+            match = _SPACE.match(self.buffer, self.position)
+            self.position = match.end() if match else self.position
+            if self.position < len(self.buffer) or self.ended:
+                return self.buffer[self.position : self.position + 1]
+            self._read()
+
+    def _skip(self, character: str) -> bool:
+        found = self._next() == character
+        self.position += found
+        return found
+
+    def _read(self) -> None:
+        """Drop what has been used and read as much again as is left, so that long values double."""
+        self.offset += self.position
+        rest, self.position = self.buffer[self.position :], 0
+        chunk = self.stream.read(max(_CHUNK, len(rest)))
+        self.ended = not chunk
+        self.buffer = rest + chunk
+
+    def _error(self, what: str, position: int | None = None) -> UnreadableFile:
+        place = self.offset + (self.position if position is None else position) + 1
+        return UnreadableFile(
+            f"is not valid JSON in or after record {self.count:,} (character {place:,}): {what}; "
+            "what follows is not read"
+        )

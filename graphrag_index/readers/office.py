@@ -1,0 +1,78 @@
+"""PDF, Word, PowerPoint and Excel files through markitdown, which the extra `documents` brings."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from graphrag_index.core.settings import LoadDocuments
+from graphrag_index.readers.document import Document, Unread, UnreadableFile, normalize_newlines
+from graphrag_index.readers.text import whole_file
+
+_INSTALL = 'needs more packages: pip install "graphrag-index[documents]"'
+# What the converters write of their own: numbers of slides, and NaN for empty cells.
+_SLIDE = re.compile(r"^<!-- Slide number: \d+ -->\n?", re.MULTILINE)
+_EMPTY_CELL = re.compile(r"(?<=\| )NaN(?= \|)")
+
+
+def read_office(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
+    """Read a file as Markdown.
+
+    Raises
+    ------
+    UnreadableFile
+        The file is damaged or locked, or the extra is not installed.
+    """
+    suffix = path.suffix.lower()
+    try:
+        from markitdown import MarkItDownException, StreamInfo
+
+        converter = _converter(suffix)
+    except ImportError as error:
+        raise UnreadableFile(_INSTALL) from error
+    try:
+        with path.open("rb") as stream:
+            found = converter.convert_stream(stream, stream_info=StreamInfo(extension=suffix))
+    except MarkItDownException as error:
+        if "MissingDependencyException" in str(error):
+            raise UnreadableFile(_INSTALL) from error
+        raise UnreadableFile(f"is not a readable {suffix} file: {_last_words(error)}") from error
+    text = _SLIDE.sub("", _EMPTY_CELL.sub("", normalize_newlines(found.markdown)))
+    document = whole_file(text, " ".join((found.title or "").split()), name, settings)
+    if suffix == ".pdf" and isinstance(document, Unread):
+        document = Unread(f"{document.reason}: a scanned PDF needs text recognition (OCR) first")
+    yield document
+
+
+def office_version() -> str:
+    """Tell which markitdown is installed; empty if none."""
+    try:
+        return version("markitdown")
+    except PackageNotFoundError:
+        return ""
+
+
+@cache
+def _converter(suffix: str) -> Any:
+    """Load the one converter of a type: with all of them a damaged file would pass for text."""
+    from markitdown import MarkItDown
+    from markitdown import converters as known
+
+    converter = MarkItDown(enable_builtins=False, enable_plugins=False)
+    converter.register_converter(
+        {
+            ".pdf": known.PdfConverter,
+            ".docx": known.DocxConverter,
+            ".pptx": known.PptxConverter,
+            ".xlsx": known.XlsxConverter,
+        }[suffix]()
+    )
+    return converter
+
+
+def _last_words(error: Exception) -> str:
+    """Give what the innermost library said, without markitdown's frame around it."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[-1].rpartition("with message: ")[2].strip() or lines[-1].strip(" -")

@@ -1,0 +1,237 @@
+"""Cut documents into text units: passages that fit a prompt and are embedded."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from graphrag_index.core.languages import detect_language
+from graphrag_index.core.progress import Progress
+from graphrag_index.core.sentences import segment_starts, split_sentences
+from graphrag_index.core.settings import CreateTextUnits
+from graphrag_index.core.tables import TABLES, content_id
+from graphrag_index.core.tokens import count_tokens, count_tokens_of_each, load_encoding
+from graphrag_index.step import step
+
+# Documents read at once: bounds memory, not results.
+BATCH_DOCUMENTS = 256
+_HEADING = re.compile(r"^(#{1,6})[^\S\n]+([^\n]+?)[^\S\n]*#*[^\S\n]*$", re.MULTILINE)
+_FENCE = re.compile(r"^(```|~~~).*?^\1[^\S\n]*$", re.MULTILINE | re.DOTALL)
+
+
+class Passage(NamedTuple):
+    """A text unit of one document: its span, tokens, and the headings that it stands under."""
+
+    start: int
+    end: int
+    n_tokens: int
+    headings: str
+
+
+class Heading(NamedTuple):
+    """A heading: where it begins, its depth (1 is the outermost), its words."""
+
+    start: int
+    depth: int
+    words: str
+
+
+class Segment(NamedTuple):
+    """A sentence with the space after it, the smallest piece that is not cut without need."""
+
+    start: int
+    end: int
+    n_tokens: int
+    opens_section: bool
+
+
+@step(writes=["documents", "base_text_units", "sentences"])
+def create_text_units(
+    input_documents: pl.LazyFrame, *, settings: CreateTextUnits, progress: Progress
+) -> Iterator[Mapping[str, pl.DataFrame]]:
+    """Cut each document at sentences and headings into text units of bounded length.
+
+    A text unit begins at a heading where the one before has come to a quarter
+    of the budget; whole sentences are repeated from the one before as far as
+    `overlap_tokens` allows. A sentence longer than the budget is cut at a space,
+    or anywhere if it has none. `text` is always
+    ``documents.text[start_char:end_char]``.
+
+    Yields
+    ------
+    documents, base_text_units, sentences
+        One row per document, text unit and sentence, in the order of the documents.
+    """
+    n_documents = input_documents.select(pl.len()).collect().item()
+    progress.start(n_documents, "documents")
+    n_units = 0
+    for offset in range(0, n_documents, BATCH_DOCUMENTS):
+        batch = input_documents.slice(offset, BATCH_DOCUMENTS).collect()
+        units: list[tuple[object, ...]] = []
+        sentences: list[tuple[int, int, int, bool]] = []
+        unit_ids, languages = [], []
+        rows = batch.select("id", "text", "metadata").iter_rows()
+        for number, (document_id, text, metadata) in enumerate(rows, offset):
+            headings = find_headings(text)
+            starts = sorted({*segment_starts(text), *(start for start, _, _ in headings)})
+            sentences += [(number, *sentence) for sentence in split_sentences(text, starts)]
+            ids = []
+            for passage in cut(text, settings, starts, headings):
+                # The place keeps equal passages of one document two.
+                place = f"{passage.start}:{passage.end}"
+                words = text[passage.start : passage.end]
+                ids.append(content_id("text unit", document_id, place, words))
+                units.append(
+                    (
+                        ids[-1],
+                        n_units,
+                        text[passage.start : passage.end],
+                        passage.n_tokens,
+                        document_id,
+                        passage.start,
+                        passage.end,
+                        passage.headings,
+                        metadata,
+                    )
+                )
+                n_units += 1
+            unit_ids.append(ids)
+            languages.append(detect_language(text))
+        yield {
+            "documents": batch.with_columns(
+                human_readable_id=pl.int_range(offset, offset + batch.height, dtype=pl.Int64),
+                text_unit_ids=pl.Series(unit_ids, dtype=pl.List(pl.String)),
+                language=pl.Series(languages, dtype=pl.String),
+            ),
+            "base_text_units": pl.DataFrame(
+                units,
+                schema=TABLES["base_text_units"].schema,
+                orient="row",
+            ),
+            "sentences": pl.DataFrame(sentences, schema=TABLES["sentences"].schema, orient="row"),
+        }
+        progress.advance(batch.height)
+
+
+def cut(
+    text: str, settings: CreateTextUnits, starts: Sequence[int], headings: Sequence[Heading]
+) -> list[Passage]:
+    """Cut one text into passages of at most `max_tokens` tokens.
+
+    `starts` are where it may be cut, `headings` where its sections begin. Together
+    the passages hold every character that is not space; none is empty.
+    """
+    encoding = load_encoding(settings.encoding)
+    segments = _segments(text, settings, starts, {heading.start for heading in headings})
+    passages: list[Passage] = []
+    first = 0
+    while first < len(segments):
+        stop = _fill(segments, first, settings)
+        start, end = _strip(text, segments[first].start, segments[stop - 1].end)
+        n_tokens = count_tokens(text[start:end], encoding)
+        # Tokens may merge differently across sentences; hardly ever to more of them.
+        while n_tokens > settings.max_tokens and stop - first > 1:
+            stop -= 1
+            start, end = _strip(text, segments[first].start, segments[stop - 1].end)
+            n_tokens = count_tokens(text[start:end], encoding)
+        if end > start:
+            passages.append(Passage(start, end, n_tokens, _breadcrumb(headings, start)))
+        first = _overlap(segments, first, stop, settings)
+    return passages
+
+
+def find_headings(text: str) -> list[Heading]:
+    """Find Markdown headings outside of code."""
+    if "#" not in text:
+        return []
+    fenced = "```" in text or "~~~" in text
+    fences = [match.span() for match in _FENCE.finditer(text)] if fenced else []
+    return [
+        Heading(match.start(), len(match[1]), match[2])
+        for match in _HEADING.finditer(text)
+        if not any(start <= match.start() < end for start, end in fences)
+    ]
+
+
+def _segments(
+    text: str, settings: CreateTextUnits, starts: Sequence[int], opening: set[int]
+) -> list[Segment]:
+    """Count the tokens of each sentence, and cut those over the budget into pieces under it."""
+    encoding = load_encoding(settings.encoding)
+    ends = [*starts[1:], len(text)]
+    counts = count_tokens_of_each([text[s:e] for s, e in zip(starts, ends, strict=True)], encoding)
+    segments = []
+    for start, end, n_tokens in zip(starts, ends, counts, strict=True):
+        if n_tokens <= settings.max_tokens:
+            segments.append(Segment(start, end, n_tokens, start in opening))
+            continue
+        for piece_start, piece_end in _pieces(text, start, end, settings):
+            count = count_tokens(text[piece_start:piece_end], encoding)
+            segments.append(Segment(piece_start, piece_end, count, piece_start in opening))
+    return segments
+
+
+def _pieces(
+    text: str, start: int, end: int, settings: CreateTextUnits
+) -> Iterator[tuple[int, int]]:
+    """Cut a long run of text under the budget, after a space if the run has any."""
+    encoding = load_encoding(settings.encoding)
+    while start < end:
+        # A token is rarely longer than four characters in prose, and never shorter than a byte.
+        stop = min(end, start + settings.max_tokens * 4)
+        while count_tokens(text[start:stop], encoding) > settings.max_tokens and stop > start + 1:
+            stop = start + max(1, (stop - start) * 3 // 4)
+        if stop < end:
+            space = max(text.rfind(" ", start + 1, stop), text.rfind("\n", start + 1, stop))
+            stop = space + 1 if space > start + (stop - start) // 2 else stop
+        yield start, stop
+        start = stop
+
+
+def _fill(segments: list[Segment], first: int, settings: CreateTextUnits) -> int:
+    """Return the segment before which the passage that begins at `first` ends."""
+    n_tokens = segments[first].n_tokens
+    for stop in range(first + 1, len(segments)):
+        segment = segments[stop]
+        if n_tokens + segment.n_tokens > settings.max_tokens:
+            return stop
+        if segment.opens_section and n_tokens * 4 >= settings.max_tokens:
+            return stop
+        n_tokens += segment.n_tokens
+    return len(segments)
+
+
+def _overlap(segments: list[Segment], first: int, stop: int, settings: CreateTextUnits) -> int:
+    """Return where the next passage begins: so many sentences back as the overlap allows."""
+    if stop >= len(segments) or segments[stop].opens_section:
+        return stop
+    begin, n_tokens = stop, segments[stop].n_tokens
+    overlap = 0
+    while begin - 1 > first:
+        previous = segments[begin - 1]
+        overlap += previous.n_tokens
+        # The sentence that comes next must still fit behind those repeated.
+        if overlap > settings.overlap_tokens or overlap + n_tokens > settings.max_tokens:
+            break
+        begin -= 1
+        if previous.opens_section:
+            break
+    return begin
+
+
+def _strip(text: str, start: int, end: int) -> tuple[int, int]:
+    piece = text[start:end]
+    return start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
+
+
+def _breadcrumb(headings: Sequence[Heading], position: int) -> str:
+    """Join the headings that a position stands under, the outermost first."""
+    path: list[tuple[int, str]] = []
+    for start, depth, words in headings:
+        if start > position:
+            break
+        while path and path[-1][0] >= depth:
+            path.pop()
+        path.append((depth, words))
+    return " > ".join(words for _, words in path)

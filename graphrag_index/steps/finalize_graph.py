@@ -1,0 +1,198 @@
+"""From what extraction found to the graph: entities, relationships and where they are named."""
+
+from unicodedata import normalize
+
+import numpy as np
+import polars as pl
+
+from graphrag_index.core.lists import distinct_pairs, gather_lists, spread_lists
+from graphrag_index.core.settings import FinalizeGraph
+from graphrag_index.core.tables import TABLES, content_id
+from graphrag_index.graph.layout import layout
+from graphrag_index.graph.simple_graph import Graph, Integers, degrees, simple_graph
+from graphrag_index.graph.weights import check_weights
+from graphrag_index.step import step
+
+
+@step(writes=["entities", "relationships", "mentions"])
+def finalize_graph(
+    raw_entities: pl.DataFrame,
+    raw_relationships: pl.DataFrame,
+    raw_mentions: pl.DataFrame,
+    base_text_units: pl.LazyFrame,
+    *,
+    settings: FinalizeGraph,
+) -> dict[str, pl.DataFrame]:
+    """Merge what is the same, count degrees and place the entities in a drawing.
+
+    Entities with the same title but for case and spacing become one, which
+    keeps the title, type and description of the first. Relationships between
+    the same two entities become one, whatever their direction: weights add up,
+    and the heaviest row gives the description. Loops and relationships with
+    an unknown end are dropped; entities without relationships stay.
+
+    Raises
+    ------
+    TableError
+        A weight is not a number greater than 0.
+    """
+    check_weights("raw_relationships", raw_relationships.lazy())
+    numbers, entities = _merge_entities(raw_entities)
+    mentions = _renumber_mentions(raw_mentions, numbers)
+    text_unit_ids = (
+        base_text_units.select("id", "human_readable_id").sort("human_readable_id").collect()["id"]
+    )
+    entity, text_unit = distinct_pairs(
+        mentions["entity"].to_numpy(), mentions["text_unit"].to_numpy()
+    )
+    ends, relationships = _merge_relationships(raw_relationships, numbers, text_unit_ids)
+    ids, titles = entities["id"], entities["title"]
+    # Nodes are numbered by id, as in create_communities: the drawing shows its communities,
+    # and does not depend on which entity came first.
+    node = np.empty(len(ids), dtype=np.int64)
+    node[ids.arg_sort().to_numpy()] = np.arange(len(ids))
+    graph = simple_graph(
+        len(ids), node[ends[:, 0]], node[ends[:, 1]], relationships["weight"].to_numpy()
+    )
+    degree = degrees(graph)[node]
+    entities = entities.with_columns(
+        pl.Series("human_readable_id", np.arange(len(ids))),
+        gather_lists(entity, text_unit_ids.gather(text_unit), len(ids)).alias("text_unit_ids"),
+        pl.Series("degree", degree),
+        *_places(graph, node, settings),
+    ).with_columns(pl.col("text_unit_ids").list.len().alias("frequency"))
+    source_ids, target_ids = ids.gather(ends[:, 0]), ids.gather(ends[:, 1])
+    link_ids = [
+        content_id("relationship", *sorted(pair))
+        for pair in zip(source_ids, target_ids, strict=True)
+    ]
+    relationships = relationships.with_columns(
+        pl.Series("id", link_ids, dtype=pl.String),
+        pl.Series("human_readable_id", np.arange(len(relationships))),
+        titles.gather(ends[:, 0]).alias("source"),
+        titles.gather(ends[:, 1]).alias("target"),
+        source_ids.alias("source_id"),
+        target_ids.alias("target_id"),
+        pl.Series("combined_degree", degree[ends].sum(axis=1)),
+    )
+    frames = {"entities": entities, "relationships": relationships, "mentions": mentions}
+    return {
+        name: frame.select(TABLES[name].schema.names()).cast(TABLES[name].schema)
+        for name, frame in frames.items()
+    }
+
+
+def title_key(title: str) -> str:
+    """The title without case, width and superfluous space: equal keys are one entity."""
+    return " ".join(normalize("NFKC", normalize("NFKC", title).casefold()).split())
+
+
+def _merge_entities(raw_entities: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Number the entities by first mention.
+
+    Returns
+    -------
+    numbers
+        `raw` number and final `number` of each raw entity.
+    entities
+        One row per entity: id, title, type, description, aliases, evidence.
+    """
+    seen: dict[str, int] = {}
+    merged = [seen.setdefault(title_key(title), len(seen)) for title in raw_entities["title"]]
+    number = pl.Series("number", merged, dtype=pl.Int64)
+    numbers = pl.DataFrame([raw_entities["human_readable_id"].alias("raw"), number])
+    first = raw_entities.filter(number.is_first_distinct())
+
+    row, values = spread_lists(raw_entities["aliases"])
+    forms = pl.DataFrame([number.gather(row), values.alias("form")])
+    titles = pl.DataFrame([number, raw_entities["title"].alias("form")])
+    own = pl.DataFrame({"number": np.arange(len(seen)), "title": first["title"]})
+    aliases = (
+        pl.concat([forms, titles])
+        .join(own, on="number", maintain_order="left")
+        .filter(pl.col("form") != pl.col("title"))
+        .unique(["number", "form"], maintain_order=True)
+        .sort("number", maintain_order=True)
+    )
+    row, evidence = spread_lists(raw_entities["evidence"])
+    owners = number.gather(row).to_numpy()
+    by_number = np.argsort(owners, kind="stable")
+    ids = pl.Series("id", [content_id("entity", key) for key in seen], dtype=pl.String)
+    return numbers, first.select("title", "type", "description").with_columns(
+        ids,
+        gather_lists(aliases["number"].to_numpy(), aliases["form"], len(seen)).alias("aliases"),
+        gather_lists(owners[by_number], evidence.gather(by_number), len(seen)).alias("evidence"),
+    )
+
+
+def _renumber_mentions(raw_mentions: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
+    """Mentions by the numbers of the merged entities: each once, in order of the text."""
+    keys = numbers.select(pl.col("raw", "number").cast(pl.Int32))
+    columns = ["text_unit", "start_char", "end_char", "number"]
+    rows = (
+        raw_mentions.join(keys, left_on="entity", right_on="raw", maintain_order="left")
+        .select(columns)
+        .to_numpy()
+    )
+    rows = rows[np.lexsort(rows.T[::-1])]
+    is_new = np.ones(len(rows), dtype=bool)
+    is_new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    return pl.DataFrame(rows[is_new], schema=columns).rename({"number": "entity"})
+
+
+def _merge_relationships(
+    raw_relationships: pl.DataFrame, numbers: pl.DataFrame, text_unit_ids: pl.Series
+) -> tuple[Integers, pl.DataFrame]:
+    """Merge rows with the same two ends, in order of the first.
+
+    Returns
+    -------
+    ends
+        Numbers of the source and the target of each relationship.
+    relationships
+        One row per relationship: weight, description, text_unit_ids, evidence.
+    """
+    found = pl.DataFrame(
+        raw_relationships.select(pl.col(end).alias("raw"))
+        .join(numbers, on="raw", how="left", maintain_order="left")["number"]
+        .alias(end)
+        for end in ("source", "target")
+    )
+    is_link = (found["source"] != found["target"]).fill_null(False)
+    # Evidence is the largest part of this table: it is copied only where rows are dropped.
+    raw = raw_relationships if is_link.all() else raw_relationships.filter(is_link)
+    ends = found.filter(is_link).to_numpy()
+    keys = ends.min(axis=1) * len(numbers) + ends.max(axis=1)
+    _, first, part = np.unique(keys, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    group, first = rank[part], np.sort(first)
+
+    weights = raw["weight"].to_numpy()
+    # By group; within it the heaviest row last, of equally heavy ones the first.
+    by_weight = np.lexsort((-np.arange(len(raw)), weights, group))
+    is_last = np.ones(len(raw), dtype=bool)
+    is_last[:-1] = group[by_weight][1:] != group[by_weight][:-1]
+    heaviest = by_weight[is_last]
+
+    row, numbers_of_units = spread_lists(raw["text_units"])
+    owners, units = distinct_pairs(group[row], numbers_of_units.to_numpy())
+    row, evidence = spread_lists(raw["evidence"])
+    by_group = np.argsort(group[row], kind="stable")
+    n_groups = len(first)
+    return ends[first], pl.DataFrame(
+        {
+            "weight": np.bincount(group, weights=weights, minlength=n_groups),
+            "description": raw["description"].gather(heaviest),
+            "text_unit_ids": gather_lists(owners, text_unit_ids.gather(units), n_groups),
+            "evidence": gather_lists(group[row][by_group], evidence.gather(by_group), n_groups),
+        }
+    )
+
+
+def _places(graph: Graph, node: Integers, settings: FinalizeGraph) -> list[pl.Series]:
+    """The columns x and y; null without layout."""
+    if not settings.layout:
+        return [pl.Series(name, [None] * len(node), dtype=pl.Float64) for name in "xy"]
+    positions = layout(graph, seed=settings.seed)[node].round(6)
+    return [pl.Series(name, positions[:, axis]) for axis, name in enumerate("xy")]

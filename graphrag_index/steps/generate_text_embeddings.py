@@ -1,0 +1,99 @@
+"""Embed text units, entities and reports, so that questions find them."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import polars as pl
+
+from graphrag_index.core.embedding_model import EmbeddingModel
+from graphrag_index.core.progress import Progress
+from graphrag_index.core.settings import GenerateTextEmbeddings
+from graphrag_index.core.table_store import Previous
+from graphrag_index.core.tables import TABLES
+from graphrag_index.step import step
+
+# Rows embedded and written at once: bounds memory, not results.
+BATCH = 2_048
+
+
+@step(writes=["text_unit_text", "entity_description", "community_full_content"])
+def generate_text_embeddings(
+    text_units: pl.LazyFrame,
+    entities: pl.LazyFrame,
+    community_reports: pl.LazyFrame,
+    *,
+    settings: GenerateTextEmbeddings,
+    embedding_model: EmbeddingModel,
+    previous: Previous,
+    progress: Progress,
+) -> Iterator[Mapping[str, pl.DataFrame]]:
+    """Embed the text of text units, `title:description` of entities, and whole reports.
+
+    A vector depends on its text and the model alone, so texts that the last run has
+    embedded with the same model are not embedded again.
+
+    Yields
+    ------
+    text_unit_text, entity_description, community_full_content
+        One row per text unit, entity and report, in their order.
+    """
+    sources = {
+        "text_unit_text": text_units.select(
+            "id", "human_readable_id", "document_id", "text", "headings", "metadata"
+        ),
+        "entity_description": entities.select(
+            "id",
+            "human_readable_id",
+            "title",
+            "type",
+            "degree",
+            text=pl.col("title") + ":" + pl.col("description"),
+        ),
+        "community_full_content": community_reports.select(
+            "id", "community", "level", "title", "rank", text="full_content"
+        ),
+    }
+    counts = [rows.select(pl.len()).collect().item() for rows in sources.values()]
+    progress.start(sum(counts), "texts")
+    for (name, rows), count in zip(sources.items(), counts, strict=True):
+        known = _known(previous, name, settings.model)
+        for offset in range(0, max(count, 1), BATCH):
+            batch = rows.slice(offset, BATCH).collect()
+            vectors = _embed(batch["text"], known, embedding_model, progress)
+            dtype = pl.Array(pl.Float32, embedding_model.dimension)
+            yield {
+                name: batch.with_columns(vector=pl.Series(vectors, dtype=dtype)).select(
+                    list(TABLES[name].columns)
+                )
+            }
+
+
+def _known(previous: Previous, name: str, model: str) -> pl.DataFrame | None:
+    """Return the vectors of the last run by hash of their text, if the same model made them."""
+    settings = previous.settings.get("generate_text_embeddings", {})
+    if settings.get("model") != model:
+        return None
+    rows = previous.scan(name)
+    if rows is None:
+        return None
+    return rows.select("text", "vector").unique(subset="text", keep="first").collect()
+
+
+def _embed(
+    texts: pl.Series, known: pl.DataFrame | None, model: EmbeddingModel, progress: Progress
+) -> np.ndarray:
+    vectors = np.empty((len(texts), model.dimension), np.float32)
+    missing = np.arange(len(texts))
+    if known is not None and known.height:
+        frame = pl.DataFrame({"text": texts}).with_row_index("row")
+        found = frame.join(known, on="text")
+        rows = found["row"].to_numpy()
+        vectors[rows] = found["vector"].to_numpy()
+        missing = np.setdiff1d(missing, rows)
+        progress.advance(len(rows))
+    # Short steps, so that the progress bar moves.
+    for start in range(0, len(missing), 512):
+        rows = missing[start : start + 512]
+        vectors[rows] = model.embed(texts.gather(rows).to_list())
+        progress.advance(len(rows))
+    return vectors

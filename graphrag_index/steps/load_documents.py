@@ -1,0 +1,295 @@
+"""Read the documents of the input folder."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from hashlib import blake2b, file_digest
+from pathlib import Path, PurePosixPath
+from stat import S_ISREG
+from typing import NamedTuple
+
+import polars as pl
+
+from graphrag_index.core.errors import InputError
+from graphrag_index.core.progress import Progress
+from graphrag_index.core.settings import LoadDocuments
+from graphrag_index.core.tables import TABLES, content_id
+from graphrag_index.readers import READERS, Document, Unread, read_file, system_reason
+from graphrag_index.readers.document import listed
+from graphrag_index.readers.office import office_version, read_office
+from graphrag_index.step import step
+
+# Characters of text and raw data held before they are written.
+BATCH_CHARACTERS = 8_000_000
+
+
+class InputFile(NamedTuple):
+    """A file to read; or a file or folder that cannot be read, with the problem."""
+
+    name: str  # below the input folder, with /
+    path: Path
+    size: int = 0
+    problem: str = ""
+
+
+def fingerprint_input(settings: LoadDocuments, root: Path) -> str:
+    """Hash the names and the content of the files that would be read.
+
+    Raises
+    ------
+    InputError
+        There is nothing to read.
+    """
+    whole = blake2b(digest_size=16)
+    files = find_files(settings, root)
+    for file in files:
+        content = file.problem
+        if not content:
+            try:
+                with file.path.open("rb") as stream:
+                    content = file_digest(stream, partial(blake2b, digest_size=16)).hexdigest()
+            except OSError as error:
+                content = system_reason(error)
+        whole.update(content_id(file.name, content).encode("ascii"))
+    # Installing the extra makes files readable that were not.
+    if any(READERS.get(file.path.suffix.lower()) is read_office for file in files):
+        whole.update(office_version().encode("utf-8"))
+    return whole.hexdigest()
+
+
+@step(writes=["input_documents", "unread_files"], fingerprint=fingerprint_input)
+def load_documents(
+    *, settings: LoadDocuments, root: Path, progress: Progress
+) -> Iterator[Mapping[str, pl.DataFrame]]:
+    """Read every document of the input folder, file by file and record by record.
+
+    The id of a document is a hash of its text, so it survives the renaming of its
+    file; of documents with equal text each has its own. With `id_column` the id is
+    what the record states.
+
+    Yields
+    ------
+    input_documents, unread_files
+        Batches of documents in the order of their paths, then of their places in
+        the file; and the files and records that could not be read, each with its reason.
+
+    Raises
+    ------
+    InputError
+        There is no folder, no file to read in it, or none that can be read.
+    """
+    files = find_files(settings, root)
+    progress.start(sum(file.size for file in files), "bytes")
+    identify = _Identities()
+    documents: list[tuple[str | None, ...]] = []
+    unread: list[tuple[str, str]] = []
+    n_documents = n_characters = 0
+    first_problem = ""
+    for file in files:
+        left = file.size
+        for item in map(identify, _read(file, settings)):
+            if isinstance(item, Unread):
+                unread.append((file.name, item.reason))
+                first_problem = first_problem or f"{file.name} {item.reason}"
+                n_characters += len(item.reason)
+            else:
+                documents.append(
+                    (
+                        *(item.id, item.title, item.text, item.creation_date, item.raw_data),
+                        *(file.name, item.metadata),
+                    )
+                )
+                n_documents += 1
+                n_characters += len(item.text) + len(item.raw_data or "")
+                # How far a reader has come in its file shows in what it has given.
+                done = min(left, len(item.raw_data or item.text))
+                left -= done
+                progress.advance(done)
+            if n_characters >= BATCH_CHARACTERS:
+                yield _frames(documents, unread)
+                documents, unread, n_characters = [], [], 0
+        progress.advance(left)
+    if not n_documents:
+        raise InputError(
+            f"None of the {len(files):,} files in {input_folder(settings, root)} could be read; "
+            f"mend or replace them: {first_problem}."
+            if len(files) > 1
+            else f"The only file in {input_folder(settings, root)} could not be read; "
+            f"mend or replace it: {first_problem}."
+        )
+    yield _frames(documents, unread)
+
+
+class _Identities:
+    """Gives each document its id; a record that repeats the id of another is not read.
+
+    Holds 16 bytes a document.
+    """
+
+    def __init__(self) -> None:
+        self.seen: set[bytes] = set()
+        self.repeats: dict[bytes, int] = {}
+
+    def __call__(self, item: Document | Unread) -> Document | Unread:
+        if isinstance(item, Unread):
+            return item
+        identity = item.id
+        if identity is None:
+            identity = content_id("document", item.text, "0")
+            key = bytes.fromhex(identity)
+            if key in self.seen:
+                # How many documents before it have this text.
+                self.repeats[key] = self.repeats.get(key, 0) + 1
+                identity = content_id("document", item.text, str(self.repeats[key]))
+        else:
+            key = blake2b(identity.encode("utf-8"), digest_size=16).digest()
+            if key in self.seen:
+                return Unread(f"{item.place} repeats the id {identity!r} of an earlier record")
+        self.seen.add(key)
+        return replace(item, id=identity)
+
+
+def _read(file: InputFile, settings: LoadDocuments) -> Iterator[Document | Unread]:
+    if file.problem:
+        return iter([Unread(file.problem)])
+    return read_file(file.path, file.name, settings)
+
+
+def _frames(
+    documents: Sequence[tuple[str | None, ...]], unread: Sequence[tuple[str, str]]
+) -> dict[str, pl.DataFrame]:
+    rows = {"input_documents": documents, "unread_files": unread}
+    return {
+        name: pl.DataFrame(values, schema=TABLES[name].schema, orient="row")
+        for name, values in rows.items()
+    }
+
+
+def input_folder(settings: LoadDocuments, root: Path) -> Path:
+    return root / Path(settings.folder).expanduser()
+
+
+def find_files(settings: LoadDocuments, root: Path) -> list[InputFile]:
+    """Find the files to read, in the order of their names by code point.
+
+    Files of other types, hidden ones and indexes that this program wrote are
+    passed over. Links are followed, but never into a folder that they lie in.
+
+    Raises
+    ------
+    InputError
+        There is no folder, or no file to read in it.
+    """
+    folder = input_folder(settings, root)
+    if not folder.is_dir():
+        what = "is a file, not a folder" if folder.exists() else "does not exist"
+        raise InputError(
+            f"The input folder {folder} {what}: put your documents there, "
+            "or name their folder in load_documents.folder."
+        )
+    included = [_glob(pattern) for pattern in settings.include]
+    excluded = [_glob(pattern) for pattern in settings.exclude]
+    # A type that is not read is an error only where a pattern names it.
+    asked = tuple(PurePosixPath(pattern).suffix.lower() for pattern in settings.include)
+    files: list[tuple[str, InputFile]] = []
+    ignored: dict[str, int] = {}
+    n_seen = 0
+    for name, path, problem in _walk(folder, excluded):
+        n_seen += 1
+        suffix = path.suffix.lower()
+        if not problem:
+            if not any(pattern.fullmatch(name) for pattern in included):
+                continue
+            if suffix not in READERS:
+                if not suffix or suffix not in asked:
+                    ignored[suffix or "no suffix"] = ignored.get(suffix or "no suffix", 0) + 1
+                    continue
+                problem = f"is of a type that is not read; read are {', '.join(READERS)}"
+        files.append((name, _inspect(name, path, problem)))
+    if files:
+        return [file for _, file in sorted(files)]
+    if not n_seen:
+        raise InputError(
+            f"The input folder {folder} is empty: put documents there ({', '.join(READERS)}), "
+            "or name their folder in load_documents.folder."
+        )
+    if ignored:
+        raise InputError(
+            f"The input folder {folder} has no file of a type that is read "
+            f"({', '.join(READERS)}), only {listed(sorted(ignored))}."
+        )
+    raise InputError(
+        f"No file in the input folder {folder} matches load_documents.include "
+        f"({listed(settings.include)}) and not load_documents.exclude: change the patterns."
+    )
+
+
+def _walk(folder: Path, excluded: list[re.Pattern[str]]) -> Iterator[tuple[str, Path, str]]:
+    """Yield every file below a folder: its name with /, its path, and what is wrong with it.
+
+    A folder that cannot be listed comes as a file with a problem.
+    """
+    # Folders to list, each with its name and the folders that it lies in.
+    waiting = [(folder, "", frozenset([os.path.realpath(folder)]))]
+    while waiting:
+        place, prefix, around = waiting.pop()
+        try:
+            with os.scandir(place) as entries:
+                children = list(entries)
+        except OSError as error:
+            if not prefix:
+                raise InputError(
+                    f"The input folder {folder} cannot be listed: {system_reason(error)}."
+                ) from error
+            yield prefix.rstrip("/"), place, f"cannot be listed: {system_reason(error)}"
+            continue
+        if _is_index({entry.name for entry in children}):
+            continue
+        for entry in children:
+            name = prefix + entry.name
+            # Office programs keep such a file beside each that is open.
+            if entry.name.startswith((".", "~$")) or any(
+                pattern.fullmatch(name) for pattern in excluded
+            ):
+                continue
+            path = place / entry.name
+            try:
+                is_folder = entry.is_dir()
+            except OSError:
+                is_folder = False
+            if not is_folder:
+                yield name, path, ""
+                continue
+            real = os.path.realpath(path)
+            if real not in around:
+                waiting.append((path, name + "/", around | {real}))
+
+
+def _is_index(names: set[str]) -> bool:
+    """Tell whether a folder is the output of a run, which is no input even if it lies there."""
+    return "versions" in names and not names.isdisjoint({"index.json", ".lock"})
+
+
+def _inspect(name: str, path: Path, problem: str) -> InputFile:
+    # Names that are not valid Unicode are read all the same, and shown as well as can be.
+    shown = os.fsencode(name).decode("utf-8", "replace")
+    if problem:
+        return InputFile(shown, path, problem=problem)
+    try:
+        status = path.stat()
+    except OSError as error:
+        return InputFile(shown, path, problem=f"cannot be read: {system_reason(error)}")
+    if not S_ISREG(status.st_mode):
+        return InputFile(shown, path, problem="is not a regular file")
+    return InputFile(shown, path, size=status.st_size)
+
+
+def _glob(pattern: str) -> re.Pattern[str]:
+    """Translate a glob pattern: ``*`` and ``?`` within a name, ``**`` across folders."""
+    wildcards = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern.replace("\\", "/").removeprefix("./"))
+    expression = "".join(wildcards.get(part) or re.escape(part) for part in parts)
+    # A pattern that ends with / means all below that folder.
+    return re.compile(expression + (".*" if pattern.endswith("/") else ""), re.DOTALL)

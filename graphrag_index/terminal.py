@@ -1,0 +1,97 @@
+"""What a run looks like at the terminal: a bar for each long step, one line when it is done."""
+
+import re
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+from graphrag_index.core.progress import Progress, Silent
+from graphrag_index.core.table_store import StepRecord
+from graphrag_index.core.tables import TABLES
+from graphrag_index.step import Step
+from graphrag_index.workflow import Watcher
+
+if TYPE_CHECKING:
+    pass
+
+# Tables whose rows a person wants counted; the others are means to these.
+_COUNTED = (
+    *("input_documents", "base_text_units", "raw_entities", "raw_relationships", "entities"),
+    *("relationships", "communities", "text_units", "community_reports", "covariates"),
+    *("text_unit_text", "entity_description", "community_full_content"),
+)
+
+
+_PREFIX = re.compile(r"^(?:raw|base|input)_")
+
+
+class TerminalWatcher(Watcher):
+    """Draws bars on a terminal and prints plain lines elsewhere."""
+
+    def __init__(self, out: TextIO | None = None) -> None:
+        self.out = out or sys.stdout
+        self.bar: Bar | None = None
+        self.number = 0
+
+    def step_started(self, step: Step, number: int, of: int) -> Progress:
+        if not self.out.isatty():
+            return Silent()
+        self.bar = Bar(self.out, step.name)
+        return self.bar
+
+    def step_finished(self, record: StepRecord, kept: bool) -> None:
+        self.close()
+        self.number += 1
+        time = "unchanged" if kept else f"{record.seconds:.1f} s"
+        line = f"{self.number:>3}  {record.name:<26} {time:>10}  {describe(record)}"
+        print(line.rstrip(), file=self.out, flush=True)
+
+    def close(self) -> None:
+        """Take the bar off the screen, also when a step breaks off."""
+        if self.bar is not None:
+            self.bar.stop()
+            self.bar = None
+
+
+class Bar:
+    """A progress bar of one step, with rate and time left."""
+
+    def __init__(self, out: TextIO, name: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bars
+
+        self.bars: Bars = Bars(
+            TextColumn("     {task.description:<26}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[unit]}{task.fields[rate]}"),
+            TimeRemainingColumn(),
+            console=Console(file=out),
+            transient=True,
+        )
+        self.task = self.bars.add_task(name, total=None, unit="", rate="")
+        self.bars.start()
+
+    def start(self, total: int | None, unit: str) -> None:
+        self.bars.reset(self.task, total=total, unit=unit, rate="")
+
+    def advance(self, n: int = 1) -> None:
+        self.bars.advance(self.task, n)
+        speed = self.bars.tasks[0].speed
+        if speed:
+            self.bars.update(self.task, rate=f", {speed:,.0f} a second")
+
+    def stop(self) -> None:
+        self.bars.stop()
+
+
+def describe(record: StepRecord) -> str:
+    """Say what a step wrote: "27 documents, 94 text units"."""
+    counts = [
+        f"{table.rows:,} {_PREFIX.sub('', name).replace('_', ' ')}"
+        for name, table in record.tables.items()
+        if name in _COUNTED or name not in TABLES
+    ]
+    if any(table.lance_version is not None for table in record.tables.values()):
+        return f"{sum(table.rows for table in record.tables.values()):,} vectors"
+    return ", ".join(counts)

@@ -1,0 +1,431 @@
+"""Load a workflow, check it, and run its steps: start reading here.
+
+A workflow is a YAML list of step names. A step is run only if the code, the
+settings or the tables that it depends on have changed since it last finished,
+in the current version or in a run that was interrupted. When all steps are
+done, the new version becomes the index by moving one pointer.
+"""
+
+import importlib
+import inspect
+import json
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from difflib import get_close_matches
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from graphrag_index import __version__
+from graphrag_index.core.errors import SettingsError, TableError, WorkflowError
+from graphrag_index.core.memory import measure_peak_memory
+from graphrag_index.core.progress import Progress, Silent
+from graphrag_index.core.settings import Section, Settings, describe_validation_error
+from graphrag_index.core.table_store import (
+    Previous,
+    StepRecord,
+    StoredTable,
+    TableStore,
+    TableWriter,
+    Version,
+    write_json,
+)
+from graphrag_index.core.tables import Table
+from graphrag_index.step import Frames, Step
+from graphrag_index.steps import STEPS
+
+if TYPE_CHECKING:
+    from graphrag_index.core.vector_store import VectorWriter
+
+logger = logging.getLogger(__name__)
+
+Service = Callable[[Step], Any]
+
+
+@dataclass(frozen=True)
+class Workflow:
+    """Ordered steps whose tables fit together."""
+
+    name: str
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run did. `version.number` is that of the previous run if nothing changed."""
+
+    version: Version
+    steps_run: tuple[str, ...]
+    steps_kept: tuple[str, ...]
+    new_version: bool
+
+
+class Watcher:
+    """What a run tells about itself; the command line draws it, others may ignore it."""
+
+    def step_started(self, step: Step, number: int, of: int) -> Progress:
+        return Silent()
+
+    def step_finished(self, record: StepRecord, kept: bool) -> None: ...
+
+
+def load_workflow(root: Path, name: str) -> Workflow:
+    """Read `workflows/<name>.yaml` beside the settings and check that its tables fit together.
+
+    Raises
+    ------
+    WorkflowError
+        No such file, a step that is unknown or cannot be imported, a table that
+        a step reads and none before it writes.
+    """
+    path = root / "workflows" / f"{name}.yaml"
+    try:
+        names = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        known = sorted(file.stem for file in (root / "workflows").glob("*.yaml"))
+        raise WorkflowError(
+            f"There is no workflow {name!r} ({path} is missing); "
+            + _nearest(name, known, "`graphrag-index init` writes the first ones.")
+        ) from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise WorkflowError(f"{path} cannot be read: {' '.join(str(error).split())}.") from error
+    if not isinstance(names, list) or not all(isinstance(entry, str) for entry in names):
+        raise WorkflowError(f"{path} must be a list of step names, one `- name` a line.")
+    steps = tuple(load_step(entry, root, str(path)) for entry in names)
+    if not steps:
+        raise WorkflowError(f"{path} names no step.")
+    workflow = Workflow(name, steps)
+    _check_tables(workflow, str(path))
+    return workflow
+
+
+def load_step(name: str, root: Path, where: str) -> Step:
+    """Find a step by its name, or by `package.module:function` for a user's own."""
+    module_name, colon, function = name.partition(":")
+    if not colon:
+        if name not in STEPS:
+            raise WorkflowError(
+                f"{where}: unknown step {name!r}; " + _nearest(name, list(STEPS), "")
+            )
+        module_name, function = f"graphrag_index.steps.{name}", name
+    elif str(root) not in sys.path:
+        # A module that lies beside settings.yaml is found, as beside a script.
+        sys.path.insert(0, str(root))
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise WorkflowError(f"{where}: step {name!r} cannot be imported: {error}.") from error
+    found = getattr(module, function, None)
+    if not isinstance(found, Step):
+        raise WorkflowError(
+            f"{where}: {name!r} is not a step; decorate the function with "
+            "`@graphrag_index.step.step(writes=[...])`."
+        )
+    return found
+
+
+def _check_tables(workflow: Workflow, where: str) -> None:
+    written: set[str] = set()
+    for step in workflow.steps:
+        for read in step.reads:
+            if read.table not in written and not read.optional:
+                raise WorkflowError(
+                    f"{where}: step {step.name} reads the table {read.table}, "
+                    "which no step before it writes."
+                )
+        for table in step.writes:
+            # A step may rewrite a table that it reads, but two cannot write the same one anew.
+            if table.name in written and table.name not in {read.table for read in step.reads}:
+                raise WorkflowError(
+                    f"{where}: step {step.name} writes the table {table.name} a second time."
+                )
+            written.add(table.name)
+
+
+def check_settings(workflow: Workflow, settings: Settings) -> dict[str, Any]:
+    """Return each step's own section, by the name of the step.
+
+    Raises
+    ------
+    SettingsError
+        A section of a step of one's own does not fit, or belongs to no step.
+    """
+    sections = {}
+    own = {step.name: step for step in workflow.steps if step.name not in STEPS}
+    for name in settings.steps:
+        if name not in own:
+            raise SettingsError(
+                f"settings: steps.{name} belongs to no step of the workflow {workflow.name}; "
+                + _nearest(name, list(own), "it has no step of your own.")
+            )
+    for step in workflow.steps:
+        if step.name not in own:
+            sections[step.name] = getattr(settings, step.name, None)
+            continue
+        values: Any = settings.steps.get(step.name, {})
+        if step.settings_model is not None:
+            try:
+                values = step.settings_model.model_validate(values)
+            except ValidationError as error:
+                raise SettingsError(
+                    describe_validation_error(error, step.settings_model, f"steps.{step.name}")
+                ) from None
+        sections[step.name] = values
+    return sections
+
+
+def run_workflow(
+    workflow: Workflow,
+    settings: Settings,
+    root: Path,
+    services: Mapping[str, Service],
+    watcher: Watcher | None = None,
+) -> RunResult:
+    """Bring the index up to date: run the steps whose inputs changed, then move the pointer.
+
+    `services` gives what steps ask for by name beyond tables and settings; each is
+    called with the step, and only for a step that runs.
+    """
+    watcher = watcher or Watcher()
+    sections = check_settings(workflow, settings)
+    known = {"root", "progress", "previous", *services}
+    for step in workflow.steps:
+        for name in step.services:
+            if name not in known:
+                raise WorkflowError(
+                    f"Step {step.name} asks for {name!r}; " + _nearest(name, sorted(known), "")
+                )
+    store = TableStore(root / settings.output)
+    with lock(store):
+        return _Run(workflow, settings, root, services, watcher, sections, store).run()
+
+
+class _Run:
+    """One run: what is current, what an interrupted run left, and what is done so far."""
+
+    def __init__(
+        self,
+        workflow: Workflow,
+        settings: Settings,
+        root: Path,
+        services: Mapping[str, Service],
+        watcher: Watcher,
+        sections: Mapping[str, Any],
+        store: TableStore,
+    ) -> None:
+        self.workflow, self.settings, self.root = workflow, settings, root
+        self.services, self.watcher, self.sections, self.store = services, watcher, sections, store
+        self.current = store.read_pointer()
+        finished = self.current.number if self.current else 0
+        unfinished = store.newest_folder()
+        self.number = max(unfinished, finished + 1)
+        store.remove_leftovers(keep=self.number)
+        self.known = {
+            record.key: record
+            for record in (
+                *(self.current.steps if self.current else ()),
+                *store.read_journal(self.number),
+            )
+        }
+        self.done: list[StepRecord] = []
+
+    def run(self) -> RunResult:
+        steps_run: list[str] = []
+        steps_kept: list[str] = []
+        for number, step in enumerate(self.workflow.steps, 1):
+            key = self._key(step)
+            record = self.known.get(key)
+            kept = record is not None and all(
+                self.store.exists(name, table) for name, table in record.tables.items()
+            )
+            if record is None or not kept:
+                progress = self.watcher.step_started(step, number, len(self.workflow.steps))
+                record = self._run_step(step, key, progress)
+            (steps_kept if kept else steps_run).append(step.name)
+            self.done.append(record)
+            if not kept:
+                self.store.write_journal(self.number, self.done)
+            self.watcher.step_finished(record, kept)
+        return self._finish(tuple(steps_run), tuple(steps_kept))
+
+    def _key(self, step: Step) -> str:
+        """Hash all that a step's result depends on."""
+        tables = self._tables()
+        section = self.sections.get(step.name)
+        own_code = None if step.name in STEPS else inspect.getsource(step.function)
+        parts = [
+            step.name,
+            __version__ if own_code is None else own_code,
+            step.code_version,
+            section.model_dump(mode="json") if isinstance(section, BaseModel) else section,
+            [(r.table, tables[r.table].digest) for r in step.reads if r.table in tables],
+            [table.name for table in step.writes],
+        ]
+        if step.fingerprint is not None:
+            parts.append(step.fingerprint(section, self.root))
+        return blake2b(json.dumps(parts, default=str).encode(), digest_size=16).hexdigest()
+
+    def _tables(self) -> dict[str, StoredTable]:
+        return {name: table for record in self.done for name, table in record.tables.items()}
+
+    def _run_step(self, step: Step, key: str, progress: Progress) -> StepRecord:
+        tables = self._tables()
+        inputs: list[Any] = []
+        for read in step.reads:
+            if read.table not in tables:
+                inputs.append(None)
+                continue
+            frame = self.store.scan(read.table, tables[read.table])
+            inputs.append(frame if read.lazy else frame.collect())
+        services: dict[str, Any] = {}
+        for name in step.services:
+            if name == "progress":
+                services[name] = progress
+            elif name == "root":
+                services[name] = self.root
+            elif name == "previous":
+                services[name] = Previous(self.store, self.current)
+            else:
+                services[name] = self.services[name](step)
+        if "settings" in inspect.signature(step.function).parameters:
+            services["settings"] = self.sections[step.name]
+        with measure_peak_memory() as memory:
+            wall, cpu = time.perf_counter(), time.process_time()
+            stored = self._write(step, step(*inputs, **services))
+            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        return StepRecord(step.name, key, stored, round(wall, 3), round(cpu, 3), memory.peak)
+
+    def _write(self, step: Step, result: Frames | Iterator[Frames]) -> dict[str, StoredTable]:
+        tables = {table.name: table for table in step.writes}
+        already = self._tables()
+        with ExitStack() as stack:
+            writers: dict[str, TableWriter | VectorWriter] = {}
+            for name, table in tables.items():
+                # A step that rewrites a table keeps the earlier file: it is that step's input.
+                stem = f"{name}.{step.name}" if name in already else name
+                writer = self.store.writer(self.number, table, stem)
+                stack.enter_context(writer)
+                writers[name] = writer
+            written: set[str] = set()
+            for frames in _batches(step, tables, result):
+                for name, frame in frames.items():
+                    writers[name].append(frame)
+                    written.add(name)
+            for name in tables.keys() - written:
+                writers[name].append(tables[name].empty())
+        stored = {name: writer.stored for name, writer in writers.items()}
+        return {name: self._keep_unchanged(name, table) for name, table in stored.items()}
+
+    def _keep_unchanged(self, name: str, table: StoredTable) -> StoredTable:
+        """Name the current version's file instead of a new one with the same bytes."""
+        earlier = self.current.tables.get(name) if self.current else None
+        if (
+            earlier is None
+            or earlier.digest != table.digest
+            or not self.store.exists(name, earlier)
+        ):
+            return table
+        if table.file is not None and table.file != earlier.file:
+            (self.store.output / table.file).unlink()
+        return earlier
+
+    def _finish(self, steps_run: tuple[str, ...], steps_kept: tuple[str, ...]) -> RunResult:
+        version = Version(
+            number=self.number,
+            workflow=self.workflow.name,
+            program=__version__,
+            steps=tuple(self.done),
+            settings=self.settings.model_dump(mode="json"),
+        )
+        current = self.current
+        if current is not None and replace(version, number=current.number) == current:
+            version, new = current, False
+        else:
+            self.store.move_pointer(version)
+            new = True
+        self.store.remove_leftovers()
+        self.store.link_public_tables(version)
+        write_json(self.store.output / "stats.json", statistics(version))
+        return RunResult(version, steps_run, steps_kept, new)
+
+
+def _batches(
+    step: Step, tables: Mapping[str, Table], result: Frames | Iterator[Frames]
+) -> Iterator[Mapping[str, pl.DataFrame]]:
+    """See every form of a step's result as batches of named frames."""
+    whole = isinstance(result, pl.DataFrame | Mapping)
+    for frames in [result] if whole else result:
+        if isinstance(frames, pl.DataFrame):
+            if len(tables) != 1:
+                raise WorkflowError(
+                    f"Step {step.name} writes {len(tables)} tables: "
+                    "return a mapping from their names to frames."
+                )
+            frames = {next(iter(tables)): frames}
+        if not isinstance(frames, Mapping) or not frames.keys() <= tables.keys():
+            raise TableError(
+                f"Step {step.name} returned {_what(frames)}; it declares {', '.join(tables)}."
+            )
+        yield frames
+
+
+def _what(frames: object) -> str:
+    return ", ".join(map(str, frames)) if isinstance(frames, Mapping) else type(frames).__name__
+
+
+def lock(store: TableStore) -> Any:
+    """Keep a second run off the same output folder; readers need no lock.
+
+    Raises
+    ------
+    WorkflowError
+        Another run holds it.
+    """
+    from filelock import FileLock, Timeout
+
+    store.output.mkdir(parents=True, exist_ok=True)
+    try:
+        # The proxy that acquire() returns releases the lock when its `with` block ends.
+        return FileLock(store.output / ".lock", timeout=0).acquire()
+    except Timeout:
+        raise WorkflowError(
+            f"Another run is writing to {store.output}: wait for it to finish, "
+            "or give this one another folder with `--set output=FOLDER`."
+        ) from None
+
+
+def statistics(version: Version) -> dict[str, Any]:
+    """Describe a version for `output/stats.json`: what each step wrote and what it cost."""
+    return {
+        "version": version.number,
+        "workflow": version.workflow,
+        "program": version.program,
+        "steps": {
+            record.name: {
+                "rows": {name: table.rows for name, table in record.tables.items()},
+                "seconds": record.seconds,
+                "cpu_seconds": record.cpu_seconds,
+                "peak_memory_bytes": record.peak_memory_bytes,
+            }
+            for record in version.steps
+        },
+        "tables": {name: asdict(table) for name, table in version.tables.items()},
+    }
+
+
+def _nearest(name: str, known: list[str], otherwise: str) -> str:
+    close = get_close_matches(name, known, n=1, cutoff=0.5)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"known: {', '.join(known)}." if known else otherwise
+
+
+__all__ = ["RunResult", "Section", "Watcher", "Workflow", "load_workflow", "run_workflow"]

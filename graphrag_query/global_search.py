@@ -1,0 +1,217 @@
+"""Global search: map the reports of a level against a question, reduce them to themes."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from graphrag_index.core.settings import GlobalSearch
+from graphrag_query.answer import Answer, Citation, Outcome
+from graphrag_query.knowledge_model import KnowledgeModel
+from graphrag_query.sentence_ranking import (
+    MAX_OVERLAP,
+    Candidate,
+    as_prose,
+    cite,
+    content_words,
+    stem,
+)
+
+# What a report weighs in its level, beside its cosine with the question.
+RANK_WEIGHT = 0.25
+# A level of fewer reports is too coarse to name themes.
+MIN_REPORTS = 4
+SENTENCES_PER_THEME = 2
+_CITED = re.compile(r"\s*\[Data: (?:[^\[\]]*; )?Sources \((?P<source>\d+)[^)]*\)\]")
+_WORD = re.compile(r"\w+")
+# Questions about the whole name no subject that a report could be similar to.
+_WHOLE = frozenset(
+    map(
+        stem,
+        (
+            "theme themes topic topics summary summarize summarise overview corpus collection "
+            "document documents dataset text texts subject subjects story idea ideas point points "
+            "issue issues top key major most important overall thema themen überblick temat "
+            "tematy"
+        ).split(),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Point:
+    """What one report adds to the answer: a sentence and the passage that proves it."""
+
+    report: Mapping[str, Any]
+    text: str
+    source: int  # number of the text unit
+    score: float
+
+
+def global_search(model: KnowledgeModel, question: str, settings: GlobalSearch) -> Answer:
+    """Answer a question about the whole corpus from the reports of one level.
+
+    Map: every report of the level is scored by its similarity to the question and by
+    its rank, and the best give their best sentences as points. Reduce: points are
+    gathered into one theme a report, the highest first, each sentence said once. The
+    outcome is `no_evidence` if no report is similar enough.
+    """
+    vector = model.embed([question])[0]
+    about_all = not set(content_words(question)) - _WHOLE
+    level, reports = _reports(model, settings.level)
+    scored = _score(model, reports, vector, about_all, settings)
+    parameters = settings.model_dump() | {"level": level}
+    looked_at = {"community_reports": reports.height, "reports_used": 0}
+    points = _map(model, scored, vector, about_all, settings)
+    themes = _reduce(points, settings.max_points)
+    if not themes:
+        return Answer(
+            question=question,
+            text="The documents say nothing about this: no community report fits the question.",
+            outcome=Outcome.NO_EVIDENCE,
+            method="global",
+            parameters=parameters,
+            looked_at=looked_at,
+            version=model.version.number,
+        )
+    looked_at["reports_used"] = len(themes)
+    text, citations = _write(model, themes, about_all)
+    return Answer(
+        question=question,
+        text=text,
+        outcome=Outcome.ANSWERED,
+        method="global",
+        citations=citations,
+        parameters=parameters,
+        looked_at=looked_at,
+        version=model.version.number,
+    )
+
+
+def _reports(model: KnowledgeModel, level: int | None) -> tuple[int, pl.DataFrame]:
+    """Return the reports of a level; without one, of the coarsest that has several."""
+    reports = model.scan("community_reports").sort("level", "community").collect()
+    if level is None:
+        sizes = reports.group_by("level").len().sort("level")
+        enough = sizes.filter(pl.col("len") >= MIN_REPORTS)["level"]
+        level = int(enough.min() if len(enough) else 0)  # type: ignore[arg-type]
+    # A community that is not split has no report further down: it stands for itself.
+    whole = reports.filter(
+        (pl.col("level") == level)
+        | ((pl.col("level") < level) & (pl.col("children").list.len() == 0))
+    )
+    return level, whole
+
+
+def _score(
+    model: KnowledgeModel,
+    reports: pl.DataFrame,
+    vector: "np.ndarray[Any, Any]",
+    about_all: bool,
+    settings: GlobalSearch,
+) -> pl.DataFrame:
+    """Score reports and leave out those that do not fit; best first."""
+    rows = model.vectors("community_full_content").rows(reports["id"], ["id", "vector"])
+    cosines = rows["vector"].to_numpy() @ vector if rows.height else np.zeros(0, np.float32)
+    similarity = pl.DataFrame(
+        {"id": rows["id"], "similarity": pl.Series(cosines, dtype=pl.Float64)}
+    )
+    scored = reports.join(similarity, on="id", how="left", maintain_order="left").with_columns(
+        score=pl.col("similarity").fill_null(0) + RANK_WEIGHT * pl.col("rank") / 10
+    )
+    if about_all:
+        return scored.sort("rank", "score", "community", descending=[True, True, False])
+    return scored.filter(pl.col("similarity") >= settings.min_similarity).sort(
+        "score", "community", descending=[True, False]
+    )
+
+
+def _map(
+    model: KnowledgeModel,
+    scored: pl.DataFrame,
+    vector: "np.ndarray[Any, Any]",
+    about_all: bool,
+    settings: GlobalSearch,
+) -> list[Point]:
+    """Let each of the best reports give its sentences, scored against the question."""
+    best = scored.head(settings.max_points + 2)
+    sentences = []
+    for report in best.iter_rows(named=True):
+        parts = [report["summary"]]
+        if not about_all:
+            parts += [finding["explanation"] for finding in report["findings"]]
+        sentences += [(report, *sentence) for part in parts for sentence in cited_sentences(part)]
+    if not sentences:
+        return []
+    if about_all:
+        return [Point(report, text, source, report["score"]) for report, text, source in sentences]
+    similarities = model.embed([text for _, text, _ in sentences]) @ vector
+    return [
+        Point(report, text, source, float(similarity))
+        for (report, text, source), similarity in zip(sentences, similarities, strict=True)
+        if similarity >= 2 * settings.min_similarity
+    ]
+
+
+def cited_sentences(text: str) -> list[tuple[str, int]]:
+    """Cut a report's text into its sentences, each with the text unit that it cites."""
+    found = []
+    start = 0
+    for match in _CITED.finditer(text):
+        sentence = text[start : match.start()].strip()
+        if sentence:
+            found.append((sentence, int(match["source"])))
+        start = match.end()
+    return found
+
+
+def _reduce(points: list[Point], max_points: int) -> list[list[Point]]:
+    """Gather points into themes, one a report, the best first; no sentence is said twice."""
+    used: list[set[str]] = []
+    themes: dict[int, list[Point]] = {}
+    for point in sorted(points, key=lambda p: -p.score):
+        words = set(_WORD.findall(point.text.lower()))
+        theme = themes.setdefault(point.report["community"], [])
+        repeated = any(len(words & other) > MAX_OVERLAP * len(words | other) for other in used)
+        if len(theme) < SENTENCES_PER_THEME and not repeated:
+            theme.append(point)
+            used.append(words)
+    return [theme for theme in themes.values() if theme][:max_points]
+
+
+def _write(
+    model: KnowledgeModel, themes: list[list[Point]], about_all: bool
+) -> tuple[str, tuple[Citation, ...]]:
+    """Write the themes as a numbered list, each sentence with its citation."""
+    units = model.text_units(point.source for theme in themes for point in theme)
+    citations: list[Citation] = []
+    lines = []
+    if about_all:
+        lines.append("The largest themes of the documents:\n")
+    for number, theme in enumerate(themes, 1):
+        parts = []
+        for point in theme:
+            candidate = locate(point.text, units[point.source])
+            if candidate is None:
+                parts.append(point.text)
+                continue
+            citations.append(cite(len(citations) + 1, candidate, units[point.source]))
+            parts.append(f"{as_prose(candidate.text)} [{len(citations)}]")
+        report = theme[0].report
+        cited = f"[Data: Reports ({report['community']})]"
+        lines.append(f"{number}. **{report['title']}** {cited}\n   {' '.join(parts)}\n")
+    return "\n".join(lines).rstrip(), tuple(citations)
+
+
+def locate(sentence: str, unit: Mapping[str, Any]) -> Candidate | None:
+    """Find a sentence in its text unit, where line ends may stand for spaces; None if it is not."""
+    pattern = r"\s+".join(re.escape(word) for word in sentence.split())
+    match = re.search(pattern, unit["text"])
+    if match is None:
+        return None
+    start = unit["start_char"] + match.start()
+    end = unit["start_char"] + match.end()
+    return Candidate(match.group(), unit["human_readable_id"], start, end, 0.0)

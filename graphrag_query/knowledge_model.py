@@ -1,0 +1,104 @@
+"""The index, opened for reading at one version."""
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from graphrag_index.core.errors import TableError
+from graphrag_index.core.settings import Settings
+from graphrag_index.core.table_store import StoredTable, TableStore, Version
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from graphrag_index.core.embedding_model import EmbeddingModel
+    from graphrag_index.core.vector_store import VectorTable
+
+
+class KnowledgeModel:
+    """Tables and vectors of one version. Opening reads the pointer alone; the rest when needed.
+
+    The version is pinned: a run that finishes meanwhile does not change what is read.
+    """
+
+    def __init__(self, store: TableStore, version: Version) -> None:
+        self.store = store
+        self.version = version
+        self._vectors: dict[str, VectorTable] = {}
+
+    @classmethod
+    def open(cls, output: Path) -> "KnowledgeModel":
+        """Open the index in an output folder.
+
+        Raises
+        ------
+        TableError
+            There is no index, or it cannot be read.
+        """
+        store = TableStore(output)
+        version = store.read_pointer()
+        if version is None:
+            raise TableError(f"There is no index in {output}: make one with `graphrag-index run`.")
+        return cls(store, version)
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The settings that the index was made with."""
+        return Settings.model_validate(self.version.settings)
+
+    def scan(self, table: str) -> pl.LazyFrame:
+        """Open a table; nothing is read yet."""
+        return self.store.scan(table, self._stored(table))
+
+    def rows(self, table: str) -> int:
+        return self._stored(table).rows
+
+    def vectors(self, table: str) -> "VectorTable":
+        """Open a vector table at the version that belongs to this index."""
+        from graphrag_index.core.vector_store import VectorTable
+
+        if table not in self._vectors:
+            self._vectors[table] = VectorTable.open(
+                self.store.lancedb, table, self._stored(table).lance_version
+            )
+        return self._vectors[table]
+
+    @cached_property
+    def embedding_model(self) -> "EmbeddingModel":
+        """The model that made the vectors."""
+        from graphrag_index.core.embedding_model import load_embedding_model
+
+        return load_embedding_model(self.settings.generate_text_embeddings.model)
+
+    def embed(self, texts: list[str]) -> "np.ndarray[Any, Any]":
+        return self.embedding_model.embed(texts)
+
+    def text_units(self, numbers: Iterable[int]) -> dict[int, Mapping[str, Any]]:
+        """Fetch text units by number, with the title and path of their documents."""
+        wanted = sorted(set(numbers))
+        units = (
+            self.scan("text_units")
+            .filter(pl.col("human_readable_id").is_in(wanted))
+            .select("human_readable_id", "id", "document_id", "text", "start_char", "headings")
+            .collect()
+        )
+        documents = (
+            self.scan("documents")
+            .filter(pl.col("id").is_in(units["document_id"].unique().to_list()))
+            .select("title", "path", "language", document_id="id")
+            .collect()
+        )
+        joined = units.join(documents, on="document_id", how="left")
+        return {row["human_readable_id"]: row for row in joined.iter_rows(named=True)}
+
+    def _stored(self, table: str) -> StoredTable:
+        tables = self.version.tables
+        if table not in tables:
+            raise TableError(
+                f"The index in {self.store.output} has no table {table}: its workflow, "
+                f"{self.version.workflow}, does not write it."
+            )
+        return tables[table]

@@ -1,0 +1,169 @@
+"""Choose the sentences of an answer: what the embedded searches answer with."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphrag_index.core.languages import LANGUAGES, detect_language
+from graphrag_index.core.sentences import split_sentences
+from graphrag_query.answer import Citation
+
+if TYPE_CHECKING:
+    Vectors = np.ndarray[Any, np.dtype[np.float32]]
+    Embed = Callable[[list[str]], Vectors]
+
+_WORD = re.compile(r"[^\W_]+")
+# Asking words of the closed classes and beyond, that say nothing of the subject.
+_ASKING = frozenset(
+    (
+        "who whom whose what which where when why how did does was were tell explain describe "
+        "list give main about important role happened happen think know wer was wann wo warum "
+        "wie welche kto co gdzie kiedy dlaczego jak jaki która"
+    ).split()
+)
+# Sentences whose vectors are compared with the question's; the rest is sorted out by words.
+MAX_EMBEDDED = 28
+# Two sentences that share more of their words than this say the same.
+MAX_OVERLAP = 0.6
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A sentence of a text unit, with its place in the document."""
+
+    text: str
+    text_unit: int
+    start_char: int
+    end_char: int
+    prior: float  # how well its text unit, or whatever led to it, fits the question
+
+
+@dataclass(frozen=True)
+class Ranked:
+    candidate: Candidate
+    score: float
+    similarity: float
+    coverage: float  # share of the question's words that it holds, weighted by rarity
+
+
+def content_words(text: str) -> list[str]:
+    """Return the words of a question that name its subject, folded, each once."""
+    language = LANGUAGES.get(detect_language(text))
+    function_words = language.function_words if language else frozenset()
+    words = []
+    for word in _WORD.findall(text.lower()):
+        if word not in function_words and word not in _ASKING and len(word) > 1:
+            words.append(stem(word))
+    return list(dict.fromkeys(words))
+
+
+def stem(word: str) -> str:
+    """Cut common endings, alike in a question and in a text; not the stem of any grammar."""
+    for ending in ("'s", "ings", "ing", "ies", "ed", "es", "s", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            return word[: -len(ending)]
+    return word
+
+
+def candidates_of(
+    text_units: Iterable[Mapping[str, Any]], priors: Mapping[int, float]
+) -> list[Candidate]:
+    """Cut text units into sentences that can be quoted."""
+    candidates = []
+    for unit in text_units:
+        number, text, offset = unit["human_readable_id"], unit["text"], unit["start_char"]
+        for sentence in split_sentences(text):
+            if sentence.prose:
+                candidates.append(
+                    Candidate(
+                        text[sentence.start : sentence.end],
+                        number,
+                        offset + sentence.start,
+                        offset + sentence.end,
+                        priors[number],
+                    )
+                )
+    return candidates
+
+
+def rank_sentences(
+    question: str,
+    question_vector: "Vectors",
+    candidates: Sequence[Candidate],
+    embed: "Embed",
+    must_name: Sequence[str] = (),
+) -> list[Ranked]:
+    """Order sentences by how well they answer a question, the best first.
+
+    A sentence counts by its similarity to the question, by the question's words that it
+    holds (rare ones more), by its text unit's fit, and by naming whom the question asks about.
+    """
+    words = content_words(question)
+    stems = [{stem(word) for word in _WORD.findall(c.text.lower())} for c in candidates]
+    document_frequency = Counter(word for found in stems for word in found if word in words)
+    rarity = {word: log(1 + len(candidates) / (1 + document_frequency[word])) for word in words}
+    total = sum(rarity.values()) or 1.0
+    coverage = [sum(rarity[word] for word in words if word in found) / total for found in stems]
+    names = [name.lower() for name in must_name]
+    naming = [any(name in c.text.lower() for name in names) for c in candidates]
+    rough = [c.prior + coverage[i] + 0.3 * naming[i] for i, c in enumerate(candidates)]
+    # Overlapping text units hold the same sentence twice.
+    order, places = [], set()
+    for i in sorted(range(len(candidates)), key=lambda i: (-rough[i], i)):
+        place = (candidates[i].text, candidates[i].start_char)
+        if place not in places:
+            places.add(place)
+            order.append(i)
+    order = order[:MAX_EMBEDDED]
+    if not order:
+        return []
+    similarities = embed([candidates[i].text for i in order]) @ question_vector
+    ranked = [
+        Ranked(
+            candidates[i],
+            float(similarity) + 0.35 * coverage[i] + 0.3 * candidates[i].prior + 0.15 * naming[i],
+            float(similarity),
+            coverage[i],
+        )
+        for i, similarity in zip(order, similarities, strict=True)
+    ]
+    return sorted(ranked, key=lambda r: (-r.score, r.candidate.text_unit, r.candidate.start_char))
+
+
+def without_repetition(ranked: Iterable[Ranked], most: int) -> list[Ranked]:
+    """Take the best sentences, leaving out those that say again what is taken."""
+    taken: list[Ranked] = []
+    used: list[set[str]] = []
+    for sentence in ranked:
+        words = set(_WORD.findall(sentence.candidate.text.lower()))
+        if any(len(words & other) > MAX_OVERLAP * len(words | other) for other in used):
+            continue
+        taken.append(sentence)
+        used.append(words)
+        if len(taken) == most:
+            break
+    return taken
+
+
+def cite(number: int, candidate: Candidate, unit: Mapping[str, Any]) -> Citation:
+    """Resolve a sentence to its document, place and words."""
+    return Citation(
+        number=number,
+        document=unit["title"],
+        document_id=unit["document_id"],
+        path=unit["path"],
+        start_char=candidate.start_char,
+        end_char=candidate.end_char,
+        quote=candidate.text,
+        text_unit=candidate.text_unit,
+    )
+
+
+def as_prose(sentence: str) -> str:
+    """Put a quotation on one line."""
+    return " ".join(sentence.split())
