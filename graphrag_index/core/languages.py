@@ -14,7 +14,8 @@ from functools import cache
 class Language:
     """The closed word classes of one language, in lower case.
 
-    `determiners` mark common nouns where these are capitalized too; `place_prepositions`
+    `articles` (all `determiners` if none are given) stand before things, hardly before
+    persons, and mark common nouns where these are capitalized too; `place_prepositions`
     mark places; `copulas` follow the subject of a definition; `endings` are case endings
     by which one name takes several forms; the base form of a name hardly ends in `oblique`.
     """
@@ -22,6 +23,7 @@ class Language:
     code: str
     function_words: frozenset[str]
     determiners: frozenset[str] = frozenset()
+    articles: frozenset[str] = frozenset()
     place_prepositions: frozenset[str] = frozenset()
     copulas: frozenset[str] = frozenset()
     capitalizes_nouns: bool = False
@@ -55,6 +57,7 @@ _ENGLISH = Language(
         "seven eight nine ten hundred thousand million dear chapter section figure table note"
     ),
     determiners=_words("the a an this that these those his her its their our my your some any no"),
+    articles=_words("the a an"),
     place_prepositions=_words("in at from to near of off around across into towards"),
     copulas=_words("is was are were became remains"),
 )
@@ -102,8 +105,8 @@ _POLISH = Language(
         "bo czy nie tak już jeszcze także też tylko nawet bardzo bardziej najbardziej ten ta to "
         "te ci tego tej tych temu tym tymi tę tą ów owa który która które którzy którego której "
         "których któremu którym którą jaki jaka jakie ja ty on ona ono my wy oni one mnie mi "
-        "ciebie go jego mu nim niego jej ją nią niej ich im nimi nich nas nam nami was się siebie sobie "
-        "swój swoja swoje swoją swojego swojej swoim swoich mój moja moje jest są był była było "
+        "ciebie go jego mu nim niego jej ją nią niej ich im nimi nich nas nam nami was się "
+        "siebie sobie swój swoja swoje swoją swojego swojej swoim swoich mój moja moje jest są był była było "
         "byli były być będzie będą został została zostało zostali zostały ma miał miała mieli może "
         "można mógł trzeba co kto nic nikt ktoś coś każdy każda każde wszyscy wszystkie wszystko "
         "inny inna inne tam tu tutaj teraz potem wtedy następnie później wcześniej dziś wczoraj "

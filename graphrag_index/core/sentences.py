@@ -114,7 +114,7 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
     word_match = _LAST_WORD.search(text, max(0, begin - 20), begin)
     word = word_match.group().lower() if word_match else ""
     if len(word) == 1 and word.isalpha():
-        # An initial, unless it is a pronoun or the like: "J. Smith", but "and I. Then".
+        # An initial, unless it is the pronoun: "J. Smith", but "and I. Then".
         return (
             word == "i" and not text[begin - 1].islower() and begin >= 2 and text[begin - 2] == " "
         )

@@ -68,11 +68,11 @@ class LoadDocuments(Section):
     def _encoding_is_known(cls, name: str) -> str:
         if name != "auto":
             try:
-                known = "".encode(name) is not None
+                "".encode(name)
             except LookupError:
-                known = False
-            if not known:
-                raise ValueError(f"{name!r} is no encoding; try auto, utf-8, utf-16 or cp1252")
+                raise ValueError(
+                    f"{name!r} is no encoding; try auto, utf-8, utf-16 or cp1252"
+                ) from None
         return name
 
 

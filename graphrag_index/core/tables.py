@@ -239,7 +239,7 @@ _DEFINITIONS = [
             "title": pl.String,
             "entity_ids": STRINGS,
             "relationship_ids": STRINGS,  # both ends are members; sorted
-            "text_unit_ids": STRINGS,  # of those relationships; of the entities in islands and without
+            "text_unit_ids": STRINGS,  # of those relationships; in islands of the entities too
             "period": pl.String,  # latest date that the documents behind it state, or empty
             "size": pl.Int64,
             "island": pl.Boolean,  # gathered from small components that nothing links

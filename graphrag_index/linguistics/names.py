@@ -1,23 +1,18 @@
-"""Find names where the script marks them: capitalized spans, judged by corpus statistics.
+"""Find spans that may be names, where the script marks them by capitals.
 
-A span is collected with signs of how it is used (does it begin a sentence, does an
-article stand before it, a preposition of place, a verb of definition after it).
-When all documents are read, each distinct span is judged: words that the corpus
-mostly writes in lower case, or only capitalizes at the start of sentences, are no names.
+A span is collected with signs of how it is used: does it begin a sentence, does an
+article stand before it, a preposition of place, a verb of definition after it.
 """
 
 # array[int] can be written only as text before Python 3.12.
 from __future__ import annotations
 
 import re
-import sys
 from array import array
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
-
-import numpy as np
 
 from graphrag_index.core.languages import Language
 from graphrag_index.core.sentences import Sentence
@@ -26,7 +21,7 @@ MAX_WORDS = 8
 MAX_CHARS = 80
 
 # Flags of one occurrence.
-INITIAL, DETERMINER, PLACE, DEFINED, PROSE = 1, 2, 4, 8, 16
+INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN = 1, 2, 4, 8, 16, 32
 
 _CALENDAR = frozenset(
     (
@@ -37,14 +32,6 @@ _CALENDAR = frozenset(
         "summer autumn winter"
     ).split()
 )
-_ROMAN = re.compile(r"[IVXLCDM]+")
-# Endings of English words for peoples and of German words for what is not named.
-_DEMONYM = re.compile(r"(?:ish|ian|ean|ese|can|ican|ench|utch|eek|wiss|iss)s?$")
-_GERMAN_COMMON = re.compile(
-    r"(?:ung|ungen|heit|heiten|keit|keiten|schaft|schaften|tion|tionen|tät|täten|ismus|nis|nisse|"
-    r"chen|lein|ment|mente|ling|linge|tum)$"
-)
-_GERMAN_ADJECTIVE = re.compile(r"(?:e|en|em|es)$")
 _PARTICLES = {
     "en": r"of(?: the)?|de(?: la| los| las)?|del|du|da|di|van(?: der| den| de)?|von(?: der)?|la|le|"
     r"bin|ibn|dos|der",
@@ -135,6 +122,10 @@ class Names:
             if index < 0 or shouted[index]:
                 continue
             surface = match.group()
+            if end > sentences[index].end:
+                # What looked like an initial ended the sentence.
+                surface = text[start : sentences[index].end].rstrip(".")
+                end = start + len(surface)
             if " " in surface or "\n" in surface:
                 start, end, surface = _trim(surface, start, end, function_words)
                 if not surface:
@@ -156,7 +147,7 @@ class Names:
                 before = text[
                     text.rfind(" ", max(0, start - 20), start - 1) + 1 : start - 1
                 ].lower()
-                if before in language.determiners:
+                if before in (language.articles or language.determiners):
                     flags |= DETERMINER
                 if before in language.place_prepositions:
                     flags |= PLACE
@@ -164,6 +155,8 @@ class Names:
                 after = text[end + 1 : text.find(" ", end + 1, end + 16)]
                 if after in language.copulas:
                     flags |= DEFINED
+                elif after.islower() and after not in function_words:
+                    flags |= BEFORE_NOUN
             number = self.surfaces.get(surface)
             if number is None:
                 number = self.surfaces[surface] = len(self.surfaces)
@@ -220,144 +213,3 @@ def _trim(
     begin = sum(map(len, words[:first])) + first
     trimmed = " ".join(words[first:last])
     return start + begin, start + begin + len(trimmed), trimmed
-
-
-@dataclass(frozen=True)
-class Judged:
-    """The verdict on every distinct span.
-
-    `name_of[s]` is the number of the name that span s stands for, -1 if it is none;
-    `cut[s]` says how many characters at its start do not belong to the name.
-    `place_share` is the share of a name's mentions behind a preposition of place;
-    `common` are words of names that the corpus mostly writes in lower case.
-    """
-
-    names: list[str]
-    languages: list[Language]
-    name_of: np.ndarray
-    cut: np.ndarray
-    place_share: np.ndarray
-    common: frozenset[str]
-
-
-def judge(found: Names) -> Judged:
-    """Decide which spans are names, by how the whole corpus uses their words."""
-    surface = np.frombuffer(found.surface, np.int32) if found.surface else np.zeros(0, np.int32)
-    flags = np.frombuffer(found.flags, np.int8) if found.flags else np.zeros(0, np.int8)
-    n = len(found.surfaces)
-
-    def count(mask: np.ndarray) -> np.ndarray:
-        return np.bincount(surface[mask], minlength=n)
-
-    prose = (flags & PROSE) > 0
-    initial = (flags & INITIAL) > 0
-    total = count(np.ones(len(surface), bool))
-    in_prose, inside = count(prose), count(prose & ~initial)
-    determiner, place = count((flags & DETERMINER) > 0), count((flags & PLACE) > 0)
-
-    words_of = [surface.split(" ") for surface in found.surfaces]
-    # How often a word is capitalized inside of sentences, where only names (or nouns) are,
-    # and whether it is part of a longer span there.
-    inside_words: Counter[str] = Counter()
-    in_longer: set[str] = set()
-    determined: Counter[str] = Counter()
-    heads: Counter[str] = Counter()
-    for words, times, with_determiner, all_times in zip(
-        words_of, inside.tolist(), determiner.tolist(), total.tolist(), strict=True
-    ):
-        for word in words:
-            inside_words[word] += times
-        if len(words) > 1:
-            in_longer.update(words)
-        determined[words[0]] += with_determiner
-        heads[words[0]] += all_times
-    lower = found.lower_words
-
-    def is_common(word: str) -> bool:
-        return lower[word.lower()] > inside_words[word]
-
-    def is_common_noun(word: str) -> bool:
-        """German: a noun that mostly takes an article, so no name."""
-        return heads[word] > 0 and determined[word] * 3 >= heads[word]
-
-    def leading(words: list[str], language: Language, only_initial: bool) -> int:
-        """Count the words at a span's start that do not belong to the name."""
-        first = 0
-        while first < len(words) - 1:
-            word = words[first]
-            if language.capitalizes_nouns:
-                adjective = _GERMAN_ADJECTIVE.search(word) and not is_common_noun(words[first + 1])
-                known_adjective = lower[word.lower()] > 0 or word.removesuffix("er") in inside_words
-                common = _GERMAN_COMMON.search(word) or is_common_noun(word)
-                if not common or adjective or known_adjective:
-                    break
-            elif not (
-                only_initial
-                and first == 0
-                and (
-                    (lower[word.lower()] > 0 and inside_words[word] == 0)
-                    or (word.endswith(("ing", "ed")) and inside_words[word] == 0 and len(word) > 5)
-                )
-            ):
-                break
-            first += 1
-            while first < len(words) - 1 and words[first].islower():
-                first += 1
-        return first
-
-    def is_name(words: list[str], number: int) -> bool:
-        language = found.languages[number]
-        if in_prose[number] == 0:
-            # Headings and tables repeat names, but do not prove them.
-            return False
-        if len(words) > 1:
-            return not all(is_common(word) or word.islower() for word in words)
-        word = words[0]
-        if len(word) < 2:
-            return False
-        if word.isupper():
-            return not _ROMAN.fullmatch(word) and bool(inside[number] or total[number] > 1)
-        common = lower[word.lower()]
-        if inside[number] == 0:
-            return common == 0 and word in in_longer
-        if common > inside[number]:
-            return False
-        if _DEMONYM.search(word) and determiner[number] * 2 >= inside[number]:
-            return False
-        if language.capitalizes_nouns:
-            if determiner[number] * 4 > total[number] or _GERMAN_COMMON.search(word):
-                return False
-            return bool(
-                word in in_longer
-                or place[number]
-                or (total[number] > 1 and determiner[number] == 0)
-                or word + "s" in found.surfaces
-            )
-        return True
-
-    names: dict[str, int] = {}
-    languages: list[Language] = []
-    name_of = np.full(n, -1, np.int32)
-    cut = np.zeros(n, np.int32)
-    for number, (text, words) in enumerate(zip(found.surfaces, words_of, strict=True)):
-        first = leading(words, found.languages[number], bool(inside[number] == 0))
-        rest = words[first:]
-        if first:
-            shorter = " ".join(rest)
-            cut[number] = len(text) - len(shorter)
-            known = found.surfaces.get(shorter)
-            if len(rest) == 1 and (known is None or not is_name(rest, known)):
-                continue
-            text = shorter
-        elif not is_name(words, number):
-            continue
-        name = names.get(text)
-        if name is None:
-            name = names[sys.intern(text)] = len(names)
-            languages.append(found.languages[number])
-        name_of[number] = name
-    share = np.bincount(name_of[name_of >= 0], place[name_of >= 0], minlength=len(names))
-    times = np.bincount(name_of[name_of >= 0], total[name_of >= 0], minlength=len(names))
-    common = frozenset(word for name in names for word in name.split(" ") if is_common(word))
-    place_share = share / np.maximum(times, 1)
-    return Judged(list(names), languages, name_of, cut, place_share, common)

@@ -18,6 +18,7 @@ from graphrag_index.core.languages import Language
 
 _RUN = re.compile(r"(?<![\w'’-])[^\W\d_A-Z][\w-]*(?: [^\W\d_A-Z][\w-]*)+")
 _NO_NOUN = re.compile(r"(?:ly|ed|ing|est|ous|ful|ive|able|ible)$")
+_BEFORE_VERBS = frozenset(("to", "no", "any"))
 MAX_TERM_WORDS = 3
 # Spread is measured over blocks of so many characters, so that one long document is judged too.
 BLOCK = 4_000
@@ -45,7 +46,7 @@ class Terms:
         if language.capitalizes_nouns or not language.function_words:
             return
         stop = language.function_words
-        opening = language.determiners | language.place_prepositions
+        opening = (language.determiners | language.place_prepositions) - _BEFORE_VERBS
         for match in _RUN.finditer(text):
             words = match.group().split(" ")
             position, length = match.start(), len(words)
@@ -60,7 +61,10 @@ class Terms:
                 last = first
                 while last < length and words[last] not in stop:
                     last += 1
-                if not 2 <= last - first <= MAX_TERM_WORDS or (last == length and not closed):
+                if not 2 <= last - first <= MAX_TERM_WORDS:
+                    continue
+                # An article behind it shows a verb at its end: "the polar party built a hut".
+                if not closed if last == length else words[last] in language.determiners:
                     continue
                 if _NO_NOUN.search(words[last - 1]) or words[first].endswith("ly"):
                     continue

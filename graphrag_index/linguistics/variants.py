@@ -14,6 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphrag_index.core.languages import Language
+from graphrag_index.linguistics.kinds import EVENT_WORDS, ORGANIZATION_WORDS, PLACE_WORDS
+
+# A short form stands for the one that it means in this share of the documents that tell.
+USUAL = 0.9
 
 Join = Callable[[int, int], None]
 Root = Callable[[int], int]
@@ -30,41 +34,6 @@ HONORIFICS = frozenset(
         "doña herr frau fräulein pan pani doktor profesor kapitan generał król królowa książę "
         "ksiądz prezydent minister präsident kanzler könig königin kaiser graf gräfin fürst "
         "freiherr kapitän oberst leutnant aunt uncle co-pilot surgeon lieut"
-    ).split()
-)
-# What a name ends in (or begins with) that is no person's.
-ORGANIZATION_WORDS = frozenset(
-    (
-        "society societies institute institution university college school academy company "
-        "corporation corp inc ltd llc plc gmbh ag se bank museum ministry department agency "
-        "union council foundation laboratory laboratories club committee commission "
-        "association federation league party army navy force forces office bureau board court "
-        "parliament congress senate church hospital press times post group team authority "
-        "service services station observatory library guild trust fund government "
-        "gesellschaft universität akademie institut ministerium verein verband partei museum "
-        "bundestag bundesbank stiftung uniwersytet akademia instytut towarzystwo ministerstwo "
-        "muzeum spółka partia société université académie universidad instituto sociedad "
-        "università istituto"
-    ).split()
-)
-PLACE_WORDS = frozenset(
-    (
-        "river island islands sea ocean bay cape mount mountain mountains glacier shelf "
-        "barrier land sound harbour harbor lake city town village province district valley "
-        "street road avenue square coast strait straits peninsula point ridge hill hills "
-        "plateau desert forest park bridge gate castle palace tower hotel hut camp port "
-        "airport country state county kingdom republic empire south north east west pole "
-        "antarctica channel range inlet beach creek falls base straße platz fluss see meer "
-        "insel berg ulica rzeka morze wyspa góra jezioro"
-    ).split()
-)
-EVENT_WORDS = frozenset(
-    (
-        "expedition expeditions war wars battle conference congress treaty festival "
-        "revolution strike olympics summit fair race campaign mission operation project "
-        "crisis accord agreement exhibition exposition survey voyage journey day year prize "
-        "medal award cup games act law krieg kongress vertrag schlacht wojna bitwa traktat "
-        "kongres"
     ).split()
 )
 # Words that make another name of what they stand before: New South Wales is not South Wales.
@@ -102,6 +71,7 @@ def merge_variants(
     languages: Sequence[Language],
     counts: np.ndarray,
     place_share: np.ndarray,
+    determiner_share: np.ndarray,
     common: frozenset[str],
     documents_of: Sequence[tuple[int, int]],
     abbreviations: Sequence[tuple[int, int]],
@@ -114,6 +84,8 @@ def merge_variants(
         Mentions of each name.
     place_share
         Share of its mentions behind a preposition of place; a place is not a surname.
+    determiner_share
+        Share of its mentions behind an article; no person takes one ("the Discovery").
     common
         Words that the corpus mostly writes in lower case; they are no part of a person's name.
     documents_of
@@ -137,14 +109,16 @@ def merge_variants(
     _join_inflected(names, languages, counts, join)
     split = [words_of(name) for name in names]
     numbers = {name: number for number, name in enumerate(names)}
-    persons = {number for number, words in enumerate(split) if _may_be_person(words, common)}
+    # The article makes a thing of it; German gives one to persons too, if rarely.
+    thing = determiner_share >= 0.25
+    persons = {n for n, words in enumerate(split) if not thing[n] and _may_be_person(words, common)}
     titled = _join_titled(split, numbers, common, join)
     for short, long in abbreviations:
         join(short, long)
     full_names = _full_names(split, persons, titled)
     _join_initials(full_names, documents_of, root, join)
     in_document, short_forms = _join_short_forms(
-        split, counts, place_share, documents_of, full_names, root, join
+        split, counts, (place_share >= 0.3) | thing, documents_of, full_names, root, join
     )
     entity_of = np.array([root(name) for name in range(len(names))], dtype=np.int64)
     in_document = {key: root(entity) for key, entity in in_document.items()}
@@ -287,7 +261,7 @@ def _stands_for(word: str, full: str) -> bool:
 def _join_short_forms(
     split: Sequence[list[str]],
     counts: np.ndarray,
-    place_share: np.ndarray,
+    thing: np.ndarray,
     documents_of: Sequence[tuple[int, int]],
     full_names: dict[int, list[str]],
     root: Root,
@@ -305,9 +279,9 @@ def _join_short_forms(
     short: dict[int, str] = {}
     for number, words in enumerate(split):
         bare = [w for w in words if w.lower().rstrip(".") not in HONORIFICS]
-        # A place that a person is named after is not the person.
-        place = len(words) == 1 and place_share[number] >= 0.3
-        if len(bare) == 1 and not place and (bare[0] in surnames or bare[0] in given):
+        # A place or a ship that is named after a person is not the person.
+        other = len(words) == 1 and thing[number]
+        if len(bare) == 1 and not other and (bare[0] in surnames or bare[0] in given):
             short[number] = bare[0]
     if not short:
         return {}, set()
@@ -336,6 +310,10 @@ def _join_short_forms(
     joined = set()
     for name, word in short.items():
         candidates = {root(n) for n in surnames.get(word, ())}
+        usual = meant[name].most_common(1)
+        if usual and usual[0][1] >= max(3, USUAL * sum(meant[name].values())):
+            # Where several bear the name, the corpus may still nearly always mean one of them.
+            candidates = {root(usual[0][0])}
         if not candidates:
             # Beyond its document a given name is too weak, unless it is always one person's.
             candidates = set(meant[name]) if len(given[word]) == 1 else set()

@@ -26,14 +26,9 @@ _MARKS = (
 )
 # Bytes that are looked at together to tell an encoding.
 _SAMPLE = 1 << 16
-_CHUNK = 1 << 20
+_CHUNK = 1 << 18
 _CONTROLS = bytes({*range(32)} - {*b"\t\n\f\r\x1b"})
 
-# What charset-normalizer chooses from, Latin script being one choice.
-_CANDIDATES = [
-    *("cp1252", "cp1251", "cp1253", "cp1255", "cp1256", "koi8_r"),
-    *("cp932", "euc_jp", "gb18030", "big5", "cp949"),
-]
 # Letters beyond ASCII of the languages that an encoding was made for.
 _ALPHABETS = {
     "cp1252": (
@@ -48,9 +43,19 @@ _ALPHABETS = {
     "cp1254": ("çğıi̇öşüâîû",),
     "cp1257": ("ąčęėįšųūž", "āčēģīķļņšūž", "äõöüšž"),
 }
+# What charset-normalizer chooses from; it may take any Latin script for another.
+_CANDIDATES = [
+    *_ALPHABETS,
+    *("cp1251", "cp1253", "cp1255", "cp1256", "koi8_r"),
+    *("cp932", "euc_jp", "gb18030", "big5", "cp949"),
+]
+_PUNCTUATION = re.compile(r"[\xa0„“”‚‘’‹›«»–—…]")
 # Signs that stand by themselves tell nothing; inside a word they are letters read wrongly.
-_LONE_SIGN = re.compile(r"(?<![^\W\d_])[^\w\s\x80-\x9f](?![^\W\d_])")
-_PUNCTUATION = re.compile(r"[\x00-\x7f\xa0„“”‚‘’‹›«»–—…]+")
+# In m² and m³ they are not.
+_LONE_SIGN = re.compile(
+    r"(?:(?<![^\W\d_])(?<![^\x00-\x7f])[^\w\s\x80-\x9f]|(?<=m)[²³])(?![^\W\d_])(?![^\x00-\x7f])"
+)
+_ASCII = re.compile(r"[\x00-\x7f]+")
 
 
 @contextmanager
@@ -118,8 +123,9 @@ def detect_encoding(stream: BinaryIO, declared: str | None = None) -> str:
     invalid = _first_invalid(stream)
     if invalid is None:
         return "utf-8"
-    stream.seek(max(0, invalid - _SAMPLE // 2))
-    sample = _whole_lines(stream.read(_SAMPLE))
+    start = max(0, invalid - _SAMPLE // 2)
+    stream.seek(start)
+    sample = _whole_lines(stream.read(_SAMPLE), invalid - start)
     if _is_damaged_utf8(sample):
         return "utf-8"
     return _known(declared) or _legacy(sample)
@@ -155,10 +161,12 @@ def _utf16_by_nulls(head: bytes) -> str:
     raise UnreadableFile("looks binary")
 
 
-def _whole_lines(sample: bytes) -> bytes:
-    """Cut a sample from the middle of a file at line ends, where no character is cut in two."""
-    start, end = sample.find(b"\n"), sample.rfind(b"\n")
-    return sample[start + 1 : end] if len(sample) == _SAMPLE and start < end else sample
+def _whole_lines(sample: bytes, at: int) -> bytes:
+    """Cut a sample at line ends around a place, since its ends may cut a character in two."""
+    if len(sample) < _SAMPLE:
+        return sample
+    end = sample.rfind(b"\n", at)
+    return sample[sample.find(b"\n", 0, at) + 1 : end if end > 0 else None]
 
 
 def _is_damaged_utf8(sample: bytes) -> bool:
@@ -183,13 +191,21 @@ def _legacy(sample: bytes) -> str:
     """Choose among the encodings from before Unicode."""
     from charset_normalizer import from_bytes
 
-    best = from_bytes(sample, cp_isolation=_CANDIDATES).best()
-    if best is not None and best.encoding != "cp1252":
-        return str(best.encoding)
     misread = {name: count for name in _ALPHABETS if (count := _misread(sample, name)) is not None}
-    if not misread:
+    latin = min(misread, key=misread.__getitem__, default=None)
+    if latin is not None and not misread[latin] and _is_latin(sample):
+        return latin
+    best = from_bytes(sample, cp_isolation=_CANDIDATES).best()
+    if best is not None and best.encoding not in _ALPHABETS:
+        return str(best.encoding)
+    if latin is None:
         raise UnreadableFile("is in an unknown encoding: name it in load_documents.encoding")
-    return min(misread, key=misread.__getitem__)
+    return latin
+
+
+def _is_latin(sample: bytes) -> bool:
+    """Tell whether most letters are ASCII."""
+    return len(re.findall(rb"[A-Za-z]", sample)) > 2 * len(re.findall(rb"[\x80-\xff]", sample))
 
 
 def _misread(sample: bytes, encoding: str) -> int | None:
@@ -198,7 +214,7 @@ def _misread(sample: bytes, encoding: str) -> int | None:
         text = sample.decode(encoding)
     except UnicodeDecodeError:
         return None
-    text = _PUNCTUATION.sub("", _LONE_SIGN.sub("", text)).lower()
+    text = _ASCII.sub("", _LONE_SIGN.sub("", _PUNCTUATION.sub(" ", text))).lower()
     return min(len(text.translate(_without(letters))) for letters in _ALPHABETS[encoding])
 
 
@@ -213,5 +229,6 @@ def _unmarked(encoding: str) -> str:
 
 def _invalid(error: UnicodeError) -> str:
     if isinstance(error, UnicodeDecodeError):
-        return f"is not valid {error.encoding}: byte {error.start:,} is 0x{error.object[error.start]:02x}"
+        byte = error.object[error.start]
+        return f"is not valid {error.encoding}: byte {error.start:,} is 0x{byte:02x}"
     return f"cannot be decoded: {error}"

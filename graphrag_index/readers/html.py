@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from graphrag_index.core.settings import LoadDocuments
-from graphrag_index.readers.document import Document, Unread
+from graphrag_index.readers.document import Document, Unread, UnreadableFile
 from graphrag_index.readers.encodings import read_text
 from graphrag_index.readers.text import whole_file
 
@@ -40,7 +40,7 @@ _EDGES = frozenset(["header", "footer"])
 _CONTENT = frozenset(["article", "main", "section"])
 _BLOCKS = frozenset(
     (
-        "address article blockquote body center dd details div dl dt fieldset figcaption "
+        "address article aside blockquote body center dd details div dl dt fieldset figcaption "
         "figure footer form header hr html main ol p pre section summary ul"
     ).split()
 )
@@ -78,17 +78,17 @@ class Page(HTMLParser):
         self.preformatted = 0
         self.lines: list[list[str]] = [[]]  # of the block being read
         self.prefix = ""
-        self.item = False
+        self.kind = ""
         self.rows: list[list[list[str]]] = []  # of the open tables: cells, each a list of blocks
-        self.blocks: list[tuple[str, bool]] = []  # text, and whether it continues a list or table
+        self.blocks: list[tuple[str, str]] = []  # text, and "item" or "row" or no kind
         self.page_title: list[str] = []
         self.heading = ""
         try:
             self.feed(source)
             self.close()
-        except AssertionError:
-            # How the parser takes leave of a declaration that it cannot read.
-            pass
+        except AssertionError as error:
+            # So the parser takes leave of a declaration that it cannot read.
+            raise UnreadableFile(f"is not valid HTML: {error}") from error
         self._end_block()
         while self.rows:
             self._end_row()
@@ -101,12 +101,12 @@ class Page(HTMLParser):
     @property
     def text(self) -> str:
         parts: list[str] = []
-        before = False
-        for block, joined in self.blocks:
+        before = ""
+        for block, kind in self.blocks:
             if parts:
-                parts.append("\n" if joined and before else "\n\n")
+                parts.append("\n" if kind and kind == before else "\n\n")
             parts.append(block)
-            before = joined
+            before = kind
         return "".join(parts)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -128,7 +128,7 @@ class Page(HTMLParser):
             self.prefix = _HEADINGS[tag]
         elif tag == "li":
             lists = sum(element in ("ul", "ol") for element in self.open)
-            self.prefix, self.item = "  " * max(lists - 1, 0) + "- ", True
+            self.prefix, self.kind = "  " * max(lists - 1, 0) + "- ", "item"
         elif tag == "table":
             self.rows.append([])
         elif tag == "tr" and self.rows:
@@ -150,7 +150,7 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self.open and self.open[-1] == "title" and "svg" not in self.open:
             self.page_title.append(data)
-        elif not self.hidden and "head" not in self.open[:2]:
+        elif not self.hidden:
             self.lines[-1].append(data)
 
     def _hides(self, tag: str) -> bool:
@@ -165,7 +165,7 @@ class Page(HTMLParser):
         if self.hidden:
             return
         if element in _HEADINGS or element == "li":
-            self.prefix, self.item = "", False
+            self.prefix = self.kind = ""
         elif element == "tr" and self.rows:
             self._end_row()
         elif element == "table" and self.rows:
@@ -189,13 +189,13 @@ class Page(HTMLParser):
             if self.prefix == "# ":
                 self.heading = self.heading or text
         text, self.prefix = self.prefix + text, ""
-        self._add(text, self.item)
+        self._add(text, self.kind)
 
-    def _add(self, text: str, joined: bool) -> None:
+    def _add(self, text: str, kind: str) -> None:
         if self.rows and self.rows[-1]:
             self.rows[-1][-1].append(text)
         else:
-            self.blocks.append((text, joined))
+            self.blocks.append((text, kind))
 
     def _end_row(self) -> None:
         self._end_block()
@@ -203,15 +203,15 @@ class Page(HTMLParser):
         if all(len(cell) <= 1 for cell in cells):
             line = " | ".join(" ".join(" ".join(cell).split()) for cell in cells)
             if line.strip(" |"):
-                self._add_outside(line, True)
+                self._add_outside(line, "row")
             return
         # A cell of several blocks is there for the layout of the page.
         for cell in cells:
             for block in cell:
-                self._add_outside(block, False)
+                self._add_outside(block, "")
 
-    def _add_outside(self, text: str, joined: bool) -> None:
+    def _add_outside(self, text: str, kind: str) -> None:
         """Add what a row of the innermost table holds to what that table stands in."""
         table = self.rows.pop()
-        self._add(text, joined)
+        self._add(text, kind)
         self.rows.append(table)

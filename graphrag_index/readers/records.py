@@ -76,13 +76,19 @@ def to_documents(
     UnreadableFile
         No record, or none with the text column.
     """
-    first = list(islice(records, 2))
+    entries = _until_broken(records)
+    first = list(islice(entries, 2))
     if not first:
         raise UnreadableFile("has no records")
-    several = len(first) > 1
     column = settings.text_column
+    # Records without the text, until one with it comes.
     without: list[tuple[int, tuple[str, ...]]] | None = []
-    for number, record in chain(first, records):
+    for entry in chain(first, entries):
+        if isinstance(entry, Exception):
+            if without:
+                yield Unread(_no_text_column(column, without))
+            raise entry
+        number, record = entry
         place = f"{noun} {number:,}"
         if isinstance(record, str):
             yield Unread(f"{place} {record}")
@@ -92,15 +98,24 @@ def to_documents(
             for earlier, fields in without or ():
                 yield Unread(f"{noun} {earlier:,} {_no_field(column, fields)}")
             without = None
-            title = f"{name} ({number})" if several else name
+            title = f"{name} ({number})" if len(first) > 1 else name
             yield to_document(record, value, place, title, settings)
         elif without is None:
             yield Unread(f"{place} {_no_field(column, tuple(record))}")
         else:
             without.append((number, tuple(record)))
     if without:
-        fields = tuple(dict.fromkeys(name for _, names in without[:1000] for name in names))
-        raise UnreadableFile(_no_text_column(column, fields))
+        raise UnreadableFile(_no_text_column(column, without))
+
+
+def _until_broken(
+    records: Iterator[Numbered],
+) -> Iterator[Numbered | UnreadableFile | UnicodeError | OSError]:
+    """Give what ends a file before its end as the last of its records."""
+    try:
+        yield from records
+    except (UnreadableFile, UnicodeError, OSError) as error:
+        yield error
 
 
 def to_document(
@@ -221,7 +236,7 @@ def _parquet_records(path: Path, settings: LoadDocuments) -> Iterator[Numbered]:
             _check_columns(file.schema_arrow.names, settings)
             batches = file.iter_batches(batch_size=_PARQUET_ROWS, use_threads=False)
             yield from enumerate(chain.from_iterable(map(_rows, batches)), 1)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).splitlines()[0]
         raise UnreadableFile(f"is not a readable Parquet file: {reason}") from error
 
@@ -235,16 +250,18 @@ def _check_columns(columns: list[str], settings: LoadDocuments) -> None:
     """Refuse a table without the text column before it is read."""
     column = settings.text_column
     if column not in columns and column.split(".")[0] not in columns:
-        raise UnreadableFile(_no_text_column(column, tuple(columns)))
+        raise UnreadableFile(_no_text_column(column, [(0, tuple(columns))]))
 
 
-def _no_text_column(column: str, fields: tuple[str, ...]) -> str:
-    by_lower = {name.lower(): name for name in fields}
+def _no_text_column(column: str, without: list[tuple[int, tuple[str, ...]]]) -> str:
+    by_lower = {name.lower(): name for _, fields in without[:1000] for name in fields}
     close = difflib.get_close_matches(column.lower(), by_lower, n=1, cutoff=0.5)
-    hint = f"did you mean {by_lower[close[0]]!r}?" if close else f"its fields are {listed(fields)}."
-    return (
-        f"has no field {column!r}; {hint} Name the field of the text in load_documents.text_column"
+    hint = (
+        f"did you mean {by_lower[close[0]]!r}?"
+        if close
+        else f"its fields are {listed(by_lower.values()) or 'none'}."
     )
+    return f"has no field {column!r}; {hint} Set load_documents.text_column"
 
 
 def _no_field(column: str, fields: tuple[str, ...]) -> str:

@@ -1,27 +1,25 @@
 """Extract entities and relationships without a model, by rules and corpus statistics."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from graphrag_index.core.languages import language_of
+from graphrag_index.core.lists import gather_lists
 from graphrag_index.core.progress import Progress
 from graphrag_index.core.sentences import Sentence
 from graphrag_index.core.settings import ExtractGraphNlp
-from graphrag_index.core.tables import EVIDENCE, TABLES
+from graphrag_index.core.tables import TABLES
 from graphrag_index.linguistics.association import associate, pair_mentions
 from graphrag_index.linguistics.caseless import CODES as CASELESS
 from graphrag_index.linguistics.caseless import CaselessNames
-from graphrag_index.linguistics.names import DEFINED, INITIAL, PROSE, Names, judge
+from graphrag_index.linguistics.judging import judge
+from graphrag_index.linguistics.kinds import EVENT_WORDS, ORGANIZATION_WORDS, PLACE_WORDS
+from graphrag_index.linguistics.names import DEFINED, INITIAL, PROSE, Names
 from graphrag_index.linguistics.terms import Terms
-from graphrag_index.linguistics.variants import (
-    EVENT_WORDS,
-    ORGANIZATION_WORDS,
-    PLACE_WORDS,
-    merge_variants,
-)
+from graphrag_index.linguistics.variants import merge_variants
 from graphrag_index.step import step
 
 # Documents read at once: bounds memory, not results.
@@ -191,34 +189,38 @@ def _named(corpus: Corpus, settings: ExtractGraphNlp) -> tuple[pl.DataFrame, Ent
     if not found.surfaces:
         return pl.DataFrame(schema=_MENTIONS), Entities([], [], [])
     verdict = judge(found)
-    surface = np.frombuffer(found.surface, np.int32)
-    name = verdict.name_of[surface]
-    kept = name >= 0
-    mentions = pl.DataFrame(
-        {
-            "document": np.frombuffer(found.document, np.int32)[kept],
-            "start": (np.frombuffer(found.start, np.int32) + verdict.cut[surface])[kept],
-            "end": np.frombuffer(found.end, np.int32)[kept],
-            "name": name[kept],
-            "flags": np.frombuffer(found.flags, np.int8)[kept],
-        }
+    mentions = (
+        pl.DataFrame(
+            {
+                "document": np.frombuffer(found.document, np.int32),
+                "start": np.frombuffer(found.start, np.int32),
+                "surface": np.frombuffer(found.surface, np.int32),
+                "flags": np.frombuffer(found.flags, np.int8),
+            }
+        )
+        .join(verdict.parts, on="surface", maintain_order="left")
+        .with_columns(start=pl.col("start") + pl.col("offset"))
+        .with_columns(end=pl.col("start") + pl.col("length"))
+        .drop("surface", "offset", "length")
     )
-    counts = np.bincount(name[kept], minlength=len(verdict.names))
+    counts = np.bincount(mentions["name"].to_numpy(), minlength=len(verdict.names))
     entity_of = np.arange(len(verdict.names))
     persons: frozenset[int] = frozenset()
     in_document: dict[tuple[int, int], int] = {}
     if settings.merge_variants:
         pairs = mentions.select("document", "name").unique().sort("document", "name")
+        whole = dict(verdict.parts.filter(offset=0).select("surface", "name").iter_rows())
         abbreviations = sorted(
-            (int(verdict.name_of[short]), int(verdict.name_of[long]))
+            (whole[short], whole[long])
             for short, long in found.abbreviations
-            if verdict.name_of[short] >= 0 and verdict.name_of[long] >= 0
+            if short in whole and long in whole
         )
         variants = merge_variants(
             verdict.names,
             verdict.languages,
             counts,
             verdict.place_share,
+            verdict.determiner_share,
             verdict.common,
             list(pairs.iter_rows()),
             abbreviations,
@@ -400,11 +402,10 @@ def _entity_rows(
     entities: Entities, best: pl.DataFrame, texts: Mapping[int, tuple[str, str, int, int]]
 ) -> pl.DataFrame:
     descriptions: list[list[str]] = [[] for _ in entities.titles]
-    evidence: list[list[dict[str, object]]] = [[] for _ in entities.titles]
     for entity, row in best.select("entity", "sentence").iter_rows():
-        text, document_id, start, end = texts[row]
-        descriptions[entity].append(text)
-        evidence[entity].append({"document_id": document_id, "start_char": start, "end_char": end})
+        descriptions[entity].append(texts[row][0])
+    owners = best["entity"].to_numpy().astype(np.int64)
+    evidence = _evidence(texts[row] for row in best["sentence"])
     return pl.DataFrame(
         {
             "human_readable_id": range(len(entities.titles)),
@@ -412,7 +413,7 @@ def _entity_rows(
             "type": entities.types,
             "description": [" ".join(sentences) for sentences in descriptions],
             "aliases": entities.aliases,
-            "evidence": pl.Series(evidence, dtype=EVIDENCE),
+            "evidence": gather_lists(owners, evidence, len(entities.titles)),
         },
         schema=TABLES["raw_entities"].schema,
     )
@@ -422,18 +423,22 @@ def _relationship_rows(
     pairs: pl.DataFrame, texts: Mapping[int, tuple[str, str, int, int]]
 ) -> pl.DataFrame:
     found = [texts[row] for row in pairs["sentence"]]
-    evidence = [
-        [{"document_id": document_id, "start_char": start, "end_char": end}]
-        for _, document_id, start, end in found
-    ]
+    evidence = gather_lists(np.arange(len(found)), _evidence(found), len(found))
     return pairs.select(
         pl.col("source").cast(pl.Int64),
         pl.col("target").cast(pl.Int64),
         pl.Series("description", [text for text, *_ in found], dtype=pl.String),
         "weight",
         pl.col("text_units").cast(pl.List(pl.Int64)),
-        pl.Series("evidence", evidence, dtype=EVIDENCE),
+        evidence.alias("evidence"),
     )
+
+
+def _evidence(sentences: Iterable[tuple[str, str, int, int]]) -> pl.Series:
+    """Return the places of sentences, one struct each."""
+    rows = [place for _, *place in sentences]
+    schema = {"document_id": pl.String, "start_char": pl.Int64, "end_char": pl.Int64}
+    return pl.DataFrame(rows, schema=schema, orient="row").to_struct()
 
 
 def _mention_rows(mentions: pl.DataFrame) -> pl.DataFrame:

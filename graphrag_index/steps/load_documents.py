@@ -92,7 +92,7 @@ def load_documents(
         for item in map(identify, _read(file, settings)):
             if isinstance(item, Unread):
                 unread.append((file.name, item.reason))
-                first_problem = first_problem or f"{file.name} {item.reason}"
+                first_problem = first_problem or f"{file.name}, which {item.reason}"
                 n_characters += len(item.reason)
             else:
                 documents.append(
@@ -112,14 +112,16 @@ def load_documents(
                 documents, unread, n_characters = [], [], 0
         progress.advance(left)
     if not n_documents:
+        folder = input_folder(settings, root)
         raise InputError(
-            f"None of the {len(files):,} files in {input_folder(settings, root)} could be read; "
-            f"mend or replace them: {first_problem}."
+            f"None of the {len(files):,} files in {folder} could be read; "
+            f"mend or replace them: the first is {first_problem}."
             if len(files) > 1
-            else f"The only file in {input_folder(settings, root)} could not be read; "
-            f"mend or replace it: {first_problem}."
+            else f"The only file in {folder} could not be read; "
+            f"mend or replace it: it is {first_problem}."
         )
-    yield _frames(documents, unread)
+    if documents or unread:
+        yield _frames(documents, unread)
 
 
 class _Identities:
@@ -194,7 +196,7 @@ def find_files(settings: LoadDocuments, root: Path) -> list[InputFile]:
     # A type that is not read is an error only where a pattern names it.
     asked = tuple(PurePosixPath(pattern).suffix.lower() for pattern in settings.include)
     files: list[tuple[str, InputFile]] = []
-    ignored: dict[str, int] = {}
+    ignored: set[str] = set()
     n_seen = 0
     for name, path, problem in _walk(folder, excluded):
         n_seen += 1
@@ -204,13 +206,13 @@ def find_files(settings: LoadDocuments, root: Path) -> list[InputFile]:
                 continue
             if suffix not in READERS:
                 if not suffix or suffix not in asked:
-                    ignored[suffix or "no suffix"] = ignored.get(suffix or "no suffix", 0) + 1
+                    ignored.add(suffix or "files without a suffix")
                     continue
                 problem = f"is of a type that is not read; read are {', '.join(READERS)}"
         files.append((name, _inspect(name, path, problem)))
     if files:
         return [file for _, file in sorted(files)]
-    if not n_seen:
+    if not n_seen and not settings.exclude:
         raise InputError(
             f"The input folder {folder} is empty: put documents there ({', '.join(READERS)}), "
             "or name their folder in load_documents.folder."

@@ -4,6 +4,7 @@ from itertools import combinations
 
 import polars as pl
 import pytest
+from graspologic_native import hierarchical_leiden
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
@@ -279,6 +280,38 @@ def test_relationships_to_entities_that_do_not_exist_are_left_out():
         TWO_TRIANGLES_AND_A_BRIDGE.filter(pl.col("id") != "d-e"),
     )
     assert found["relationship_ids"].to_list() == [["a-b", "b-c", "c-a"]]
+
+
+def test_microsoft_finds_what_its_function_finds_on_edges_sorted_by_title():
+    entities, relationships = cliques(60, 6)
+    edges = sorted(
+        (*sorted([source.upper(), target.upper()]), weight)
+        for source, target, weight in relationships.select("source", "target", "weight").rows()
+    )
+    expected: dict[tuple[int, int], set[str]] = {}
+    for part in hierarchical_leiden(
+        edges,
+        max_cluster_size=10,
+        seed=0xDEADBEEF,
+        resolution=1.0,
+        randomness=0.001,
+        use_modularity=True,
+        iterations=1,
+    ):
+        expected.setdefault((part.level, part.cluster), set()).add(part.node)
+    # Ids in another order than titles, as hashes are.
+    title_of = {content_id("entity", title): title for title in entities["title"]}
+    id_of = {title: id for id, title in title_of.items()}
+    ids = pl.col("title").replace_strict(id_of)
+    ends = {f"{end}_id": pl.col(end).replace_strict(id_of) for end in ("source", "target")}
+    found = communities_of(
+        entities.with_columns(id=ids), relationships.with_columns(**ends), engine="microsoft"
+    )
+    assert max(level for level, _ in expected) > 0
+    assert sorted(
+        (level, sorted(title_of[id].upper() for id in ids))
+        for level, ids in found.select("level", "entity_ids").rows()
+    ) == sorted((level, sorted(members)) for (level, _), members in expected.items())
 
 
 def test_microsoft_with_cpm_is_refused():
