@@ -117,11 +117,11 @@ def show(
 ) -> None:
     """Print the size of everything, the largest communities and the top entities."""
     from graphrag_index.core.settings import load_settings
-    from graphrag_index.show import print_overview
+    from graphrag_index.show import write_overview
 
     settings = load_settings(root, tuple(set_ or ()))
     if html is None:
-        print_overview(root / settings.output)
+        write_overview(root / settings.output, sys.stdout)
         return
     from graphrag_index.show_html import write_page
 

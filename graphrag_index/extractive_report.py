@@ -18,7 +18,7 @@ MAX_CITED = 5
 _WORD = re.compile(r"\w+")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evidence:
     """A sentence that mentions members of the community.
 
@@ -58,20 +58,22 @@ class Report:
 
     def json(self) -> str:
         """Return `full_content_json`, in Microsoft's order of keys."""
-        return json.dumps(
-            {
-                "title": self.title,
-                "summary": self.summary,
-                "findings": [
-                    {"summary": finding.summary, "explanation": finding.explanation}
-                    for finding in self.findings
-                ],
-                "rating": self.rank,
-                "rating_explanation": self.rating_explanation,
-            },
-            ensure_ascii=False,
-            indent=4,
+        findings = ",\n".join(
+            f'        {{\n            "summary": {_quoted(finding.summary)},\n'
+            f'            "explanation": {_quoted(finding.explanation)}\n        }}'
+            for finding in self.findings
         )
+        # Written out by hand: the standard encoder takes ten times as long to indent.
+        return (
+            f'{{\n    "title": {_quoted(self.title)},\n    "summary": {_quoted(self.summary)},\n'
+            + (f'    "findings": [\n{findings}\n    ],\n' if findings else '    "findings": [],\n')
+            + f'    "rating": {self.rank},\n'
+            f'    "rating_explanation": {_quoted(self.rating_explanation)}\n}}'
+        )
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def write_findings(
@@ -96,29 +98,26 @@ def write_findings(
     titles
         Titles of the members.
     """
-    chosen = _Chosen()
+    pool = _Pool(evidence, weight)
     covered: set[int] = set()
     summary: list[Evidence] = []
     while len(summary) < min(SUMMARY_SENTENCES, max_sentences):
-        best = _next_best(evidence, chosen, weight, covered)
+        best = pool.take(covered)
         if best is None:
             break
-        chosen.add(best)
         covered.update(best.entities)
         summary.append(best)
     findings: list[Finding] = []
     left = max_sentences - len(summary)
-    for focus in sorted(weight, key=lambda entity: (-weight[entity], entity)):
+    for focus in sorted(pool.mentioned, key=lambda entity: (-weight[entity], entity)):
         if len(findings) == max_findings or left <= 0:
             break
-        about = [sentence for sentence in evidence if focus in sentence.entities]
         seen = {focus}
         sentences: list[Evidence] = []
         while len(sentences) < min(SENTENCES_PER_FINDING, left):
-            best = _next_best(about, chosen, weight, seen)
+            best = pool.take(seen, about=focus)
             if best is None:
                 break
-            chosen.add(best)
             seen.update(best.entities)
             sentences.append(best)
         if sentences:
@@ -129,39 +128,37 @@ def write_findings(
     return _cited(summary), tuple(findings)
 
 
-class _Chosen:
-    """Sentences in use, and whether another one would repeat one of them."""
+class _Pool:
+    """The sentences that are left; each is taken once, and none that repeats one taken."""
 
-    def __init__(self) -> None:
-        self.sentences: set[str] = set()
-        self.words: list[frozenset[str]] = []
+    def __init__(self, evidence: Sequence[Evidence], weight: Mapping[int, float]) -> None:
+        self.weight = weight
+        self.left = list({sentence.text: sentence for sentence in reversed(evidence)}.values())
+        self.left.reverse()
+        self.mentioned = {entity for sentence in self.left for entity in sentence.entities}
+        self.taken: list[frozenset[str]] = []
 
-    def add(self, sentence: Evidence) -> None:
-        self.sentences.add(sentence.text)
-        self.words.append(frozenset(_WORD.findall(sentence.text.lower())))
-
-    def repeats(self, sentence: Evidence) -> bool:
-        if sentence.text in self.sentences:
-            return True
-        words = frozenset(_WORD.findall(sentence.text.lower()))
-        return any(len(words & used) > MAX_OVERLAP * len(words | used) for used in self.words)
-
-
-def _next_best(
-    evidence: Sequence[Evidence],
-    chosen: _Chosen,
-    weight: Mapping[int, float],
-    covered: Collection[int],
-) -> Evidence | None:
-    """Return the sentence that adds most: its own score and the members that are new in it."""
-
-    def gain(sentence: Evidence) -> float:
-        return sentence.score + sum(weight[e] for e in sentence.entities if e not in covered)
-
-    for sentence in sorted(evidence, key=gain, reverse=True):
-        if not chosen.repeats(sentence):
-            return sentence
-    return None
+    def take(self, covered: Collection[int], about: int | None = None) -> Evidence | None:
+        """Take the sentence that adds most: its own score and the members that are new in it."""
+        weight = self.weight
+        while True:
+            best, best_gain = None, -1.0
+            for sentence in self.left:
+                if about is not None and about not in sentence.entities:
+                    continue
+                gain = sentence.score
+                for entity in sentence.entities:
+                    if entity not in covered:
+                        gain += weight[entity]
+                if gain > best_gain:
+                    best, best_gain = sentence, gain
+            if best is None:
+                return None
+            self.left.remove(best)
+            words = frozenset(_WORD.findall(best.text.lower()))
+            if not any(len(words & used) > MAX_OVERLAP * len(words | used) for used in self.taken):
+                self.taken.append(words)
+                return best
 
 
 def _heading(

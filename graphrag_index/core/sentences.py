@@ -56,6 +56,8 @@ _BOUNDARY = re.compile(
     """,
     re.VERBOSE,
 )
+# The characters at which a boundary can begin: to look for these first is much quicker.
+_MARK = re.compile(r"[.!?…。！？｡؟۔।॥።\n#|]")
 _LAST_WORD = re.compile(r"[^\s(\[\"“„«]+$")
 _NEXT_WORD = re.compile(r"[\"'“„‘«(\[*_]*(\w+)")
 _MARKER = re.compile(r"(?:\#{1,6}\s+|[-*+•]\s+|\d{1,3}[.)]\s+|>\s+)+")
@@ -92,11 +94,16 @@ def segment_starts(text: str) -> list[int]:
     The first is 0; an empty text has none. Together the segments are the text.
     """
     starts = [0] if text else []
-    for match in _BOUNDARY.finditer(text):
+    reached = 0
+    for mark in _MARK.finditer(text):
+        match = _BOUNDARY.match(text, mark.start()) if mark.start() >= reached else None
+        if match is None:
+            continue
+        reached = match.end()
         if match["stop"] is not None and not _ends_sentence(text, match):
             continue
-        if match.end() < len(text):
-            starts.append(match.end())
+        if reached < len(text):
+            starts.append(reached)
     return starts
 
 

@@ -140,6 +140,11 @@ class CreateCommunities(Section):
         "modularity", description="What a partition maximises; microsoft knows modularity only."
     )
     resolution: float = Field(1.0, gt=0, description="Higher values give smaller communities.")
+    scale_resolution: bool = Field(
+        True,
+        description="Modularity: raise the resolution above 1,000 entities in proportion to them, "
+        "so that communities do not grow with the corpus.",
+    )
     max_cluster_size: int = Field(
         10, ge=2, description="Communities of more entities are split again one level down."
     )

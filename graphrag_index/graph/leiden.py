@@ -3,6 +3,7 @@
 References
 ----------
 .. [1] Traag, Waltman & van Eck, From Louvain to Leiden, Sci Rep 9 (2019).
+.. [2] Fortunato & Barthélemy, Resolution limit in community detection, PNAS 104 (2007).
 """
 
 import random
@@ -15,6 +16,9 @@ import numpy as np
 from graphrag_index.graph.simple_graph import Graph, Integers, Rows, components, sparse_rows
 
 Quality = Literal["modularity", "cpm"]
+
+# Graphs of so many nodes are split at the resolution that was asked for, larger ones higher.
+UNSCALED_NODES = 1_000
 
 
 class Engine(Protocol):
@@ -105,12 +109,23 @@ def _edge_list(rows: Rows) -> tuple[list[tuple[int, int]], list[float]]:
     return list(edges), rows.weights[once].tolist()
 
 
+def scaled_resolution(resolution: float, n_nodes: int, quality: Quality) -> float:
+    """Raise the resolution of modularity with the size of the graph.
+
+    At one resolution modularity joins communities that are small beside the whole
+    graph, however clear they are [2]_. In proportion to the nodes, communities are as
+    large in a large corpus as in a small one. CPM has no such limit.
+    """
+    return resolution if quality == "cpm" else resolution * max(1.0, n_nodes / UNSCALED_NODES)
+
+
 def partition(
     graph: Graph,
     *,
     engine: Engine = leiden_native,
     quality: Quality = "modularity",
     resolution: float = 1.0,
+    scale_resolution: bool = True,
     iterations: int = 2,
     seed: int = 42,
 ) -> Integers:
@@ -122,6 +137,8 @@ def partition(
         The part of each node: 0 to the number of parts - 1.
     """
     labels = components(graph)
+    if scale_resolution:
+        resolution = scaled_resolution(resolution, graph.n_nodes, quality)
     if len(graph.weights):
         found = engine(
             sparse_rows(graph),
@@ -140,6 +157,7 @@ def hierarchy(
     engine: Engine = leiden_native,
     quality: Quality = "modularity",
     resolution: float = 1.0,
+    scale_resolution: bool = True,
     iterations: int = 2,
     seed: int = 42,
     max_cluster_size: int = 10,
@@ -162,6 +180,7 @@ def hierarchy(
         engine=engine,
         quality=quality,
         resolution=resolution,
+        scale_resolution=scale_resolution,
         iterations=iterations,
         seed=seed,
     )
@@ -175,6 +194,9 @@ def hierarchy(
             first, last = rows.indptr[start], rows.indptr[end]
             if first == last:
                 continue
+            inner = resolution * 4**level if quality == "cpm" else resolution
+            if scale_resolution:
+                inner = scaled_resolution(inner, end - start, quality)
             found = engine(
                 Rows(
                     rows.indptr[start : end + 1] - first,
@@ -182,7 +204,7 @@ def hierarchy(
                     rows.weights[first:last],
                 ),
                 quality=quality,
-                resolution=resolution * 4**level if quality == "cpm" else resolution,
+                resolution=inner,
                 iterations=iterations,
                 seed=seed,
             )

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.core.languages import Language
@@ -55,7 +56,7 @@ def judge(found: Names) -> Judged:
     usage = _Usage(found)
     names: dict[str, int] = {}
     languages: list[Language] = []
-    rows = []
+    rows: list[tuple[int, int, int, int]] = []
     for number in range(len(found.names)):
         for offset, text in usage.names_in(number):
             name = names.get(text)
@@ -68,7 +69,8 @@ def judge(found: Names) -> Judged:
         schema={"surface": pl.Int32, "name": pl.Int32, "offset": pl.Int32, "length": pl.Int32},
         orient="row",
     )
-    surface, name = parts["surface"].to_numpy(), parts["name"].to_numpy()
+    surface: npt.NDArray[np.int32] = parts["surface"].to_numpy()
+    name: npt.NDArray[np.int32] = parts["name"].to_numpy()
     # What stands before a span stands before the first name in it only.
     first = parts["offset"].to_numpy() == 0
     times = np.maximum(np.bincount(name, usage.total[surface], len(names)), 1)

@@ -65,7 +65,7 @@ def _name_pattern(code: str) -> re.Pattern[str]:
     # Combining marks belong to the letter before them.
     letter = r"[\w\u0300-\u036f]"
     word = (
-        rf"(?:(?:al|el|ad|an|as|ash|at|az)-|[dD]['’])?[{up}]{letter}*"
+        rf"[{up}]{letter}*"
         rf"(?:(?:['’](?!s\b)|&|-(?=[{up}\d])|-(?:[a-z]{{1,5}}-)+(?=[{up}])){letter}+)*"
     )
     before = (
@@ -75,9 +75,19 @@ def _name_pattern(code: str) -> re.Pattern[str]:
     # One character, so that a span and its words joined by single spaces are equally long.
     space = r"(?:[^\S\n]|\n(?!\s))"
     particles = _PARTICLES.get(code, _OTHER_PARTICLES)
-    return re.compile(
-        rf"(?<![\w/@.#\\-]){before}{word}(?:{space}(?:(?:{particles}){space})?{before}{word})*"
-    )
+    joined = rf"(?:(?:al|el|ad|an|as|ash|at|az)-|[dD]['’])?{word}"
+    return re.compile(rf"{before}{word}(?:{space}(?:(?:{particles}){space})?{before}{joined})*")
+
+
+@cache
+def _capital() -> re.Pattern[str]:
+    """Match a capital where a name can begin: not inside of a word, an address or a path."""
+    # The look-behind comes after the letter: the engine then skips to letters quickly.
+    return re.compile(rf"[{_uppercase_class()}](?<![\w/@.#\\-].)", re.DOTALL)
+
+
+# What is written together with a name that follows it: al-Khwarizmi, d'Artagnan.
+_PREFIX = re.compile(r"(?<!\w)(?:(?:al|el|ad|an|as|ash|at|az)-|[dD]['’])$")
 
 
 _LOWER_WORD = re.compile(r"(?<![\w'’-])[^\W\d_A-Z]\w+")
@@ -116,8 +126,14 @@ class Names:
         all_prose = in_prose * 3 < sum(s.end - s.start for s in sentences)
         shouted = [_is_shouted(text[s.start : s.end]) for s in sentences]
         function_words = language.function_words
-        for match in _name_pattern(language.code).finditer(text):
+        pattern = _name_pattern(language.code)
+        reached = 0
+        for capital in _capital().finditer(text):
+            match = pattern.match(text, capital.start()) if capital.start() >= reached else None
+            if match is None:
+                continue
             start, end = match.span()
+            reached = end
             index = bisect_right(starts, start) - 1
             if index < 0 or shouted[index]:
                 continue

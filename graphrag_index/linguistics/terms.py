@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from array import array
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import numpy as np
 
 from graphrag_index.core.languages import Language
 
-_RUN = re.compile(r"(?<![\w'’-])[^\W\d_A-Z][\w-]*(?: [^\W\d_A-Z][\w-]*)+")
 _NO_NOUN = re.compile(r"(?:ly|ed|ing|est|ous|ful|ive|able|ible)$")
 _BEFORE_VERBS = frozenset(("to", "no", "any"))
 MAX_TERM_WORDS = 3
@@ -47,34 +47,20 @@ class Terms:
             return
         stop = language.function_words
         opening = (language.determiners | language.place_prepositions) - _BEFORE_VERBS
-        for match in _RUN.finditer(text):
-            words = match.group().split(" ")
-            position, length = match.start(), len(words)
-            closed = text[match.end() : match.end() + 1] in ".,;:!?)"
-            first = 0
-            while first < length - 2:
-                word = words[first]
-                position += len(word) + 1
-                first += 1
-                if word not in opening:
-                    continue
-                last = first
-                while last < length and words[last] not in stop:
-                    last += 1
-                if not 2 <= last - first <= MAX_TERM_WORDS:
-                    continue
-                # An article behind it shows a verb at its end: "the polar party built a hut".
-                if not closed if last == length else words[last] in language.determiners:
-                    continue
-                if _NO_NOUN.search(words[last - 1]) or words[first].endswith("ly"):
-                    continue
-                phrase = " ".join(words[first:last])
-                number = self.phrases.setdefault(phrase, len(self.phrases))
-                self.document.append(document)
-                self.start.append(position)
-                self.end.append(position + len(phrase))
-                self.phrase.append(number)
-                self.block.append(first_block + position // BLOCK)
+        words = text.replace("\n", " ").split(" ")
+        ends = list(accumulate(map(len, words)))
+        for at in [i for i, word in enumerate(words[:-2]) if word in opening]:
+            phrase = _phrase(words[at + 1 : at + 2 + MAX_TERM_WORDS], stop, language.determiners)
+            if phrase is None:
+                continue
+            # The spaces before the phrase are as many as the words.
+            position = ends[at] + at + 1
+            number = self.phrases.setdefault(phrase, len(self.phrases))
+            self.document.append(document)
+            self.start.append(position)
+            self.end.append(position + len(phrase))
+            self.phrase.append(number)
+            self.block.append(first_block + position // BLOCK)
 
     def accepted(self, min_frequency: int) -> np.ndarray:
         """Return for each phrase whether it recurs as the terms of a subject do."""
@@ -90,3 +76,28 @@ class Terms:
         if self.n_blocks >= MIN_BLOCKS_TO_JUDGE:
             accepted &= spread <= MAX_BLOCK_SHARE * self.n_blocks
         return accepted
+
+
+def _phrase(words: list[str], stop: frozenset[str], determiners: frozenset[str]) -> str | None:
+    """Return the noun phrase that a few words begin with; None if there is none."""
+    for length, word in enumerate(words):
+        bare = word.rstrip(".,;:!?)")
+        if bare in stop:
+            # An article behind it shows a verb at its end: "the polar party built a hut".
+            if word in determiners:
+                return None
+            break
+        if not bare.replace("-", "").isalpha() or not bare.islower():
+            return None
+        if bare != word:
+            words = [*words[:length], bare]
+            length += 1
+            break
+    else:
+        return None
+    if not 2 <= length <= MAX_TERM_WORDS:
+        return None
+    phrase = words[:length]
+    if _NO_NOUN.search(phrase[-1]) or phrase[0].endswith("ly"):
+        return None
+    return " ".join(phrase)

@@ -120,6 +120,7 @@ def _levels(graph: Graph, titles: pl.Series, settings: CreateCommunities) -> lis
             engine=ENGINES[settings.engine],
             quality=settings.quality,
             resolution=settings.resolution,
+            scale_resolution=settings.scale_resolution,
             iterations=settings.iterations,
             seed=settings.seed,
             max_cluster_size=settings.max_cluster_size,

@@ -92,7 +92,7 @@ def load_documents(
         for item in map(identify, _read(file, settings)):
             if isinstance(item, Unread):
                 unread.append((file.name, item.reason))
-                first_problem = first_problem or f"{file.name}, which {item.reason}"
+                first_problem = first_problem or f"{file.name}: {item.reason}"
                 n_characters += len(item.reason)
             else:
                 documents.append(
@@ -115,10 +115,10 @@ def load_documents(
         folder = input_folder(settings, root)
         raise InputError(
             f"None of the {len(files):,} files in {folder} could be read; "
-            f"mend or replace them: the first is {first_problem}."
+            f"mend or replace them: the first: {first_problem}."
             if len(files) > 1
             else f"The only file in {folder} could not be read; "
-            f"mend or replace it: it is {first_problem}."
+            f"mend or replace it: {first_problem}."
         )
     if documents or unread:
         yield _frames(documents, unread)
@@ -127,7 +127,7 @@ def load_documents(
 class _Identities:
     """Gives each document its id; a record that repeats the id of another is not read.
 
-    Holds 16 bytes a document.
+    Remembers a digest of 16 bytes a document.
     """
 
     def __init__(self) -> None:
