@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.core.languages import Language
@@ -69,13 +68,12 @@ def judge(found: Names) -> Judged:
         schema={"surface": pl.Int32, "name": pl.Int32, "offset": pl.Int32, "length": pl.Int32},
         orient="row",
     )
-    surface: npt.NDArray[np.int32] = parts["surface"].to_numpy()
-    name: npt.NDArray[np.int32] = parts["name"].to_numpy()
+    surface, named = parts["surface"].to_numpy(), parts["name"].to_numpy()
     # What stands before a span stands before the first name in it only.
     first = parts["offset"].to_numpy() == 0
-    times = np.maximum(np.bincount(name, usage.total[surface], len(names)), 1)
-    place = np.bincount(name[first], usage.place[surface[first]], len(names))
-    determiner = np.bincount(name[first], usage.determiner[surface[first]], len(names))
+    times = np.maximum(np.bincount(named, usage.total[surface], len(names)), 1)
+    place = np.bincount(named[first], usage.place[surface[first]], len(names))
+    determiner = np.bincount(named[first], usage.determiner[surface[first]], len(names))
     common = frozenset(w for name in names for w in name.split(" ") if usage.is_common(w))
     return Judged(list(names), languages, parts, place / times, determiner / times, common)
 

@@ -101,7 +101,6 @@ class Names:
     start: array[int] = field(default_factory=lambda: array("i"))
     end: array[int] = field(default_factory=lambda: array("i"))
     surface: array[int] = field(default_factory=lambda: array("i"))
-    sentence: array[int] = field(default_factory=lambda: array("i"))
     flags: array[int] = field(default_factory=lambda: array("b"))
     # Distinct spans, numbered in order of first appearance; their texts and languages by number.
     surfaces: dict[str, int] = field(default_factory=dict)
@@ -127,8 +126,11 @@ class Names:
         shouted = [_is_shouted(text[s.start : s.end]) for s in sentences]
         function_words = language.function_words
         pattern = _name_pattern(language.code)
+        surfaces, capital_pattern = self.surfaces, _capital()
+        articles = language.articles or language.determiners
+        rows: list[tuple[int, int, int, int]] = []
         reached = 0
-        for capital in _capital().finditer(text):
+        for capital in capital_pattern.finditer(text):
             match = pattern.match(text, capital.start()) if capital.start() >= reached else None
             if match is None:
                 continue
@@ -163,7 +165,7 @@ class Names:
                 before = text[
                     text.rfind(" ", max(0, start - 20), start - 1) + 1 : start - 1
                 ].lower()
-                if before in (language.articles or language.determiners):
+                if before in articles:
                     flags |= DETERMINER
                 if before in language.place_prepositions:
                     flags |= PLACE
@@ -173,25 +175,27 @@ class Names:
                     flags |= DEFINED
                 elif after.islower() and after not in function_words:
                     flags |= BEFORE_NOUN
-            number = self.surfaces.get(surface)
+            number = surfaces.get(surface)
             if number is None:
-                number = self.surfaces[surface] = len(self.surfaces)
+                number = surfaces[surface] = len(surfaces)
                 self.names.append(surface)
                 self.languages.append(language)
             if text[start - 1 : start] == "(" and text[end : end + 1] == ")":
-                self._add_abbreviation(document, start, surface, number)
-            self.document.append(document)
-            self.start.append(start)
-            self.end.append(end)
-            self.surface.append(number)
-            self.sentence.append(index)
-            self.flags.append(flags)
+                self._add_abbreviation(rows, start, surface, number)
+            rows.append((start, end, number, flags))
+        if rows:
+            columns = zip(*rows, strict=True)
+            self.document.extend([document] * len(rows))
+            for column in (self.start, self.end, self.surface, self.flags):
+                column.extend(next(columns))
 
-    def _add_abbreviation(self, document: int, start: int, surface: str, number: int) -> None:
-        """Note what stands in brackets behind a name, if one abbreviates the other."""
-        if not self.end or self.document[-1] != document or self.end[-1] != start - 2:
+    def _add_abbreviation(
+        self, rows: list[tuple[int, int, int, int]], start: int, surface: str, number: int
+    ) -> None:
+        """Note what stands in brackets behind the last name, if one abbreviates the other."""
+        if not rows or rows[-1][1] != start - 2:
             return
-        before = self.surface[-1]
+        before = rows[-1][2]
         name = self.names[before]
         if _initials(name) == surface.replace(".", ""):
             self.abbreviations.add((number, before))

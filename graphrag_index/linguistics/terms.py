@@ -49,7 +49,10 @@ class Terms:
         opening = (language.determiners | language.place_prepositions) - _BEFORE_VERBS
         words = text.replace("\n", " ").split(" ")
         ends = list(accumulate(map(len, words)))
-        for at in [i for i, word in enumerate(words[:-2]) if word in opening]:
+        opened = [
+            i for i, word in enumerate(words[:-2]) if word in opening and words[i + 1] not in stop
+        ]
+        for at in opened:
             phrase = _phrase(words[at + 1 : at + 2 + MAX_TERM_WORDS], stop, language.determiners)
             if phrase is None:
                 continue
