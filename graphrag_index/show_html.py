@@ -258,13 +258,9 @@ def _page(graph: _Graph, version: Version) -> Iterator[str]:
         "policy": f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
         "img-src data:; base-uri 'none'; form-action 'none'",
         "title": f"Knowledge graph: {_count(version, 'entities')}",
-        "counts": ", ".join(
-            [
-                *(_count(version, name) for name in ("entities", "relationships")),
-                *(_count(version, name) for name in ("communities", "documents")),
-                f"version {version.number}",
-            ]
-        ),
+        "counts": f"{_count(version, 'entities')}, {_count(version, 'relationships')}, "
+        f"{_count(version, 'communities')} in {_levels(graph)}, "
+        f"{_count(version, 'documents')}, version {version.number}",
         "notice": notice,
         "hide_notice": "" if notice else "hidden",
     }
@@ -283,6 +279,11 @@ def _count(version: Version, name: str) -> str:
     rows = version.tables[name].rows if name in version.tables else 0
     singular = {"entities": "entity", "communities": "community"}.get(name, name.removesuffix("s"))
     return f"{rows:,} {singular if rows == 1 else name}"
+
+
+def _levels(graph: _Graph) -> str:
+    n = graph.communities["level"].n_unique()
+    return "1 level" if n == 1 else f"{n} levels"
 
 
 def _notice(graph: _Graph, version: Version) -> str:

@@ -13,10 +13,12 @@ from graphrag_query.answer import Answer, Citation, Outcome
 from graphrag_query.knowledge_model import KnowledgeModel
 from graphrag_query.sentence_ranking import (
     MAX_OVERLAP,
+    SHARE_OF_BEST,
     Candidate,
     as_prose,
     cite,
     content_words,
+    rank_sentences,
     stem,
 )
 
@@ -24,6 +26,10 @@ from graphrag_query.sentence_ranking import (
 RANK_WEIGHT = 0.25
 # A level of fewer reports is too coarse to name themes.
 MIN_REPORTS = 4
+# Reports whose sentences are compared with the question.
+REPORTS_READ = 24
+# A sentence less similar to the question is no point about it (cosine).
+MIN_SENTENCE_SIMILARITY = 0.3
 SENTENCES_PER_THEME = 2
 _CITED = re.compile(r"\s*\[Data: (?:[^\[\]]*; )?Sources \((?P<source>\d+)[^)]*\)\]")
 _WORD = re.compile(r"\w+")
@@ -61,11 +67,14 @@ def global_search(model: KnowledgeModel, question: str, settings: GlobalSearch) 
     """
     vector = model.embed([question])[0]
     about_all = not set(content_words(question)) - _WHOLE
-    level, reports = _reports(model, settings.level)
-    scored = _score(model, reports, vector, about_all, settings)
+    reports = _with_similarity(model, vector)
+    level = settings.level
+    if level is None:
+        level = _coarsest(reports) if about_all else _closest(reports)
+    reports = _of_level(reports, level)
     parameters = settings.model_dump() | {"level": level}
     looked_at = {"community_reports": reports.height, "reports_used": 0}
-    points = _map(model, scored, vector, about_all, settings)
+    points = _map(model, reports, question, vector, about_all, settings)
     themes = _reduce(points, settings.max_points)
     if not themes:
         return Answer(
@@ -91,68 +100,76 @@ def global_search(model: KnowledgeModel, question: str, settings: GlobalSearch) 
     )
 
 
-def _reports(model: KnowledgeModel, level: int | None) -> tuple[int, pl.DataFrame]:
-    """Return the reports of a level; without one, of the coarsest that has several."""
+def _with_similarity(model: KnowledgeModel, vector: "np.ndarray[Any, Any]") -> pl.DataFrame:
+    """Return all reports with their cosine with the question and their score."""
     reports = model.scan("community_reports").sort("level", "community").collect()
-    if level is None:
-        sizes = reports.group_by("level").len().sort("level")
-        enough = sizes.filter(pl.col("len") >= MIN_REPORTS)["level"]
-        level = int(enough.min() if len(enough) else 0)  # type: ignore[arg-type]
-    # A community that is not split has no report further down: it stands for itself.
-    whole = reports.filter(
-        (pl.col("level") == level)
-        | ((pl.col("level") < level) & (pl.col("children").list.len() == 0))
+    table = model.vectors("community_full_content")
+    rows = table.nearest(vector, max(1, reports.height), ["id"])
+    return reports.join(rows, on="id", how="left", maintain_order="left").with_columns(
+        pl.col("similarity").cast(pl.Float64).fill_null(0),
+        score=pl.col("similarity").fill_null(0) + RANK_WEIGHT * pl.col("rank") / 10,
     )
-    return level, whole
 
 
-def _score(
-    model: KnowledgeModel,
-    reports: pl.DataFrame,
-    vector: "np.ndarray[Any, Any]",
-    about_all: bool,
-    settings: GlobalSearch,
-) -> pl.DataFrame:
-    """Score reports and leave out those that do not fit; best first."""
-    rows = model.vectors("community_full_content").rows(reports["id"], ["id", "vector"])
-    cosines = rows["vector"].to_numpy() @ vector if rows.height else np.zeros(0, np.float32)
-    similarity = pl.DataFrame(
-        {"id": rows["id"], "similarity": pl.Series(cosines, dtype=pl.Float64)}
+def _coarsest(reports: pl.DataFrame) -> int:
+    """Return the coarsest level that has several reports: it tells the themes of the whole."""
+    sizes = reports.group_by("level").len().sort("level")
+    several = sizes.filter(pl.col("len") >= MIN_REPORTS)["level"].to_list()
+    return several[0] if several else 0
+
+
+def _closest(reports: pl.DataFrame) -> int:
+    """Return the level whose best reports are most similar to the question."""
+    best = (
+        reports.group_by("level")
+        .agg(fit=pl.col("similarity").top_k(MIN_REPORTS).mean())
+        .sort("fit", "level", descending=[True, False])
     )
-    scored = reports.join(similarity, on="id", how="left", maintain_order="left").with_columns(
-        score=pl.col("similarity").fill_null(0) + RANK_WEIGHT * pl.col("rank") / 10
-    )
-    if about_all:
-        return scored.sort("rank", "score", "community", descending=[True, True, False])
-    return scored.filter(pl.col("similarity") >= settings.min_similarity).sort(
-        "score", "community", descending=[True, False]
-    )
+    return best["level"].to_list()[0] if best.height else 0
+
+
+def _of_level(reports: pl.DataFrame, level: int) -> pl.DataFrame:
+    """Return the reports of a level, and those further up of communities that are not split."""
+    leaf = pl.col("children").list.len() == 0
+    return reports.filter((pl.col("level") == level) | ((pl.col("level") < level) & leaf))
 
 
 def _map(
     model: KnowledgeModel,
-    scored: pl.DataFrame,
+    reports: pl.DataFrame,
+    question: str,
     vector: "np.ndarray[Any, Any]",
     about_all: bool,
     settings: GlobalSearch,
 ) -> list[Point]:
-    """Let each of the best reports give its sentences, scored against the question."""
-    best = scored.head(settings.max_points + 2)
-    sentences = []
-    for report in best.iter_rows(named=True):
-        parts = [report["summary"]]
-        if not about_all:
-            parts += [finding["explanation"] for finding in report["findings"]]
-        sentences += [(report, *sentence) for part in parts for sentence in cited_sentences(part)]
-    if not sentences:
-        return []
+    """Let reports give their sentences as points, scored against the question."""
     if about_all:
-        return [Point(report, text, source, report["score"]) for report, text, source in sentences]
-    similarities = model.embed([text for _, text, _ in sentences]) @ vector
+        best = reports.sort("rank", "score", "community", descending=[True, True, False])
+        return [
+            Point(report, text, source, report["rank"])
+            for report in best.head(2 * settings.max_points).iter_rows(named=True)
+            for text, source in cited_sentences(report["summary"])
+        ]
+    fitting = reports.filter(pl.col("similarity") >= settings.min_similarity).sort(
+        "score", "community", descending=[True, False]
+    )
+    candidates, reports_of = [], {}
+    for report in fitting.head(REPORTS_READ).iter_rows(named=True):
+        parts = [report["summary"], *(f["explanation"] for f in report["findings"])]
+        for text, source in (sentence for part in parts for sentence in cited_sentences(part)):
+            # Reports are read best first: a sentence in several is the point of the best.
+            if text not in reports_of:
+                reports_of[text] = report
+                candidates.append(Candidate(text, source, 0, 0, report["score"]))
+    ranked = rank_sentences(question, vector, candidates, model.embed)
+    # Far below the best sentence is padding, not an answer.
+    least = SHARE_OF_BEST * ranked[0].score if ranked else 0.0
     return [
-        Point(report, text, source, float(similarity))
-        for (report, text, source), similarity in zip(sentences, similarities, strict=True)
-        if similarity >= 2 * settings.min_similarity
+        Point(reports_of[r.candidate.text], r.candidate.text, r.candidate.text_unit, r.score)
+        for r in ranked
+        if r.score >= least
+        and r.similarity >= MIN_SENTENCE_SIMILARITY
+        and (r.coverage > 0 or r.similarity >= 1.6 * MIN_SENTENCE_SIMILARITY)
     ]
 
 

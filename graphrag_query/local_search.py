@@ -12,6 +12,7 @@ from graphrag_index.core.settings import LocalSearch
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.knowledge_model import KnowledgeModel
 from graphrag_query.sentence_ranking import (
+    SHARE_OF_BEST,
     as_prose,
     candidates_of,
     cite,
@@ -24,6 +25,8 @@ from graphrag_query.sentence_ranking import (
 # its cosine with the question.
 FULL_TEXT_WEIGHT = 0.25
 NAMED_WEIGHT = 0.2
+ENTITY_BONUS = 0.15
+RELATIONSHIP_BONUS = 0.05
 _WORD = re.compile(r"[^\W_]+(?:[-'’.][^\W_]+)*")
 MAX_NAME_WORDS = 6
 
@@ -32,8 +35,9 @@ MAX_NAME_WORDS = 6
 class LocalContext:
     """What local search reads for one question.
 
-    `entities` are those near the question, the named ones first; `text_units` by number,
-    best first, `priors` their fit, `relationships` the strongest of the entities.
+    `entities` are those near the question, the named ones first, `relationships` their
+    strongest. `text_units` are by number, best first, and `priors` their fit. `bonuses`
+    are for the sentences that describe these entities and relationships.
     """
 
     entities: pl.DataFrame
@@ -42,6 +46,7 @@ class LocalContext:
     reports: pl.DataFrame
     text_units: dict[int, Mapping[str, Any]]
     priors: dict[int, float]
+    bonuses: dict[tuple[str, int], float]
 
 
 def local_search(model: KnowledgeModel, question: str, settings: LocalSearch) -> Answer:
@@ -60,7 +65,7 @@ def local_search(model: KnowledgeModel, question: str, settings: LocalSearch) ->
         "text_units": len(context.text_units),
     }
     parameters = settings.model_dump()
-    candidates = candidates_of(context.text_units.values(), context.priors)
+    candidates = candidates_of(context.text_units.values(), context.priors, context.bonuses)
     ranked = rank_sentences(question, vector, candidates, model.embed, context.named)
     evidence = [
         sentence
@@ -81,7 +86,7 @@ def local_search(model: KnowledgeModel, question: str, settings: LocalSearch) ->
             version=model.version.number,
         )
     # Far below the best sentence is padding, not an answer.
-    evidence = [s for s in evidence if s.score >= 0.6 * evidence[0].score]
+    evidence = [s for s in evidence if s.score >= SHARE_OF_BEST * evidence[0].score]
     chosen = without_repetition(evidence, settings.max_sentences)
     citations = tuple(
         cite(number, s.candidate, context.text_units[s.candidate.text_unit])
@@ -116,6 +121,7 @@ def build_context(
         reports=_reports(model, entities),
         text_units={number: units[number] for number in numbers},
         priors={number: priors[number] for number in numbers},
+        bonuses=_bonuses(entities, named, relationships),
     )
 
 
@@ -124,7 +130,7 @@ def _near_entities(
 ) -> tuple[pl.DataFrame, list[int]]:
     """Find entities by the names in the question, then by vector; and the numbers of the named."""
     table = model.scan("entities").select(
-        "id", "human_readable_id", "title", "type", "aliases", "degree"
+        "id", "human_readable_id", "title", "type", "aliases", "degree", "evidence"
     )
     words = _WORD.findall(question)
     phrases = {
@@ -154,6 +160,22 @@ def _near_entities(
     )
     entities = pl.concat([named, found.select(named.columns)])
     return entities.head(max(top_k, named.height)), named["human_readable_id"].to_list()
+
+
+def _bonuses(
+    entities: pl.DataFrame, named: list[int], relationships: pl.DataFrame
+) -> dict[tuple[str, int], float]:
+    """Favour the sentences that describe whom the question names, and how they are related."""
+    described = entities.filter(pl.col("human_readable_id").is_in(named))
+    bonuses = {}
+    for rows, bonus in (
+        (relationships.filter("inside"), RELATIONSHIP_BONUS),
+        (described, ENTITY_BONUS),
+    ):
+        for evidence in rows["evidence"]:
+            for place in evidence:
+                bonuses[place["document_id"], place["start_char"]] = bonus
+    return bonuses
 
 
 def _spellings(entities: pl.DataFrame, named: list[int]) -> list[str]:

@@ -27,9 +27,11 @@ _ASKING = frozenset(
     ).split()
 )
 # Sentences whose vectors are compared with the question's; the rest is sorted out by words.
-MAX_EMBEDDED = 28
+MAX_EMBEDDED = 24
 # Two sentences that share more of their words than this say the same.
 MAX_OVERLAP = 0.6
+# Sentences that score less than this share of the best are left out.
+SHARE_OF_BEST = 0.6
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ class Candidate:
     text_unit: int
     start_char: int
     end_char: int
-    prior: float  # how well its text unit, or whatever led to it, fits the question
+    prior: float  # how well its text unit fits the question
+    bonus: float = 0.0  # for describing an entity or relationship that the question is about
 
 
 @dataclass(frozen=True)
@@ -71,9 +74,14 @@ def stem(word: str) -> str:
 
 
 def candidates_of(
-    text_units: Iterable[Mapping[str, Any]], priors: Mapping[int, float]
+    text_units: Iterable[Mapping[str, Any]],
+    priors: Mapping[int, float],
+    bonuses: Mapping[tuple[str, int], float],
 ) -> list[Candidate]:
-    """Cut text units into sentences that can be quoted."""
+    """Cut text units into sentences that can be quoted.
+
+    `priors` are by number of the text unit, `bonuses` by document id and start of the sentence.
+    """
     candidates = []
     for unit in text_units:
         number, text, offset = unit["human_readable_id"], unit["text"], unit["start_char"]
@@ -86,6 +94,7 @@ def candidates_of(
                         offset + sentence.start,
                         offset + sentence.end,
                         priors[number],
+                        bonuses.get((unit["document_id"], offset + sentence.start), 0.0),
                     )
                 )
     return candidates
@@ -111,7 +120,7 @@ def rank_sentences(
     coverage = [sum(rarity[word] for word in words if word in found) / total for found in stems]
     names = [name.lower() for name in must_name]
     naming = [any(name in c.text.lower() for name in names) for c in candidates]
-    rough = [c.prior + coverage[i] + 0.3 * naming[i] for i, c in enumerate(candidates)]
+    rough = [c.prior + c.bonus + coverage[i] + 0.3 * naming[i] for i, c in enumerate(candidates)]
     # Overlapping text units hold the same sentence twice.
     order, places = [], set()
     for i in sorted(range(len(candidates)), key=lambda i: (-rough[i], i)):
@@ -126,7 +135,11 @@ def rank_sentences(
     ranked = [
         Ranked(
             candidates[i],
-            float(similarity) + 0.35 * coverage[i] + 0.3 * candidates[i].prior + 0.15 * naming[i],
+            float(similarity)
+            + 0.35 * coverage[i]
+            + 0.3 * candidates[i].prior
+            + 0.15 * naming[i]
+            + candidates[i].bonus,
             float(similarity),
             coverage[i],
         )

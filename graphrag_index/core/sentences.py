@@ -73,7 +73,7 @@ def split_sentences(text: str, starts: Sequence[int] | None = None) -> list[Sent
     """
     sentences = []
     starts = segment_starts(text) if starts is None else starts
-    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=False):
         segment = text[start:end]
         stripped = segment.strip()
         if not stripped:

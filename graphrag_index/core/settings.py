@@ -202,7 +202,9 @@ class Settings(Section):
     """One project: which workflow runs, where the output lies, and the section of each step."""
 
     workflow: str = Field("embedded", description="Name of a file in workflows/, without .yaml.")
-    output: str = Field("output", description="Folder of the index, relative to settings.yaml.")
+    output: str = Field(
+        "output", min_length=1, description="Folder of the index, relative to settings.yaml."
+    )
     load_documents: LoadDocuments = LoadDocuments()
     create_text_units: CreateTextUnits = CreateTextUnits()
     extract_graph_nlp: ExtractGraphNlp = ExtractGraphNlp()
@@ -215,6 +217,23 @@ class Settings(Section):
     steps: dict[str, dict[str, Any]] = Field(
         {}, description="Sections of steps of one's own, by the name of the function."
     )
+
+    @field_validator("output")
+    @classmethod
+    def _home_is_found(cls, folder: str) -> str:
+        return os.path.expanduser(folder)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _empty_sections_are_left_out(cls, values: Any) -> Any:
+        # A section whose every key is left out, or made a comment, is null in YAML.
+        if not isinstance(values, dict):
+            return values
+        return {
+            key: value
+            for key, value in values.items()
+            if value is not None or key not in cls.model_fields
+        }
 
 
 SETTINGS_FILE = "settings.yaml"
@@ -232,25 +251,21 @@ def load_settings(root: Path, overrides: tuple[str, ...] = ()) -> Settings:
     """
     path = root / SETTINGS_FILE
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = _read_text(path)
     except FileNotFoundError:
         raise SettingsError(
             f"There is no {SETTINGS_FILE} in {root}: name another folder with --root, "
             "or write a first one with `graphrag-index init`."
         ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} cannot be read: {error}.") from error
-    variables = {**read_env_file(root / ".env"), **os.environ}
-    try:
-        values = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise SettingsError(f"{path} is not valid YAML: {_first_line(error)}.") from error
-    values = _expand({} if values is None else values, variables, path)
+    values = _read_yaml(text, str(path))
+    if values is None:
+        values = {}
     if not isinstance(values, dict):
         raise SettingsError(f"{path} must hold sections of `key: value`, not a {_kind(values)}.")
+    values = _expand(values, {**read_env_file(root / ".env"), **os.environ}, path)
     for override in overrides:
         _apply_override(values, override)
-    return parse_settings(values, str(path))
+    return parse_settings(values, f"{path} with --set" if overrides else str(path))
 
 
 def parse_settings(values: dict[str, Any], where: str = SETTINGS_FILE) -> Settings:
@@ -266,33 +281,80 @@ def describe_validation_error(error: ValidationError, model: type[BaseModel], wh
     lines = []
     for mistake in error.errors():
         key = ".".join(str(part) for part in mistake["loc"])
+        place = f"{where}: {key}" if key else where
         if mistake["type"] == "extra_forbidden":
             known = _known_keys(model, mistake["loc"][:-1])
             close = difflib.get_close_matches(str(mistake["loc"][-1]), known, n=1, cutoff=0.5)
             hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}."
             lines.append(f"{where}: unknown key {key!r}; {hint}")
         elif mistake["type"] == "value_error":
-            lines.append(f"{where}: {key}: {mistake['ctx']['error']}.")
+            lines.append(f"{place}: {mistake['ctx']['error']}.")
+        elif mistake["type"] == "missing":
+            lines.append(f"{place} is missing.")
+        elif mistake["type"] in ("model_type", "dict_type"):
+            lines.append(f"{place} is {mistake['input']!r}: it must hold keys and their values.")
         else:
             message = mistake["msg"][0].lower() + mistake["msg"][1:]
-            lines.append(f"{where}: {key} is {mistake['input']!r}: {message}.")
+            lines.append(f"{place} is {mistake['input']!r}: {message}.")
     return "\n".join(lines)
 
 
 def _known_keys(model: type[BaseModel], location: tuple[str | int, ...]) -> list[str]:
     for part in location:
-        field = model.model_fields.get(str(part))
-        if field is None or not isinstance(field.annotation, type):
+        annotation = model.model_fields[str(part)].annotation
+        if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
             return []
-        model = field.annotation
+        model = annotation
     return list(model.model_fields)
 
 
-_VARIABLE = re.compile(r"\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+class _Loader(yaml.SafeLoader):
+    """Refuses a mapping that has a key twice, of which YAML would quietly take the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue
+            if key.value in seen:
+                raise yaml.MarkedYAMLError(
+                    problem=f"the key {key.value!r} stands there twice",
+                    problem_mark=key.start_mark,
+                )
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
 
 
-def _expand(value: Any, variables: dict[str, str], path: Path) -> Any:
-    """Replace `${NAME}` and `${NAME:-default}` in every string; `$$` is a dollar sign."""
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{path} is not UTF-8: save it in that encoding.") from error
+
+
+def _read_yaml(text: str, where: str) -> Any:
+    try:
+        return yaml.load(text, _Loader)
+    # A date that no calendar has is a ValueError.
+    except (yaml.YAMLError, ValueError) as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise SettingsError(f"{where} is not valid YAML: {reason}.") from error
+
+
+_VARIABLE = re.compile(r"\$\$|\$\{([^}]*)\}?")
+_NAME_AND_DEFAULT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
+
+
+def _expand(value: Any, variables: Mapping[str, str], path: Path) -> Any:
+    """Replace `${NAME}` and `${NAME:-default}` in every string; `$$` is a dollar sign.
+
+    As in a shell the default also stands for a variable that is empty. A number that
+    comes from a variable is still text here; the models read it as what they need.
+    """
     if isinstance(value, dict):
         return {key: _expand(item, variables, path) for key, item in value.items()}
     if isinstance(value, list):
@@ -300,43 +362,49 @@ def _expand(value: Any, variables: dict[str, str], path: Path) -> Any:
     if not isinstance(value, str):
         return value
 
-    def replace(match: re.Match[str]) -> str:
-        if match.group() == "$$":
+    def replace(found: re.Match[str]) -> str:
+        if found.group() == "$$":
             return "$"
-        name, default = match.groups()
-        if name in variables:
-            return variables[name]
+        parts = _NAME_AND_DEFAULT.fullmatch(found[1])
+        if parts is None or not found.group().endswith("}"):
+            raise SettingsError(
+                f"{path} has {found.group()!r}: write ${{NAME}} or ${{NAME:-default}}, "
+                "or $$ for a dollar sign."
+            )
+        name, default = parts.groups()
         if default is not None:
-            return str(default)
-        raise SettingsError(
-            f"{path} uses ${{{name}}}, which is not set: export {name} or write it into .env."
-        )
+            return variables.get(name) or str(default)
+        if name not in variables:
+            raise SettingsError(
+                f"{path} uses ${{{name}}}, which is not set: export {name} or write it into .env."
+            )
+        return variables[name]
 
-    expanded = _VARIABLE.sub(replace, value)
-    # `max_tokens: ${SIZE}` should give a number, as it would if the number stood there.
-    return (
-        yaml.safe_load(expanded) if expanded != value and _VARIABLE.fullmatch(value) else expanded
-    )
+    return _VARIABLE.sub(replace, value)
+
+
+# NAME=value, with or without `export`; a value in quotes, or up to a comment.
+_ENV_LINE = re.compile(
+    r"""(?:export\s+)?([^\s=]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|(.*?))\s*(?:(?<=\s)\#.*)?"""
+)
 
 
 def read_env_file(path: Path) -> dict[str, str]:
     """Read `NAME=value` lines; `#` comments, `export` and quotes are understood."""
-    if not path.is_file():
+    try:
+        text = _read_text(path)
+    except FileNotFoundError:
         return {}
     variables = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), 1):
-        line = line.strip().removeprefix("export ").strip()
+    for number, line in enumerate(text.splitlines(), 1):
+        line = line.strip()
         if not line or line.startswith("#"):
             continue
-        name, equals, value = line.partition("=")
-        if not equals:
+        found = _ENV_LINE.fullmatch(line)
+        if found is None:
             raise SettingsError(f"{path}, line {number}: expected NAME=value.")
-        value = value.strip()
-        if len(value) >= 2 and value[0] == value[-1] and value[0] in "'\"":
-            value = value[1:-1]
-        else:
-            value = value.split(" #", 1)[0].rstrip()
-        variables[name.strip()] = value
+        name, *values = found.groups()
+        variables[name] = next(value for value in values if value is not None)
     return variables
 
 
@@ -345,23 +413,15 @@ def _apply_override(values: dict[str, Any], override: str) -> None:
     keys, equals, text = override.partition("=")
     if not equals or not keys:
         raise SettingsError(f"--set {override}: expected section.key=value.")
-    try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise SettingsError(f"--set {override}: {_first_line(error)}.") from error
+    value = _read_yaml(text, f"--set {override}")
     *parents, last = keys.split(".")
     for parent in parents:
-        child = values.setdefault(parent, {})
-        if child is None:
-            child = values[parent] = {}
-        if not isinstance(child, dict):
+        if values.get(parent) is None:
+            values[parent] = {}
+        values = values[parent]
+        if not isinstance(values, dict):
             raise SettingsError(f"--set {override}: {parent} is a value, not a section.")
-        values = child
     values[last] = value
-
-
-def _first_line(error: Exception) -> str:
-    return " ".join(str(error).split())
 
 
 def _kind(value: object) -> str:

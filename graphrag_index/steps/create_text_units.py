@@ -159,7 +159,7 @@ def _segments(
 ) -> list[Segment]:
     """Count the tokens of each sentence, and cut those over the budget into pieces under it."""
     encoding = load_encoding(settings.encoding)
-    ends = [*starts[1:], len(text)]
+    ends = [*starts[1:], len(text)] if starts else []
     counts = count_tokens_of_each([text[s:e] for s, e in zip(starts, ends, strict=True)], encoding)
     segments = []
     for start, end, n_tokens in zip(starts, ends, counts, strict=True):

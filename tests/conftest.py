@@ -1,0 +1,53 @@
+"""What tests share: the embedding model, and the index of the sample, made once."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import settings as hypothesis_settings
+
+from graphrag_index.core.errors import ModelError
+from graphrag_index.core.model_files import download_model
+from graphrag_index.core.settings import load_settings
+from graphrag_index.project import services_of
+from graphrag_index.workflow import load_workflow, run_workflow
+
+# No test asserts how long something takes: machines are shared. In CI the examples are always
+# the same, so that a failure there can be repeated.
+hypothesis_settings.register_profile("suite", deadline=None, derandomize=bool(os.environ.get("CI")))
+hypothesis_settings.load_profile("suite")
+
+REPOSITORY = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="session")
+def embedding_model_files() -> Path:
+    """Where the embedding model lies; it is fetched if it is not there."""
+    try:
+        return download_model().folder
+    except ModelError as error:
+        pytest.skip(str(error))
+
+
+def copy_project(folder: Path) -> Path:
+    """Copy the settings, workflows and sample documents of this repository."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(REPOSITORY / "settings.yaml", folder)
+    for name in ("workflows", "input"):
+        shutil.copytree(REPOSITORY / name, folder / name)
+    return folder
+
+
+def run_project(root: Path, *overrides: str) -> None:
+    """Do what `graphrag-index run` does."""
+    settings = load_settings(root, overrides)
+    run_workflow(load_workflow(root, settings.workflow), settings, root, services_of(settings))
+
+
+@pytest.fixture(scope="session")
+def sample_project(tmp_path_factory: pytest.TempPathFactory, embedding_model_files: Path) -> Path:
+    """A copy of the sample project with its index in `output`. Tests must not change it."""
+    root = copy_project(tmp_path_factory.mktemp("sample") / "project")
+    run_project(root)
+    return root

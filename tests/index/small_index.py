@@ -1,0 +1,36 @@
+"""Indexes of a few rows, for tests of what reads a finished index."""
+
+from pathlib import Path
+
+import polars as pl
+
+from graphrag_index.core.table_store import StepRecord, StoredTable, TableStore, Version
+from graphrag_index.core.tables import TABLES
+
+
+def write_index(output: Path, **tables: pl.DataFrame) -> Path:
+    """Write tables as the first version of an index."""
+    store = TableStore(output)
+    stored: dict[str, StoredTable] = {}
+    for name, frame in tables.items():
+        with store.writer(1, TABLES[name], name) as writer:
+            writer.append(frame)
+        stored[name] = writer.stored
+    step = StepRecord("all_steps", "key", stored)
+    store.move_pointer(Version(number=1, workflow="small", program="0.1.0", steps=(step,)))
+    return output
+
+
+def table(name: str, *rows: dict[str, object]) -> pl.DataFrame:
+    """Make a table; what a row does not say is 0, empty or false."""
+    schema = TABLES[name].schema
+    default = {column: _nothing(dtype) for column, dtype in schema.items()}
+    return pl.DataFrame([{**default, **row} for row in rows], schema=schema)
+
+
+def _nothing(dtype: pl.DataType) -> object:
+    if isinstance(dtype, pl.List):
+        return []
+    if dtype == pl.String:
+        return ""
+    return False if dtype == pl.Boolean else 0

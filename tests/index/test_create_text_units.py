@@ -1,0 +1,154 @@
+from itertools import pairwise
+
+import polars as pl
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_index.core.progress import Silent
+from graphrag_index.core.sentences import segment_starts
+from graphrag_index.core.settings import CreateTextUnits
+from graphrag_index.core.tables import TABLES
+from graphrag_index.core.tokens import count_tokens, load_encoding
+from graphrag_index.steps.create_text_units import create_text_units, find_headings
+
+SMALL = CreateTextUnits(max_tokens=16, overlap_tokens=6)
+
+
+def documents(*texts: str) -> pl.LazyFrame:
+    rows = [
+        {"id": f"d{number}", "title": f"t{number}", "text": text, "creation_date": ""}
+        | {"raw_data": None, "path": f"{number}.txt", "metadata": '{"place": "Hobart"}'}
+        for number, text in enumerate(texts)
+    ]
+    return pl.DataFrame(rows, schema=TABLES["input_documents"].schema).lazy()
+
+
+def cut(*texts: str, settings: CreateTextUnits = SMALL) -> dict[str, pl.DataFrame]:
+    batches = list(create_text_units(documents(*texts), settings=settings, progress=Silent()))
+    return {name: pl.concat([batch[name] for batch in batches]) for name in batches[0]}
+
+
+TEXTS = st.text(
+    st.one_of(
+        st.characters(codec="utf-8"),
+        st.sampled_from("。！？ \n\t.#-|¿"),
+        st.sampled_from(["é", "👩‍🚀", "ß", "中", "文", "ع"]).map(lambda s: s[0]),
+    ),
+    max_size=400,
+) | st.lists(
+    st.sampled_from(
+        [
+            "<|endoftext|>",
+            "# Title\n",
+            "One two. ",
+            "三个句子。",
+            "\n\n",
+            "🚀🚀 ",
+            "x" * 90,
+            "Ünï. ",
+        ]
+    ),
+    max_size=40,
+).map("".join)
+
+
+@given(TEXTS)
+def test_a_text_unit_is_its_slice_of_the_document(text: str) -> None:
+    tables = cut(text)
+    for unit in tables["base_text_units"].iter_rows(named=True):
+        assert text[unit["start_char"] : unit["end_char"]] == unit["text"]
+        assert unit["text"].strip() == unit["text"] != ""
+
+
+@given(TEXTS)
+def test_no_character_but_space_is_lost(text: str) -> None:
+    units = cut(text)["base_text_units"]
+    held = set()
+    for start, end in units.select("start_char", "end_char").iter_rows():
+        held.update(range(start, end))
+    assert {i for i, character in enumerate(text) if not character.isspace()} <= held
+
+
+@given(TEXTS)
+def test_tokens_are_counted_and_bounded(text: str) -> None:
+    encoding = load_encoding(SMALL.encoding)
+    for unit in cut(text)["base_text_units"].iter_rows(named=True):
+        assert unit["n_tokens"] == count_tokens(unit["text"], encoding)
+        # One character can be more tokens than any budget of the tests, but no more than four.
+        assert unit["n_tokens"] <= SMALL.max_tokens
+
+
+@given(TEXTS)
+def test_sentences_lie_in_order_and_hold_all_words(text: str) -> None:
+    sentences = cut(text)["sentences"]
+    places = sentences.select("start_char", "end_char").rows()
+    assert all(start < end for start, end in places)
+    assert all(end <= start for (_, end), (start, _) in pairwise(places))
+    assert segment_starts(text) == sorted(set(segment_starts(text)))
+
+
+def test_text_units_end_at_sentences() -> None:
+    text = "The ship left Hobart in spring. The ice was thick that year. Nobody saw land."
+    units = cut(text, settings=CreateTextUnits(max_tokens=18, overlap_tokens=0))
+    assert units["base_text_units"]["text"].to_list() == [
+        "The ship left Hobart in spring. The ice was thick that year.",
+        "Nobody saw land.",
+    ]
+
+
+def test_whole_sentences_are_repeated_within_the_overlap() -> None:
+    text = "The ship left Hobart in spring. Ice came. The crew waited all winter for it to break."
+    units = cut(text)["base_text_units"]
+    assert units["text"].to_list() == [
+        "The ship left Hobart in spring. Ice came.",
+        "Ice came. The crew waited all winter for it to break.",
+    ]
+
+
+def test_headings_are_kept_as_a_breadcrumb() -> None:
+    text = (
+        "# Endurance\n\nThe Endurance sailed in 1914 with a crew of 28 men.\n\n"
+        "## The drift\n\nThe ice held the ship for ten months and crushed it.\n\n"
+        "## Rescue\n\nThe Yelcho came for the men at the end of August 1916.\n"
+    )
+    units = cut(text, settings=CreateTextUnits(max_tokens=24, overlap_tokens=4))["base_text_units"]
+    assert units.select("headings", "text").rows() == [
+        ("Endurance", "# Endurance\n\nThe Endurance sailed in 1914 with a crew of 28 men."),
+        (
+            "Endurance > The drift",
+            "## The drift\n\nThe ice held the ship for ten months and crushed it.",
+        ),
+        (
+            "Endurance > Rescue",
+            "## Rescue\n\nThe Yelcho came for the men at the end of August 1916.",
+        ),
+    ]
+
+
+def test_comments_in_code_are_no_headings() -> None:
+    text = "# Real\n\n```\n# a comment\n```\n\n## Also real\n"
+    assert [heading.words for heading in find_headings(text)] == ["Real", "Also real"]
+
+
+def test_a_sentence_over_the_budget_is_cut_at_a_space() -> None:
+    text = " ".join(f"word{number}" for number in range(60))
+    for unit in cut(text)["base_text_units"]["text"]:
+        assert all(word.startswith("word") for word in unit.split())
+        assert text.split().index(unit.split()[0]) >= 0
+
+
+def test_equal_documents_and_passages_get_ids_of_their_own() -> None:
+    same = "Exactly the same words stand here. " * 8
+    units = cut(same, same)["base_text_units"]
+    assert units["id"].n_unique() == units.height
+    assert units["human_readable_id"].to_list() == list(range(units.height))
+
+
+def test_documents_name_their_text_units_in_order() -> None:
+    tables = cut("One sentence is here. " * 9, "Another one.")
+    named = tables["documents"]["text_unit_ids"].explode().to_list()
+    assert named == tables["base_text_units"]["id"].to_list()
+
+
+def test_metadata_is_carried_to_the_text_units() -> None:
+    assert cut("Some words.")["base_text_units"]["metadata"].to_list() == ['{"place": "Hobart"}']
