@@ -22,7 +22,7 @@ from graphrag_index.core.errors import TableError
 from graphrag_index.core.table_store import TableStore, Version
 from graphrag_index.show import open_index, scan
 
-# A browser draws so many at about ten frames a second without help from a graphics card.
+# So many a browser moves smoothly, also without help from a graphics card.
 MAX_ENTITIES = 20_000
 MAX_RELATIONSHIPS = 60_000
 # Rows of the table for those who cannot see the drawing.
@@ -250,8 +250,8 @@ def _spacing(entities: pl.DataFrame) -> float:
 def _page(graph: _Graph, version: Version) -> Iterator[str]:
     """Yield the page piece by piece, so that it never stands in memory as a whole."""
     template = files(__package__).joinpath("show_page.html").read_text(encoding="utf-8")
-    program = template.partition("<script>\n")[2].partition("</script>")[0]
-    digest = b64encode(sha256(f"\n{program}".encode()).digest()).decode()
+    program = template.partition("<script>")[2].partition("</script>")[0]
+    digest = b64encode(sha256(program.encode()).digest()).decode()
     notice = _notice(graph, version)
     small = {
         # Nothing may be loaded or run but the page's own program, whatever names contain.
@@ -259,7 +259,7 @@ def _page(graph: _Graph, version: Version) -> Iterator[str]:
         "img-src data:; base-uri 'none'; form-action 'none'",
         "title": f"Knowledge graph: {_count(version, 'entities')}",
         "counts": f"{_count(version, 'entities')}, {_count(version, 'relationships')}, "
-        f"{_count(version, 'communities')} in {_levels(graph)}, "
+        f"{_count(version, 'communities')} on all levels, "
         f"{_count(version, 'documents')}, version {version.number}",
         "notice": notice,
         "hide_notice": "" if notice else "hidden",
@@ -279,11 +279,6 @@ def _count(version: Version, name: str) -> str:
     rows = version.tables[name].rows if name in version.tables else 0
     singular = {"entities": "entity", "communities": "community"}.get(name, name.removesuffix("s"))
     return f"{rows:,} {singular if rows == 1 else name}"
-
-
-def _levels(graph: _Graph) -> str:
-    n = graph.communities["level"].n_unique()
-    return "1 level" if n == 1 else f"{n} levels"
 
 
 def _notice(graph: _Graph, version: Version) -> str:

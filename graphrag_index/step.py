@@ -7,8 +7,8 @@
 
 Positional parameters are tables by name: annotated `pl.LazyFrame` they are
 scanned, annotated `pl.DataFrame` they are read whole, with a default of None
-they may be missing. Keyword-only parameters are `settings` (the step's section)
-and services by name (`progress`, `root`, `embedding_model`, ...).
+they may be missing. Keyword-only parameters are services by name: `settings` (the
+step's section), `progress`, `root`, `previous`, `embedding_model`, ...
 
 A step returns a frame (it writes one table), a mapping from table names to
 frames, or yields either of them batch by batch, so that a table larger than
@@ -75,14 +75,12 @@ def step(
 
     def declare(function: Callable[..., Any]) -> Step:
         hints = get_type_hints(function)
+        section = hints.get("settings")
         reads, services = [], []
-        settings_model: type[BaseModel] | None = None
         for name, parameter in inspect.signature(function).parameters.items():
             if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
                 lazy = pl.LazyFrame in _options(hints.get(name, pl.DataFrame))
                 reads.append(Read(name, parameter.default is None, lazy))
-            elif name == "settings":
-                settings_model = hints.get("settings")
             else:
                 services.append(name)
         return Step(
@@ -91,7 +89,7 @@ def step(
             reads=tuple(reads),
             writes=tuple(_table(function.__name__, table) for table in writes),
             services=tuple(services),
-            settings_model=settings_model if _is_model(settings_model) else None,
+            settings_model=section if _is_model(section) else None,
             code_version=code_version,
             fingerprint=fingerprint,
         )

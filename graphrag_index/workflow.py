@@ -28,7 +28,7 @@ from graphrag_index import __version__
 from graphrag_index.core.errors import SettingsError, TableError, WorkflowError
 from graphrag_index.core.memory import measure_peak_memory
 from graphrag_index.core.progress import Progress, Silent
-from graphrag_index.core.settings import Section, Settings, describe_validation_error
+from graphrag_index.core.settings import Settings, describe_validation_error
 from graphrag_index.core.table_store import (
     Previous,
     StepRecord,
@@ -95,15 +95,14 @@ def load_workflow(root: Path, name: str) -> Workflow:
             f"There is no workflow {name!r} ({path} is missing); "
             + _nearest(name, known, "`graphrag-index init` writes the first ones.")
         ) from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise WorkflowError(f"{path} cannot be read: {' '.join(str(error).split())}.") from error
+    if names is None or names == []:
+        raise WorkflowError(f"{path} names no step.")
     if not isinstance(names, list) or not all(isinstance(entry, str) for entry in names):
         raise WorkflowError(f"{path} must be a list of step names, one `- name` a line.")
-    steps = tuple(load_step(entry, root, str(path)) for entry in names)
-    if not steps:
-        raise WorkflowError(f"{path} names no step.")
-    workflow = Workflow(name, steps)
-    _check_tables(workflow, str(path))
+    workflow = Workflow(name, tuple(load_step(entry, root, str(path)) for entry in names))
+    _check_order(workflow, str(path))
     return workflow
 
 
@@ -116,12 +115,12 @@ def load_step(name: str, root: Path, where: str) -> Step:
                 f"{where}: unknown step {name!r}; " + _nearest(name, list(STEPS), "")
             )
         module_name, function = f"graphrag_index.steps.{name}", name
-    elif str(root) not in sys.path:
+    elif str(root.absolute()) not in sys.path:
         # A module that lies beside settings.yaml is found, as beside a script.
-        sys.path.insert(0, str(root))
+        sys.path.insert(0, str(root.absolute()))
     try:
         module = importlib.import_module(module_name)
-    except ImportError as error:
+    except (ImportError, SyntaxError) as error:
         raise WorkflowError(f"{where}: step {name!r} cannot be imported: {error}.") from error
     found = getattr(module, function, None)
     if not isinstance(found, Step):
@@ -132,9 +131,14 @@ def load_step(name: str, root: Path, where: str) -> Step:
     return found
 
 
-def _check_tables(workflow: Workflow, where: str) -> None:
+def _check_order(workflow: Workflow, where: str) -> None:
+    names: set[str] = set()
     written: set[str] = set()
     for step in workflow.steps:
+        if step.name in names:
+            raise WorkflowError(f"{where}: there are two steps with the name {step.name}.")
+        names.add(step.name)
+        reads = {read.table for read in step.reads}
         for read in step.reads:
             if read.table not in written and not read.optional:
                 raise WorkflowError(
@@ -143,7 +147,7 @@ def _check_tables(workflow: Workflow, where: str) -> None:
                 )
         for table in step.writes:
             # A step may rewrite a table that it reads, but two cannot write the same one anew.
-            if table.name in written and table.name not in {read.table for read in step.reads}:
+            if table.name in written and table.name not in reads:
                 raise WorkflowError(
                     f"{where}: step {step.name} writes the table {table.name} a second time."
                 )
@@ -153,22 +157,30 @@ def _check_tables(workflow: Workflow, where: str) -> None:
 def check_settings(workflow: Workflow, settings: Settings) -> dict[str, Any]:
     """Return each step's own section, by the name of the step.
 
+    A step gets the section of `settings.yaml` that its annotation names, such as
+    `CreateCommunities`; a step with settings of its own gets its part of `steps`.
+
     Raises
     ------
     SettingsError
         A section of a step of one's own does not fit, or belongs to no step.
     """
-    sections = {}
-    own = {step.name: step for step in workflow.steps if step.name not in STEPS}
+    shipped = {type(section): section for _, section in settings}
+    sections = {
+        step.name: shipped[step.settings_model]
+        for step in workflow.steps
+        if step.settings_model in shipped
+    }
+    own = [step.name for step in workflow.steps if "settings" in step.services]
+    own = [name for name in own if name not in sections]
     for name in settings.steps:
         if name not in own:
             raise SettingsError(
                 f"settings: steps.{name} belongs to no step of the workflow {workflow.name}; "
-                + _nearest(name, list(own), "it has no step of your own.")
+                + _nearest(name, own, "none of its steps has settings of your own.")
             )
     for step in workflow.steps:
         if step.name not in own:
-            sections[step.name] = getattr(settings, step.name, None)
             continue
         values: Any = settings.steps.get(step.name, {})
         if step.settings_model is not None:
@@ -180,6 +192,23 @@ def check_settings(workflow: Workflow, settings: Settings) -> dict[str, Any]:
                 ) from None
         sections[step.name] = values
     return sections
+
+
+def check_services(workflow: Workflow, services: Mapping[str, Service]) -> None:
+    """See that every step will get what it asks for by name.
+
+    Raises
+    ------
+    WorkflowError
+        A step asks for something that there is not.
+    """
+    known = ["settings", "root", "progress", "previous", *services]
+    for step in workflow.steps:
+        for name in step.services:
+            if name not in known:
+                raise WorkflowError(
+                    f"Step {step.name} asks for {name!r}; " + _nearest(name, known, "")
+                )
 
 
 def run_workflow(
@@ -196,13 +225,7 @@ def run_workflow(
     """
     watcher = watcher or Watcher()
     sections = check_settings(workflow, settings)
-    known = {"root", "progress", "previous", *services}
-    for step in workflow.steps:
-        for name in step.services:
-            if name not in known:
-                raise WorkflowError(
-                    f"Step {step.name} asks for {name!r}; " + _nearest(name, sorted(known), "")
-                )
+    check_services(workflow, services)
     store = TableStore(root / settings.output)
     with lock(store):
         return _Run(workflow, settings, root, services, watcher, sections, store).run()
@@ -260,10 +283,9 @@ class _Run:
         """Hash all that a step's result depends on."""
         tables = self._tables()
         section = self.sections.get(step.name)
-        own_code = None if step.name in STEPS else inspect.getsource(step.function)
         parts = [
             step.name,
-            __version__ if own_code is None else own_code,
+            _code(step),
             step.code_version,
             section.model_dump(mode="json") if isinstance(section, BaseModel) else section,
             [(r.table, tables[r.table].digest) for r in step.reads if r.table in tables],
@@ -277,41 +299,44 @@ class _Run:
         return {name: table for record in self.done for name, table in record.tables.items()}
 
     def _run_step(self, step: Step, key: str, progress: Progress) -> StepRecord:
-        tables = self._tables()
-        inputs: list[Any] = []
-        for read in step.reads:
-            if read.table not in tables:
-                inputs.append(None)
-                continue
-            frame = self.store.scan(read.table, tables[read.table])
-            inputs.append(frame if read.lazy else frame.collect())
-        services: dict[str, Any] = {}
-        for name in step.services:
-            if name == "progress":
-                services[name] = progress
-            elif name == "root":
-                services[name] = self.root
-            elif name == "previous":
-                services[name] = Previous(self.store, self.current)
-            else:
-                services[name] = self.services[name](step)
-        if "settings" in inspect.signature(step.function).parameters:
-            services["settings"] = self.sections[step.name]
         with measure_peak_memory() as memory:
             wall, cpu = time.perf_counter(), time.process_time()
-            stored = self._write(step, step(*inputs, **services))
+            services = {name: self._service(name, step, progress) for name in step.services}
+            stored = self._write(step, key, step(*self._inputs(step), **services))
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         return StepRecord(step.name, key, stored, round(wall, 3), round(cpu, 3), memory.peak)
 
-    def _write(self, step: Step, result: Frames | Iterator[Frames]) -> dict[str, StoredTable]:
+    def _inputs(self, step: Step) -> Iterator[pl.LazyFrame | pl.DataFrame | None]:
+        tables = self._tables()
+        for read in step.reads:
+            if read.table not in tables:
+                yield None
+                continue
+            frame = self.store.scan(read.table, tables[read.table])
+            yield frame if read.lazy else frame.collect()
+
+    def _service(self, name: str, step: Step, progress: Progress) -> Any:
+        match name:
+            case "settings":
+                return self.sections[step.name]
+            case "progress":
+                return progress
+            case "root":
+                return self.root
+            case "previous":
+                return Previous(self.store, self.current)
+        return self.services[name](step)
+
+    def _write(
+        self, step: Step, key: str, result: Frames | Iterator[Frames]
+    ) -> dict[str, StoredTable]:
         tables = {table.name: table for table in step.writes}
-        already = self._tables()
         with ExitStack() as stack:
             writers: dict[str, TableWriter | VectorWriter] = {}
             for name, table in tables.items():
-                # A step that rewrites a table keeps the earlier file: it is that step's input.
-                stem = f"{name}.{step.name}" if name in already else name
-                writer = self.store.writer(self.number, table, stem)
+                # With the key in its name no file replaces another that the journal names, not
+                # even if the settings changed after a run was interrupted.
+                writer = self.store.writer(self.number, table, f"{name}-{key[:12]}")
                 stack.enter_context(writer)
                 writers[name] = writer
             written: set[str] = set()
@@ -327,15 +352,9 @@ class _Run:
     def _keep_unchanged(self, name: str, table: StoredTable) -> StoredTable:
         """Name the current version's file instead of a new one with the same bytes."""
         earlier = self.current.tables.get(name) if self.current else None
-        if (
-            earlier is None
-            or earlier.digest != table.digest
-            or not self.store.exists(name, earlier)
-        ):
-            return table
-        if table.file is not None and table.file != earlier.file:
-            (self.store.output / table.file).unlink()
-        return earlier
+        if earlier and earlier.digest == table.digest and self.store.exists(name, earlier):
+            return earlier
+        return table
 
     def _finish(self, steps_run: tuple[str, ...], steps_kept: tuple[str, ...]) -> RunResult:
         version = Version(
@@ -361,24 +380,36 @@ def _batches(
     step: Step, tables: Mapping[str, Table], result: Frames | Iterator[Frames]
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
     """See every form of a step's result as batches of named frames."""
-    whole = isinstance(result, pl.DataFrame | Mapping)
-    for frames in [result] if whole else result:
-        if isinstance(frames, pl.DataFrame):
-            if len(tables) != 1:
-                raise WorkflowError(
-                    f"Step {step.name} writes {len(tables)} tables: "
-                    "return a mapping from their names to frames."
-                )
-            frames = {next(iter(tables)): frames}
-        if not isinstance(frames, Mapping) or not frames.keys() <= tables.keys():
+    for frames in result if isinstance(result, Iterator) else [result]:
+        if isinstance(frames, pl.DataFrame) and len(tables) == 1:
+            frames = dict.fromkeys(tables, frames)
+        if not isinstance(frames, Mapping) or not all(
+            name in tables and isinstance(frame, pl.DataFrame) for name, frame in frames.items()
+        ):
+            what = "a pl.DataFrame" if len(tables) == 1 else "a mapping from their names to frames"
             raise TableError(
-                f"Step {step.name} returned {_what(frames)}; it declares {', '.join(tables)}."
+                f"Step {step.name} writes {', '.join(tables)}: it must return or yield {what}, "
+                f"not {_what(frames)}."
             )
         yield frames
 
 
 def _what(frames: object) -> str:
-    return ", ".join(map(str, frames)) if isinstance(frames, Mapping) else type(frames).__name__
+    if not isinstance(frames, Mapping):
+        return type(frames).__name__
+    return ", ".join(f"{name}: {type(frame).__name__}" for name, frame in frames.items())
+
+
+def _code(step: Step) -> str:
+    """What stands for a step's code: the program's version, or the text of a user's own module."""
+    module = step.function.__module__
+    if module == f"graphrag_index.steps.{step.name}":
+        return __version__
+    try:
+        # All of the module, since a function beside the step may have changed.
+        return inspect.getsource(sys.modules[module])
+    except (OSError, TypeError):  # typed into an interpreter
+        return inspect.getsource(step.function)
 
 
 def lock(store: TableStore) -> Any:
@@ -391,7 +422,12 @@ def lock(store: TableStore) -> Any:
     """
     from filelock import FileLock, Timeout
 
-    store.output.mkdir(parents=True, exist_ok=True)
+    try:
+        store.output.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise SettingsError(
+            f"The output {store.output} is not a folder: name another with `--set output=FOLDER`."
+        ) from error
     try:
         # The proxy that acquire() returns releases the lock when its `with` block ends.
         return FileLock(store.output / ".lock", timeout=0).acquire()
@@ -426,6 +462,3 @@ def _nearest(name: str, known: list[str], otherwise: str) -> str:
     if close:
         return f"did you mean {close[0]!r}?"
     return f"known: {', '.join(known)}." if known else otherwise
-
-
-__all__ = ["RunResult", "Section", "Watcher", "Workflow", "load_workflow", "run_workflow"]

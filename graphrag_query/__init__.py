@@ -16,10 +16,13 @@ Importing this is cheap; what a search needs is imported when it runs.
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from graphrag_query.answer import Answer, Citation, Outcome
+
 if TYPE_CHECKING:
     from graphrag_index.core.settings import Settings
-    from graphrag_query.answer import Answer
     from graphrag_query.knowledge_model import KnowledgeModel
+
+__all__ = ["Answer", "Citation", "Index", "Outcome", "open"]
 
 
 def open(output: str | Path = "output", settings: "Settings | None" = None) -> "Index":

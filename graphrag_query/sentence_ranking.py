@@ -30,6 +30,8 @@ _ASKING = frozenset(
 MAX_EMBEDDED = 24
 # Two sentences that share more of their words than this say the same.
 MAX_OVERLAP = 0.6
+# What the similarity to a sentence that is taken already costs.
+REPETITION_WEIGHT = 0.4
 # Sentences that score less than this share of the best are left out.
 SHARE_OF_BEST = 0.6
 
@@ -46,12 +48,13 @@ class Candidate:
     bonus: float = 0.0  # for describing an entity or relationship that the question is about
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ranked:
     candidate: Candidate
     score: float
     similarity: float
     coverage: float  # share of the question's words that it holds, weighted by rarity
+    vector: "Vectors"
 
 
 def content_words(text: str) -> list[str]:
@@ -131,7 +134,7 @@ def rank_sentences(
     order = order[:MAX_EMBEDDED]
     if not order:
         return []
-    similarities = embed([candidates[i].text for i in order]) @ question_vector
+    vectors = embed([candidates[i].text for i in order])
     ranked = [
         Ranked(
             candidates[i],
@@ -142,25 +145,38 @@ def rank_sentences(
             + candidates[i].bonus,
             float(similarity),
             coverage[i],
+            vector,
         )
-        for i, similarity in zip(order, similarities, strict=True)
+        for i, similarity, vector in zip(order, vectors @ question_vector, vectors, strict=True)
     ]
     return sorted(ranked, key=lambda r: (-r.score, r.candidate.text_unit, r.candidate.start_char))
 
 
-def without_repetition(ranked: Iterable[Ranked], most: int) -> list[Ranked]:
-    """Take the best sentences, leaving out those that say again what is taken."""
+def without_repetition(ranked: Sequence[Ranked], most: int) -> list[Ranked]:
+    """Take the best sentences, but each for what it adds to those taken before.
+
+    Maximal marginal relevance [1]_: what is similar to a sentence that is taken counts
+    less, and what shares most of its words with one is left out.
+
+    References
+    ----------
+    .. [1] Carbonell & Goldstein, The use of MMR, SIGIR 1998.
+    """
+    left = list(ranked)
     taken: list[Ranked] = []
     used: list[set[str]] = []
-    for sentence in ranked:
-        words = set(_WORD.findall(sentence.candidate.text.lower()))
-        if any(len(words & other) > MAX_OVERLAP * len(words | other) for other in used):
-            continue
-        taken.append(sentence)
-        used.append(words)
-        if len(taken) == most:
-            break
+    while left and len(taken) < most:
+        best = max(left, key=lambda r: r.score - REPETITION_WEIGHT * _nearness(r, taken))
+        left.remove(best)
+        words = set(_WORD.findall(best.candidate.text.lower()))
+        if not any(len(words & other) > MAX_OVERLAP * len(words | other) for other in used):
+            taken.append(best)
+            used.append(words)
     return taken
+
+
+def _nearness(sentence: Ranked, taken: Sequence[Ranked]) -> float:
+    return max((float(sentence.vector @ other.vector) for other in taken), default=0.0)
 
 
 def cite(number: int, candidate: Candidate, unit: Mapping[str, Any]) -> Citation:

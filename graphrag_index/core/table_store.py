@@ -42,6 +42,7 @@ class StoredTable:
     rows: int
     digest: str
     file: str | None = None  # relative to the output folder, with /
+    n_bytes: int | None = None  # of the file: one that was cut off is not taken for whole
     lance_version: int | None = None
 
 
@@ -92,24 +93,26 @@ class TableStore:
         path = self.output / INDEX_FILE
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
+            if content["format"] == FORMAT:
+                return Version(
+                    number=content["version"],
+                    workflow=content["workflow"],
+                    program=content["program"],
+                    steps=tuple(_step_record(record) for record in content["steps"]),
+                    settings=content["settings"],
+                )
         except FileNotFoundError:
             return None
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            raise TableError(f"{path} cannot be read: {error.strerror}.") from error
+        except (ValueError, KeyError, TypeError) as error:
             raise TableError(
-                f"{path} cannot be read ({error}): restore it, or delete {self.output} "
-                "and run `graphrag-index run` again."
+                f"{path} is damaged: restore it, or delete it and run `graphrag-index run`, "
+                "which keeps what is whole."
             ) from error
-        if content.get("format") != FORMAT:
-            raise TableError(
-                f"{path} has format {content.get('format')!r}, this program reads {FORMAT}: "
-                "use the program that wrote it, or delete the folder and run again."
-            )
-        return Version(
-            number=content["version"],
-            workflow=content["workflow"],
-            program=content["program"],
-            steps=tuple(_step_record(record) for record in content["steps"]),
-            settings=content["settings"],
+        raise TableError(
+            f"{path} has format {content['format']!r}, this program reads {FORMAT}: "
+            f"use the program that wrote it, or delete {self.output} and run again."
         )
 
     def move_pointer(self, version: Version) -> None:
@@ -143,9 +146,10 @@ class TableStore:
         return max((int(path.name) for path in folders if path.name.isdecimal()), default=0)
 
     def exists(self, name: str, table: StoredTable) -> bool:
-        """Tell whether what a record names is still there."""
+        """Tell whether what a record names is still there, in its full length."""
         if table.file is not None:
-            return (self.output / table.file).is_file()
+            path = self.output / table.file
+            return path.is_file() and table.n_bytes in (None, path.stat().st_size)
         # LanceDB writes manifests counting down from 2**64 - 1 (its naming scheme V2).
         manifest = f"{2**64 - 1 - (table.lance_version or 0):020}.manifest"
         return (self.lancedb / f"{name}.lance" / "_versions" / manifest).is_file()
@@ -157,9 +161,10 @@ class TableStore:
 
             return VectorTable.open(self.lancedb, name, table.lance_version).lazy()
         path = self.output / str(table.file)
-        if not path.is_file():
+        if not self.exists(name, table):
+            what = "damaged" if path.is_file() else "missing"
             raise TableError(
-                f"The table {name} is missing ({path}): run `graphrag-index run` to write it again."
+                f"The table {name} is {what} ({path}): run `graphrag-index run` to write it again."
             )
         return pl.scan_parquet(path)
 
@@ -176,13 +181,16 @@ class TableStore:
 
     def link_public_tables(self, version: Version) -> None:
         """Point `output/<table>.parquet` at the files of this version."""
-        for name, stored in version.tables.items():
+        for name in (name for name, table in TABLES.items() if table.kind == "public"):
             link = self.output / f"{name}.parquet"
-            if stored.file is None or name not in TABLES or TABLES[name].kind != "public":
+            stored = version.tables.get(name)
+            if stored is None or stored.file is None:
+                # Left by another workflow, which wrote this table too.
+                link.unlink(missing_ok=True)
                 continue
             if link.is_symlink() and os.readlink(link) == stored.file:
                 continue
-            temporary = link.with_name(f".{link.name}.new")
+            temporary = _temporary(link)
             temporary.unlink(missing_ok=True)
             try:
                 temporary.symlink_to(stored.file)
@@ -192,14 +200,22 @@ class TableStore:
             temporary.replace(link)
 
     def remove_leftovers(self, keep: int | None = None) -> None:
-        """Delete half-written files, and folders of runs that never finished except `keep`."""
-        pointer = self.read_pointer()
-        finished = pointer.number if pointer else 0
+        """Delete what no reader can have opened: half-written files, folders of runs that
+        never finished except `keep`, and files of the current version that it does not name.
+        """
+        current = self.read_pointer()
+        finished = current.number if current else 0
         for folder in self.output.glob("versions/*"):
             if folder.name.isdecimal() and int(folder.name) > finished and int(folder.name) != keep:
                 shutil.rmtree(folder)
-        for leftover in self.output.glob("versions/*/.*.tmp"):
-            leftover.unlink()
+        if current:
+            named = {table.file for step in current.steps for table in step.tables.values()}
+            for path in self.folder(finished).glob("*.parquet"):
+                if path.relative_to(self.output).as_posix() not in named:
+                    path.unlink()
+        for pattern in (".*.tmp", "versions/*/.*.tmp"):
+            for leftover in self.output.glob(pattern):
+                leftover.unlink()
 
 
 class Previous:
@@ -226,7 +242,7 @@ class TableWriter:
         self.table = table
         self.file = f"versions/{version}/{file_stem}.parquet"
         self.path = store.output / self.file
-        self.temporary = self.path.with_name(f".{self.path.name}.tmp")
+        self.temporary = _temporary(self.path)
         self.rows = 0
 
     def __enter__(self) -> "TableWriter":
@@ -243,14 +259,21 @@ class TableWriter:
         self.rows += batch.height
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self.writer.close()
-        if kind is not None:
+        try:
+            self.writer.close()
+            if kind is None:
+                self.stored = self._place()
+        finally:
             self.temporary.unlink(missing_ok=True)
-            return
-        with self.temporary.open("rb") as file:
+
+    def _place(self) -> StoredTable:
+        with self.temporary.open("r+b") as file:
             digest = file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
+            n_bytes = file.tell()
+            # The pointer must not reach the disk before what it names.
+            os.fsync(file.fileno())
         self.temporary.replace(self.path)
-        self.stored = StoredTable(rows=self.rows, digest=digest, file=self.file)
+        return StoredTable(rows=self.rows, digest=digest, file=self.file, n_bytes=n_bytes)
 
 
 def conform(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
@@ -261,6 +284,21 @@ def conform(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
     TableError
         A column is missing, is not the table's, or holds values of another kind.
     """
+    check_columns(frame, table)
+    try:
+        return frame.select(pl.col(name).cast(dtype) for name, dtype in table.columns.items())
+    except pl.exceptions.PolarsError as error:
+        raise TableError(f"The table {table.name} has values of a wrong type: {error}.") from error
+
+
+def check_columns(frame: pl.DataFrame, table: Table) -> None:
+    """See that a frame has a table's columns, in any order.
+
+    Raises
+    ------
+    TableError
+        A column is missing, or is not the table's.
+    """
     missing = [name for name in table.columns if name not in frame.columns]
     unknown = [name for name in frame.columns if name not in table.columns]
     if missing or unknown:
@@ -270,10 +308,6 @@ def conform(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
             + (f"; unknown: {', '.join(unknown)}" if unknown else "")
             + "."
         )
-    try:
-        return frame.select(pl.col(name).cast(dtype) for name, dtype in table.columns.items())
-    except pl.exceptions.PolarsError as error:
-        raise TableError(f"The table {table.name} has values of a wrong type: {error}.") from error
 
 
 def arrow_schema(table: Table) -> "pa.Schema":
@@ -315,12 +349,17 @@ def to_arrow(frame: pl.DataFrame, schema: "pa.Schema") -> "pa.Table":
 def write_json(path: Path, content: object) -> None:
     """Write a small file so that a reader sees the old one or the new one, never half."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
+    temporary = _temporary(path)
     with temporary.open("w", encoding="utf-8") as file:
         json.dump(content, file, ensure_ascii=False, indent=1)
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)
+
+
+def _temporary(path: Path) -> Path:
+    """Where a file is written before it takes its name; `remove_leftovers` knows these names."""
+    return path.with_name(f".{path.name}.tmp")
 
 
 def _step_record(record: dict[str, Any]) -> StepRecord:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from graphrag_index.core.errors import TableError
-from graphrag_index.core.table_store import StoredTable
+from graphrag_index.core.table_store import StoredTable, check_columns
 from graphrag_index.core.tables import Table
 
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ class VectorWriter:
     """
 
     def __init__(self, folder: Path, table: Table, version: int) -> None:
-        self.folder, self.name, self.version = folder, table.name, version
-        self.columns = list(table.columns)
+        self.folder, self.definition, self.version = folder, table, version
         self.rows = 0
         self.unspaced = self.letters = 0
         self.digest = blake2b(digest_size=16)
@@ -48,13 +47,15 @@ class VectorWriter:
 
     def append(self, batch: pl.DataFrame) -> None:
         """Add rows; `vector` must be an `Array` of the model's width."""
-        data = _to_arrow(batch.select(self.columns))
+        check_columns(batch, self.definition)
+        data = _to_arrow(batch.select(list(self.definition.columns)))
         for start in range(0, max(data.num_rows, 1), FRAGMENT_ROWS):
             part = data.slice(start, FRAGMENT_ROWS)
             if self.table is None:
-                exists = (self.folder / f"{self.name}.lance").exists()
+                name = self.definition.name
+                exists = (self.folder / f"{name}.lance").exists()
                 self.table = _connect(self.folder).create_table(
-                    self.name, part, mode="overwrite" if exists else "create"
+                    name, part, mode="overwrite" if exists else "create"
                 )
             elif part.num_rows:
                 self.table.add(part)

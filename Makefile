@@ -1,0 +1,82 @@
+# `make demo` shows the whole program at work on the sample; `make help` lists the rest.
+
+# Another Python 3.11 to 3.13 is chosen with `make demo PYTHON=python3.12`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+
+# What was done to .venv; each is made again when something that it depends on is newer.
+MADE := $(VENV)/.made-with-python-$(VERSION)
+INSTALLED := $(VENV)/.installed
+INSTALLED_DEV := $(VENV)/.installed-dev
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test slow-tests bench wheel clean python
+# A recipe that fails half-way must not leave its stamp.
+.DELETE_ON_ERROR:
+
+help:
+	@echo 'make demo        install into .venv, index the sample in input/, ask it two questions'
+	@echo 'make test        check format, lint and types, and run the tests'
+	@echo 'make slow-tests  run the long proofs, such as the wheel in a fresh environment'
+	@echo 'make bench       measure indexing and the start of the commands (minutes)'
+	@echo 'make wheel       build the wheel into dist/'
+	@echo 'make clean       remove .venv, caches, dist/ and the index of the sample'
+	@echo 'PYTHON=python3.12 after any of them chooses another Python.'
+
+demo: $(INSTALLED)
+	$(BIN)/graphrag-index download-model
+	$(BIN)/graphrag-index run
+	@echo
+	$(BIN)/graphrag-query global "What are the main themes?"
+	@echo
+	$(BIN)/graphrag-query local "Who was Tom Crean?"
+	@echo
+	@echo 'The tables are output/*.parquet, the vectors lie in output/lancedb; output/README.md tells what is in them.'
+	@echo 'Ask your own question: $(BIN)/graphrag-query local "Who was Frank Wild?"'
+
+test: $(INSTALLED_DEV)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/graphrag-index download-model
+	$(BIN)/python -m pytest
+
+slow-tests: $(INSTALLED_DEV)
+	$(BIN)/python -m pytest -m slow
+
+bench: $(INSTALLED)
+	$(BIN)/graphrag-index download-model
+	$(BIN)/graphrag-index run --quiet
+	$(BIN)/python benchmarks/start.py
+	$(BIN)/python benchmarks/index.py
+
+wheel: $(INSTALLED)
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+clean:
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find output -mindepth 1 ! -name README.md -delete
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+python:
+	@case '$(VERSION)' in 3.11|3.12|3.13) ;; *) \
+		echo 'Python 3.11, 3.12 or 3.13 is needed and $(PYTHON) is not one of them: name one with `make demo PYTHON=python3.12`.' >&2; \
+		exit 1;; esac
+
+# An environment made by another Python is replaced.
+$(MADE): | python
+	@echo 'Making $(VENV) with Python $(VERSION).'
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(INSTALLED): $(MADE) pyproject.toml
+	@echo 'Installing what the program needs, about 1 GB; the first time it takes a minute or more.'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(INSTALLED_DEV): $(INSTALLED)
+	@echo 'Installing the tools of development.'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@

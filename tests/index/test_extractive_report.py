@@ -1,0 +1,111 @@
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_index.extractive_report import (
+    Evidence,
+    Finding,
+    Report,
+    citation,
+    join_titles,
+    write_findings,
+)
+
+TITLES = {0: "Tom Crean", 1: "Endurance", 2: "Elephant Island", 3: "Kerry"}
+WEIGHT = {0: 4.0, 1: 3.0, 2: 2.0, 3: 1.0}
+
+
+def evidence(text: str, *entities: int, source: int = 0, score: float = 0.0) -> Evidence:
+    return Evidence(text, entities, (), source, score or sum(WEIGHT[e] for e in entities))
+
+
+CREAN_SAILED = evidence("Tom Crean sailed in the Endurance.", 0, 1, source=3)
+CREAN_ISLAND = evidence("From Elephant Island Tom Crean rowed on.", 0, 2, source=4)
+CREAN_KERRY = evidence("Crean came from Kerry.", 0, 3, source=5)
+ENDURANCE_SANK = evidence("The Endurance sank in 1915 far from any land.", 1, source=6)
+
+
+def write(
+    *sentences: Evidence, findings: int = 6, most: int = 14
+) -> tuple[str, tuple[Finding, ...]]:
+    return write_findings(sentences, WEIGHT, TITLES, findings, most)
+
+
+def test_the_summary_covers_the_main_members_first() -> None:
+    summary, _ = write(CREAN_SAILED, CREAN_ISLAND, CREAN_KERRY, ENDURANCE_SANK)
+    assert summary == (
+        "Tom Crean sailed in the Endurance. [Data: Entities (0, 1); Sources (3)] "
+        "From Elephant Island Tom Crean rowed on. [Data: Entities (0, 2); Sources (4)]"
+    )
+
+
+def test_each_finding_is_about_one_member_with_those_it_is_mentioned_with() -> None:
+    _, findings = write(CREAN_SAILED, CREAN_ISLAND, CREAN_KERRY, ENDURANCE_SANK)
+    assert findings == (
+        Finding(
+            "Tom Crean and Kerry", "Crean came from Kerry. [Data: Entities (0, 3); Sources (5)]"
+        ),
+        Finding(
+            "Endurance",
+            "The Endurance sank in 1915 far from any land. [Data: Entities (1); Sources (6)]",
+        ),
+    )
+
+
+def test_sentences_that_are_alike_are_said_once() -> None:
+    again = evidence("Tom Crean sailed in the Endurance, then.", 0, 1, source=9)
+    summary, findings = write(CREAN_SAILED, again)
+    assert summary.count("sailed") == 1
+    assert findings == ()
+
+
+def test_no_evidence_gives_no_findings() -> None:
+    assert write() == ("", ())
+
+
+def test_a_citation_names_at_most_five_of_a_kind() -> None:
+    many = Evidence("x", (1, 2, 3, 4, 5, 6), (7,), 8, 1.0)
+    assert citation(many) == (
+        "[Data: Entities (1, 2, 3, 4, 5, +more); Relationships (7); Sources (8)]"
+    )
+
+
+def test_titles_are_joined_as_prose_joins_them() -> None:
+    assert [join_titles(["A", "B", "C"][:n]) for n in range(4)] == [
+        "",
+        "A",
+        "A and B",
+        "A, B and C",
+    ]
+
+
+@given(
+    st.lists(st.tuples(st.text("abc d", min_size=1), st.sets(st.integers(0, 3), min_size=1))),
+    st.integers(1, 6),
+    st.integers(2, 14),
+)
+def test_budgets_hold_and_nothing_is_said_twice(
+    sentences: list[tuple[str, set[int]]], n_findings: int, most: int
+) -> None:
+    rows = [evidence(text + ".", *sorted(entities)) for text, entities in sentences]
+    summary, findings = write(*rows, findings=n_findings, most=most)
+    said = [summary, *(finding.explanation for finding in findings)]
+    cited = sum(part.count("[Data:") for part in said)
+    assert cited <= most
+    assert len(findings) <= n_findings
+
+
+@given(st.text(), st.text(), st.lists(st.tuples(st.text(), st.text()), max_size=3))
+def test_json_is_what_the_standard_encoder_writes(
+    title: str, summary: str, findings: list[tuple[str, str]]
+) -> None:
+    report = Report(title, summary, tuple(Finding(*finding) for finding in findings), 7.5, "why")
+    content = {
+        "title": title,
+        "summary": summary,
+        "findings": [{"summary": s, "explanation": e} for s, e in findings],
+        "rating": 7.5,
+        "rating_explanation": "why",
+    }
+    assert report.json() == json.dumps(content, ensure_ascii=False, indent=4)

@@ -1,0 +1,105 @@
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from graphrag_index.core.progress import Silent
+from graphrag_index.core.settings import GenerateTextEmbeddings
+from graphrag_index.core.table_store import Previous, StepRecord, TableStore, Version
+from graphrag_index.core.tables import TABLES
+from graphrag_index.steps.generate_text_embeddings import generate_text_embeddings
+
+
+class LengthModel:
+    """Embeds a text as its length; remembers what it was asked."""
+
+    name = "lengths"
+    dimension = 2
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def embed(self, texts: list[str]) -> npt.NDArray[np.float32]:
+        self.asked += texts
+        return np.array([[len(text), 1] for text in texts], np.float32).reshape(-1, 2)
+
+
+def inputs(*texts: str) -> tuple[pl.LazyFrame, pl.LazyFrame, pl.LazyFrame]:
+    units = pl.DataFrame(
+        [
+            {"id": f"u{n}", "human_readable_id": n, "document_id": "d", "text": text}
+            | {"headings": "", "metadata": None}
+            for n, text in enumerate(texts)
+        ],
+        schema={
+            **{"id": pl.String, "human_readable_id": pl.Int64, "document_id": pl.String},
+            **{"text": pl.String, "headings": pl.String, "metadata": pl.String},
+        },
+    )
+    entities = pl.DataFrame(
+        {"id": ["e0"], "human_readable_id": [0], "title": ["Tom"], "type": ["person"]}
+        | {"degree": [1], "description": ["A man."]}
+    )
+    reports = TABLES["community_reports"].empty()
+    return units.lazy(), entities.lazy(), reports.lazy()
+
+
+def embed(
+    model: LengthModel, previous: Previous, *texts: str, name: str = "lengths"
+) -> dict[str, pl.DataFrame]:
+    batches = generate_text_embeddings(
+        *inputs(*texts),
+        settings=GenerateTextEmbeddings(model=name),
+        embedding_model=model,
+        previous=previous,
+        progress=Silent(),
+    )
+    tables: dict[str, pl.DataFrame] = {}
+    for batch in batches:
+        for table, frame in batch.items():
+            tables[table] = pl.concat([tables[table], frame]) if table in tables else frame
+    return tables
+
+
+def stored(output: Path, tables: dict[str, pl.DataFrame]) -> Previous:
+    """Keep tables as a finished run would have."""
+    store = TableStore(output)
+    records = {}
+    for name, frame in tables.items():
+        with store.writer(1, TABLES[name], name) as writer:
+            writer.append(frame)
+        records[name] = writer.stored
+    settings = {"generate_text_embeddings": {"model": "lengths"}}
+    step = StepRecord("generate_text_embeddings", "key", records)
+    return Previous(store, Version(1, "w", "0", (step,), settings))
+
+
+def test_text_units_entities_and_reports_are_embedded(tmp_path: Path) -> None:
+    tables = embed(LengthModel(), Previous(TableStore(tmp_path), None), "one", "three")
+    assert tables["text_unit_text"]["vector"].to_list() == [[3, 1], [5, 1]]
+    assert tables["entity_description"].select("text", "vector").rows() == [("Tom:A man.", [10, 1])]
+    assert tables["community_full_content"].height == 0
+    for name, table in tables.items():
+        assert table.columns == list(TABLES[name].columns)
+
+
+def test_known_texts_are_not_embedded_again(tmp_path: Path) -> None:
+    first = embed(LengthModel(), Previous(TableStore(tmp_path), None), "one", "three")
+    model = LengthModel()
+    second = embed(model, stored(tmp_path, first), "new here", "three", "one")
+    assert model.asked == ["new here"]
+    assert second["text_unit_text"]["vector"].to_list() == [[8, 1], [5, 1], [3, 1]]
+
+
+def test_vectors_of_another_model_are_not_used(tmp_path: Path) -> None:
+    first = embed(LengthModel(), Previous(TableStore(tmp_path), None), "one")
+    model = LengthModel()
+    embed(model, stored(tmp_path, first), "one", name="another")
+    assert model.asked == ["one", "Tom:A man."]
+
+
+def test_an_index_without_anything_gets_empty_tables(tmp_path: Path) -> None:
+    tables = embed(LengthModel(), Previous(TableStore(tmp_path), None))
+    assert tables["text_unit_text"].height == 0
+    assert tables["text_unit_text"].schema["vector"] == pl.Array(pl.Float32, 2)

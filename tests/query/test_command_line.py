@@ -1,0 +1,60 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+
+
+def ask(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "graphrag_query", *arguments],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        check=False,
+    )
+
+
+def test_an_answer_is_printed_with_its_citations(sample_project: Path) -> None:
+    result = ask("local", "Who was Tom Crean?", "--root", str(sample_project))
+    assert result.returncode == 0
+    assert result.stderr == ""
+    assert "Irish seaman" in result.stdout
+    assert "people/tom-crean.txt, characters" in result.stdout
+
+
+def test_json_resolves_each_citation(sample_project: Path) -> None:
+    result = ask("global", "What are the main themes?", "--json", "--root", str(sample_project))
+    answer = json.loads(result.stdout)
+    assert (answer["outcome"], answer["method"]) == ("answered", "global")
+    assert set(answer["usage"]) >= {"calls", "prompt_tokens", "completion_tokens", "seconds"}
+    documents = pl.read_parquet(sample_project / "output" / "documents.parquet")
+    texts = dict(documents.select("title", "text").iter_rows())
+    assert answer["citations"]
+    for citation in answer["citations"]:
+        span = slice(citation["start_char"], citation["end_char"])
+        assert texts[citation["document"]][span] == citation["quote"]
+
+
+def test_no_evidence_is_an_answer_and_not_a_failure(sample_project: Path) -> None:
+    question = "What is the capital of Mongolia?"
+    result = ask("local", question, "--json", "--root", str(sample_project))
+    assert result.returncode == 0
+    assert json.loads(result.stdout)["outcome"] == "no_evidence"
+
+
+def test_a_missing_index_is_one_sentence(sample_project: Path, tmp_path: Path) -> None:
+    (tmp_path / "settings.yaml").write_text("output: nothing\n", encoding="utf-8")
+    result = ask("local", "Who?", "--root", str(tmp_path))
+    assert result.returncode == 1
+    assert result.stderr.count("\n") == 1
+    assert "graphrag-index run" in result.stderr
+
+
+def test_missing_settings_are_wrong_use(tmp_path: Path) -> None:
+    result = ask("local", "Who?", "--root", str(tmp_path))
+    assert result.returncode == 2
+    assert "graphrag-index init" in result.stderr

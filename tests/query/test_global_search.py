@@ -1,0 +1,76 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+
+import graphrag_query
+from graphrag_query.answer import Outcome
+from graphrag_query.global_search import cited_sentences, locate
+from tests.query.test_local_search import QUESTIONS, check_citations
+
+
+@pytest.fixture(scope="module")
+def index(sample_project: Path) -> graphrag_query.Index:
+    return graphrag_query.open(sample_project / "output")
+
+
+def test_the_main_themes_are_those_of_the_largest_communities(
+    index: graphrag_query.Index,
+) -> None:
+    answer = index.global_("What are the main themes?")
+    assert answer.outcome is Outcome.ANSWERED
+    assert answer.looked_at["community_reports"] >= 4
+    for name in ("Robert Falcon Scott", "Ernest Shackleton", "Roald Amundsen"):
+        assert name in answer.text
+    assert "[Data: Reports (" in answer.text
+
+
+def test_a_subject_is_answered_from_the_reports_that_speak_of_it(
+    index: graphrag_query.Index,
+) -> None:
+    answer = index.global_("How did scurvy affect the expeditions?")
+    assert answer.outcome is Outcome.ANSWERED
+    assert "scurvy" in answer.citations[0].quote.lower()
+
+
+def test_what_no_report_speaks_of_is_no_evidence(index: graphrag_query.Index) -> None:
+    answer = index.global_("What is quantum chromodynamics?")
+    assert answer.outcome is Outcome.NO_EVIDENCE
+    assert answer.looked_at["community_reports"] > 0
+
+
+@hypothesis_settings(max_examples=20)
+@given(QUESTIONS)
+def test_every_citation_resolves_for_any_question(sample_project: Path, question: str) -> None:
+    answer = graphrag_query.open(sample_project / "output").global_(question)
+    check_citations(answer, sample_project / "output")
+
+
+def test_the_level_can_be_chosen(index: graphrag_query.Index) -> None:
+    coarse = index.global_("What are the main themes?", level=0)
+    fine = index.global_("What are the main themes?", level=1)
+    assert coarse.parameters["level"] == 0
+    assert fine.looked_at["community_reports"] > coarse.looked_at["community_reports"]
+
+
+def test_themes_are_bounded(index: graphrag_query.Index) -> None:
+    answer = index.global_("What are the main themes?", max_points=2)
+    assert answer.looked_at["reports_used"] == 2
+    assert "\n3. " not in answer.text
+
+
+def test_sentences_are_cut_from_reports_with_what_they_cite() -> None:
+    text = (
+        "Scott sailed. [Data: Entities (1, 2); Relationships (3); Sources (4)] "
+        "Ice came [early]. [Data: Entities (1); Sources (7)]"
+    )
+    assert cited_sentences(text) == [("Scott sailed.", 4), ("Ice came [early].", 7)]
+
+
+def test_a_sentence_is_found_where_lines_break_it() -> None:
+    unit = {"text": "Before.\nIce  came\nearly. After.", "start_char": 100, "human_readable_id": 3}
+    found = locate("Ice came early.", unit)
+    assert found is not None
+    assert (found.text, found.start_char, found.end_char) == ("Ice  came\nearly.", 108, 124)
+    assert locate("Never said.", unit) is None

@@ -1,0 +1,112 @@
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+import graphrag_query
+from graphrag_index.core.errors import SettingsError, TableError
+from graphrag_query.answer import Outcome
+
+
+@pytest.fixture(scope="module")
+def index(sample_project: Path) -> graphrag_query.Index:
+    return graphrag_query.open(sample_project / "output")
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Who was Tom Crean?", "Irish seaman"),
+        ("How were the men rescued from Elephant Island?", "Yelcho"),
+        ("Who stood at the South Pole with Roald Amundsen?", "Helmer Hanssen"),
+        ("Who paid for the Southern Cross Expedition?", "Newnes"),
+        ("How did the Gauss get free of the ice?", "ash"),
+        ("Which fossil plant was found in the rocks from Scott's last camp?", "Glossopteris"),
+    ],
+)
+def test_questions_with_known_answers_are_answered(
+    index: graphrag_query.Index, question: str, said: str
+) -> None:
+    answer = index.local(question)
+    assert answer.outcome is Outcome.ANSWERED
+    assert said in answer.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the capital of Mongolia?",
+        "How do I bake sourdough bread?",
+        "Who won the football World Cup in 2014?",
+        "asdf qwer zxcv",
+    ],
+)
+def test_what_the_documents_do_not_say_is_no_evidence(
+    index: graphrag_query.Index, question: str
+) -> None:
+    answer = index.local(question)
+    assert answer.outcome is Outcome.NO_EVIDENCE
+    assert answer.citations == ()
+    assert answer.looked_at["text_units"] > 0
+
+
+def check_citations(answer: graphrag_query.Answer, output: Path) -> None:
+    documents = pl.read_parquet(output / "documents.parquet")
+    texts = {row["id"]: row for row in documents.iter_rows(named=True)}
+    for number, citation in enumerate(answer.citations, 1):
+        document = texts[citation.document_id]
+        assert citation.number == number
+        assert f"[{number}]" in answer.text
+        assert " ".join(citation.quote.split()) in answer.text
+        assert document["text"][citation.start_char : citation.end_char] == citation.quote
+        assert (document["title"], document["path"]) == (citation.document, citation.path)
+
+
+QUESTIONS = st.sampled_from(
+    [
+        "Shackleton",
+        "ice",
+        "dogs",
+        "penguin eggs",
+        "who",
+        "Ross Island?",
+        "船",
+        "<|endoftext|>",
+        "'\"",
+    ]
+) | st.text(min_size=1, max_size=40).filter(str.strip)
+
+
+@hypothesis_settings(max_examples=30)
+@given(QUESTIONS)
+def test_every_citation_resolves_for_any_question(sample_project: Path, question: str) -> None:
+    answer = graphrag_query.open(sample_project / "output").local(question)
+    check_citations(answer, sample_project / "output")
+    assert bool(answer.citations) == (answer.outcome is Outcome.ANSWERED)
+
+
+def test_the_same_question_gets_the_same_answer(index: graphrag_query.Index) -> None:
+    first, second = (index.local("Who was Frank Wild?") for _ in range(2))
+    assert (first.text, first.citations) == (second.text, second.citations)
+
+
+def test_sentences_of_the_answer_are_bounded(index: graphrag_query.Index) -> None:
+    assert len(index.local("Who was Frank Wild?", max_sentences=2).citations) <= 2
+
+
+def test_unknown_parameters_are_refused(index: graphrag_query.Index) -> None:
+    with pytest.raises(SettingsError, match="did you mean 'max_sentences'"):
+        index.local("Who?", max_sentence=2)
+
+
+def test_an_empty_question_is_refused(index: graphrag_query.Index) -> None:
+    with pytest.raises(SettingsError, match="empty"):
+        index.local("  ")
+
+
+def test_no_index_is_one_sentence_with_the_command(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match="graphrag-index run"):
+        graphrag_query.open(tmp_path)
