@@ -1,6 +1,9 @@
 """The command line `graphrag-index`: parse arguments, call the program, print, exit."""
 
 import logging
+import os
+import shlex
+import signal
 import sys
 import time
 from pathlib import Path
@@ -9,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from graphrag_index.core.command_line import run_app
-from graphrag_index.core.errors import ExitCode, GraphRAGError
+from graphrag_index.core.errors import ExitCode
 
 if TYPE_CHECKING:
     from graphrag_index.core.settings import Settings
@@ -45,10 +48,9 @@ def init(
 
     for path in init_project(folder, input_folder):
         print(f"Wrote {path}")
-    root = "" if folder.resolve() == Path.cwd() else f" --root {folder}"
     if input_folder is None:
         print(f"Put documents into {folder / 'input'}.")
-    print(f"Next: graphrag-index download-model && graphrag-index run{root}")
+    print(f"Next: graphrag-index download-model && graphrag-index run{_root_option(folder)}")
 
 
 @app.command()
@@ -67,14 +69,18 @@ def run(
     from graphrag_index.workflow import Watcher, run_workflow
 
     check_models(workflow, settings)
-    watcher = Watcher() if quiet else TerminalWatcher()
+    watcher = Watcher() if quiet else TerminalWatcher(bars=not verbose)
+    # `kill` and `docker stop` stop a run as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         result = run_workflow(workflow, settings, root, services_of(settings), watcher)
     except KeyboardInterrupt:
-        raise InterruptedRunError from None
-    finally:
-        if isinstance(watcher, TerminalWatcher):
-            watcher.close()
+        print(
+            "Stopped. The index is as it was, and finished steps are kept: "
+            f"`graphrag-index run{_root_option(root)}` goes on with the step that was under way.",
+            file=sys.stderr,
+        )
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
     if not quiet:
         _summarize(result, root, settings, time.perf_counter() - started)
     unread = _unread_files(result, root, settings)
@@ -87,10 +93,11 @@ def run(
 def validate(root: Root = Path(), set_: Set = None) -> None:
     """Check the settings, the workflow and the models, without running anything."""
     settings, workflow = _load(root, set_)
-    from graphrag_index.project import check_models
-    from graphrag_index.workflow import check_settings
+    from graphrag_index.project import check_models, services_of
+    from graphrag_index.workflow import check_services, check_settings
 
     check_settings(workflow, settings)
+    check_services(workflow, services_of(settings))
     check_models(workflow, settings)
     steps = ", ".join(step.name for step in workflow.steps)
     print(f"All is well. The workflow {workflow.name} runs: {steps}.")
@@ -144,18 +151,6 @@ def download_model(
     print(f"The embedding model {what} {result.folder}.")
 
 
-class InterruptedRunError(GraphRAGError):
-    """Ctrl-C during a run."""
-
-    exit_code = ExitCode.INTERRUPTED
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Stopped. The index is as it was, and finished steps are kept: "
-            "`graphrag-index run` goes on with the step that was under way."
-        )
-
-
 def _load(root: Path, overrides: list[str] | None) -> "tuple[Settings, Workflow]":
     from graphrag_index.core.settings import load_settings
     from graphrag_index.workflow import load_workflow
@@ -174,8 +169,14 @@ def _summarize(result: "RunResult", root: Path, settings: "Settings", seconds: f
         counts = [f"{tables[n].rows:,} {n.replace('_', ' ')}" for n in names if n in tables]
         print(f"\n{', '.join(counts)} in {seconds:.1f} s.")
         print(f"The tables lie in {output} (version {result.version.number}).")
-    option = "" if root == Path() else f" --root {root}"
-    print(f'Ask it: graphrag-query global "What are the main themes?"{option}')
+    print(f'Ask it: graphrag-query global "What are the main themes?"{_root_option(root)}')
+
+
+def _root_option(root: Path) -> str:
+    """What a command must be given to work in this folder, ready to be pasted into a shell."""
+    if root.resolve() == Path.cwd():
+        return ""
+    return f' --root "{root}"' if os.name == "nt" else f" --root {shlex.quote(str(root))}"
 
 
 def _unread_files(result: "RunResult", root: Path, settings: "Settings") -> list[tuple[str, str]]:

@@ -34,7 +34,8 @@ def init_project(folder: Path, input_folder: Path | None = None) -> list[Path]:
     if input_folder is None:
         (folder / documents).mkdir(exist_ok=True)
     elif input_folder.resolve() != (folder / documents).resolve():
-        documents = _relative(input_folder.resolve(), folder.resolve())
+        # A dollar sign in its name is no variable.
+        documents = _relative(input_folder.resolve(), folder.resolve()).replace("$", "$$")
     settings_path.write_text(
         settings_text({"load_documents": {"folder": documents}}), encoding="utf-8"
     )

@@ -73,7 +73,9 @@ def open_index(output: Path) -> tuple[TableStore, Version]:
     store = TableStore(output)
     version = store.read_pointer()
     if version is None:
-        raise TableError(f"There is no index in {output} yet: run `graphrag-index run` first.")
+        raise TableError(
+            f"There is no index in {store.output} yet: run `graphrag-index run` first."
+        )
     return store, version
 
 

@@ -11,6 +11,7 @@ import re
 from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
+from errno import EISDIR
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -61,6 +62,8 @@ def write_page(
     TableError
         There is no index in the folder, or it has no entities.
     """
+    if file.is_dir():
+        raise IsADirectoryError(EISDIR, "This is a folder, name a file in it", str(file))
     store, version = open_index(output)
     graph = _read_graph(store, version, max_entities, max_relationships)
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from graphrag_index.core.progress import Progress, Silent
 from graphrag_index.core.table_store import StepRecord
@@ -10,30 +10,29 @@ from graphrag_index.core.tables import TABLES
 from graphrag_index.step import Step
 from graphrag_index.workflow import Watcher
 
-if TYPE_CHECKING:
-    pass
-
 # Tables whose rows a person wants counted; the others are means to these.
 _COUNTED = (
     *("input_documents", "base_text_units", "raw_entities", "raw_relationships", "entities"),
     *("relationships", "communities", "text_units", "community_reports", "covariates"),
     *("text_unit_text", "entity_description", "community_full_content"),
 )
-
-
 _PREFIX = re.compile(r"^(?:raw|base|input)_")
 
 
 class TerminalWatcher(Watcher):
-    """Draws bars on a terminal and prints plain lines elsewhere."""
+    """Draws bars on a terminal and prints plain lines elsewhere.
 
-    def __init__(self, out: TextIO | None = None) -> None:
+    Without `bars` it prints lines there too, so that messages can stand between them.
+    """
+
+    def __init__(self, bars: bool = True, out: TextIO | None = None) -> None:
         self.out = out or sys.stdout
+        self.bars = bars and self.out.isatty()
         self.bar: Bar | None = None
         self.number = 0
 
     def step_started(self, step: Step, number: int, of: int) -> Progress:
-        if not self.out.isatty():
+        if not self.bars:
             return Silent()
         self.bar = Bar(self.out, step.name)
         return self.bar
@@ -46,7 +45,6 @@ class TerminalWatcher(Watcher):
         print(line.rstrip(), file=self.out, flush=True)
 
     def close(self) -> None:
-        """Take the bar off the screen, also when a step breaks off."""
         if self.bar is not None:
             self.bar.stop()
             self.bar = None

@@ -13,7 +13,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
 from hashlib import blake2b
@@ -28,7 +28,7 @@ from graphrag_index import __version__
 from graphrag_index.core.errors import SettingsError, TableError, WorkflowError
 from graphrag_index.core.memory import measure_peak_memory
 from graphrag_index.core.progress import Progress, Silent
-from graphrag_index.core.settings import Settings, describe_validation_error
+from graphrag_index.core.settings import Section, Settings, describe_validation_error
 from graphrag_index.core.table_store import (
     Previous,
     StepRecord,
@@ -76,6 +76,9 @@ class Watcher:
 
     def step_finished(self, record: StepRecord, kept: bool) -> None: ...
 
+    def close(self) -> None:
+        """Clear up; the run has ended, well or not."""
+
 
 def load_workflow(root: Path, name: str) -> Workflow:
     """Read `workflows/<name>.yaml` beside the settings and check that its tables fit together.
@@ -112,7 +115,9 @@ def load_step(name: str, root: Path, where: str) -> Step:
     if not colon:
         if name not in STEPS:
             raise WorkflowError(
-                f"{where}: unknown step {name!r}; " + _nearest(name, list(STEPS), "")
+                f"{where}: unknown step {name!r}; "
+                + ("a step of your own is named module:function; " if "." in name else "")
+                + _nearest(name, list(STEPS), "")
             )
         module_name, function = f"graphrag_index.steps.{name}", name
     elif str(root.absolute()) not in sys.path:
@@ -165,14 +170,13 @@ def check_settings(workflow: Workflow, settings: Settings) -> dict[str, Any]:
     SettingsError
         A section of a step of one's own does not fit, or belongs to no step.
     """
-    shipped = {type(section): section for _, section in settings}
+    shipped = {type(section): section for _, section in settings if isinstance(section, Section)}
     sections = {
         step.name: shipped[step.settings_model]
         for step in workflow.steps
         if step.settings_model in shipped
     }
-    own = [step.name for step in workflow.steps if "settings" in step.services]
-    own = [name for name in own if name not in sections]
+    own = [s.name for s in workflow.steps if "settings" in s.services and s.name not in sections]
     for name in settings.steps:
         if name not in own:
             raise SettingsError(
@@ -223,11 +227,10 @@ def run_workflow(
     `services` gives what steps ask for by name beyond tables and settings; each is
     called with the step, and only for a step that runs.
     """
-    watcher = watcher or Watcher()
     sections = check_settings(workflow, settings)
     check_services(workflow, services)
     store = TableStore(root / settings.output)
-    with lock(store):
+    with closing(watcher or Watcher()) as watcher, lock(store):
         return _Run(workflow, settings, root, services, watcher, sections, store).run()
 
 

@@ -1,6 +1,7 @@
 """What both command lines share: failures become one sentence and an exit code."""
 
 import errno
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -15,16 +16,18 @@ def run_app(app: Callable[[], Any]) -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except GraphRAGError as error:
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.exit(ExitCode.INTERRUPTED)
     except BrokenPipeError:
-        # The reader of our output, such as `head`, has seen enough.
-        sys.stderr.close()
-        sys.exit(ExitCode.DONE)
+        # The reader of our output, such as `head`, has seen enough. What is still buffered must
+        # go nowhere, or the interpreter would complain when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(ExitCode.FAILED)
     except OSError as error:
         print(f"Error: {_describe_os_error(error)}", file=sys.stderr)
         sys.exit(ExitCode.FAILED)
@@ -32,7 +35,7 @@ def run_app(app: Callable[[], Any]) -> None:
 
 def _describe_os_error(error: OSError) -> str:
     where = f" ({error.filename})" if error.filename else ""
-    if error.errno == errno.ENOSPC:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return (
             f"The disk is full{where}: make room and run again; finished steps are kept "
             "and the index is as it was."

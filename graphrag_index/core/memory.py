@@ -17,15 +17,15 @@ class PeakMemory:
 @contextmanager
 def measure_peak_memory() -> Iterator[PeakMemory]:
     """Measure the peak of the enclosed code (Linux), or of the process so far (elsewhere)."""
-    clear = Path("/proc/self/clear_refs")
     try:
         # 5 resets the high-water mark of resident memory, see proc(5).
-        clear.write_text("5", encoding="ascii")
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+        read_peak = _high_water_mark
     except OSError:
-        clear = Path()
+        read_peak = _process_peak
     memory = PeakMemory()
     yield memory
-    memory.peak = _high_water_mark() if clear.name else _process_peak()
+    memory.peak = read_peak()
 
 
 def _high_water_mark() -> int | None:
