@@ -13,7 +13,7 @@ from tests.conftest import REPOSITORY
 
 PYPROJECT = REPOSITORY / "pyproject.toml"
 
-# What only indexing needs, and a library that no command but those that name a model needs.
+# What only indexing needs, and openai, which only workflows and searches with a model need.
 ONLY_FOR_INDEXING = {
     "charset_normalizer",
     "graphrag_index.extractive_report",
@@ -29,7 +29,6 @@ ONLY_FOR_INDEXING = {
     "markitdown",
     "networkx",
     "openai",
-    "pandas",
     "torch",
 }
 

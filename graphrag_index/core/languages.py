@@ -16,8 +16,11 @@ class Language:
 
     `articles` (all `determiners` if none are given) stand before things, hardly before
     persons, and mark common nouns where these are capitalized too; `place_prepositions`
-    mark places; `copulas` follow the subject of a definition; `endings` are case endings
-    by which one name takes several forms; the base form of a name hardly ends in `oblique`.
+    mark places, `other_prepositions` only open a noun phrase; `copulas` follow the subject
+    of a definition, `person_verbs` a person. `endings` are case endings by which one name
+    takes several forms; the base form of a name hardly ends in `oblique`; `fleeting_vowel`
+    is lost before an ending; `genitive_s` marks the owner without an apostrophe.
+    `verb_endings` are those of verbs that may begin a sentence, before their subject.
     """
 
     code: str
@@ -25,10 +28,15 @@ class Language:
     determiners: frozenset[str] = frozenset()
     articles: frozenset[str] = frozenset()
     place_prepositions: frozenset[str] = frozenset()
+    other_prepositions: frozenset[str] = frozenset()
     copulas: frozenset[str] = frozenset()
+    person_verbs: frozenset[str] = frozenset()
     capitalizes_nouns: bool = False
+    genitive_s: bool = False
     endings: tuple[str, ...] = ()
     oblique: tuple[str, ...] = ()
+    fleeting_vowel: str = ""
+    verb_endings: tuple[str, ...] = ()
 
 
 def _words(text: str) -> frozenset[str]:
@@ -58,8 +66,13 @@ _ENGLISH = Language(
     ),
     determiners=_words("the a an this that these those his her its their our my your some any no"),
     articles=_words("the a an"),
-    place_prepositions=_words("in at from to near of off around across into towards"),
+    place_prepositions=_words("in at near around across into towards"),
+    other_prepositions=_words("from to of off"),
     copulas=_words("is was are were became remains"),
+    person_verbs=_words(
+        "who said says told wrote writes thought believed knew felt argued recalled replied asked "
+        "answered explained married died retired resigned testified"
+    ),
 )
 _GERMAN = Language(
     "de",
@@ -91,11 +104,15 @@ _GERMAN = Language(
         "ihrer ihres unser unsere unseren im am ans ins zum zur vom beim alle viele einige mehrere "
         "beide zwei drei vier fünf sechs sieben acht neun zehn"
     ),
-    place_prepositions=_words("in nach aus bei von ab bis über"),
+    place_prepositions=_words("in nach aus"),
+    other_prepositions=_words("bei von ab bis über"),
     copulas=_words("ist war sind waren wurde wird"),
+    person_verbs=_words(
+        "sagte sagt erklärte schrieb meinte glaubte dachte betonte heiratete starb antwortete "
+        "fragte studierte lehrte"
+    ),
     capitalizes_nouns=True,
-    endings=("s", "es", "n", "en"),
-    oblique=("s", "es"),
+    genitive_s=True,
 )
 _POLISH = Language(
     "pl",
@@ -116,16 +133,30 @@ _POLISH = Language(
         "ponadto dlatego zatem natomiast mimo dzięki wkrótce dopiero dlaczego"
     )
     - _words("pan pani"),
-    place_prepositions=_words("w we z ze do na od pod nad koło"),
+    place_prepositions=_words("w we do na nad koło"),
+    other_prepositions=_words("z ze od pod"),
     copulas=_words("jest był była było są został została to"),
+    person_verbs=_words(
+        "powiedział powiedziała mówi mówił mówiła napisał napisała pisał pisała urodził urodziła "
+        "zmarł zmarła studiował studiowała poznał poznała ożenił odpowiedział odpowiedziała "
+        "stwierdził stwierdziła dodał dodała uważa uważał uważała"
+    ),
     endings=(
         *("a", "u", "owi", "em", "iem", "ie", "e", "y", "i", "ą", "ę", "o", "om", "ach", "ami"),
-        *("ia", "ii", "ię", "ią", "io", "ów", "owie", "ego", "emu", "ej", "im", "ym", "ich", "ych"),
-        *("iego", "iemu", "iej", "cie", "zie", "dzie", "rze", "ce", "dze", "sze", "ę"),
+        *("ia", "ii", "ię", "ią", "io", "iu", "ego", "emu", "ej", "im", "ym", "ich", "ych"),
+        *("iego", "iemu", "iej", "cie", "zie", "dzie", "rze", "ie"),
+        # The consonant before the ending changes too: Polska, Polsce; Praga, Pradze.
+        *("ka", "ki", "kę", "ką", "ce", "ga", "gi", "gę", "gą", "dze", "ta", "ty", "tę", "tą"),
+        *("ra", "ry", "rę", "rą"),
     ),
     oblique=(
         *("iej", "iego", "iemu", "ego", "emu", "owi", "iem", "em", "ie", "ach", "ami", "om"),
-        *("im", "ym", "ich", "ych", "ą", "ę", "u", "ii", "i", "y"),
+        *("im", "ym", "ich", "ych", "ą", "ę", "u", "ii", "i", "y", "ej", "ce", "dze", "rze"),
+    ),
+    fleeting_vowel="e",
+    verb_endings=(
+        *("ał", "ała", "ało", "ali", "ały", "ił", "iła", "iło", "ili", "iły", "ył", "yła", "yło"),
+        *("yli", "yły", "ął", "ęła", "ęło", "ęli", "uje", "ują", "ono", "ano", "ęto"),
     ),
 )
 _FRENCH = Language(
@@ -142,8 +173,10 @@ _FRENCH = Language(
         "première dernier dernière cela ceci celui celle ceux celles aujourd'hui hier demain"
     ),
     determiners=_words("le la les un une des du au aux ce cet cette ces son sa ses leur leurs"),
-    place_prepositions=_words("à en de vers dans"),
+    place_prepositions=_words("à en vers dans"),
+    other_prepositions=_words("de"),
     copulas=_words("est était fut sont devint"),
+    person_verbs=_words("dit déclara écrivit naquit mourut épousa pensait croyait répondit"),
 )
 _SPANISH = Language(
     "es",
@@ -159,8 +192,10 @@ _SPANISH = Language(
         "habían hay tiene tenía puede hace dos tres cuatro primer primero primera último última"
     ),
     determiners=_words("el la los las un una unos unas del al su sus este esta ese esa"),
-    place_prepositions=_words("en a de desde hacia"),
+    place_prepositions=_words("en desde hacia"),
+    other_prepositions=_words("a de"),
     copulas=_words("es era fue son fueron"),
+    person_verbs=_words("dijo declaró escribió nació murió pensaba creía respondió estudió"),
 )
 _ITALIAN = Language(
     "it",
@@ -176,8 +211,10 @@ _ITALIAN = Language(
         "ultimo ultima"
     ),
     determiners=_words("il lo la i gli le un uno una del della dei delle al alla nel nella"),
-    place_prepositions=_words("a in da di verso"),
+    place_prepositions=_words("a in verso"),
+    other_prepositions=_words("da di"),
     copulas=_words("è era fu sono furono"),
+    person_verbs=_words("disse scrisse nacque morì sposò pensava credeva rispose studiò"),
 )
 _PORTUGUESE = Language(
     "pt",
@@ -192,8 +229,10 @@ _PORTUGUESE = Language(
         "tem têm tinha havia há pode dois três quatro primeiro primeira último última ao à aos às"
     ),
     determiners=_words("o a os as um uma do da dos das no na ao seu sua este esta"),
-    place_prepositions=_words("em no na de para a"),
+    place_prepositions=_words("em no na para"),
+    other_prepositions=_words("de a"),
     copulas=_words("é era foi são foram"),
+    person_verbs=_words("disse escreveu nasceu morreu pensava acreditava respondeu estudou"),
 )
 _DUTCH = Language(
     "nl",
@@ -208,8 +247,10 @@ _DUTCH = Language(
         "zou zullen twee drie vier vijf eerste tweede laatste"
     ),
     determiners=_words("de het een dit deze die zijn haar hun onze"),
-    place_prepositions=_words("in naar uit te bij van"),
+    place_prepositions=_words("in naar uit te"),
+    other_prepositions=_words("bij van"),
     copulas=_words("is was waren werd wordt"),
+    person_verbs=_words("zei schreef stierf trouwde dacht geloofde antwoordde studeerde"),
 )
 _SWEDISH = Language(
     "sv",
@@ -222,8 +263,11 @@ _SWEDISH = Language(
         "varit blev blir hade har ha kan kunde ska skulle måste vill ville får fick här nu då "
         "senare första andra sista två tre fyra denna detta dessa"
     ),
-    place_prepositions=_words("i på från till vid"),
+    place_prepositions=_words("i vid"),
+    other_prepositions=_words("på från till"),
     copulas=_words("är var blev"),
+    person_verbs=_words("sade sa skrev dog tyckte trodde svarade studerade"),
+    genitive_s=True,
 )
 _DANISH = Language(
     "da",
@@ -236,8 +280,11 @@ _DANISH = Language(
         "skal skulle må måtte vil ville får fik her nu da senere første anden sidste to tre fire "
         "denne dette disse av etter før ble ikke"
     ),
-    place_prepositions=_words("i på fra til ved"),
+    place_prepositions=_words("i ved"),
+    other_prepositions=_words("på fra til"),
     copulas=_words("er var blev ble"),
+    person_verbs=_words("sagde sa skrev døde mente troede svarede studerede"),
+    genitive_s=True,
 )
 _CZECH = Language(
     "cs",
@@ -250,13 +297,17 @@ _CZECH = Language(
         "nic nikdo každý všichni jiný tam tady zde nyní potom pak později dříve dnes mezi během "
         "podle dva dvě tři čtyři první druhý poslední"
     ),
-    place_prepositions=_words("v ve z ze do na od"),
+    place_prepositions=_words("v ve do na"),
+    other_prepositions=_words("z ze od"),
     copulas=_words("je byl byla bylo jsou"),
+    person_verbs=_words("řekl řekla napsal napsala psal zemřel zemřela studoval studovala uvedl"),
     endings=(
         *("a", "u", "ovi", "em", "e", "ě", "y", "i", "ou", "o", "ů", "ům", "ech", "ách", "ami"),
         *("ého", "ému", "ým", "ém", "é", "á", "í", "ích", "ým", "ová", "ové", "ovou", "ho", "mu"),
     ),
     oblique=("ého", "ému", "ovi", "em", "ech", "ách", "ami", "ou", "u", "ě", "ů", "ům", "y", "i"),
+    fleeting_vowel="e",
+    verb_endings=("al", "ala", "alo", "ali", "il", "ila", "ilo", "ili", "ěl", "ěla", "ěli", "uje"),
 )
 _RUSSIAN = Language(
     "ru",
@@ -270,8 +321,13 @@ _RUSSIAN = Language(
         "сам сама уже ещё только даже очень более самый там тут здесь теперь потом тогда затем "
         "позже раньше после во время также тоже кто чей какой два две три четыре первый последний"
     ),
-    place_prepositions=_words("в во из на под к до от"),
+    place_prepositions=_words("в во из на"),
+    other_prepositions=_words("под к до от"),
     copulas=_words("был была было были является стал стала это"),
+    person_verbs=_words(
+        "сказал сказала говорит говорил говорила писал писала написал написала родился родилась "
+        "умер умерла учился училась считал считала ответил ответила думал думала женился"
+    ),
     endings=(
         *("а", "у", "ом", "ем", "е", "ы", "и", "я", "ю", "ей", "ой", "ёй", "ою", "ью", "ам", "ах"),
         *("ами", "ов", "ого", "ому", "ым", "им", "ого", "его", "ему", "ая", "ую", "ий", "ый", "ии"),
@@ -281,13 +337,43 @@ _RUSSIAN = Language(
         *("ого", "его", "ому", "ему", "ами", "ями", "ом", "ем", "ой", "ей", "ах", "ях", "ым", "им"),
         *("ую", "ию", "ии", "у", "ю", "ы", "и", "е"),
     ),
+    fleeting_vowel="е",
+    verb_endings=(
+        *("лся", "лась", "лось", "лись", "ал", "ала", "али", "ил", "ила", "или", "ел", "ела"),
+        *("ели", "ёл", "ла", "ет", "ют", "ит", "ят"),
+    ),
+)
+_GREEK = Language(
+    "el",
+    _words(
+        "ο η το οι τα του της των τον την τη τους τις ένας μια μία ένα ενός μιας και κι ή αλλά όμως "
+        "ότι πως που να θα αν όταν όπως όπου γιατί επειδή ενώ ώστε δεν μην μη ναι όχι σε με για από "
+        "προς κατά μετά πριν χωρίς μέχρι έως ως στο στη στην στον στους στις στα παρά αντί εναντίον "
+        "υπέρ υπό μεταξύ κοντά πάνω κάτω μέσα έξω εκεί εδώ τότε τώρα πάντα ποτέ ακόμα ακόμη επίσης "
+        "μόνο πολύ πιο λίγο εγώ εσύ αυτός αυτή αυτό αυτοί αυτές αυτά αυτού αυτήν αυτόν εμείς εσείς "
+        "μου σου μας σας τού είναι ήταν είχε έχει είχαν έχουν έγινε γίνεται μπορεί πρέπει όλα όλοι "
+        "όλες κάθε κάποιος κάποια άλλος άλλη άλλο άλλοι ίδιος ίδια δύο τρεις τρία τέσσερα πέντε "
+        "πρώτος πρώτη πρώτο τελευταίος αργότερα ύστερα έτσι λοιπόν"
+    ),
+    determiners=_words("ο η το οι τα του της των τον την τη τους τις ένας μια μία ένα"),
+    # The article stands before persons too, so it tells nothing.
+    articles=_words("ένας μια μία ένα"),
+    place_prepositions=_words("στο στη στην"),
+    other_prepositions=_words("από στον στα"),
+    copulas=_words("είναι ήταν έγινε"),
+    person_verbs=_words("είπε έγραψε γεννήθηκε πέθανε σπούδασε παντρεύτηκε δήλωσε"),
+    endings=(
+        *("ς", "ος", "ου", "ο", "ον", "ε", "ης", "η", "ην", "ας", "α", "αν", "ες", "ων", "οι"),
+        *("ους", "εως", "υ", "ύς"),
+    ),
+    oblique=("ου", "ον", "ην", "αν", "ων", "ους", "εως", "ο", "ε"),
 )
 
 LANGUAGES = {
     language.code: language
     for language in (
         *(_ENGLISH, _GERMAN, _POLISH, _FRENCH, _SPANISH, _ITALIAN, _PORTUGUESE, _DUTCH),
-        *(_SWEDISH, _DANISH, _CZECH, _RUSSIAN),
+        *(_SWEDISH, _DANISH, _CZECH, _RUSSIAN, _GREEK),
     )
 }
 # For a text in a language that is not listed: nothing is known, all is learned from the corpus.

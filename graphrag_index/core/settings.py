@@ -261,7 +261,8 @@ def load_settings(root: Path, overrides: tuple[str, ...] = ()) -> Settings:
     if values is None:
         values = {}
     if not isinstance(values, dict):
-        raise SettingsError(f"{path} must hold sections of `key: value`, not a {_kind(values)}.")
+        what = "a list" if isinstance(values, list) else "a single value"
+        raise SettingsError(f"{path} must hold sections of `key: value`, not {what}.")
     values = _expand(values, {**read_env_file(root / ".env"), **os.environ}, path)
     for override in overrides:
         _apply_override(values, override)
@@ -422,8 +423,3 @@ def _apply_override(values: dict[str, Any], override: str) -> None:
         if not isinstance(values, dict):
             raise SettingsError(f"--set {override}: {parent} is a value, not a section.")
     values[last] = value
-
-
-def _kind(value: object) -> str:
-    kinds: dict[type, str] = {list: "list", str: "text"}
-    return kinds.get(type(value), type(value).__name__)

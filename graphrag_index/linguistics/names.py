@@ -1,7 +1,7 @@
 """Find spans that may be names, where the script marks them by capitals.
 
 A span is collected with signs of how it is used: does it begin a sentence, does an
-article stand before it, a preposition of place, a verb of definition after it.
+article stand before it, a preposition of place, a verb of definition or of speech after it.
 """
 
 # array[int] can be written only as text before Python 3.12.
@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_right
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from typing import NamedTuple
 
 from graphrag_index.core.languages import Language
 from graphrag_index.core.sentences import Sentence
+from graphrag_index.linguistics.inflection import is_given_name
+from graphrag_index.linguistics.kinds import ORGANIZATION_WORDS
 
 MAX_WORDS = 8
 MAX_CHARS = 80
 
 # Flags of one occurrence.
-INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN = 1, 2, 4, 8, 16, 32
+INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN, PERSON = 1, 2, 4, 8, 16, 32, 64
 
 _CALENDAR = frozenset(
     (
@@ -88,9 +91,30 @@ def _capital() -> re.Pattern[str]:
 
 # What is written together with a name that follows it: al-Khwarizmi, d'Artagnan.
 _PREFIX = re.compile(r"(?<!\w)(?:(?:al|el|ad|an|as|ash|at|az)-|[dD]['’])$")
+# Function words that a capital inside of a sentence makes a part of the name that follows.
+_NAME_OPENING = frozenset("first second third two three four five seven nine ten will".split())
+# Function words and months that are surnames or second names behind a given name.
+_NAME_CLOSING = frozenset("april june august may will".split())
+# Whose name takes the possessive into itself: King's College, but Campbell's Northern Party.
+_POSSESSORS = frozenset(
+    "king queen prince princess duke bishop women men people children".split()
+)
+_POSSESSED = frozenset("hospital college cathedral church school bay island".split())
+_ELISION = re.compile(r"(?:[LDQld]|Qu|Dell|All|Nell|Dall|Sull)['’](?=[^\W\d_])")
+_TERMINAL = frozenset(".!?…")
+_APOSTROPHES = frozenset("'’")
+_OPENING_MARKS = frozenset("\"'“„«‘:")
+_STRIPPED = ".,;:!?()[]{}\"'“”„«»‘’*_"
 
 
-_LOWER_WORD = re.compile(r"(?<![\w'’-])[^\W\d_A-Z]\w+")
+class Trimmed(NamedTuple):
+    """What is left of a span: where it begins in it, how long it is, which surface it is."""
+
+    offset: int
+    length: int
+    number: int
+    # Words were cut from its end, so that what follows the span does not follow the name.
+    cut: bool
 
 
 @dataclass
@@ -99,7 +123,6 @@ class Names:
 
     document: array[int] = field(default_factory=lambda: array("i"))
     start: array[int] = field(default_factory=lambda: array("i"))
-    end: array[int] = field(default_factory=lambda: array("i"))
     surface: array[int] = field(default_factory=lambda: array("i"))
     flags: array[int] = field(default_factory=lambda: array("b"))
     # Distinct spans, numbered in order of first appearance; their texts and languages by number.
@@ -108,128 +131,212 @@ class Names:
     languages: list[Language] = field(default_factory=list)
     # Pairs of spans that the text explains as short and long: "Long Name (LN)".
     abbreviations: set[tuple[int, int]] = field(default_factory=set)
-    # How often the corpus writes a word in lower case.
-    lower_words: Counter[str] = field(default_factory=Counter)
+    # How often the corpus writes a word in lower case, with the punctuation that it wears.
+    words: Counter[str] = field(default_factory=Counter)
+    # What is left of a capitalized span, by language and by whether it begins a sentence.
+    _trimmed: dict[tuple[str, bool], dict[str, Trimmed | None]] = field(default_factory=dict)
 
-    def add(self, document: int, text: str, sentences: list[Sentence], language: Language) -> None:
-        """Collect the spans of one document."""
+    def add(
+        self,
+        document: int,
+        text: str,
+        words: Sequence[str],
+        sentences: Sequence[Sentence],
+        language: Language,
+    ) -> None:
+        """Collect the spans of one document, whose text is given in words too."""
         if not sentences:
             return
-        lower_words = _LOWER_WORD.findall(text)
-        if not lower_words and not any(map(str.isupper, text)):
-            return
-        self.lower_words.update(lower_words)
-        starts = [sentence.start for sentence in sentences]
+        self.words.update(filter(str.islower, words))
         # Lists, tables and poems have no whole sentences: there, every line may name something.
         in_prose = sum(s.end - s.start for s in sentences if s.prose)
         all_prose = in_prose * 3 < sum(s.end - s.start for s in sentences)
-        shouted = [_is_shouted(text[s.start : s.end]) for s in sentences]
-        function_words = language.function_words
         pattern = _name_pattern(language.code)
-        surfaces, capital_pattern = self.surfaces, _capital()
+        copulas, verbs = language.copulas, language.person_verbs
+        function_words = language.function_words
         articles = language.articles or language.determiners
-        rows: list[tuple[int, int, int, int]] = []
-        reached = 0
-        for capital in capital_pattern.finditer(text):
-            match = pattern.match(text, capital.start()) if capital.start() >= reached else None
+        prepositions = language.place_prepositions
+        trimmed = self._trimmed.setdefault((language.code, False), {})
+        trimmed_initial = self._trimmed.setdefault((language.code, True), {})
+        rows: list[tuple[int, int, int]] = []
+        ended = reached = 0
+        upcoming = iter(sentences)
+        sentence = next(upcoming)
+        following = next(upcoming, None)
+        shouted = _is_shouted(text, sentence)
+        prose = _counts_as_prose(text, sentence, all_prose)
+        for capital in _capital().finditer(text):
+            start = capital.start()
+            if start < reached or start < sentence.start:
+                continue
+            match = pattern.match(text, start)
             if match is None:
                 continue
-            start, end = match.span()
-            reached = end
-            index = bisect_right(starts, start) - 1
-            if index < 0 or shouted[index]:
+            reached = end = match.end()
+            while following is not None and following.start <= start:
+                sentence, following = following, next(upcoming, None)
+                shouted = _is_shouted(text, sentence)
+                prose = _counts_as_prose(text, sentence, all_prose)
+            if shouted:
                 continue
-            surface = match.group()
-            if end > sentences[index].end:
+            raw = match.group()
+            if end > sentence.end:
                 # What looked like an initial ended the sentence.
-                surface = text[start : sentences[index].end].rstrip(".")
-                end = start + len(surface)
-            if " " in surface or "\n" in surface:
-                start, end, surface = _trim(surface, start, end, function_words)
-                if not surface:
-                    continue
-            elif surface.lower() in function_words or surface.lower() in _CALENDAR:
-                continue
-            if len(surface) > MAX_CHARS or surface.count(" ") >= MAX_WORDS:
-                continue
-            sentence = sentences[index]
-            flags = PROSE if sentence.prose or all_prose else 0
+                raw = text[start : sentence.end].rstrip(".")
+                reached = end = start + len(raw)
             first = sentence.start
-            if (
+            initial = (
                 start == first
                 or (start <= first + 2 and not text[first].isalnum())
-                or (text[start - 1] in '"“„«‘:' and start > 1)
-            ):
+                or (text[start - 1] in _OPENING_MARKS and start > 1)
+            )
+            after = text[end : end + 1]
+            if after in _APOSTROPHES or (after == " " and text.startswith("for ", end + 1)):
+                longer = _continued(text, start, end, articles, pattern)
+                if end < longer <= sentence.end:
+                    reached = end = longer
+                    raw, after = text[start:end], text[end : end + 1]
+            known = trimmed_initial if initial or not prose else trimmed
+            if raw in known:
+                span = known[raw]
+            else:
+                span = known[raw] = self._trim(raw, language, initial or not prose)
+            if span is None:
+                continue
+            flags = PROSE if prose else 0
+            start += span.offset
+            if initial and not span.offset:
                 flags |= INITIAL
             else:
-                before = text[
-                    text.rfind(" ", max(0, start - 20), start - 1) + 1 : start - 1
-                ].lower()
+                before = _word_before(text, start)
                 if before in articles:
                     flags |= DETERMINER
-                if before in language.place_prepositions:
+                if before in prepositions:
                     flags |= PLACE
-            if text[end : end + 1] == " ":
-                after = text[end + 1 : text.find(" ", end + 1, end + 16)]
-                if after in language.copulas:
+            if after == " " and not span.cut:
+                word = text[end + 1 : text.find(" ", end + 1, end + 16)]
+                if word in copulas:
                     flags |= DEFINED
-                elif after.islower() and after not in function_words:
+                elif word in verbs:
+                    flags |= PERSON
+                elif word.islower() and word not in function_words:
                     flags |= BEFORE_NOUN
-            number = surfaces.get(surface)
-            if number is None:
-                number = surfaces[surface] = len(surfaces)
-                self.names.append(surface)
-                self.languages.append(language)
-            if text[start - 1 : start] == "(" and text[end : end + 1] == ")":
-                self._add_abbreviation(rows, start, surface, number)
-            rows.append((start, end, number, flags))
+            elif after == "," and text.startswith(", who", end):
+                flags |= PERSON
+            if after == ")" and text[start - 1 : start] == "(":
+                self._add_abbreviation(rows, ended, start, span.number)
+            rows.append((start, span.number, flags))
+            ended = start + span.length
         if rows:
-            columns = zip(*rows, strict=True)
             self.document.extend([document] * len(rows))
-            for column in (self.start, self.end, self.surface, self.flags):
+            columns = zip(*rows, strict=True)
+            for column in (self.start, self.surface, self.flags):
                 column.extend(next(columns))
 
+    def _trim(self, raw: str, language: Language, initial: bool) -> Trimmed | None:
+        """Cut function words and dates from both ends of a span; number what is left."""
+        words = raw.split()
+        first, last = 0, len(words)
+        while first < last and _is_empty(words[first], language):
+            if not initial and words[first].lower() in _NAME_OPENING and first < last - 1:
+                break
+            first += 1
+        while last > first and _is_empty(words[last - 1], language):
+            closing = words[last - 1].lower() in _NAME_CLOSING
+            if closing and last - 1 > first and is_given_name(words[last - 2], language):
+                break
+            last -= 1
+        if first == last:
+            return None
+        offset = sum(map(len, words[:first])) + first
+        surface = " ".join(words[first:last])
+        elision = _ELISION.match(surface) if language.code in ("fr", "it") else None
+        if elision:
+            offset += elision.end()
+            surface = surface[elision.end() :]
+            if not surface[0].isupper():
+                return None
+        if len(surface) > MAX_CHARS or last - first > MAX_WORDS:
+            return None
+        number = self.surfaces.get(surface)
+        if number is None:
+            number = self.surfaces[surface] = len(self.surfaces)
+            self.names.append(surface)
+            self.languages.append(language)
+        return Trimmed(offset, len(surface), number, last < len(words))
+
     def _add_abbreviation(
-        self, rows: list[tuple[int, int, int, int]], start: int, surface: str, number: int
+        self, rows: list[tuple[int, int, int]], ended: int, start: int, number: int
     ) -> None:
         """Note what stands in brackets behind the last name, if one abbreviates the other."""
-        if not rows or rows[-1][1] != start - 2:
+        if not rows or ended != start - 2:
             return
-        before = rows[-1][2]
-        name = self.names[before]
+        before = rows[-1][1]
+        name, surface = self.names[before], self.names[number]
         if _initials(name) == surface.replace(".", ""):
             self.abbreviations.add((number, before))
         elif _initials(surface) == name.replace(".", ""):
             self.abbreviations.add((before, number))
+
+    def lower_words(self) -> Counter[str]:
+        """Return how often the corpus writes each word in lower case."""
+        counts: Counter[str] = Counter()
+        for word, times in self.words.items():
+            counts[word.strip(_STRIPPED)] += times
+        return counts
+
+
+def _is_empty(word: str, language: Language) -> bool:
+    word = word.lower()
+    return word in language.function_words or word in _CALENDAR
+
+
+def _word_before(text: str, start: int) -> str:
+    return text[text.rfind(" ", max(0, start - 20), start - 1) + 1 : start - 1].lower()
+
+
+def _continued(
+    text: str, start: int, end: int, articles: frozenset[str], pattern: re.Pattern[str]
+) -> int:
+    """Return where a name ends that goes on behind a possessive or a "for".
+
+    "(the) Patron's Medal", "King's College", "St George's Hospital" and
+    "Institute for Polar Research" are one name, "Campbell's Northern Party" is two.
+    """
+    words = text[start:end].split()
+    if text[end] == " ":
+        next_start = end + 9 if text.startswith("the ", end + 5) else end + 5
+        joins = words[-1].lower() in ORGANIZATION_WORDS
+    else:
+        next_start = end + 3
+        joins = text.startswith("s ", end + 1)
+    if not joins or not text[next_start : next_start + 1].isupper():
+        return end
+    match = pattern.match(text, next_start)
+    if match is None:
+        return end
+    if text[end] != " ":
+        article = _word_before(text, start) in articles
+        if len(words) == 2 and words[0].lower() in articles:
+            article, words = True, words[1:]
+        saint = words[0] in ("St", "St.", "Saint") and len(words) == 2
+        owned = match.group().split()[0].lower()
+        common = article or words[0].lower() in _POSSESSORS or owned in _POSSESSED
+        if not (saint or (len(words) == 1 and common)):
+            return end
+    return match.end()
 
 
 def _initials(name: str) -> str:
     return "".join(word[0] for word in name.split(" ") if word[0].isupper())
 
 
-def _is_shouted(sentence: str) -> bool:
+def _is_shouted(text: str, sentence: Sentence) -> bool:
     """Tell whether a sentence is all in capitals, so that capitals mark nothing in it."""
-    return sentence.isupper() and " " in sentence
+    words = text[sentence.start : sentence.end]
+    return words.isupper() and " " in words
 
 
-def _trim(
-    surface: str, start: int, end: int, function_words: frozenset[str]
-) -> tuple[int, int, str]:
-    """Cut function words and dates from both ends of a span of several words."""
-    words = surface.split()
-    first, last = 0, len(words)
-    while first < last and (
-        words[first].lower() in function_words or words[first].lower() in _CALENDAR
-    ):
-        first += 1
-    while last > first and (
-        words[last - 1].lower() in function_words or words[last - 1].lower() in _CALENDAR
-    ):
-        last -= 1
-    if first == last:
-        return start, end, ""
-    if first == 0 and last == len(words):
-        return start, end, " ".join(words)
-    begin = sum(map(len, words[:first])) + first
-    trimmed = " ".join(words[first:last])
-    return start + begin, start + begin + len(trimmed), trimmed
+def _counts_as_prose(text: str, sentence: Sentence, all_prose: bool) -> bool:
+    """Tell whether capitals in a sentence mark names; in headings and tables they may not."""
+    return sentence.prose or all_prose or text[sentence.end - 1] in _TERMINAL

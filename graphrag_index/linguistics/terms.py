@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -39,20 +40,24 @@ class Terms:
     block: array[int] = field(default_factory=lambda: array("i"))
     n_blocks: int = 0
 
-    def add(self, document: int, text: str, language: Language) -> None:
-        """Collect the phrases of one document."""
+    def add(self, document: int, words: Sequence[str], language: Language) -> None:
+        """Collect the phrases of one document, given as the words between its spaces."""
+        ends = list(accumulate(map(len, words)))
         first_block = self.n_blocks
-        self.n_blocks += len(text) // BLOCK + 1
+        self.n_blocks += (ends[-1] + len(words)) // BLOCK + 1
         if language.capitalizes_nouns or not language.function_words:
             return
         stop = language.function_words
-        opening = (language.determiners | language.place_prepositions) - _BEFORE_VERBS
-        words = text.replace("\n", " ").split(" ")
-        ends = list(accumulate(map(len, words)))
+        opening = language.determiners | language.place_prepositions | language.other_prepositions
+        opening -= _BEFORE_VERBS
         opened = [
-            i for i, word in enumerate(words[:-2]) if word in opening and words[i + 1] not in stop
+            i
+            for i, word in enumerate(words[:-2])
+            if word in opening and words[i + 1] not in stop and words[i + 2] not in stop
         ]
         for at in opened:
+            if not words[at + 1].islower():
+                continue
             phrase = _phrase(words[at + 1 : at + 2 + MAX_TERM_WORDS], stop, language.determiners)
             if phrase is None:
                 continue

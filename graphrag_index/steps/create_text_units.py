@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
@@ -13,6 +14,9 @@ from graphrag_index.core.settings import CreateTextUnits
 from graphrag_index.core.tables import TABLES, content_id
 from graphrag_index.core.tokens import count_tokens, count_tokens_of_each, load_encoding
 from graphrag_index.step import step
+
+if TYPE_CHECKING:
+    import tiktoken
 
 # Documents read at once: bounds memory, not results.
 BATCH_DOCUMENTS = 256
@@ -38,12 +42,19 @@ class Heading(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """A sentence with the space after it, the smallest piece that is not cut without need."""
+    """A sentence with the space after it, the smallest piece that is not cut without need.
+
+    `n_tokens` counts from `counted_from` to where the next segment is counted from. If
+    that is a place at which the encoding parts words anyway (`parted`), the tokens of
+    neighbouring segments add up.
+    """
 
     start: int
     end: int
     n_tokens: int
     opens_section: bool
+    counted_from: int
+    parted: bool
 
 
 @step(writes=["documents", "base_text_units", "sentences"])
@@ -128,13 +139,11 @@ def cut(
     first = 0
     while first < len(segments):
         stop = _fill(segments, first, settings)
-        start, end = _strip(text, segments[first].start, segments[stop - 1].end)
-        n_tokens = count_tokens(text[start:end], encoding)
+        start, end, n_tokens = _measure(text, segments[first:stop], encoding)
         # Tokens may merge differently across sentences; hardly ever to more of them.
         while n_tokens > settings.max_tokens and stop - first > 1:
             stop -= 1
-            start, end = _strip(text, segments[first].start, segments[stop - 1].end)
-            n_tokens = count_tokens(text[start:end], encoding)
+            start, end, n_tokens = _measure(text, segments[first:stop], encoding)
         if end > start:
             passages.append(Passage(start, end, n_tokens, _breadcrumb(headings, start)))
         first = _overlap(segments, first, stop, settings)
@@ -159,17 +168,51 @@ def _segments(
 ) -> list[Segment]:
     """Count the tokens of each sentence, and cut those over the budget into pieces under it."""
     encoding = load_encoding(settings.encoding)
-    ends = [*starts[1:], len(text)] if starts else []
-    counts = count_tokens_of_each([text[s:e] for s, e in zip(starts, ends, strict=True)], encoding)
+    seams = [_seam(text, start) for start in starts]
+    bounds = [*(place for place, _ in seams), len(text)]
+    counts = count_tokens_of_each([text[s:e] for s, e in pairwise(bounds)], encoding)
+    ends = [*starts[1:], len(text)]
     segments = []
-    for start, end, n_tokens in zip(starts, ends, counts, strict=True):
+    for start, end, n_tokens, seam in zip(starts, ends, counts, seams, strict=False):
         if n_tokens <= settings.max_tokens:
-            segments.append(Segment(start, end, n_tokens, start in opening))
+            segments.append(Segment(start, end, n_tokens, start in opening, *seam))
             continue
         for piece_start, piece_end in _pieces(text, start, end, settings):
             count = count_tokens(text[piece_start:piece_end], encoding)
-            segments.append(Segment(piece_start, piece_end, count, piece_start in opening))
+            opens = piece_start in opening
+            segments.append(Segment(piece_start, piece_end, count, opens, piece_start, False))
     return segments
+
+
+def _seam(text: str, start: int) -> tuple[int, bool]:
+    """Find the place before a sentence where the encoding parts words, whatever they are.
+
+    Its patterns let a space only begin a token, and a line end only end one. Other
+    seams, such as those of scripts without spaces, may lie inside of a token.
+    """
+    if start == 0:
+        return 0, True
+    if text[start - 1] == "\n" and text[start] != "/":
+        return start, True
+    if text[start - 1] == " " and start > 1 and not text[start - 2].isspace():
+        return start - 1, True
+    return start, False
+
+
+def _measure(
+    text: str, segments: Sequence[Segment], encoding: "tiktoken.Encoding"
+) -> tuple[int, int, int]:
+    """Return where the text of some segments begins and ends without space, and its tokens."""
+    start, end = _strip(text, segments[0].start, segments[-1].end)
+    second, last = segments[min(1, len(segments) - 1)], segments[-1]
+    adds_up = len(segments) > 2 and all(segment.parted for segment in segments[1:])
+    if not adds_up or start >= second.counted_from or end <= last.counted_from:
+        return start, end, count_tokens(text[start:end], encoding)
+    # Only the outer sentences lose their space, so only they are counted again.
+    n_tokens = sum(segment.n_tokens for segment in segments[1:-1])
+    n_tokens += count_tokens(text[start : second.counted_from], encoding)
+    n_tokens += count_tokens(text[last.counted_from : end], encoding)
+    return start, end, n_tokens
 
 
 def _pieces(

@@ -1,6 +1,8 @@
 from itertools import pairwise
+from typing import Literal
 
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,13 +71,27 @@ def test_no_character_but_space_is_lost(text: str) -> None:
     assert {i for i, character in enumerate(text) if not character.isspace()} <= held
 
 
-@given(TEXTS)
-def test_tokens_are_counted_and_bounded(text: str) -> None:
-    encoding = load_encoding(SMALL.encoding)
-    for unit in cut(text)["base_text_units"].iter_rows(named=True):
+SENTENCES = st.lists(
+    st.sampled_from(
+        [
+            *("One two. ", "Ünï (é)! ", '"Quoted?" ', "12 of 345. ", "It's his.\n", "End.\n\n"),
+            *("a/b.\n/c. ", "句子。", "Wide.  ", "Tab.\t", "…so. ", "\n\n", "  ", "# H\n", "🚀! "),
+        ]
+    ),
+    max_size=60,
+).map("".join)
+
+
+@pytest.mark.parametrize("name", ["o200k_base", "cl100k_base"])
+@given(text=TEXTS | SENTENCES, max_tokens=st.sampled_from([16, 60, 300]))
+def test_tokens_are_counted_and_bounded(
+    name: Literal["o200k_base", "cl100k_base"], text: str, max_tokens: int
+) -> None:
+    encoding = load_encoding(name)
+    settings = CreateTextUnits(max_tokens=max_tokens, overlap_tokens=8, encoding=name)
+    for unit in cut(text, settings=settings)["base_text_units"].iter_rows(named=True):
         assert unit["n_tokens"] == count_tokens(unit["text"], encoding)
-        # One character can be more tokens than any budget of the tests, but no more than four.
-        assert unit["n_tokens"] <= SMALL.max_tokens
+        assert unit["n_tokens"] <= max_tokens
 
 
 @given(TEXTS)
