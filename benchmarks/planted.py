@@ -5,8 +5,9 @@
 Writes FOLDER/input/*.txt and FOLDER/ground_truth.json. The corpus is a chronicle of invented
 valleys. A valley has people, organisations, places and events of its own, tied by facts that make
 a connected, sparse graph; documents tell the facts of one valley, each several times, between
-sentences that name nobody, and now and then a fact that leads to another valley. So the valleys
-are the communities, and what the sentences state are the relationships.
+sentences that name nobody, and now and then a fact that leads to another valley. Someone who was
+named in full may be called by the surname alone. So the valleys are the communities, and what the
+sentences state are the relationships.
 """
 
 import argparse
@@ -19,8 +20,8 @@ from pathlib import Path
 VALLEY_SIZE = 36  # entities
 ENTITIES_PER_TEXT_UNIT = 2.5
 TEXT_UNITS_PER_DOCUMENT = 8
-TOKENS_PER_TEXT_UNIT = 500  # new ones: text units of 600 tokens repeat 100
-TOKENS_PER_WORD = 1.75  # of this text, most of it invented names, in o200k_base
+TOKENS_PER_TEXT_UNIT = 480  # new ones: text units of 600 tokens repeat 100, and end with a sentence
+TOKENS_PER_WORD = 1.32  # of this text, in o200k_base
 
 ONSETS = "b br d dr f g gr h j k kl l m n p pr r s st t tr v w z".split()
 VOWELS = "a e i o u ai ei ou".split()
@@ -71,6 +72,8 @@ NAMELESS = (
 # Of the sentences of a document.
 SHARE_NAMELESS = 0.25
 SHARE_TO_ANOTHER_VALLEY = 0.05
+# Of the further mentions of a person in a document.
+SHARE_SURNAME_ALONE = 0.3
 
 Pair = tuple[str, str]
 
@@ -130,7 +133,9 @@ def _names(chance: random.Random) -> Iterator[tuple[str, str]]:
 
 
 def _word(chance: random.Random) -> str:
-    syllables = [chance.choice(ONSETS) + chance.choice(VOWELS) for _ in range(chance.choice((2, 3)))]
+    syllables = [
+        chance.choice(ONSETS) + chance.choice(VOWELS) for _ in range(chance.choice((2, 3)))
+    ]
     return ("".join(syllables) + chance.choice(CODAS)).capitalize()
 
 
@@ -153,6 +158,7 @@ def _document(
     facts = valleys[home].facts.copy()
     chance.shuffle(facts)
     words, told = 0, 0
+    named: set[str] = set()
     paragraphs: list[list[str]] = [[]]
     while words * TOKENS_PER_WORD < TOKENS_PER_TEXT_UNIT * TEXT_UNITS_PER_DOCUMENT:
         kind = chance.random()
@@ -162,9 +168,9 @@ def _document(
             elsewhere = (home + chance.randrange(1, len(valleys))) % len(valleys)
             pair = (_any_name(valleys[home], chance), _any_name(valleys[elsewhere], chance))
             bridges.setdefault(pair)
-            sentence = _sentence(pair, chance)
+            sentence = _sentence(pair, named, chance)
         else:
-            sentence = _sentence(facts[told % len(facts)], chance)
+            sentence = _sentence(facts[told % len(facts)], named, chance)
             told += 1
         if len(paragraphs[-1]) > 3 and chance.random() < 0.4:
             paragraphs.append([])
@@ -177,9 +183,19 @@ def _any_name(valley: Valley, chance: random.Random) -> str:
     return chance.choice(valley.entities)[0]
 
 
-def _sentence(pair: Pair, chance: random.Random) -> str:
-    text = chance.choice(FACTS).format(a=pair[0], b=pair[1], when=chance.choice(WHENS))
+def _sentence(pair: Pair, named: set[str], chance: random.Random) -> str:
+    a, b = (_mention(name, named, chance) for name in pair)
+    text = chance.choice(FACTS).format(a=a, b=b, when=chance.choice(WHENS))
     return text[0].upper() + text[1:] + "."
+
+
+def _mention(name: str, named: set[str], chance: random.Random) -> str:
+    """Write a name in full, or the surname of a person whom the document has named before."""
+    given, _, surname = name.partition(" ")
+    if name in named and given in GIVEN and chance.random() < SHARE_SURNAME_ALONE:
+        return surname
+    named.add(name)
+    return name
 
 
 if __name__ == "__main__":

@@ -1,3 +1,13 @@
-"""Index a folder of documents as a graph of entities, communities and reports."""
+"""Index a folder of documents as a graph of entities, communities and reports.
+
+__main__.py   the command line `graphrag-index`
+workflow.py   load, check and run a workflow: start reading here
+step.py       what a step is: a function from tables to tables
+steps/        the steps, one file each
+readers/      the formats of documents
+linguistics/  names, terms and relationships without a model
+graph/        hierarchical Leiden and the layout of a drawing
+core/         what this package and `graphrag_query` stand on
+"""
 
 __version__ = "0.1.0"

@@ -6,8 +6,10 @@ sentences, chosen for the entities that they cover, each with its citations.
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+
+Related = Callable[[tuple[int, ...]], tuple[int, ...]]
 
 # Two sentences that share more of their words than this say the same.
 MAX_OVERLAP = 0.55
@@ -22,13 +24,11 @@ _WORD = re.compile(r"\w+")
 class Evidence:
     """A sentence that mentions members of the community.
 
-    `entities` are the numbers of the members in it, `relationships` those of the
-    relationships between them, `source` is the number of its text unit.
+    `entities` are the numbers of the members in it, `source` is that of its text unit.
     """
 
     text: str
     entities: tuple[int, ...]
-    relationships: tuple[int, ...]
     source: int
     score: float
 
@@ -80,6 +80,7 @@ def write_findings(
     evidence: Sequence[Evidence],
     weight: Mapping[int, float],
     titles: Mapping[int, str],
+    related: Related,
     max_findings: int,
     max_sentences: int,
 ) -> tuple[str, tuple[Finding, ...]]:
@@ -97,6 +98,8 @@ def write_findings(
         How central each member is.
     titles
         Titles of the members.
+    related
+        Gives the numbers of the relationships among a few members.
     """
     pool = _Pool(evidence, weight)
     covered: set[int] = set()
@@ -124,8 +127,8 @@ def write_findings(
             left -= len(sentences)
             heading = _heading(focus, sentences, weight, titles)
             sentences.sort(key=lambda sentence: sentence.source)
-            findings.append(Finding(heading, _cited(sentences)))
-    return _cited(summary), tuple(findings)
+            findings.append(Finding(heading, _cited(sentences, related)))
+    return _cited(summary, related), tuple(findings)
 
 
 class _Pool:
@@ -179,15 +182,18 @@ def join_titles(titles: Sequence[str]) -> str:
     return f"{', '.join(titles[:-1])} and {titles[-1]}"
 
 
-def _cited(sentences: Sequence[Evidence]) -> str:
-    return " ".join(f"{sentence.text} {citation(sentence)}" for sentence in sentences)
+def _cited(sentences: Sequence[Evidence], related: Related) -> str:
+    return " ".join(
+        f"{sentence.text} {citation(sentence, related(sentence.entities))}"
+        for sentence in sentences
+    )
 
 
-def citation(sentence: Evidence) -> str:
+def citation(sentence: Evidence, relationships: Sequence[int]) -> str:
     """Cite what proves a sentence, in Microsoft's syntax."""
     parts = [f"Entities ({_numbers(sentence.entities)})"]
-    if sentence.relationships:
-        parts.append(f"Relationships ({_numbers(sentence.relationships)})")
+    if relationships:
+        parts.append(f"Relationships ({_numbers(relationships)})")
     parts.append(f"Sources ({sentence.source})")
     return f"[Data: {'; '.join(parts)}]"
 

@@ -66,8 +66,8 @@ _ENGLISH = Language(
     ),
     determiners=_words("the a an this that these those his her its their our my your some any no"),
     articles=_words("the a an"),
-    place_prepositions=_words("in at near around across into towards"),
-    other_prepositions=_words("from to of off"),
+    place_prepositions=_words("in near around across into towards"),
+    other_prepositions=_words("at on from to of off"),
     copulas=_words("is was are were became remains"),
     person_verbs=_words(
         "who said says told wrote writes thought believed knew felt argued recalled replied asked "
@@ -366,7 +366,10 @@ _GREEK = Language(
         *("ς", "ος", "ου", "ο", "ον", "ε", "ης", "η", "ην", "ας", "α", "αν", "ες", "ων", "οι"),
         *("ους", "εως", "υ", "ύς"),
     ),
-    oblique=("ου", "ον", "ην", "αν", "ων", "ους", "εως", "ο", "ε"),
+    oblique=(
+        *("ου", "ού", "ον", "όν", "ην", "ήν", "αν", "άν", "ων", "ών", "ους", "ούς", "εως"),
+        *("ο", "ό", "ε", "έ"),
+    ),
 )
 
 LANGUAGES = {
@@ -386,7 +389,20 @@ _SCRIPTS = (
     ("ar", re.compile(r"[\u0600-\u06ff\u0750-\u077f]")),
     ("he", re.compile(r"[\u0590-\u05ff]")),
     ("hi", re.compile(r"[\u0900-\u097f]")),
+    ("bn", re.compile(r"[\u0980-\u09ff]")),
+    ("pa", re.compile(r"[\u0a00-\u0a7f]")),
+    ("gu", re.compile(r"[\u0a80-\u0aff]")),
+    ("ta", re.compile(r"[\u0b80-\u0bff]")),
+    ("te", re.compile(r"[\u0c00-\u0c7f]")),
+    ("kn", re.compile(r"[\u0c80-\u0cff]")),
+    ("ml", re.compile(r"[\u0d00-\u0d7f]")),
+    ("si", re.compile(r"[\u0d80-\u0dff]")),
     ("th", re.compile(r"[\u0e00-\u0e7f]")),
+    ("lo", re.compile(r"[\u0e80-\u0eff]")),
+    ("my", re.compile(r"[\u1000-\u109f]")),
+    ("ka", re.compile(r"[\u10d0-\u10ff]")),
+    ("am", re.compile(r"[\u1200-\u137f]")),
+    ("km", re.compile(r"[\u1780-\u17ff]")),
     ("el", re.compile(r"[\u0370-\u03ff\u1f00-\u1fff]")),
 )
 _WORD = re.compile(r"[^\W\d_]+")

@@ -1,9 +1,6 @@
 """How a step tells how far it has come."""
 
-from collections.abc import Iterable, Iterator
-from typing import Protocol, TypeVar
-
-Item = TypeVar("Item")
+from typing import Protocol
 
 
 class Progress(Protocol):
@@ -22,13 +19,3 @@ class Silent:
     def start(self, total: int | None, unit: str) -> None: ...
 
     def advance(self, n: int = 1) -> None: ...
-
-
-def track(
-    items: Iterable[Item], progress: Progress, unit: str, total: int | None = None
-) -> Iterator[Item]:
-    """Pass items through and count each."""
-    progress.start(total, unit)
-    for item in items:
-        yield item
-        progress.advance()

@@ -5,7 +5,10 @@ names it, so readers of the old version are not disturbed; a tag keeps the
 versions that an index names from being cleaned up.
 """
 
-from collections.abc import Iterable, Sequence
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,14 +54,15 @@ class VectorWriter:
         data = _to_arrow(batch.select(list(self.definition.columns)))
         for start in range(0, max(data.num_rows, 1), FRAGMENT_ROWS):
             part = data.slice(start, FRAGMENT_ROWS)
-            if self.table is None:
-                name = self.definition.name
-                exists = (self.folder / f"{name}.lance").exists()
-                self.table = _connect(self.folder).create_table(
-                    name, part, mode="overwrite" if exists else "create"
-                )
-            elif part.num_rows:
-                self.table.add(part)
+            with _failures_of_the_disk(self.folder):
+                if self.table is None:
+                    name = self.definition.name
+                    exists = (self.folder / f"{name}.lance").exists()
+                    self.table = _connect(self.folder).create_table(
+                        name, part, mode="overwrite" if exists else "create"
+                    )
+                elif part.num_rows:
+                    self.table.add(part)
         self.rows += batch.height
         self.unspaced += int(batch["text"].str.count_matches(_UNSPACED).sum())
         self.letters += int(batch["text"].str.count_matches(r"\p{L}").sum())
@@ -68,7 +72,8 @@ class VectorWriter:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         # What a failed run has written stays behind as a version that nothing names.
         if kind is None:
-            self._build_indexes()
+            with _failures_of_the_disk(self.folder):
+                self._build_indexes()
             self.stored = StoredTable(
                 rows=self.rows,
                 digest=self.digest.hexdigest(),
@@ -169,6 +174,19 @@ class VectorTable:
             return pl.DataFrame(schema=list(columns))
         query = self.table.search().where(f"id IN ({quoted})").select(list(columns))
         return pl.DataFrame(query.limit(len(self)).to_arrow())
+
+
+@contextmanager
+def _failures_of_the_disk(folder: Path) -> Iterator[None]:
+    """Raise what Lance reports as a RuntimeError as the OSError that it is."""
+    try:
+        yield
+    except RuntimeError as error:
+        found = re.search(r"\(os error (\d+)\)", str(error))
+        if found is None:
+            raise
+        code = int(found[1])
+        raise OSError(code, os.strerror(code), str(folder)) from error
 
 
 def _connect(folder: Path) -> Any:

@@ -7,7 +7,7 @@ better known as places (Paris, Florence, Sydney, Victoria) are left out.
 GIVEN_NAMES = frozenset(
     (
         # English
-        "Aaron Abigail Abraham Adam Adele Agatha Agnes Aidan Alan Albert Alec Alex Alexander "
+        "Aaron Abigail Abraham Ada Adam Adele Agatha Agnes Aidan Alan Albert Alec Alex Alexander "
         "Alexandra Alexis Alfred Alice Alison Alistair Allan Allen Allison Amanda Amber Amelia Amos "
         "Amy Andrea Andrew Andy Angela Angus Ann Anna Anne Annie Anthony April Archibald Arnold "
         "Arthur Ashley Audrey Ava Barbara Barry Basil Beatrice Becky Belinda Ben Benedict Benjamin "

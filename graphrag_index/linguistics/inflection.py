@@ -6,7 +6,7 @@ endings that the language knows, and the base form is the one that looks most li
 
 import unicodedata
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 
 from graphrag_index.core.languages import Language, language_of
@@ -25,14 +25,20 @@ def fold(text: str) -> str:
     return " ".join("".join(kept).split())
 
 
-def base_forms(counts: Mapping[str, int], language: Language) -> dict[str, str]:
+def base_forms(
+    counts: Mapping[str, int], language: Language, surnames: Collection[str] = ()
+) -> dict[str, str]:
     """Map every word to its base form: itself, or another of the words.
 
     Parameters
     ----------
     counts
-        How often the corpus uses each word; the more frequent of two likely base forms is taken.
+        How often the corpus uses each word.
+    surnames
+        Words that end longer names: Peters may then be another than Peter.
     """
+    if language.genitive_s:
+        return {word: _owner(word, counts, surnames) for word in counts}
     bases = {word: word for word in counts}
     if not language.endings:
         return bases
@@ -42,14 +48,39 @@ def base_forms(counts: Mapping[str, int], language: Language) -> dict[str, str]:
     for group in groups.values():
         if not 1 < len(group) <= MAX_GROUP:
             continue
-        group.sort(key=lambda word: (word.endswith(language.oblique), -counts[word], word))
+        group.sort(key=lambda word: _unlikeliness(word, language) + (-counts[word], word))
         stems = {word: stems_of(word, language) for word in group}
         for index, base in enumerate(group):
-            if bases[base] == base:
-                for word in group[index + 1 :]:
-                    if bases[word] == word and stems[word] & stems[base]:
-                        bases[word] = base
+            if bases[base] != base:
+                continue
+            for word in group[index + 1 :]:
+                if bases[word] == word and stems[word] & stems[base]:
+                    bases[word] = base
+    given = _given_stems(language.code)
+    for word, base in bases.items():
+        if base not in GIVEN_NAMES and is_oblique(base, language):
+            names = {given[stem] for stem in stems_of(base, language) if stem in given}
+            if len(names) == 1:
+                bases[word] = names.pop()
     return bases
+
+
+def _unlikeliness(word: str, language: Language) -> tuple[bool, int]:
+    """Rank words by how little they look like base forms."""
+    return is_oblique(word, language), len(word)
+
+
+def is_oblique(word: str, language: Language) -> bool:
+    """Tell whether a word has the ending of a case other than the first."""
+    return word.casefold().endswith(language.oblique)
+
+
+def _owner(word: str, counts: Mapping[str, int], surnames: Collection[str]) -> str:
+    """Take the s of the genitive off: Goethes, Berlins."""
+    owner = word.removesuffix("s")
+    if owner == word or owner not in counts or word in GIVEN_NAMES:
+        return word
+    return word if owner in GIVEN_NAMES and word in surnames else owner
 
 
 def stems_of(word: str, language: Language) -> frozenset[str]:
@@ -93,17 +124,17 @@ def is_given_name(word: str, language: Language) -> bool:
 
 
 @cache
-def _given_stems(code: str) -> frozenset[str]:
-    """Return the stems of given names: without a final vowel, or in full."""
-    stems = set()
-    vowels = ("ia", "ja", "a", "o", "y", "i", "е", "я", "й", "ий", "а", "ь", "ος", "ης", "ας", "α")
-    for name in GIVEN_NAMES:
+def _given_stems(code: str) -> dict[str, str]:
+    """Map the stems of given names to the names: without a final vowel, or in full."""
+    stems: dict[str, str] = {}
+    vowels = [fold(vowel) for vowel in "ia ja a o y i е я ий й а ь ος ης ας α".split()]
+    fleeting = language_of(code).fleeting_vowel
+    for name in sorted(GIVEN_NAMES):
         folded = fold(name)
-        stems.add(folded)
-        fleeting = language_of(code).fleeting_vowel
+        stems[folded] = name
         if fleeting and len(folded) > MIN_STEM and folded[-2] == fleeting:
-            stems.add(folded[:-2] + folded[-1])
+            stems.setdefault(folded[:-2] + folded[-1], name)
         for vowel in vowels:
             if folded.endswith(vowel) and len(folded) - len(vowel) >= MIN_STEM:
-                stems.add(folded.removesuffix(vowel))
-    return frozenset(stems)
+                stems.setdefault(folded.removesuffix(vowel), name)
+    return stems

@@ -1,11 +1,11 @@
 """Decide which capitalized spans are names, by how the whole corpus uses their words.
 
 Words that the corpus mostly writes in lower case, or capitalizes at the start of
-sentences only, are no names. A span that merely runs two names together is cut.
+sentences only, are no names. A span that runs two names together, or a name and
+words before it that do not belong to it, is cut.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,20 +13,13 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.core.languages import Language
-from graphrag_index.linguistics.kinds import EVENT_WORDS, ORGANIZATION_WORDS, PLACE_WORDS
-from graphrag_index.linguistics.names import BEFORE_NOUN, DETERMINER, INITIAL, PLACE, PROSE, Names
+from graphrag_index.linguistics.inflection import is_given_name, is_oblique
+from graphrag_index.linguistics.kinds import APPOSITIVES, HONORIFICS, KINDS
+from graphrag_index.linguistics.names import Names
+from graphrag_index.linguistics.usage import Usage
 
-_ROMAN = re.compile(r"[IVXLCDM]+")
-# Endings of English words for peoples and languages, and of German nouns that name nothing.
-_DEMONYM = re.compile(
-    r"(?:ish|ian|ean|ese|[a-z]can|rman|ayan|ench|utch|reek|wiss|shman|chman|elsh)s?$"
-)
-_GERMAN_COMMON = re.compile(
-    r"(?:ung|ungen|heit|heiten|keit|keiten|schaft|schaften|tion|tionen|tät|täten|ismus|nis|nisse|"
-    r"chen|lein|ment|mente|ling|linge|tum)$"
-)
 _GERMAN_ADJECTIVE = re.compile(r"(?:e|en|em|es)$")
-_KINDS = ORGANIZATION_WORDS | PLACE_WORDS | EVENT_WORDS
+_PARTICLES = frozenset(("of", "von", "van", "de", "des", "der"))
 # A span as rare as this may be two names that meet: "At Cape Evans Scott wrote".
 _RARE = 2
 
@@ -36,28 +29,31 @@ class Judged:
     """The verdict on every distinct span.
 
     `parts` has one row per name in a span: `surface` (its number), `name`, and the
-    `offset` and `length` in characters; spans that are no names have none.
-    `place_share` and `determiner_share` say how often a preposition of place, or an
-    article, stands before each name. `common` are the words of names that the corpus
-    mostly writes in lower case.
+    `offset` and `length` in characters; spans that are no names have none. `bases` are
+    the words of each name in their base forms. The shares say how often a preposition
+    of place, an article, or nothing but a person's company stands beside each name.
+    `common` are the words of names that the corpus mostly writes in lower case.
     """
 
     names: list[str]
     languages: list[Language]
+    bases: list[tuple[str, ...]]
     parts: pl.DataFrame
     place_share: np.ndarray
     determiner_share: np.ndarray
+    person_share: np.ndarray
     common: frozenset[str]
 
 
 def judge(found: Names) -> Judged:
     """Judge each distinct span once all documents are read."""
-    usage = _Usage(found)
+    usage = Usage(found)
+    cutter = _Cutter(usage)
     names: dict[str, int] = {}
     languages: list[Language] = []
     rows: list[tuple[int, int, int, int]] = []
     for number in range(len(found.names)):
-        for offset, text in usage.names_in(number):
+        for offset, text in cutter.names_in(number):
             name = names.get(text)
             if name is None:
                 name = names[text] = len(names)
@@ -69,167 +65,236 @@ def judge(found: Names) -> Judged:
         orient="row",
     )
     surface, named = parts["surface"].to_numpy(), parts["name"].to_numpy()
+    times = np.maximum(np.bincount(named, usage.total[surface], len(names)), 1)
     # What stands before a span stands before the first name in it only.
     first = parts["offset"].to_numpy() == 0
-    times = np.maximum(np.bincount(named, usage.total[surface], len(names)), 1)
-    place = np.bincount(named[first], usage.place[surface[first]], len(names))
-    determiner = np.bincount(named[first], usage.determiner[surface[first]], len(names))
-    common = frozenset(w for name in names for w in name.split(" ") if usage.is_common(w))
-    return Judged(list(names), languages, parts, place / times, determiner / times, common)
+    whole = first & (parts["length"].to_numpy() == np.array([len(n) for n in found.names])[surface])
+
+    def share(count: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        return np.bincount(named[rows], count[surface[rows]], len(names)) / times
+
+    return Judged(
+        names=list(names),
+        languages=languages,
+        bases=[
+            usage.base(name.split(" "), language)
+            for name, language in zip(names, languages, strict=True)
+        ],
+        parts=parts,
+        place_share=share(usage.place, first),
+        determiner_share=share(usage.determiner, first),
+        person_share=share(usage.person, whole),
+        common=frozenset(w for name in names for w in name.split(" ") if usage.is_common(w)),
+    )
 
 
-class _Usage:
-    """How the corpus uses the spans and their words."""
+class _Cutter:
+    """Cuts spans into the names that they hold."""
 
-    def __init__(self, found: Names) -> None:
-        self.found = found
-        self.lower = found.lower_words
-        surface = np.frombuffer(found.surface, np.int32) if found.surface else np.zeros(0, np.int32)
-        flags = np.frombuffer(found.flags, np.int8) if found.flags else np.zeros(0, np.int8)
-        n = len(found.names)
-
-        def count(mask: np.ndarray) -> np.ndarray:
-            return np.bincount(surface[mask], minlength=n)
-
-        prose, initial = (flags & PROSE) > 0, (flags & INITIAL) > 0
-        self.total = np.bincount(surface, minlength=n)
-        self.in_prose = count(prose)
-        # Inside of sentences, where a capital is not owed to the start.
-        self.inside = count(prose & ~initial)
-        self.determiner = count((flags & DETERMINER) > 0)
-        self.place = count((flags & PLACE) > 0)
-        self.before_noun = count((flags & BEFORE_NOUN) > 0)
-        self.words = [name.split(" ") for name in found.names]
-        self.inside_words: Counter[str] = Counter()
-        self.in_longer: set[str] = set()
-        self.heads: Counter[str] = Counter()
-        self.determined: Counter[str] = Counter()
-        rows = zip(self.words, self.inside.tolist(), self.total.tolist(), strict=True)
-        for number, (words, inside, total) in enumerate(rows):
-            for word in words:
-                self.inside_words[word] += inside
-            if len(words) > 1:
-                self.in_longer.update(words)
-            self.heads[words[0]] += total
-            self.determined[words[0]] += int(self.determiner[number])
+    def __init__(self, usage: Usage) -> None:
+        self.usage = usage
+        self.spans = usage.words
+        self.languages = usage.found.languages
 
     def names_in(self, number: int) -> Iterator[tuple[int, str]]:
         """Yield the names in a span, each with its offset."""
-        words, language = self.words[number], self.found.languages[number]
-        first = self._foreword(words, language, bool(self.inside[number] == 0))
-        offset = sum(map(len, words[:first])) + first
-        words = words[first:]
-        if first:
-            known = self.found.surfaces.get(" ".join(words))
-            if len(words) == 1 and (known is None or not self._is_name(known)):
-                return
-        elif not self._is_name(number):
+        words = self.spans[number]
+        pieces = [(0, 1)] if len(words) == 1 else self._pieces(number, 0, len(words))
+        if pieces == [(0, len(words))]:
+            if self.usage.is_name(number):
+                yield 0, self.usage.found.names[number]
             return
-        at = self._seam(number, words) if len(words) > 1 else None
-        if at is None:
-            yield offset, " ".join(words)
-            return
-        left, right = at
-        yield offset, " ".join(words[:left])
-        yield offset + sum(map(len, words[:right])) + right, " ".join(words[right:])
+        for first, last in pieces:
+            if self._names_something(words[first:last], self.languages[number]):
+                yield sum(map(len, words[:first])) + first, " ".join(words[first:last])
 
-    def is_common(self, word: str) -> bool:
-        return self.lower[word.lower()] > self.inside_words[word]
-
-    def _is_common_noun(self, word: str) -> bool:
-        """German: a noun that often takes an article names nothing."""
-        return self.heads[word] > 0 and self.determined[word] * 3 >= self.heads[word]
-
-    def _foreword(self, words: list[str], language: Language, only_initial: bool) -> int:
-        """Count the words at a span's start that do not belong to the name."""
-        first = 0
-        while first < len(words) - 1 and self._is_foreword(words, first, language, only_initial):
-            first += 1
-            # Nor does the particle that joined them.
-            while first < len(words) - 1 and words[first].islower():
-                first += 1
-        return first
-
-    def _is_foreword(
-        self, words: list[str], first: int, language: Language, only_initial: bool
-    ) -> bool:
-        word, rest = words[first], words[first + 1 :]
-        if language.capitalizes_nouns:
-            # An adjective with a capital is part of a name; a noun with an article is not.
-            adjective = _GERMAN_ADJECTIVE.search(word) and not self._is_common_noun(rest[0])
-            if adjective or self.lower[word.lower()] or word.removesuffix("er") in self.heads:
-                return False
-            return bool(_GERMAN_COMMON.search(word)) or self._is_common_noun(word)
-        if first == 0 and _DEMONYM.search(word) and len(rest) > 1 and self._may_be_person(rest):
-            return True
-        if first or not only_initial or self.inside_words[word]:
-            return False
-        return self.lower[word.lower()] > 0 or (word.endswith(("ing", "ed")) and len(word) > 5)
-
-    def _may_be_person(self, words: list[str]) -> bool:
-        return not any(word.lower() in _KINDS or self.is_common(word) for word in words)
-
-    def _is_name(self, number: int) -> bool:
-        words = self.words[number]
-        if self.in_prose[number] == 0:
-            # Headings and tables repeat names, but do not prove them.
-            return False
+    def _names_something(self, words: list[str], language: Language) -> bool:
+        """Tell whether a piece of a span is a name by itself."""
+        usage = self.usage
         if len(words) > 1:
-            return not all(word.islower() or self.is_common(word) for word in words)
-        word, inside, total = words[0], self.inside[number], self.total[number]
-        if len(word) < 2:
-            return False
-        if word.isupper():
-            return not _ROMAN.fullmatch(word) and bool(inside or total > 1)
-        if inside == 0:
-            return self.lower[word.lower()] == 0 and word in self.in_longer
-        if self.lower[word.lower()] > inside:
-            return False
-        if _DEMONYM.search(word) and (
-            self.determiner[number] * 2 >= inside or self.before_noun[number] * 2 >= total
-        ):
-            return False
-        if self.found.languages[number].capitalizes_nouns:
-            return self._is_german_name(word, number)
-        return True
+            return not all(word.islower() or usage.is_common(word) for word in words)
+        word = words[0]
+        if usage.known(words, language):
+            return True
+        # It may be known only as a part of other names: Kern as in Thomas Kern.
+        if is_given_name(word, language):
+            return True
+        base = usage.base(words, language)[0]
+        if language.genitive_s:
+            return base != word and not usage.is_common_noun(base)
+        return bool(language.endings) and usage.is_part_of_name(word, language)
 
-    def _is_german_name(self, word: str, number: int) -> bool:
-        """German: a single noun is a name only if something beyond its capital says so."""
-        if self.determiner[number] * 4 > self.total[number] or _GERMAN_COMMON.search(word):
-            return False
-        return bool(
-            word in self.in_longer
-            or self.place[number]
-            or (self.total[number] > 1 and self.determiner[number] == 0)
-            or word + "s" in self.found.surfaces
+    def _pieces(self, number: int, first: int, last: int) -> list[tuple[int, int]]:
+        """Cut the words from `first` to `last` of a span; return where its pieces lie."""
+        words = self.spans[number][first:last]
+        if len(words) > 1:
+            cut = self._cut(number, words, begins=first == 0)
+            if cut is not None:
+                left, right = cut
+                pieces = self._pieces(number, first, first + left) if left else []
+                return pieces + self._pieces(number, first + right, last)
+        return [(first, last)]
+
+    def _cut(self, number: int, words: list[str], begins: bool) -> tuple[int, int] | None:
+        """Say where the left part of a span ends and the right one begins.
+
+        A left part of no words is one that belongs to no name; None leaves the span whole.
+        """
+        language = self.languages[number]
+        initial = begins and self.usage.inside[number] == 0
+        if begins or language.capitalizes_nouns:
+            right = self._foreword(words, language, initial)
+            if right:
+                return 0, right
+        return (
+            self._owner_seam(words, language)
+            or self._particle_seam(number, words, language, initial)
+            or self._person_seam(number, words, language, initial)
+            or self._meeting_seam(number, words, language, begins)
         )
 
-    def _seam(self, number: int, words: list[str]) -> tuple[int, int] | None:
-        """Find where a span runs two names together: the end of one, the start of the other.
+    def _foreword(self, words: list[str], language: Language, initial: bool) -> int:
+        """Count the words at the start that do not belong to the name: none or the first.
 
-        "Nimrod Expedition of Ernest Shackleton" is cut if both are names elsewhere, and
-        "(at) Cape Evans Scott" if it is rare and both are not.
+        The particle that joined them goes too.
         """
-        times = self.total[number]
-        for at, word in enumerate(words):
-            if word in ("of", "von", "van", "de", "des", "der") and 0 < at < len(words) - 1:
-                start = next((i for i in range(at, len(words)) if not words[i].islower()), None)
-                if start is None:
-                    continue
-                right = self._known(words[start:])
-                left = self._known(words[:at])
-                if word == "of" and right >= max(3, 5 * times) and (left > times or at > 1):
-                    return at, start
-        if times > _RARE or not self.place[number]:
-            return None
-        for at in range(len(words) - 1, 0, -1):
-            if words[at - 1].islower() or words[at].islower() or words[-1].lower() in _KINDS:
-                continue
-            if self._known(words[:at]) > times and self._known(words[at:]) > times:
-                return at, at
+        if not self._is_foreword(words[0], words[1:], language, initial):
+            return 0
+        return next((i for i in range(1, len(words)) if not words[i].islower()), 0)
+
+    def _is_foreword(self, word: str, rest: list[str], language: Language, initial: bool) -> bool:
+        usage = self.usage
+        if language.capitalizes_nouns:
+            base = usage.base(rest[:1], language)
+            if len(rest) == 1 and base != (rest[0],) and usage.known(list(base), language):
+                # Den Namen Schillers; but Johann Schillers.
+                return not is_given_name(word, language)
+            # An adjective with a capital is part of a name; a noun with an article is not.
+            adjective = _GERMAN_ADJECTIVE.search(word) and not usage.is_common_noun(rest[0])
+            if adjective or usage.lower[word.lower()]:
+                return False
+            if word.endswith("er") and word.removesuffix("er") in usage.inside_words:
+                return False
+            return word.lower() not in KINDS and usage.is_common_noun(word)
+        if usage.is_demonym(word) and len(rest) > 1 and self._may_be_person(rest):
+            return True
+        if not initial or usage.inside_words[word] or is_given_name(word, language):
+            return False
+        if usage.lower[word.lower()] > 0 or (word.endswith(("ing", "ed")) and len(word) > 5):
+            return True
+        return bool(language.endings) and self._governs(word, rest, language)
+
+    def _governs(self, word: str, rest: list[str], language: Language) -> bool:
+        """Tell whether a sentence begins with a verb or noun that the name behind depends on.
+
+        "Dzieło Mikołaja Kopernika", "Учился Пушкин".
+        """
+        if word.lower() in APPOSITIVES:
+            return True
+        if word.lower() in KINDS or rest[0].islower():
+            return False
+        if word.lower() not in HONORIFICS:
+            verb = language.verb_endings and word.endswith(language.verb_endings)
+            if verb or is_given_name(rest[0], language):
+                return True
+        base = self.usage.base(rest, language)
+        if base == tuple(rest) and not is_oblique(rest[-1], language):
+            return False
+        if len(rest) == 1 and self.usage.is_part_of_name(rest[0], language):
+            return True
+        return self.usage.known(rest, language) > 0
+
+    def _may_be_person(self, words: list[str]) -> bool:
+        return not any(word.lower() in KINDS or self.usage.is_common(word) for word in words)
+
+    def _is_full_name(self, words: list[str], language: Language) -> bool:
+        """Tell whether words begin with a given name, and none of them says otherwise."""
+        given = len(words) > 1 and is_given_name(words[0], language)
+        return given and self._may_be_person(words[1:])
+
+    def _owner_seam(self, words: list[str], language: Language) -> tuple[int, int] | None:
+        """Cut behind an owner that is a name by itself: Goethes Haus, (the) Nimrod's Captain."""
+        for at, word in enumerate(words[:-1], 1):
+            if word.endswith(("'s", "’s")):
+                if self.usage.known([word[:-2]], language):
+                    return at, at
+            elif language.genitive_s and word.endswith("s") and at == 1:
+                base = self.usage.base([word], language)
+                if base != (word,) and not self.usage.is_common_noun(base[0]):
+                    return at, at
         return None
 
-    def _known(self, words: list[str]) -> int:
-        """Return how often words are a name by themselves; 0 if they are none."""
-        number = self.found.surfaces.get(" ".join(words))
-        return int(self.total[number]) if number is not None and self._is_name(number) else 0
+    def _particle_seam(
+        self, number: int, words: list[str], language: Language, initial: bool
+    ) -> tuple[int, int] | None:
+        """Cut at an "of" between two names: Nimrod Expedition of Ernest Shackleton."""
+        times = self.usage.total[number]
+        for at, word in enumerate(words):
+            if word not in _PARTICLES or not 0 < at < len(words) - 1:
+                continue
+            start = next((i for i in range(at, len(words)) if not words[i].islower()), None)
+            if start is None:
+                return None
+            left, right = words[:at], words[start:]
+            known = self.usage.known(right, language)
+            if word == "of":
+                if self._is_full_name(left, language):
+                    return at, start
+                both = self.usage.known(left, language) > times or at > 1
+                if known >= max(3, 5 * times) and both:
+                    return at, start
+                if known > times and self._is_full_name(right, language) and both:
+                    return at, start
+                single = at == 1 and left[0].lower() not in KINDS | HONORIFICS
+                if initial and single and known and not is_given_name(left[0], language):
+                    return 0, start
+            elif language.capitalizes_nouns and at == 1:
+                person = any(is_given_name(w, language) for w in right)
+                noun = left[0].lower() not in KINDS | HONORIFICS
+                if noun and not is_given_name(left[0], language) and (person or known > times):
+                    return at, start
+        return None
+
+    def _person_seam(
+        self, number: int, words: list[str], language: Language, initial: bool
+    ) -> tuple[int, int] | None:
+        """Cut before a full name: (In) Annascaul Tom Crean, Innensenatorin Petra Lindner."""
+        if words[-1].lower() in KINDS:
+            return None
+        at = next((i for i, word in enumerate(words) if is_given_name(word, language)), 0)
+        left, right = words[:at], words[at:]
+        if not at or left[-1].islower() or any("." in word for word in left):
+            return None
+        if all(word.lower() in HONORIFICS for word in left):
+            return None
+        if language.capitalizes_nouns and left[-1].lower() not in KINDS | HONORIFICS:
+            return at, at
+        if len(right) < 2 or left[-1].lower() in HONORIFICS:
+            return None
+        times = self.usage.total[number]
+        if initial and language.endings and left[0].lower() not in KINDS:
+            return at, at
+        if self.usage.known(right, language) > times or self.usage.known(left, language) > times:
+            return at, at
+        return None
+
+    def _meeting_seam(
+        self, number: int, words: list[str], language: Language, begins: bool
+    ) -> tuple[int, int] | None:
+        """Cut a rare span where two names meet that are frequent: (at) Cape Evans Scott."""
+        times = self.usage.total[number]
+        if times > _RARE or not begins or words[-1].lower() in KINDS:
+            return None
+        place = self.usage.preposition[number] > 0
+        for at in range(len(words) - 1, 0, -1):
+            if words[at - 1].islower() or words[at].islower():
+                continue
+            # Behind a preposition of place even a single word may begin anew.
+            if not place and not 1 < at < len(words) - 1:
+                continue
+            if is_given_name(words[0], language) and at == 1:
+                continue
+            known = self.usage.known(words[:at], language), self.usage.known(words[at:], language)
+            if min(known) > times:
+                return at, at
+        return None

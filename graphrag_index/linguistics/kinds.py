@@ -10,9 +10,13 @@ ORGANIZATION_WORDS = frozenset(
         "parliament congress senate church hospital press times post group team authority "
         "service services station observatory library guild trust fund government "
         "gesellschaft universität akademie institut ministerium verein verband partei museum "
-        "bundestag bundesbank stiftung uniwersytet akademia instytut towarzystwo ministerstwo "
-        "muzeum spółka partia société université académie universidad instituto sociedad "
-        "università istituto"
+        "bundestag bundesbank stiftung polizei landtag bundesrat senat gericht rathaus "
+        "nationalmuseum kirche schule staatsanwaltschaft uniwersytet akademia akademię akademii "
+        "instytut instytutu towarzystwo ministerstwo muzeum partia stocznia szkoła szkoły "
+        "kościół teatr bank sąd sejm rada urząd fundacja związek stowarzyszenie politechnika "
+        "biblioteka szpital klub rząd drużyna société université académie universidad "
+        "instituto sociedad università istituto chronicle herald gazette tribune journal "
+        "newspaper magazine orchestra academy seminary synod consortium firm brothers holdings"
     ).split()
 )
 PLACE_WORDS = frozenset(
@@ -22,8 +26,9 @@ PLACE_WORDS = frozenset(
         "street road avenue square coast strait straits peninsula point ridge hill hills "
         "plateau desert forest park bridge gate castle palace tower hotel hut camp port "
         "airport country state county kingdom republic empire south north east west pole "
-        "antarctica circle channel range inlet beach creek falls base straße platz fluss see meer "
-        "insel berg ulica rzeka morze wyspa góra jezioro"
+        "antarctica circle channel range inlet beach creek falls base cathedral square abbey "
+        "straße platz fluss see meer insel berg schloss burg dom bahnhof ulica rzeka morze wyspa "
+        "góra jezioro zamek most plac rynek port dworzec lotnisko"
     ).split()
 )
 EVENT_WORDS = frozenset(
@@ -31,7 +36,72 @@ EVENT_WORDS = frozenset(
         "expedition expeditions war wars battle conference congress treaty festival "
         "revolution strike olympics summit fair race campaign mission operation project "
         "crisis accord agreement exhibition exposition survey voyage journey day year prize "
-        "medal award cup games act law krieg kongress vertrag schlacht wojna bitwa traktat "
-        "kongres"
+        "medal award cup games act law age krieg kongress vertrag schlacht frieden wojna bitwa "
+        "traktat kongres powstanie pokój nagroda nagrodę nagrody"
     ).split()
 )
+KINDS = ORGANIZATION_WORDS | PLACE_WORDS | EVENT_WORDS
+# Kinds that are surnames too: behind a given name they are a person's.
+SURNAMES = frozenset(
+    (
+        "day hill hills church park lake west east north south king post camp castle street "
+        "gate point fair law bishop wood press marsh summit base bay land see meer berg "
+        "burg court best port bridge bank"
+    ).split()
+)
+# Common words that only say what the name behind them is.
+APPOSITIVES = frozenset(
+    (
+        "firma firmie firmy spółka koncern miasto wieś zespół konzern unternehmen stadt stadtteil "
+        "gemeinde фирма компания город"
+    ).split()
+)
+# What stands before a person's name and says what the person is.
+HONORIFICS = frozenset(
+    (
+        "mr mrs ms miss mx dr prof professor doctor sir lady lord dame baron baroness count "
+        "countess duke duchess prince princess king queen emperor empress tsar pope saint st "
+        "father brother sister rev reverend bishop archbishop cardinal rabbi imam sheikh "
+        "president chancellor minister premier senator governor mayor judge justice "
+        "ambassador secretary chairman chairwoman director captain lieutenant commander admiral "
+        "colonel major general sergeant corporal private marshal officer agent inspector "
+        "detective sheriff chief comrade madame monsieur mme mlle m signor signora señora señor "
+        "don doña herr frau fräulein pan pani doktor profesor professorin kapitan generał król "
+        "królowa książę ksiądz prezydent prezydenta premier premiera minister ministra ministrem "
+        "präsident präsidentin kanzler kanzlerin bundeskanzler bundeskanzlerin bürgermeister "
+        "bürgermeisterin könig königin kaiser kaiserin graf gräfin fürst fürstin herzog "
+        "herzogin prinz prinzessin freiherr kapitän oberst leutnant papst bischof aunt uncle "
+        "co-pilot surgeon lieut congressman congresswoman representative councillor "
+        "superintendent constable coach engineer nurse"
+    ).split()
+)
+# Titles that belong to the name: King George III, Pope Francis, Lord Byron.
+NAMING_TITLES = frozenset(
+    (
+        "king queen emperor empress tsar pope saint st prince princess duke duchess lord lady "
+        "baron baroness count countess król królowa książę könig königin kaiser kaiserin papst "
+        "herzog herzogin prinz prinzessin graf gräfin fürst fürstin aunt uncle father brother "
+        "sister don doña sheikh imam cardinal bishop archbishop"
+    ).split()
+)
+
+
+def type_of(name: str, person: bool, place_share: float) -> str:
+    """Tell what kind of thing a name is for, where its words or its use give it away."""
+    words = [word.lower().rstrip(".,") for word in name.split(" ")]
+    if not (person and words[-1] in SURNAMES):
+        for index in (-1, 0):
+            for kind, known in (
+                ("organization", ORGANIZATION_WORDS),
+                ("geo", PLACE_WORDS),
+                ("event", EVENT_WORDS),
+            ):
+                if words[index] in known and len(words) > 1:
+                    return kind
+    if person:
+        return "person"
+    if any(word in ORGANIZATION_WORDS for word in words[1:-1]):
+        return "organization"
+    if len(words) == 1 and name.isupper():
+        return "acronym"
+    return "geo" if place_share >= 0.4 else "name"

@@ -24,7 +24,9 @@ MAX_WORDS = 8
 MAX_CHARS = 80
 
 # Flags of one occurrence.
-INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN, PERSON = 1, 2, 4, 8, 16, 32, 64
+INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN, PERSON, PREPOSITION = (
+    *(1, 2, 4, 8, 16, 32, 64, 128),
+)
 
 _CALENDAR = frozenset(
     (
@@ -102,7 +104,7 @@ _POSSESSORS = frozenset(
 _POSSESSED = frozenset("hospital college cathedral church school bay island".split())
 _ELISION = re.compile(r"(?:[LDQld]|Qu|Dell|All|Nell|Dall|Sull)['’](?=[^\W\d_])")
 _TERMINAL = frozenset(".!?…")
-_APOSTROPHES = frozenset("'’")
+_APOSTROPHES = frozenset(("'", "’"))
 _OPENING_MARKS = frozenset("\"'“„«‘:")
 _STRIPPED = ".,;:!?()[]{}\"'“”„«»‘’*_"
 
@@ -124,7 +126,7 @@ class Names:
     document: array[int] = field(default_factory=lambda: array("i"))
     start: array[int] = field(default_factory=lambda: array("i"))
     surface: array[int] = field(default_factory=lambda: array("i"))
-    flags: array[int] = field(default_factory=lambda: array("b"))
+    flags: array[int] = field(default_factory=lambda: array("B"))
     # Distinct spans, numbered in order of first appearance; their texts and languages by number.
     surfaces: dict[str, int] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
@@ -155,7 +157,7 @@ class Names:
         copulas, verbs = language.copulas, language.person_verbs
         function_words = language.function_words
         articles = language.articles or language.determiners
-        prepositions = language.place_prepositions
+        places, others = language.place_prepositions, language.other_prepositions
         trimmed = self._trimmed.setdefault((language.code, False), {})
         trimmed_initial = self._trimmed.setdefault((language.code, True), {})
         rows: list[tuple[int, int, int]] = []
@@ -211,8 +213,11 @@ class Names:
                 before = _word_before(text, start)
                 if before in articles:
                     flags |= DETERMINER
-                if before in prepositions:
-                    flags |= PLACE
+                elif before in places:
+                    # What has its place in something of Taylor's is not in Taylor.
+                    flags |= PREPOSITION if after in _APOSTROPHES else PREPOSITION | PLACE
+                elif before in others:
+                    flags |= PREPOSITION
             if after == " " and not span.cut:
                 word = text[end + 1 : text.find(" ", end + 1, end + 16)]
                 if word in copulas:

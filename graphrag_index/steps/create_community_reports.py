@@ -1,35 +1,39 @@
 """Write a report on each community, from the sentences that mention its entities."""
 
+# array[int] can be written only as text before Python 3.12.
+from __future__ import annotations
+
+from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.core.progress import Progress
+from graphrag_index.core.quotations import Quotations
 from graphrag_index.core.settings import CreateCommunityReports
 from graphrag_index.core.tables import TABLES, content_id
 from graphrag_index.extractive_report import Evidence, Report, join_titles, write_findings
 from graphrag_index.step import step
 
 # Sentences from which one report is chosen.
-CANDIDATES = 32
-# Documents read at once, reports written at once: bounds memory, not results.
-BATCH_DOCUMENTS = 512
+CANDIDATES = 24
+# Reports written at once: bounds memory, not results.
 BATCH_REPORTS = 2_000
-# A sentence of this many characters is easy to read; longer and shorter ones come later.
-GOOD_LENGTH = 140
+# A sentence of up to so many characters is easy to read; twice as long counts half.
+GOOD_LENGTH = 200
 
 Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
 @step(writes=["community_reports"])
 def create_community_reports(
-    communities: pl.DataFrame,
-    entities: pl.DataFrame,
+    communities: pl.LazyFrame,
+    entities: pl.LazyFrame,
     relationships: pl.LazyFrame,
     mentions: pl.LazyFrame,
     sentences: pl.DataFrame,
@@ -51,74 +55,71 @@ def create_community_reports(
     community_reports
         One row per community, ordered by level, deepest first, then `community`.
     """
-    weight = np.log2(2 + entities["degree"].to_numpy())
-    links = _links(relationships, entities["id"])
-    quoted = _quoted(mentions, sentences, documents)
-    ranks = _ranks(communities)
-    numbers = pl.DataFrame({"entity_id": entities["id"], "entity": range(entities.height)})
-    progress.start(communities.height, "reports")
-    candidates = pl.concat(
-        [
-            _candidates(level, numbers, quoted, weight)
-            for _, level in communities.group_by("level", maintain_order=True)
-        ]
-        or [pl.DataFrame(schema={"community": pl.Int64, "sentence": pl.Int64, "score": pl.Float64})]
-    )
-    texts = _Texts(documents, base_text_units, sentences, candidates["sentence"])
-    by_sentence = _Grouped.of(quoted["sentence"].to_numpy(), quoted["entity"].to_numpy())
-    by_community = _Grouped.of(candidates["community"].to_numpy(), np.arange(candidates.height))
-    scores = candidates["score"].to_list()
-    rows_of = candidates["sentence"].to_list()
-    titles, types = entities["title"].to_list(), entities["type"].to_list()
-    members_of = _members(communities, numbers)
-
-    ordered = communities.sort("level", "community", descending=[True, False])
-    for part in ordered.iter_slices(BATCH_REPORTS):
-        rows = []
+    named = entities.select("id", "title", "type", "degree").collect()
+    weight = np.log2(2 + named["degree"].to_numpy())
+    members = _members(communities, named["id"])
+    evidence = _gather(members, weight, mentions, sentences, base_text_units, documents)
+    links = _links(relationships, named["id"])
+    titles, types = named["title"], named["type"]
+    members_of = _Grouped.of(members["community"].to_numpy(), members["entity"].to_numpy())
+    rows = _community_rows(communities)
+    progress.start(rows.height, "reports")
+    for part in rows.iter_slices(BATCH_REPORTS):
+        reports = []
         for row in part.iter_rows(named=True):
-            members = members_of[row["community"]]
-            inside = set(members)
-            own = {entity: float(weight[entity]) for entity in members}
-            evidence = []
-            for candidate in by_community[row["community"]]:
-                found = tuple(e for e in by_sentence[rows_of[candidate]] if e in inside)
-                text, source = texts[rows_of[candidate]]
-                between = links.between(found)
-                evidence.append(Evidence(text, found, between, source, scores[candidate]))
-            main = _main_members(members, own, types)
-            report = _report(row, main, own, evidence, titles, ranks[row["community"]], settings)
-            rows.append(_report_row(row, report))
+            own = {entity: float(weight[entity]) for entity in members_of[row["community"]]}
+            names = {entity: titles[entity] for entity in own}
+            summary, findings = write_findings(
+                evidence.of(row["community"], own),
+                own,
+                names,
+                links.between,
+                settings.max_findings,
+                settings.max_sentences,
+            )
+            # The most central members name a community, names before terms.
+            main = sorted(own, key=lambda e: (types[e] == "noun phrase", -own[e], e))[:3]
+            title = join_titles([names[entity] for entity in main])
+            if not summary:
+                # Tables and lists name things without a sentence about them.
+                cited = ", ".join(map(str, main))
+                summary = f"No whole sentence speaks of {title}. [Data: Entities ({cited})]"
+            if row["island"]:
+                title = f"Island: {title}"
+            reports.append(_row(row, Report(title, summary, findings, row["rank"], _rating(row))))
             progress.advance()
-        yield pl.DataFrame(rows, schema=TABLES["community_reports"].schema)
+        yield pl.DataFrame(reports, schema=TABLES["community_reports"].schema)
 
 
-def _report(
-    row: dict[str, object],
-    main: list[int],
-    own: dict[int, float],
-    evidence: list[Evidence],
-    titles: list[str],
-    rank: tuple[float, str],
-    settings: CreateCommunityReports,
-) -> Report:
-    names = {entity: titles[entity] for entity in own}
-    summary, findings = write_findings(
-        evidence, own, names, settings.max_findings, settings.max_sentences
-    )
-    title = join_titles([titles[entity] for entity in main])
-    if row["island"]:
-        title = f"Island: {title}"
-    if not summary:
-        # Tables and lists name things without a sentence about them.
-        cited = ", ".join(str(entity) for entity in main)
-        summary = (
-            f"No whole sentence speaks of {join_titles([titles[entity] for entity in main])}. "
-            f"[Data: Entities ({cited})]"
+def _community_rows(communities: pl.LazyFrame) -> pl.DataFrame:
+    """Return the communities in the order of the reports, with their counts and `rank`."""
+    holds = (pl.col("size") + pl.col("n_relationships") + pl.col("n_text_units")).log1p()
+    return (
+        communities.select(
+            *("id", "community", "level", "parent", "children", "period", "size", "island"),
+            n_relationships=pl.col("relationship_ids").list.len(),
+            n_text_units=pl.col("text_unit_ids").list.len(),
         )
-    return Report(title, summary, findings, *rank)
+        .with_columns(rank=(10 * holds / holds.max().over("level")).round(1))
+        .sort("level", "community", descending=[True, False])
+        .collect()
+    )
 
 
-def _report_row(row: dict[str, object], report: Report) -> dict[str, object]:
+def _rating(row: dict[str, object]) -> str:
+    return (
+        f"{row['rank']} of 10 among the communities of its level, for "
+        f"{_count(row['size'], 'entity', 'entities')}, "
+        f"{_count(row['n_relationships'], 'relationship', 'relationships')} and "
+        f"{_count(row['n_text_units'], 'text unit', 'text units')}."
+    )
+
+
+def _count(n: object, singular: str, plural: str) -> str:
+    return f"{n} {singular if n == 1 else plural}"
+
+
+def _row(row: dict[str, object], report: Report) -> dict[str, object]:
     content = report.markdown()
     return {
         "id": content_id("community report", str(row["id"]), content),
@@ -142,144 +143,154 @@ def _report_row(row: dict[str, object], report: Report) -> dict[str, object]:
     }
 
 
-def _main_members(members: list[int], own: dict[int, float], types: list[str]) -> list[int]:
-    """Return the members that name a community: the most central, names before terms."""
-    order = sorted(members, key=lambda e: (types[e] == "noun phrase", -own[e], e))
-    return order[:3]
+def _members(communities: pl.LazyFrame, entity_ids: pl.Series) -> pl.DataFrame:
+    """Pairs of `community` and `entity` (its number), sorted by community; and the `level`."""
+    numbers = pl.DataFrame({"id": entity_ids, "entity": np.arange(len(entity_ids))}).lazy()
+    return (
+        communities.select("level", "community", id="entity_ids")
+        .explode("id")
+        .join(numbers, on="id")
+        .select("level", "community", "entity")
+        .sort("community", "entity")
+        .collect()
+    )
+
+
+@dataclass
+class _Candidates:
+    """The sentences that may stand in reports."""
+
+    quotations: Quotations
+    sentences: array[int]  # of each candidate, its row
+    scores: array[float]
+    sources: array[int]  # number of the text unit of each quotation
+    by_community: _Grouped
+    by_sentence: _Grouped  # entities that a sentence mentions
+
+    def of(self, community: int, members: dict[int, float]) -> list[Evidence]:
+        """Return the candidates of a community, best first."""
+        evidence = []
+        for candidate in self.by_community[community]:
+            sentence = self.sentences[candidate]
+            found = tuple(e for e in self.by_sentence[sentence] if e in members)
+            at = self.quotations.index(sentence)
+            evidence.append(
+                Evidence(self.quotations.texts[at], found, self.sources[at], self.scores[candidate])
+            )
+        return evidence
+
+
+def _gather(
+    members: pl.DataFrame,
+    weight: Floats,
+    mentions: pl.LazyFrame,
+    sentences: pl.DataFrame,
+    base_text_units: pl.LazyFrame,
+    documents: pl.LazyFrame,
+) -> _Candidates:
+    """Choose the best sentences for each community, level by level."""
+    lengths = documents.select(pl.col("text_unit_ids").list.len()).collect().to_series()
+    # The number of the document of each text unit, which are numbered through.
+    document = np.repeat(np.arange(len(lengths)), lengths.to_numpy())
+    sentence, entity = _quoted(mentions, sentences, document)
+    length = (sentences["end_char"] - sentences["start_char"]).to_numpy()
+    worth = np.minimum(1.0, GOOD_LENGTH / np.maximum(length, 1))
+    chosen = pl.concat(
+        [
+            _best(level, sentence, entity, weight, worth)
+            for level in members.partition_by("level", maintain_order=True)
+        ]
+        or [pl.DataFrame(schema={"community": pl.Int64, "sentence": pl.Int64, "score": pl.Float64})]
+    )
+    rows = chosen["sentence"].to_numpy()
+    quotations = Quotations(documents, sentences, rows)
+    starts = base_text_units.select("start_char").collect().to_series().to_numpy()
+    sources = _row_at(document, starts, quotations.places)
+    kept = np.isin(sentence, quotations.rows)
+    return _Candidates(
+        quotations=quotations,
+        sentences=array("q", rows.astype(np.int64).tobytes()),
+        scores=array("d", chosen["score"].to_numpy().tobytes()),
+        sources=array("q", sources.tobytes()),
+        by_community=_Grouped.of(chosen["community"].to_numpy(), np.arange(chosen.height)),
+        by_sentence=_Grouped.of(sentence[kept], entity[kept]),
+    )
 
 
 def _quoted(
-    mentions: pl.LazyFrame, sentences: pl.DataFrame, documents: pl.LazyFrame
-) -> pl.DataFrame:
-    """Pairs of `sentence` (its row) and `entity`, each once, of sentences that can be quoted."""
-    places = mentions.select("entity", "text_unit", "start_char").collect()
-    document = _document_of_text_unit(documents)[places["text_unit"].to_numpy()]
-    row = _row_at(sentences, document, places["start_char"].to_numpy())
+    mentions: pl.LazyFrame, sentences: pl.DataFrame, document: Integers
+) -> tuple[Integers, Integers]:
+    """Pairs of a sentence that can be quoted (its row) and an entity in it, each once, sorted."""
+    found = mentions.select("entity", "text_unit", "start_char").collect()
+    places = pl.DataFrame(
+        {"document": document[found["text_unit"].to_numpy()], "start_char": found["start_char"]}
+    )
+    row = _row_at(sentences["document"].to_numpy(), sentences["start_char"].to_numpy(), places)
     quotable = sentences["quotable"].to_numpy()[row] if len(row) else np.zeros(0, bool)
     width = np.int64(1 << 32)
     # Overlapping text units repeat mentions: one sorted number a pair tells them apart.
-    keys = np.unique(row[quotable] * width + places["entity"].to_numpy()[quotable])
-    return pl.DataFrame({"sentence": keys // width, "entity": keys % width})
+    keys = np.unique(row[quotable] * width + found["entity"].to_numpy()[quotable])
+    return keys // width, keys % width
 
 
-def _document_of_text_unit(documents: pl.LazyFrame) -> Integers:
-    """Return the number of the document of each text unit, which are numbered through."""
-    lengths = documents.select(pl.col("text_unit_ids").list.len()).collect().to_series()
-    return np.repeat(np.arange(len(lengths)), lengths.to_numpy())
-
-
-def _row_at(sentences: pl.DataFrame, document: Integers, start: npt.NDArray[np.int32]) -> Integers:
-    """Return the row of the sentence at each place."""
+def _row_at(document: Integers, start: npt.NDArray[np.integer], places: pl.DataFrame) -> Integers:
+    """Return the last row that begins at or before each place (`document`, `start_char`)."""
     width = np.int64(1 << 40)
-    starts = sentences["document"].to_numpy() * width + sentences["start_char"].to_numpy()
-    rows: Integers = np.searchsorted(starts, document * width + start, side="right") - 1
+    wanted = places["document"].to_numpy() * width + places["start_char"].to_numpy()
+    rows: Integers = np.searchsorted(document * width + start, wanted, side="right") - 1
     return np.maximum(rows, 0)
 
 
-def _candidates(
-    level: pl.DataFrame,
-    numbers: pl.DataFrame,
-    quoted: pl.DataFrame,
-    weight: npt.NDArray[np.float64],
+def _best(
+    level: pl.DataFrame, sentence: Integers, entity: Integers, weight: Floats, worth: Floats
 ) -> pl.DataFrame:
-    """Choose the best sentences for each community of one level.
+    """Choose the best sentences for the communities of one level.
 
     Returns `community`, `sentence` (its row) and `score`, the best of a community first.
     """
     of_entity = np.full(len(weight), -1, np.int64)
-    pairs = (
-        level.select("community", entity_id="entity_ids")
-        .explode("entity_id")
-        .join(numbers, on="entity_id")
-    )
-    of_entity[pairs["entity"].to_numpy()] = pairs["community"].to_numpy()
-    community = of_entity[quoted["entity"].to_numpy()]
+    of_entity[level["entity"].to_numpy()] = level["community"].to_numpy()
+    community = of_entity[entity]
     inside = community >= 0
+    score = weight[entity[inside]] * worth[sentence[inside]]
     return (
-        pl.DataFrame(
-            {
-                "community": community[inside],
-                "sentence": quoted["sentence"].to_numpy()[inside],
-                "weight": weight[quoted["entity"].to_numpy()[inside]],
-            }
-        )
+        pl.DataFrame({"community": community[inside], "sentence": sentence[inside], "score": score})
         .group_by("community", "sentence")
-        .agg(score=pl.col("weight").sum())
+        .agg(pl.col("score").sum())
         .sort("community", "score", "sentence", descending=[False, True, False])
         .group_by("community", maintain_order=True)
         .head(CANDIDATES)
     )
 
 
-def _ranks(communities: pl.DataFrame) -> dict[int, tuple[float, str]]:
-    """Rate each community by what it holds, relative to the largest of its level."""
-    holds = (
-        pl.col("entity_ids").list.len()
-        + pl.col("relationship_ids").list.len()
-        + pl.col("text_unit_ids").list.len()
-    ).log1p()
-    rated = communities.select(
-        "community",
-        pl.col("entity_ids").list.len().alias("entities"),
-        pl.col("relationship_ids").list.len().alias("relationships"),
-        pl.col("text_unit_ids").list.len().alias("text_units"),
-        rank=(10 * holds / holds.max().over("level")).round(1),
-    )
-    return {
-        community: (
-            rank,
-            f"{rank} of 10 among the communities of its level, for "
-            f"{_count(entities, 'entity', 'entities')}, "
-            f"{_count(relationships, 'relationship', 'relationships')} and "
-            f"{_count(text_units, 'text unit', 'text units')}.",
-        )
-        for community, entities, relationships, text_units, rank in rated.iter_rows()
-    }
-
-
-def _count(n: int, singular: str, plural: str) -> str:
-    return f"{n} {singular if n == 1 else plural}"
-
-
-def _members(communities: pl.DataFrame, numbers: pl.DataFrame) -> dict[int, list[int]]:
-    pairs = (
-        communities.select("community", entity_id="entity_ids")
-        .explode("entity_id")
-        .join(numbers, on="entity_id", maintain_order="left")
-        .group_by("community", maintain_order=True)
-        .agg("entity")
-    )
-    return dict(pairs.iter_rows())
-
-
-@dataclass
 class _Grouped:
-    """Lists of numbers by number, in two arrays."""
+    """Numbers by number, in three arrays; a list for each would take ten times the memory."""
 
-    keys: list[int]
-    bounds: list[int]
-    values: list[int]
+    def __init__(self, keys: Integers, bounds: Integers, values: Integers) -> None:
+        self.keys = array("q", keys.astype(np.int64).tobytes())
+        self.bounds = array("q", bounds.astype(np.int64).tobytes())
+        self.values = array("q", values.astype(np.int64).tobytes())
 
     @classmethod
-    def of(cls, keys: Integers, values: Integers) -> "_Grouped":
+    def of(cls, keys: Integers, values: Integers) -> _Grouped:
         """Group values by keys, which are ascending."""
         unique, first = np.unique(keys, return_index=True)
-        return cls(unique.tolist(), [*first.tolist(), len(keys)], values.tolist())
+        return cls(unique, np.append(first, len(keys)), values)
 
-    def __getitem__(self, key: int) -> list[int]:
+    def __getitem__(self, key: int) -> array[int]:
         at = bisect_left(self.keys, key)
         if at == len(self.keys) or self.keys[at] != key:
-            return []
+            return array("q")
         return self.values[self.bounds[at] : self.bounds[at + 1]]
 
 
-@dataclass
 class _Links:
-    """The relationships by the pair of their ends, as sorted keys and their numbers."""
+    """The relationships by the pair of their ends."""
 
-    keys: list[int]
-    numbers: list[int]
-    width: int
+    def __init__(self, keys: Integers, numbers: Integers, width: int) -> None:
+        self.keys = array("q", keys.astype(np.int64).tobytes())
+        self.numbers = array("q", numbers.astype(np.int64).tobytes())
+        self.width = width
 
     def between(self, entities: tuple[int, ...]) -> tuple[int, ...]:
         """Return the numbers of the relationships among a few entities."""
@@ -294,7 +305,7 @@ class _Links:
 
 
 def _links(relationships: pl.LazyFrame, entity_ids: pl.Series) -> _Links:
-    numbers = pl.DataFrame({"id": entity_ids, "number": range(len(entity_ids))}).lazy()
+    numbers = pl.DataFrame({"id": entity_ids, "number": np.arange(len(entity_ids))}).lazy()
     ends = (
         relationships.select("source_id", "target_id", "human_readable_id")
         .join(numbers.rename({"number": "a"}), left_on="source_id", right_on="id")
@@ -306,52 +317,4 @@ def _links(relationships: pl.LazyFrame, entity_ids: pl.Series) -> _Links:
         .sort("key")
         .collect()
     )
-    return _Links(ends["key"].to_list(), ends["number"].to_list(), len(entity_ids))
-
-
-class _Texts:
-    """The words of chosen sentences and the text units that hold them, by row of `sentences`."""
-
-    def __init__(
-        self,
-        documents: pl.LazyFrame,
-        base_text_units: pl.LazyFrame,
-        sentences: pl.DataFrame,
-        rows: pl.Series,
-    ) -> None:
-        wanted = rows.unique().sort()
-        self.rows: list[int] = wanted.to_list()
-        chosen = sentences[wanted]
-        # Kept as one Arrow column: a Python string for each would take three times the memory.
-        self.texts = pl.concat(
-            [pl.Series(dtype=pl.String), *_slices(documents, chosen)], how="vertical"
-        )
-        units = base_text_units.select("start_char").collect()["start_char"].to_numpy()
-        width = np.int64(1 << 40)
-        starts = _document_of_text_unit(documents) * width + units
-        places = chosen["document"].to_numpy() * width + chosen["start_char"].to_numpy()
-        self.sources = (np.searchsorted(starts, places, side="right") - 1).tolist()
-
-    def __getitem__(self, row: int) -> tuple[str, int]:
-        at = bisect_left(self.rows, row)
-        return self.texts[at], self.sources[at]
-
-
-def _slices(documents: pl.LazyFrame, chosen: pl.DataFrame) -> Iterator[pl.Series]:
-    """Cut the sentences out of their documents, batch by batch."""
-    n_documents = documents.select(pl.len()).collect().item()
-    bounds = np.searchsorted(
-        chosen["document"].to_numpy(), np.arange(0, n_documents + BATCH_DOCUMENTS, BATCH_DOCUMENTS)
-    ).tolist()
-    for batch, (first, last) in enumerate(pairwise(bounds)):
-        if first == last:
-            continue
-        offset = batch * BATCH_DOCUMENTS
-        texts = documents.select("text").slice(offset, BATCH_DOCUMENTS).collect()["text"]
-        places = chosen[first:last].select("document", "start_char", "end_char")
-        current, text, found = -1, "", []
-        for document, start, end in places.iter_rows():
-            if document != current:
-                current, text = document, texts[document - offset]
-            found.append(" ".join(text[start:end].split()))
-        yield pl.Series(found, dtype=pl.String)
+    return _Links(ends["key"].to_numpy(), ends["number"].to_numpy(), len(entity_ids))

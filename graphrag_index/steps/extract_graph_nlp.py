@@ -13,10 +13,9 @@ from graphrag_index.core.sentences import Sentence
 from graphrag_index.core.settings import ExtractGraphNlp
 from graphrag_index.core.tables import TABLES
 from graphrag_index.linguistics.association import associate, pair_mentions
-from graphrag_index.linguistics.caseless import CODES as CASELESS
-from graphrag_index.linguistics.caseless import CaselessNames
+from graphrag_index.linguistics.caseless import find_caseless
 from graphrag_index.linguistics.judging import judge
-from graphrag_index.linguistics.kinds import EVENT_WORDS, ORGANIZATION_WORDS, PLACE_WORDS
+from graphrag_index.linguistics.kinds import type_of
 from graphrag_index.linguistics.names import DEFINED, INITIAL, PROSE, Names
 from graphrag_index.linguistics.terms import Terms
 from graphrag_index.linguistics.variants import merge_variants
@@ -100,35 +99,25 @@ class Entities:
 def _read(
     documents: pl.LazyFrame, sentences: pl.DataFrame, settings: ExtractGraphNlp, progress: Progress
 ) -> Corpus:
-    """Collect everything that may be a name or term, in one pass (two for caseless scripts)."""
+    """Collect everything that may be a name or term."""
     names, terms = Names(), Terms()
-    caseless = CaselessNames(settings.min_frequency_caseless)
-    codes: list[str] = []
+    codes: set[str] = set()
     ids = documents.select("id").collect()["id"].to_list()
     # The sentences of document i are rows bounds[i] to bounds[i + 1].
     bounds = np.searchsorted(sentences["document"].to_numpy(), np.arange(len(ids) + 1)).tolist()
     columns = [sentences[name].to_numpy() for name in ("start_char", "end_char", "quotable")]
     progress.start(len(ids), "documents")
     for number, text, code in _texts(documents):
-        codes.append(code)
+        codes.add(code)
         language = language_of(code)
         parts = (column[bounds[number] : bounds[number + 1]].tolist() for column in columns)
-        names.add(number, text, list(map(Sentence, *parts)), language)
+        words = text.replace("\n", " ").split(" ")
+        names.add(number, text, words, list(map(Sentence, *parts)), language)
         if settings.noun_phrases:
-            terms.add(number, text, language)
-        if code in CASELESS:
-            caseless.add(text, code)
+            terms.add(number, words, language)
         progress.advance()
-    found: list[tuple[int, int, int, str]] = []
-    if any(code in CASELESS for code in codes):
-        for _, text, code in _texts(documents):
-            if code in CASELESS:
-                caseless.count_phrases(text, code)
-        known = caseless.names()
-        for number, text, code in _texts(documents):
-            if code in CASELESS:
-                found += [(number, *place) for place in caseless.find(text, code, known)]
-    return Corpus(ids, sentences, names, terms, found)
+    found = find_caseless(lambda: _texts(documents), codes, settings.min_frequency_caseless)
+    return Corpus(ids, sentences, names, terms, list(found))
 
 
 def _texts(documents: pl.LazyFrame) -> Iterator[tuple[int, str, str]]:
@@ -204,7 +193,7 @@ def _named(corpus: Corpus, settings: ExtractGraphNlp) -> tuple[pl.DataFrame, Ent
         .drop("surface", "offset", "length")
     )
     counts = np.bincount(mentions["name"].to_numpy(), minlength=len(verdict.names))
-    entity_of = np.arange(len(verdict.names))
+    names, entity_of = verdict.names, np.arange(len(verdict.names))
     persons: frozenset[int] = frozenset()
     in_document: dict[tuple[int, int], int] = {}
     if settings.merge_variants:
@@ -215,18 +204,9 @@ def _named(corpus: Corpus, settings: ExtractGraphNlp) -> tuple[pl.DataFrame, Ent
             for short, long in found.abbreviations
             if short in whole and long in whole
         )
-        variants = merge_variants(
-            verdict.names,
-            verdict.languages,
-            counts,
-            verdict.place_share,
-            verdict.determiner_share,
-            verdict.common,
-            list(pairs.iter_rows()),
-            abbreviations,
-        )
-        entity_of, in_document = variants.entity_of, variants.in_document
-        persons = variants.persons
+        variants = merge_variants(verdict, counts, list(pairs.iter_rows()), abbreviations)
+        names, entity_of = variants.names, variants.entity_of
+        persons, in_document = variants.persons, variants.in_document
     entity = entity_of[mentions["name"].to_numpy()].astype(np.int32)
     mentions = mentions.with_columns(entity=pl.Series(entity, dtype=pl.Int32))
     if in_document:
@@ -240,40 +220,23 @@ def _named(corpus: Corpus, settings: ExtractGraphNlp) -> tuple[pl.DataFrame, Ent
             .with_columns(entity=pl.coalesce("local", "entity"))
             .drop("local")
         )
-    aliases: list[list[str]] = [[] for _ in verdict.names]
+    aliases: list[list[str]] = [[] for _ in names]
     forms = (
         mentions.group_by("entity", "name")
         .len()
         .sort("entity", "len", "name", descending=[False, True, False])
     )
     for entity_number, name_number, _ in forms.iter_rows():
-        if verdict.names[name_number] != verdict.names[entity_number]:
-            aliases[entity_number].append(verdict.names[name_number])
+        if names[name_number] != names[entity_number]:
+            aliases[entity_number].append(names[name_number])
+    # An entity is a place if all the forms of its name are used as one.
+    entity_of_name = entity_of[: len(verdict.names)]
+    placed = np.bincount(entity_of_name, counts * verdict.place_share, len(names))
+    share = placed / np.maximum(np.bincount(entity_of_name, counts, len(names)), 1)
     types = [
-        _type_of(text, number in persons, float(verdict.place_share[number]))
-        for number, text in enumerate(verdict.names)
+        type_of(text, number in persons, float(share[number])) for number, text in enumerate(names)
     ]
-    return mentions.select(list(_MENTIONS)), Entities(verdict.names, types, aliases)
-
-
-def _type_of(name: str, person: bool, place_share: float) -> str:
-    """Tell what kind of thing a name is for, where its words or its use give it away."""
-    words = [word.lower().rstrip(".,") for word in name.split(" ")]
-    for index in (-1, 0):
-        for kind, known in (
-            ("organization", ORGANIZATION_WORDS),
-            ("geo", PLACE_WORDS),
-            ("event", EVENT_WORDS),
-        ):
-            if words[index] in known and len(words) > 1:
-                return kind
-    if person:
-        return "person"
-    if any(word in ORGANIZATION_WORDS for word in words[1:-1]):
-        return "organization"
-    if len(words) == 1 and name.isupper():
-        return "acronym"
-    return "geo" if place_share >= 0.4 else "name"
+    return mentions.select(list(_MENTIONS)), Entities(names, types, aliases)
 
 
 def _term_mentions(terms: Terms, settings: ExtractGraphNlp, offset: int) -> pl.DataFrame:

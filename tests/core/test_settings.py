@@ -228,8 +228,8 @@ class TestVariables:
         assert load(tmp_path, "output: $$a/$b/$${c}").output == "$a/$b/${c}"
 
     def test_a_number_from_a_variable_is_a_number(self, tmp_path: Path) -> None:
-        text = "create_text_units: {max_tokens: '${N_IN_TEST}'}\nfinalize_graph: {layout: '${L_IN_TEST}'}"
-        settings = load(tmp_path, text, env="N_IN_TEST=99\nL_IN_TEST=false")
+        text = "create_text_units: {max_tokens: '${N_IN_TEST}'}\nfinalize_graph: {layout: '${L}'}"
+        settings = load(tmp_path, text, env="N_IN_TEST=99\nL=false")
         assert settings.create_text_units.max_tokens == 99
         assert settings.finalize_graph.layout is False
 

@@ -17,7 +17,7 @@ WEIGHT = {0: 4.0, 1: 3.0, 2: 2.0, 3: 1.0}
 
 
 def evidence(text: str, *entities: int, source: int = 0, score: float = 0.0) -> Evidence:
-    return Evidence(text, entities, (), source, score or sum(WEIGHT[e] for e in entities))
+    return Evidence(text, entities, source, score or sum(WEIGHT[e] for e in entities))
 
 
 CREAN_SAILED = evidence("Tom Crean sailed in the Endurance.", 0, 1, source=3)
@@ -29,7 +29,7 @@ ENDURANCE_SANK = evidence("The Endurance sank in 1915 far from any land.", 1, so
 def write(
     *sentences: Evidence, findings: int = 6, most: int = 14
 ) -> tuple[str, tuple[Finding, ...]]:
-    return write_findings(sentences, WEIGHT, TITLES, findings, most)
+    return write_findings(sentences, WEIGHT, TITLES, lambda _: (), findings, most)
 
 
 def test_the_summary_covers_the_main_members_first() -> None:
@@ -65,8 +65,8 @@ def test_no_evidence_gives_no_findings() -> None:
 
 
 def test_a_citation_names_at_most_five_of_a_kind() -> None:
-    many = Evidence("x", (1, 2, 3, 4, 5, 6), (7,), 8, 1.0)
-    assert citation(many) == (
+    many = Evidence("x", (1, 2, 3, 4, 5, 6), 8, 1.0)
+    assert citation(many, (7,)) == (
         "[Data: Entities (1, 2, 3, 4, 5, +more); Relationships (7); Sources (8)]"
     )
 

@@ -1,0 +1,83 @@
+"""Score an index against the ground truth of its planted corpus.
+
+python benchmarks/score.py OUTPUT GROUND_TRUTH.json
+"""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+
+def score(output: Path, ground_truth: Path) -> dict[str, float]:
+    """Compare what was found with what was planted.
+
+    Names are compared without case, relationships without direction. `ari_level_<n>` is the
+    adjusted Rand index of the communities of a level against the planted ones, over the planted
+    entities that were found.
+    """
+    truth = json.loads(ground_truth.read_text(encoding="utf-8"))
+    topic_of = {entity["name"].casefold(): entity["topic"] for entity in truth["entities"]}
+    planted_pairs = {_pair(row["source"], row["target"]) for row in truth["relations"]}
+
+    entities = pl.read_parquet(output / "entities.parquet", columns=["id", "title"])
+    relationships = pl.read_parquet(output / "relationships.parquet", columns=["source", "target"])
+    communities = pl.read_parquet(
+        output / "communities.parquet", columns=["community", "level", "entity_ids"]
+    )
+    found = {title.casefold() for title in entities["title"]}
+    found_pairs = {_pair(*row) for row in relationships.iter_rows()}
+    scores = {
+        **_recall_and_precision("entity", topic_of.keys(), found),
+        **_recall_and_precision("relation", planted_pairs, found_pairs),
+    }
+
+    topic = pl.DataFrame(
+        {
+            "id": entities["id"],
+            "topic": [topic_of.get(title.casefold()) for title in entities["title"]],
+        },
+        schema={"id": pl.String, "topic": pl.Int64},
+    ).drop_nulls()
+    members = communities.explode("entity_ids").join(topic, left_on="entity_ids", right_on="id")
+    for (level,), rows in members.sort("level").group_by("level", maintain_order=True):
+        scores[f"ari_level_{level}"] = adjusted_rand_index(rows["topic"], rows["community"])
+    return scores
+
+
+def _pair(source: str, target: str) -> frozenset[str]:
+    return frozenset((source.casefold(), target.casefold()))
+
+
+def _recall_and_precision(name: str, planted: Any, found: set[Any]) -> dict[str, float]:
+    right = len(found & planted)
+    return {
+        f"{name}_recall": right / len(planted),
+        f"{name}_precision": right / len(found) if found else 0.0,
+    }
+
+
+def adjusted_rand_index(left: Sequence[Any] | pl.Series, right: Sequence[Any] | pl.Series) -> float:
+    """Tell how far two partitions of the same things agree: 1 wholly, 0 as by chance.
+
+    Hubert & Arabie, Comparing partitions, Journal of Classification 2 (1985).
+    """
+    together = _pairs_within(Counter(zip(left, right, strict=True)))
+    of_left, of_right = _pairs_within(Counter(left)), _pairs_within(Counter(right))
+    by_chance = of_left * of_right / max(1, comb(len(left), 2))
+    at_most = (of_left + of_right) / 2
+    return 1.0 if at_most == by_chance else (together - by_chance) / (at_most - by_chance)
+
+
+def _pairs_within(groups: Counter[Any]) -> int:
+    return sum(comb(size, 2) for size in groups.values())
+
+
+if __name__ == "__main__":
+    for name, value in score(Path(sys.argv[1]), Path(sys.argv[2])).items():
+        print(f"{name:20} {value:.3f}")

@@ -1,0 +1,166 @@
+"""Rewrite what the pages say of settings, tables and steps: `python docs/generate.py`.
+
+A generated part of a page stands between `<!-- begin: NAME -->` and `<!-- end: NAME -->`
+and comes from the code. One thing in it is prose: what a column means stays as the page
+has it, and is empty for a column that is new.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import yaml
+
+from graphrag_index.core.settings import Settings
+from graphrag_index.core.tables import TABLES, Table
+from graphrag_index.steps import STEPS
+from graphrag_index.workflow import load_step
+
+DOCS = Path(__file__).parent
+_BLOCK = re.compile(r"(?<=<!-- begin: )([a-z ]+)( -->\n)(.*?)(?=<!-- end: \1 -->)", re.DOTALL)
+_HEADING = re.compile(r"### `(\w+)`")
+_COLUMN = re.compile(r"\| `(\w+)` \| [^|]* \| (.*) \|")
+
+
+def render(page: str) -> str:
+    """Return a page with its generated parts as the code has them now."""
+
+    def rewrite(block: re.Match[str]) -> str:
+        name, mark, present = block.groups()
+        return f"{name}{mark}\n{BLOCKS[name](present)}\n"
+
+    return _BLOCK.sub(rewrite, page)
+
+
+def settings_block(_: str) -> str:
+    """Describe every section, key by key."""
+    schema = Settings.model_json_schema()
+    properties, parts = schema["properties"], []
+    plain = {key: value for key, value in properties.items() if "$ref" not in value}
+    parts.append(f"### Top level\n\n{_settings_table(plain)}")
+    for name, value in properties.items():
+        if "$ref" in value:
+            section = schema["$defs"][value["$ref"].rpartition("/")[2]]
+            text = inspect.cleandoc(section["description"])
+            parts.append(f"### `{name}`\n\n{text}\n\n{_settings_table(section['properties'])}")
+    return "\n".join(parts)
+
+
+def _settings_table(properties: Mapping[str, Any]) -> str:
+    lines = ["| key | default | may be | meaning |", "|---|---|---|---|"]
+    for key, value in properties.items():
+        meaning = value["description"].replace("see docs/settings.md", "see [below](#engines)")
+        default = _as_yaml(value["default"])
+        lines.append(f"| `{key}` | `{default}` | {_allowed(value)} | {_cell(meaning)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _as_yaml(value: object) -> str:
+    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10_000)
+    return text.strip().removesuffix("...").strip()
+
+
+def _allowed(schema: Mapping[str, Any]) -> str:
+    """Say in words which values a JSON Schema allows."""
+    if "anyOf" in schema:
+        return " or ".join(_allowed(option) for option in schema["anyOf"])
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" for value in schema["enum"])
+    kinds = {"string": "text", "boolean": "`true`, `false`", "array": "list", "object": "sections"}
+    words = [kinds.get(schema["type"], schema["type"])]
+    if "minimum" in schema and "maximum" in schema:
+        words.append(f"{schema['minimum']:g} to {schema['maximum']:g}")
+    elif "minimum" in schema:
+        words.append(f"{schema['minimum']:g} or more")
+    elif "exclusiveMinimum" in schema:
+        words.append(f"more than {schema['exclusiveMinimum']:g}")
+    return ", ".join(words)
+
+
+def _cell(text: str) -> str:
+    """Escape what Markdown would take for its own."""
+    return " ".join(text.split()).replace("*", r"\*").replace("|", r"\|")
+
+
+def tables_block(kind: str) -> Callable[[str], str]:
+    """Describe every column of the tables of one kind."""
+
+    def block(present: str) -> str:
+        meanings = _meanings(present)
+        return "\n".join(
+            _table_part(table, meanings) for table in TABLES.values() if table.kind == kind
+        )
+
+    return block
+
+
+def _meanings(block: str) -> dict[tuple[str, str], str]:
+    """Read what the page says that each column means."""
+    meanings, table = {}, ""
+    for line in block.splitlines():
+        if heading := _HEADING.match(line):
+            table = heading[1]
+        elif column := _COLUMN.match(line):
+            meanings[table, column[1]] = column[2].strip()
+    return meanings
+
+
+def _table_part(table: Table, meanings: Mapping[tuple[str, str], str]) -> str:
+    lines = [
+        f"### `{table.name}`\n",
+        f"One row is {table.row}. Order: {table.order}.\n",
+        "| column | type | meaning |",
+        "|---|---|---|",
+    ]
+    for column, dtype in table.schema.items():
+        meaning = meanings.get((table.name, column), "")
+        lines.append(f"| `{column}` | {type_name(dtype)} | {meaning} |")
+    return "\n".join(lines) + "\n"
+
+
+def type_name(dtype: Any) -> str:
+    """Write a type as people say it."""
+    if isinstance(dtype, pl.List):
+        return f"list of {type_name(dtype.inner)}"
+    if isinstance(dtype, pl.Struct):
+        return "{" + ", ".join(field.name for field in dtype.fields) + "}"
+    return str(dtype).lower()
+
+
+def steps_block(_: str) -> str:
+    """Say of every step what it does, reads and writes."""
+    lines = ["| step | what it does | reads | writes |", "|---|---|---|---|"]
+    for name in STEPS:
+        step = load_step(name, DOCS, str(DOCS))
+        does = inspect.getdoc(step.function) or " "
+        reads = ", ".join(
+            f"`{read.table}`" + " (if there is one)" * read.optional for read in step.reads
+        )
+        writes = ", ".join(f"`{table.name}`" for table in step.writes)
+        lines.append(
+            f"| `{name}` | {_cell(does.splitlines()[0])} | {reads or 'files'} | {writes} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+BLOCKS: Mapping[str, Callable[[str], str]] = {
+    "settings": settings_block,
+    "public tables": tables_block("public"),
+    "internal tables": tables_block("internal"),
+    "vector tables": tables_block("vectors"),
+    "steps": steps_block,
+}
+
+
+def main() -> None:
+    """Rewrite every page of which a generated part is stale."""
+    for path in sorted(DOCS.glob("*.md")):
+        page = path.read_text(encoding="utf-8")
+        path.write_text(render(page), encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main()

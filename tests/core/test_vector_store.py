@@ -1,0 +1,159 @@
+"""Vector tables: which version a reader sees, and what a search in one returns."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from graphrag_index.core.errors import TableError
+from graphrag_index.core.table_store import StepRecord, StoredTable, TableStore, Version
+from graphrag_index.core.tables import TABLES
+from graphrag_index.core.vector_store import FRAGMENT_ROWS, VectorTable, VectorWriter
+
+REPORTS = TABLES["community_full_content"]
+
+
+def reports(*rows: tuple[str, str, str, list[float]]) -> pl.DataFrame:
+    """Rows of id, title, text and a vector of two numbers."""
+    return pl.DataFrame(
+        {
+            "id": [id for id, _, _, _ in rows],
+            "community": list(range(len(rows))),
+            "level": [0] * len(rows),
+            "title": [title for _, title, _, _ in rows],
+            "rank": [5.0] * len(rows),
+            "text": [text for _, _, text, _ in rows],
+            "vector": pl.Series([v for _, _, _, v in rows], dtype=pl.Array(pl.Float32, 2)),
+        },
+        schema_overrides={"community": pl.Int64, "level": pl.Int64},
+    )
+
+
+COLD = reports(
+    ("a", "Ice", "The ship drifted in the ice.", [1.0, 0.0]),
+    ("b", "Dogs", "Dogs pulled the sledges over the ice.", [0.6, 0.8]),
+    ("c", "O'Brien's tea", "Tea was served; nobody complained.", [0.0, 1.0]),
+)
+WARM = reports(("z", "Palms", "Palms grow on the beach.", [1.0, 0.0]))
+
+
+def write(store: TableStore, number: int, *batches: pl.DataFrame) -> StoredTable:
+    with VectorWriter(store.lancedb, REPORTS, number) as writer:
+        for batch in batches:
+            writer.append(batch)
+    return writer.stored
+
+
+@pytest.fixture(scope="module")
+def cold(tmp_path_factory: pytest.TempPathFactory) -> VectorTable:
+    store = TableStore(tmp_path_factory.mktemp("cold"))
+    stored = write(store, 1, COLD)
+    return VectorTable.open(store.lancedb, REPORTS.name, stored.lance_version)
+
+
+class TestSearch:
+    def test_the_nearest_come_first_with_their_cosine(self, cold: VectorTable) -> None:
+        found = cold.nearest(np.array([1, 0], np.float32), 2, ["id", "title"])
+        assert found.columns == ["id", "title", "similarity"]
+        assert found["id"].to_list() == ["a", "b"]
+        assert found["similarity"].to_list() == pytest.approx([1.0, 0.6], abs=1e-6)
+
+    def test_rows_that_do_not_meet_the_condition_are_passed_over(self, cold: VectorTable) -> None:
+        found = cold.nearest(np.array([1, 0], np.float32), 1, ["id"], where="community > 1")
+        assert found["id"].to_list() == ["c"]
+
+    def test_words_are_found_in_any_form_in_texts_and_in_titles(self, cold: VectorTable) -> None:
+        assert set(cold.matching("ice", 9, ["id"])["id"]) == {"a", "b"}
+        assert cold.matching("sledge complaining", 9, ["id"])["id"].to_list() == ["b", "c"]
+        assert cold.matching("dog", 9, ["id"], column="title")["id"].to_list() == ["b"]
+        assert cold.matching("penguin", 9, ["id"]).is_empty()
+        assert cold.matching("  ", 9, ["id"]).is_empty()
+
+    def test_rows_are_fetched_by_id_in_the_order_of_the_table(self, cold: VectorTable) -> None:
+        assert cold.rows(["c", "a", "nobody", "o'clock"], ["id"])["id"].to_list() == ["a", "c"]
+        assert cold.rows([], ["id"]).is_empty()
+
+    def test_the_table_knows_its_size(self, cold: VectorTable) -> None:
+        assert len(cold) == 3
+        assert cold.dimension == 2
+        assert_frame_equal(cold.lazy().collect(), COLD)
+
+
+def test_words_of_scripts_without_spaces_are_found(tmp_path: Path) -> None:
+    store = TableStore(tmp_path)
+    rows = reports(("a", "船", "船在冰中漂流", [1.0, 0.0]), ("b", "茶", "他们喝茶", [0.0, 1.0]))
+    stored = write(store, 1, rows)
+    table = VectorTable.open(store.lancedb, REPORTS.name, stored.lance_version)
+    assert table.matching("漂流", 9, ["id"])["id"].to_list() == ["a"]
+
+
+def test_the_version_that_the_pointer_names_is_read_after_a_later_run_was_interrupted(
+    tmp_path: Path,
+) -> None:
+    store = TableStore(tmp_path)
+    first = write(store, 1, COLD)
+    step = StepRecord("only_step", "key", {REPORTS.name: first})
+    store.move_pointer(Version(1, "small", "0.1.0", (step,)))
+    second = write(store, 2, WARM)  # and the pointer was not moved
+    with pytest.raises(TableError):
+        write(store, 3, WARM, WARM.drop("text"))  # nor was this one finished
+
+    version = TableStore(tmp_path).read_pointer()
+    assert version is not None
+    named = version.tables[REPORTS.name]
+    assert_frame_equal(store.scan(REPORTS.name, named).collect(), COLD)
+    table = VectorTable.open(store.lancedb, REPORTS.name, named.lance_version)
+    assert table.matching("ice", 9, ["id"]).height == 2
+    assert table.nearest(np.array([1, 0], np.float32), 1, ["id"])["id"].item() == "a"
+    assert_frame_equal(store.scan(REPORTS.name, second).collect(), WARM)
+    assert store.exists(REPORTS.name, first)
+    assert not store.exists(REPORTS.name, StoredTable(1, "", lance_version=999))
+
+
+def test_equal_rows_have_one_digest_and_others_another(tmp_path: Path) -> None:
+    store, other = TableStore(tmp_path / "a"), TableStore(tmp_path / "b")
+    first, again = write(store, 1, COLD), write(store, 2, COLD)
+    assert first.digest == again.digest == write(other, 1, COLD).digest
+    assert first.digest != write(other, 2, WARM).digest
+
+
+def test_batches_larger_than_a_fragment_keep_their_order(tmp_path: Path) -> None:
+    n = FRAGMENT_ROWS + 2
+    rows = reports(*((f"{i:05}", "", "word", [1.0, i / n]) for i in range(n)))
+    stored = write(TableStore(tmp_path), 1, rows, COLD)
+    assert stored.rows == n + 3
+    found = TableStore(tmp_path).scan(REPORTS.name, stored).collect()
+    assert found["id"].to_list() == [*rows["id"], *COLD["id"]]
+
+
+def test_an_empty_table_is_opened_and_finds_nothing(tmp_path: Path) -> None:
+    store = TableStore(tmp_path)
+    stored = write(store, 1, COLD.clear())
+    table = VectorTable.open(store.lancedb, REPORTS.name, stored.lance_version)
+    assert len(table) == 0
+    assert table.matching("ice", 9, ["id"]).is_empty()
+    assert table.nearest(np.array([1, 0], np.float32), 3, ["id"]).is_empty()
+
+
+def test_a_first_write_that_was_killed_does_not_stop_the_next(tmp_path: Path) -> None:
+    store = TableStore(tmp_path)
+    write(store, 1, COLD)
+    # A kill before the first version was complete leaves data without a manifest.
+    folder = store.lancedb / f"{REPORTS.name}.lance"
+    shutil.rmtree(folder / "_versions")
+    stored = write(store, 1, WARM)
+    assert_frame_equal(store.scan(REPORTS.name, stored).collect(), WARM)
+
+
+def test_vectors_that_are_gone_are_named_with_the_way_out(tmp_path: Path) -> None:
+    store = TableStore(tmp_path)
+    stored = write(store, 1, COLD)
+    with pytest.raises(TableError, match=r"version 999, cannot be opened .* `graphrag-index run`"):
+        VectorTable.open(store.lancedb, REPORTS.name, 999)
+    shutil.rmtree(store.lancedb)
+    with pytest.raises(TableError, match="cannot be opened"):
+        store.scan(REPORTS.name, stored)
+    assert not store.exists(REPORTS.name, stored)
