@@ -167,7 +167,7 @@ def _summarize(result: "RunResult", root: Path, settings: "Settings", seconds: f
     else:
         names = ("documents", "text_units", "entities", "relationships", "communities")
         counts = [f"{tables[n].rows:,} {n.replace('_', ' ')}" for n in names if n in tables]
-        print(f"\n{', '.join(counts)} in {seconds:.1f} s.")
+        print(f"\n{', '.join(counts) or 'Done'} in {seconds:.1f} s.")
         print(f"The tables lie in {output} (version {result.version.number}).")
     print(f'Ask it: graphrag-query global "What are the main themes?"{_root_option(root)}')
 

@@ -26,7 +26,7 @@ from pydantic import BaseModel, ValidationError
 
 from graphrag_index import __version__
 from graphrag_index.core.errors import SettingsError, TableError, WorkflowError
-from graphrag_index.core.memory import measure_peak_memory
+from graphrag_index.core.memory import measure_peak_memory, release_memory
 from graphrag_index.core.progress import Progress, Silent
 from graphrag_index.core.settings import Section, Settings, describe_validation_error
 from graphrag_index.core.table_store import (
@@ -274,9 +274,15 @@ class _Run:
             )
             if record is None or not kept:
                 progress = self.watcher.step_started(step, number, len(self.workflow.steps))
+                logger.debug(
+                    "%s runs with %r", step.name, self.sections.get(step.name, "no settings")
+                )
                 record = self._run_step(step, key, progress)
             (steps_kept if kept else steps_run).append(step.name)
             self.done.append(record)
+            for name, table in record.tables.items():
+                place = table.file or f"LanceDB, version {table.lance_version}"
+                logger.debug("%s: %d rows in %s", name, table.rows, place)
             if not kept:
                 self.store.write_journal(self.number, self.done)
             self.watcher.step_finished(record, kept)
@@ -302,6 +308,7 @@ class _Run:
         return {name: table for record in self.done for name, table in record.tables.items()}
 
     def _run_step(self, step: Step, key: str, progress: Progress) -> StepRecord:
+        release_memory()
         with measure_peak_memory() as memory:
             wall, cpu = time.perf_counter(), time.process_time()
             services = {name: self._service(name, step, progress) for name in step.services}

@@ -17,6 +17,7 @@ from graphrag_query.sentence_ranking import (
     candidates_of,
     cite,
     content_words,
+    missing_names,
     rank_sentences,
     without_repetition,
 )
@@ -74,7 +75,10 @@ def local_search(model: KnowledgeModel, question: str, settings: LocalSearch) ->
         and (sentence.coverage > 0 or sentence.similarity >= 2 * settings.min_similarity)
     ]
     # What the question names must be in the corpus: similar words alone are no evidence.
-    unknown = not context.named and not any(s.coverage >= 0.34 for s in evidence)
+    unknown = not context.named and (
+        not any(s.coverage >= 0.34 for s in evidence)
+        or missing_names(question, [s.candidate.text for s in evidence])
+    )
     if not evidence or (unknown and evidence[0].similarity < 2 * settings.min_similarity):
         return Answer(
             question=question,

@@ -68,6 +68,17 @@ def content_words(text: str) -> list[str]:
     return list(dict.fromkeys(words))
 
 
+def missing_names(question: str, sentences: Iterable[str]) -> list[str]:
+    """Return the capitalized words of a question that no sentence holds."""
+    # The first word has its capital from its place.
+    _, *others = _WORD.findall(question) or [""]
+    names = {stem(word.lower()) for word in others if word[0].isupper()} & set(
+        content_words(question)
+    )
+    held = {stem(word) for sentence in sentences for word in _WORD.findall(sentence.lower())}
+    return sorted(names - held)
+
+
 def stem(word: str) -> str:
     """Cut common endings, alike in a question and in a text; not the stem of any grammar."""
     for ending in ("'s", "ings", "ing", "ies", "ed", "es", "s", "e"):

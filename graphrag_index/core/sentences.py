@@ -58,6 +58,14 @@ _BOUNDARY = re.compile(
 )
 # The characters at which a boundary can begin: to look for these first is much quicker.
 _MARK = re.compile(r"[.!?…。！？｡؟۔।॥።\n#|]")
+# A capital that is no initial: what it labels, or who bears the number.
+_LABEL = re.compile(
+    r"°[CF]$"
+    r"|\b(?:[Vv]itamins?|[Hh]epatitis|[Pp]lan|[Tt]ype|[Gg]roup|[Cc]lass|[Gg]rade|[Pp]art|[Ss]ection"
+    r"|[Aa]ppendix|[Ff]igure|[Tt]able|[Pp]oint|[Cc]ategory|[Vv]olume|[Aa]ct|[Ww]ar) [A-Z]$"
+    r"|\b(?:King|Queen|Pope|Emperor|Tsar|Prince|Kaiser|König|Königin|Papst|Zar|Herzog|Graf|Król"
+    r"|Papież|Cesarz|Książę|Roi|Pape|Rey|Papa|Re) (?:\w+ ){1,2}[IVX]$"
+)
 _LAST_WORD = re.compile(r"[^\s(\[\"“„«]+$")
 _NEXT_WORD = re.compile(r"[\"'“„‘«(\[*_]*(\w+)")
 _MARKER = re.compile(r"(?:\#{1,6}\s+|[-*+•]\s+|\d{1,3}[.)]\s+|>\s+)+")
@@ -121,16 +129,19 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
     word_match = _LAST_WORD.search(text, max(0, begin - 20), begin)
     word = word_match.group().lower() if word_match else ""
     if len(word) == 1 and word.isalpha():
-        # An initial, unless it is the pronoun: "J. Smith", but "and I. Then".
-        return (
-            word == "i" and not text[begin - 1].islower() and begin >= 2 and text[begin - 2] == " "
-        )
+        return text[begin - 1].isupper() and _is_no_initial(text, begin)
     if word in _ABBREVIATIONS:
         return False
     if word.isdigit() and len(word) <= 2:
         next_word = _NEXT_WORD.match(text, end)
         return not (next_word and next_word[1].lower() in _MONTHS_AND_AGES)
     return True
+
+
+def _is_no_initial(text: str, begin: int) -> bool:
+    """Tell whether the capital before `begin` is a pronoun, a label or a number: George V."""
+    before = text[max(0, begin - 60) : begin]
+    return before.endswith(" I") or _LABEL.search(before) is not None
 
 
 def _is_prose(text: str, start: int, end: int) -> bool:

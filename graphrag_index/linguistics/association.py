@@ -3,11 +3,17 @@
 All of it is arithmetic on columns: one row per mention, in the order of the text.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 import polars as pl
 
+from graphrag_index.core.lists import distinct_pairs, gather_lists
+
 # Mentions whose pairs are formed at once: bounds memory, not results.
 BLOCK = 400_000
+# Two entities as one number: source * _WIDTH + target.
+_WIDTH = 1 << 32
 # The best evidence is a sentence of about this many characters.
 GOOD_LENGTH = 160
 
@@ -30,17 +36,62 @@ def pair_mentions(mentions: pl.DataFrame, max_links: int, neighbour_weight: floa
     -------
     pairs
         One row per pair of entities, `source` < `target`, sorted by both: `evidence`, the
-        sum of what its pairs of mentions count, `text_units`, those of their first mentions,
-        ascending, and `mention`, the row of the first mention of the best evidence.
+        sum of what its pairs of mentions count, and `mention`, the row of the first mention
+        of the best evidence.
+    """
+    parts = [
+        _best_of_pairs(links, pl.col("worth").sum())
+        for links in _links(mentions, max_links, neighbour_weight)
+    ]
+    if not parts:
+        parts = [pl.DataFrame(schema={"pair": pl.Int64, "evidence": pl.Float64})]
+        parts = [part.with_columns(score=pl.lit(0.0), mention=pl.lit(0)) for part in parts]
+    pairs = _best_of_pairs(pl.concat(parts), pl.col("evidence").sum())
+    return pairs.select(
+        (pl.col("pair") // _WIDTH).cast(pl.Int32).alias("source"),
+        (pl.col("pair") % _WIDTH).cast(pl.Int32).alias("target"),
+        "evidence",
+        pl.col("mention").cast(pl.Int32),
+    )
+
+
+def text_units_of_pairs(
+    pairs: pl.DataFrame, mentions: pl.DataFrame, max_links: int, neighbour_weight: float
+) -> pl.Series:
+    """List the text units in which each pair stands together, ascending.
+
+    The links are formed a second time, for the pairs that were kept: most pairs are
+    pruned, and to carry lists for all of them would take several times the memory.
+    """
+    keys = pairs["source"].cast(pl.Int64) * _WIDTH + pairs["target"]
+    order = np.argsort(keys.to_numpy(), kind="stable")
+    ordered = keys.to_numpy()[order]
+    text_unit = mentions["text_unit"].to_numpy()
+    owners, values = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for links in _links(mentions, max_links, neighbour_weight):
+        linked = links["pair"].to_numpy()
+        at = np.minimum(np.searchsorted(ordered, linked), max(len(ordered) - 1, 0))
+        kept = ordered[at] == linked if len(ordered) else np.zeros(len(linked), bool)
+        owners.append(order[at[kept]])
+        values.append(text_unit[links["mention"].to_numpy()[kept]].astype(np.int64))
+    owner, value = distinct_pairs(np.concatenate(owners), np.concatenate(values))
+    return gather_lists(owner, pl.Series(value), len(keys))
+
+
+def _links(
+    mentions: pl.DataFrame, max_links: int, neighbour_weight: float
+) -> Iterator[pl.DataFrame]:
+    """Yield links of two mentions, block by block.
+
+    `pair` is one number for both entities, `worth` what the link counts, `score` how well
+    the sentence says it, `mention` the row of the first mention.
     """
     document = mentions["document"].to_numpy()
     sentence = mentions["sentence"].to_numpy()
-    entity = mentions["entity"].to_numpy()
+    entity = mentions["entity"].to_numpy().astype(np.int64)
     start = mentions["start"].to_numpy()
     quotable = mentions["quotable"].to_numpy()
     length = mentions["sentence_length"].to_numpy()
-    text_unit = mentions["text_unit"].to_numpy()
-    parts = []
     for begin in range(0, len(entity), BLOCK):
         rows = np.arange(begin, min(begin + BLOCK, len(entity)))
         blocks = []
@@ -60,43 +111,28 @@ def pair_mentions(mentions: pl.DataFrame, max_links: int, neighbour_weight: floa
             gap = np.minimum(start[b] - start[a], 400).astype(np.float32)
             off = np.minimum(np.abs(length[a] - GOOD_LENGTH), 400).astype(np.float32)
             score = 4.0 * same + 2.0 * (quotable[a] & same) - gap / 400 - off / 400
+            source, target = np.minimum(entity[a], entity[b]), np.maximum(entity[a], entity[b])
             blocks.append(
                 pl.DataFrame(
                     {
-                        "source": np.minimum(entity[a], entity[b]),
-                        "target": np.maximum(entity[a], entity[b]),
+                        "pair": source * _WIDTH + target,
                         "worth": np.where(same, 1.0, neighbour_weight),
-                        "score": score.astype(np.float32),
-                        "mention": a.astype(np.int32),
-                        "text_unit": text_unit[a],
+                        "score": score.astype(np.float64),
+                        "mention": a,
                     }
                 )
             )
             if not len(rows):
                 break
-        parts.append(_sum_pairs(pl.concat(blocks), pl.col("worth").sum(), pl.col("text_unit")))
-    if not parts:
-        return pl.DataFrame(
-            schema={
-                **{"source": pl.Int32, "target": pl.Int32, "evidence": pl.Float64},
-                **{"text_units": pl.List(pl.Int32), "mention": pl.Int32},
-            }
-        )
-    pairs = _sum_pairs(pl.concat(parts), pl.col("evidence").sum(), pl.col("text_units").explode())
-    return pairs.drop("score")
+        yield pl.concat(blocks)
 
 
-def _sum_pairs(pairs: pl.DataFrame, evidence: pl.Expr, text_units: pl.Expr) -> pl.DataFrame:
+def _best_of_pairs(links: pl.DataFrame, evidence: pl.Expr) -> pl.DataFrame:
     """Sum up rows of the same pair; of equally good evidence the earliest stays."""
     return (
-        pairs.sort("source", "target", "score", "mention", descending=[False, False, True, False])
-        .group_by("source", "target", maintain_order=True)
-        .agg(
-            evidence=evidence,
-            text_units=text_units.unique().sort(),
-            score=pl.col("score").first(),
-            mention=pl.col("mention").first(),
-        )
+        links.sort("pair", "score", "mention", descending=[False, True, False])
+        .group_by("pair", maintain_order=True)
+        .agg(evidence=evidence, score=pl.col("score").first(), mention=pl.col("mention").first())
     )
 
 

@@ -31,7 +31,7 @@ class Judged:
     `parts` has one row per name in a span: `surface` (its number), `name`, and the
     `offset` and `length` in characters; spans that are no names have none. `bases` are
     the words of each name in their base forms. The shares say how often a preposition
-    of place, an article, or nothing but a person's company stands beside each name.
+    of place, any preposition, an article, or a verb of persons stands beside each name.
     `common` are the words of names that the corpus mostly writes in lower case.
     """
 
@@ -40,6 +40,7 @@ class Judged:
     bases: list[tuple[str, ...]]
     parts: pl.DataFrame
     place_share: np.ndarray
+    preposition_share: np.ndarray
     determiner_share: np.ndarray
     person_share: np.ndarray
     common: frozenset[str]
@@ -82,6 +83,7 @@ def judge(found: Names) -> Judged:
         ],
         parts=parts,
         place_share=share(usage.place, first),
+        preposition_share=share(usage.preposition, first),
         determiner_share=share(usage.determiner, first),
         person_share=share(usage.person, whole),
         common=frozenset(w for name in names for w in name.split(" ") if usage.is_common(w)),
@@ -282,19 +284,20 @@ class _Cutter:
         self, number: int, words: list[str], language: Language, begins: bool
     ) -> tuple[int, int] | None:
         """Cut a rare span where two names meet that are frequent: (at) Cape Evans Scott."""
-        times = self.usage.total[number]
+        usage, times = self.usage, self.usage.total[number]
         if times > _RARE or not begins or words[-1].lower() in KINDS:
             return None
-        place = self.usage.preposition[number] > 0
+        opened = usage.preposition[number] > 0 or usage.determiner[number] > 0
         for at in range(len(words) - 1, 0, -1):
             if words[at - 1].islower() or words[at].islower():
                 continue
-            # Behind a preposition of place even a single word may begin anew.
-            if not place and not 1 < at < len(words) - 1:
+            # Behind a preposition or an article even a single word may begin anew.
+            if not opened and not 1 < at < len(words) - 1:
                 continue
             if is_given_name(words[0], language) and at == 1:
                 continue
-            known = self.usage.known(words[:at], language), self.usage.known(words[at:], language)
-            if min(known) > times:
+            left, right = usage.known(words[:at], language), usage.known(words[at:], language)
+            place = at > 1 and (words[0].lower() in KINDS or words[at - 1].lower() in KINDS)
+            if right > times and (left > times or (place and usage.preposition[number])):
                 return at, at
         return None

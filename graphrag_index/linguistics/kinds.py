@@ -44,9 +44,8 @@ KINDS = ORGANIZATION_WORDS | PLACE_WORDS | EVENT_WORDS
 # Kinds that are surnames too: behind a given name they are a person's.
 SURNAMES = frozenset(
     (
-        "day hill hills church park lake west east north south king post camp castle street "
-        "gate point fair law bishop wood press marsh summit base bay land see meer berg "
-        "burg court best port bridge bank"
+        "day hill hills church park lake west east north south king post camp castle street gate "
+        "fair law bishop wood press marsh berg best bridge bank"
     ).split()
 )
 # Common words that only say what the name behind them is.
@@ -86,8 +85,11 @@ NAMING_TITLES = frozenset(
 )
 
 
-def type_of(name: str, person: bool, place_share: float) -> str:
-    """Tell what kind of thing a name is for, where its words or its use give it away."""
+def type_of(name: str, person: bool, place_share: float, preposition_share: float) -> str:
+    """Tell what kind of thing a name is for, where its words or its use give it away.
+
+    The shares are those of its mentions behind a preposition of place, and behind any.
+    """
     words = [word.lower().rstrip(".,") for word in name.split(" ")]
     if not (person and words[-1] in SURNAMES):
         for index in (-1, 0):
@@ -104,4 +106,5 @@ def type_of(name: str, person: bool, place_share: float) -> str:
         return "organization"
     if len(words) == 1 and name.isupper():
         return "acronym"
-    return "geo" if place_share >= 0.4 else "name"
+    placed = place_share >= 0.4 or (place_share >= 0.15 and preposition_share >= 0.45)
+    return "geo" if placed else "name"

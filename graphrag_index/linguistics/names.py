@@ -98,9 +98,7 @@ _NAME_OPENING = frozenset("first second third two three four five seven nine ten
 # Function words and months that are surnames or second names behind a given name.
 _NAME_CLOSING = frozenset("april june august may will".split())
 # Whose name takes the possessive into itself: King's College, but Campbell's Northern Party.
-_POSSESSORS = frozenset(
-    "king queen prince princess duke bishop women men people children".split()
-)
+_POSSESSORS = frozenset("king queen prince princess duke bishop women men people children".split())
 _POSSESSED = frozenset("hospital college cathedral church school bay island".split())
 _ELISION = re.compile(r"(?:[LDQld]|Qu|Dell|All|Nell|Dall|Sull)['’](?=[^\W\d_])")
 _TERMINAL = frozenset(".!?…")
@@ -194,7 +192,7 @@ class Names:
             )
             after = text[end : end + 1]
             if after in _APOSTROPHES or (after == " " and text.startswith("for ", end + 1)):
-                longer = _continued(text, start, end, articles, pattern)
+                longer = _continued(text, start, end, language, pattern)
                 if end < longer <= sentence.end:
                     reached = end = longer
                     raw, after = text[start:end], text[end : end + 1]
@@ -297,11 +295,12 @@ def _is_empty(word: str, language: Language) -> bool:
 
 
 def _word_before(text: str, start: int) -> str:
-    return text[text.rfind(" ", max(0, start - 20), start - 1) + 1 : start - 1].lower()
+    before = text[max(0, start - 20) : max(0, start - 1)].rsplit(None, 1)
+    return before[-1].lower() if before else ""
 
 
 def _continued(
-    text: str, start: int, end: int, articles: frozenset[str], pattern: re.Pattern[str]
+    text: str, start: int, end: int, language: Language, pattern: re.Pattern[str]
 ) -> int:
     """Return where a name ends that goes on behind a possessive or a "for".
 
@@ -321,8 +320,8 @@ def _continued(
     if match is None:
         return end
     if text[end] != " ":
-        article = _word_before(text, start) in articles
-        if len(words) == 2 and words[0].lower() in articles:
+        article = _word_before(text, start) in language.determiners
+        if len(words) == 2 and words[0].lower() in language.determiners:
             article, words = True, words[1:]
         saint = words[0] in ("St", "St.", "Saint") and len(words) == 2
         owned = match.group().split()[0].lower()

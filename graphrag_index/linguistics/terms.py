@@ -19,6 +19,25 @@ import numpy as np
 from graphrag_index.core.languages import Language
 
 _NO_NOUN = re.compile(r"(?:ly|ed|ing|est|ous|ful|ive|able|ible)$")
+_NO_MODIFIER = re.compile(r"(?:ly|iest)$")
+# Words that make no term of what they stand before or behind.
+_WEAK_MODIFIERS = frozenset(
+    (
+        "good better best bad worse worst great greater greatest big bigger biggest small smaller "
+        "smallest large larger largest long longer longest short new newer newest old older oldest "
+        "high higher highest low lower lowest early earlier earliest late later latest young "
+        "younger youngest whole entire full main own real true certain different similar "
+        "important possible remaining following preceding previous next final general usual only "
+        "single double total various numerous"
+    ).split()
+)
+_WEAK_HEADS = frozenset(
+    (
+        "way back north south east west home time times part parts place places thing things end "
+        "side sides kind kinds sort number amount lot day days week weeks month months year years "
+        "people men women man woman one ones again ago away together alone enough later earlier"
+    ).split()
+)
 _BEFORE_VERBS = frozenset(("to", "no", "any"))
 MAX_TERM_WORDS = 3
 # Spread is measured over blocks of so many characters, so that one long document is judged too.
@@ -88,6 +107,8 @@ class Terms:
 
 def _phrase(words: list[str], stop: frozenset[str], determiners: frozenset[str]) -> str | None:
     """Return the noun phrase that a few words begin with; None if there is none."""
+    if _NO_MODIFIER.search(words[0]) or words[0] in _WEAK_MODIFIERS:
+        return None
     for length, word in enumerate(words):
         bare = word.rstrip(".,;:!?)")
         if bare in stop:
@@ -106,6 +127,6 @@ def _phrase(words: list[str], stop: frozenset[str], determiners: frozenset[str])
     if not 2 <= length <= MAX_TERM_WORDS:
         return None
     phrase = words[:length]
-    if _NO_NOUN.search(phrase[-1]) or phrase[0].endswith("ly"):
+    if _NO_NOUN.search(phrase[-1]) or phrase[-1] in _WEAK_HEADS:
         return None
     return " ".join(phrase)

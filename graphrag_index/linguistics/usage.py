@@ -7,6 +7,7 @@ import numpy as np
 
 from graphrag_index.core.languages import Language
 from graphrag_index.linguistics.inflection import base_forms
+from graphrag_index.linguistics.kinds import PLACE_WORDS
 from graphrag_index.linguistics.names import (
     BEFORE_NOUN,
     DETERMINER,
@@ -65,8 +66,9 @@ class Usage:
         self.words = [name.split(" ") for name in found.names]
         self.inside_words: Counter[str] = Counter()
         self.in_longer: set[str] = set()
-        # Words that end longer spans, as surnames do.
-        self.closing: set[str] = set()
+        # Words that begin and that end longer spans, as demonyms and surnames do.
+        self.opening: Counter[str] = Counter()
+        self.closing: Counter[str] = Counter()
         self.heads: Counter[str] = Counter()
         self.determined: Counter[str] = Counter()
         rows = zip(self.words, self.inside.tolist(), self.total.tolist(), strict=True)
@@ -75,7 +77,8 @@ class Usage:
                 self.inside_words[word] += inside
             if len(words) > 1:
                 self.in_longer.update(words)
-                self.closing.add(words[-1])
+                self.opening[words[0]] += total
+                self.closing[words[-1]] += total
             self.heads[words[0]] += total
             self.determined[words[0]] += int(self.determiner[number])
         self._bases = self._base_forms()
@@ -138,7 +141,8 @@ class Usage:
         return self.heads[word] > 0 and self.determined[word] * 3 >= self.heads[word]
 
     def is_demonym(self, word: str) -> bool:
-        return word not in self.closing and bool(_DEMONYM.search(word))
+        """Tell whether a word is a people's or a language's; surnames may look like it."""
+        return bool(_DEMONYM.search(word)) and self.closing[word] <= self.opening[word]
 
     def is_name(self, number: int) -> bool:
         """Tell whether the corpus uses a span as a name."""
@@ -167,6 +171,8 @@ class Usage:
         if inside == 0:
             return self.lower[word.lower()] == 0 and self._is_initial_name(number, word, language)
         if self.lower[word.lower()] > inside:
+            return False
+        if word.lower() in PLACE_WORDS and total <= 2 and not self.determiner[number]:
             return False
         if self.is_demonym(word) and (
             self.determiner[number] * 2 >= inside or self.before_noun[number] * 2 >= total

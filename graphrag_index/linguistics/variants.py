@@ -33,7 +33,7 @@ _PERSON_PARTICLES = frozenset(
     "de von van der den del della di da la le bin ibn al zu zur af av".split()
 )
 
-Words = Sequence[str]
+Words = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,8 @@ class _Merging:
                         self.join(number, known)
                         self.persons.add(known)
                 continue
-            if words[first].lower() in KINDS and len(words) == first + 1:
+            if words[-1].lower() in KINDS - SURNAMES:
+                # King Edward VII Land is no king.
                 continue
             self.persons.add(number)
             bare = " ".join(self.names[number].split(" ")[first:])
@@ -221,7 +222,7 @@ class _Merging:
         for number, words in enumerate(self.words):
             bare = words[_n_titles(words) :]
             language = self.languages[number]
-            if len(bare) < 2:
+            if len(bare) < 2 or bare[0] in _PERSON_PARTICLES:
                 continue
             if number not in self.persons:
                 if self.thing[number] or not _may_be_person(bare, self.common, language):
@@ -243,6 +244,12 @@ class _Merging:
             for short in group
             if (long := [n for n in group if self._abbreviates(short, n)])
         }
+        # Dudley Docker is Frank Dudley Docker.
+        numbers = {words: number for number, words in self.full_names.items()}
+        for number, words in self.full_names.items():
+            behind = numbers.get(words[1:])
+            if behind is not None and len(words) > 2:
+                candidates.setdefault(behind, []).append(number)
         involved = set(candidates).union(*candidates.values())
         documents: dict[int, set[int]] = defaultdict(set)
         for document, present in by_document:
@@ -272,6 +279,8 @@ class _Merging:
         short: dict[int, str] = {}
         for number, words in enumerate(self.words):
             bare = words[_n_titles(words) :]
+            if len(bare) == 2 and bare[0] in _PERSON_PARTICLES:
+                bare = bare[1:]
             # A place or a ship that is named after a person is not the person.
             other = len(words) == 1 and (self.thing[number] or self.place[number])
             if len(bare) == 1 and not other and (bare[0] in surnames or bare[0] in given):
@@ -346,7 +355,7 @@ class _Merging:
                 continue
             headed: dict[str, set[int]] = defaultdict(set)
             for name in present:
-                if len(self.words[name]) > 1:
+                if len(self.words[name]) > 1 and name not in self.persons:
                     headed[_head(self.words[name])].add(self.root(name))
             for name in alone:
                 fitting = headed.get(heads[name], set())

@@ -24,7 +24,7 @@ PARTS = {
     "graphrag_index.readers": {CORE},
     "graphrag_index.extractive_report": {CORE},
     "graphrag_index.show": {CORE},
-    "graphrag_index.show_html": {CORE},
+    "graphrag_index.show_html": {CORE, "graphrag_index.graph", "graphrag_index.show"},
     "graphrag_index.step": {CORE},
     "graphrag_index.steps": {
         *(CORE, "graphrag_index.step", "graphrag_index.graph", "graphrag_index.linguistics"),

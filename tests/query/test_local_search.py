@@ -39,6 +39,8 @@ def test_questions_with_known_answers_are_answered(
     "question",
     [
         "What is the capital of Mongolia?",
+        "What is the capital of Brazil?",
+        "Who is the president of France?",
         "How do I bake sourdough bread?",
         "Who won the football World Cup in 2014?",
         "asdf qwer zxcv",
