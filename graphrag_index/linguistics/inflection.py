@@ -26,7 +26,10 @@ def fold(text: str) -> str:
 
 
 def base_forms(
-    counts: Mapping[str, int], language: Language, surnames: Collection[str] = ()
+    counts: Mapping[str, int],
+    language: Language,
+    openings: Collection[str] = (),
+    surnames: Collection[str] = (),
 ) -> dict[str, str]:
     """Map every word to its base form: itself, or another of the words.
 
@@ -34,6 +37,8 @@ def base_forms(
     ----------
     counts
         How often the corpus uses each word.
+    openings
+        Words that begin longer names: they may be given names that no text writes in base form.
     surnames
         Words that end longer names: Peters may then be another than Peter.
     """
@@ -48,7 +53,7 @@ def base_forms(
     for group in groups.values():
         if not 1 < len(group) <= MAX_GROUP:
             continue
-        group.sort(key=lambda word: _unlikeliness(word, language) + (-counts[word], word))
+        group.sort(key=lambda word: (*_unlikeliness(word, language), -counts[word], word))
         stems = {word: stems_of(word, language) for word in group}
         for index, base in enumerate(group):
             if bases[base] != base:
@@ -58,7 +63,7 @@ def base_forms(
                     bases[word] = base
     given = _given_stems(language.code)
     for word, base in bases.items():
-        if base not in GIVEN_NAMES and is_oblique(base, language):
+        if base not in GIVEN_NAMES and (word in openings or is_oblique(base, language)):
             names = {given[stem] for stem in stems_of(base, language) if stem in given}
             if len(names) == 1:
                 bases[word] = names.pop()

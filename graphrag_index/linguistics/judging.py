@@ -14,7 +14,7 @@ import polars as pl
 
 from graphrag_index.core.languages import Language
 from graphrag_index.linguistics.inflection import is_given_name, is_oblique
-from graphrag_index.linguistics.kinds import APPOSITIVES, HONORIFICS, KINDS
+from graphrag_index.linguistics.kinds import APPOSITIVES, HONORIFICS, KINDS, PARTICLES
 from graphrag_index.linguistics.names import Names
 from graphrag_index.linguistics.usage import Usage
 
@@ -166,6 +166,8 @@ class _Cutter:
 
     def _is_foreword(self, word: str, rest: list[str], language: Language, initial: bool) -> bool:
         usage = self.usage
+        if word.lower() in PARTICLES:
+            return False
         if language.capitalizes_nouns:
             base = usage.base(rest[:1], language)
             if len(rest) == 1 and base != (rest[0],) and usage.known(list(base), language):
@@ -211,6 +213,7 @@ class _Cutter:
 
     def _is_full_name(self, words: list[str], language: Language) -> bool:
         """Tell whether words begin with a given name, and none of them says otherwise."""
+        words = [word for word in words if word.lower() not in HONORIFICS]
         given = len(words) > 1 and is_given_name(words[0], language)
         return given and self._may_be_person(words[1:])
 
@@ -292,12 +295,16 @@ class _Cutter:
             if words[at - 1].islower() or words[at].islower():
                 continue
             # Behind a preposition or an article even a single word may begin anew.
-            if not opened and not 1 < at < len(words) - 1:
+            if not (opened or language.capitalizes_nouns or 1 < at < len(words) - 1):
                 continue
             if is_given_name(words[0], language) and at == 1:
                 continue
             left, right = usage.known(words[:at], language), usage.known(words[at:], language)
             place = at > 1 and (words[0].lower() in KINDS or words[at - 1].lower() in KINDS)
+            # In German an object may follow its subject: Im Jahr 1933 verließ Einstein Berlin.
+            subject = language.capitalizes_nouns and at == 1
+            if subject and left > times and usage.closing[words[0]] >= usage.opening[words[0]]:
+                return at, at
             if right > times and (left > times or (place and usage.preposition[number])):
                 return at, at
         return None

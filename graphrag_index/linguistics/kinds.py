@@ -37,7 +37,8 @@ EVENT_WORDS = frozenset(
         "revolution strike olympics summit fair race campaign mission operation project "
         "crisis accord agreement exhibition exposition survey voyage journey day year prize "
         "medal award cup games act law age krieg kongress vertrag schlacht frieden wojna bitwa "
-        "traktat kongres powstanie pokój nagroda nagrodę nagrody"
+        "traktat kongres powstanie pokój nagroda nagrodę nagrody hurricane typhoon storm hurrikan "
+        "orkan huragan"
     ).split()
 )
 KINDS = ORGANIZATION_WORDS | PLACE_WORDS | EVENT_WORDS
@@ -48,6 +49,8 @@ SURNAMES = frozenset(
         "fair law bishop wood press marsh berg best bridge bank"
     ).split()
 )
+# Words in lower case that are parts of a person's name.
+PARTICLES = frozenset("de von van der den del della di da la le bin ibn al zu zur af av".split())
 # Common words that only say what the name behind them is.
 APPOSITIVES = frozenset(
     (

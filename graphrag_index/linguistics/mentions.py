@@ -74,7 +74,9 @@ def find_mentions(
     del found, rows, terms
     mentions = pl.concat(parts).sort("document", "start", "end", "entity")
     # Of those that begin at one place the longest stays.
-    mentions = mentions.unique(subset=["document", "start"], keep="last", maintain_order=True)
+    document, start = mentions["document"].to_numpy(), mentions["start"].to_numpy()
+    is_last = np.append((document[1:] != document[:-1]) | (start[1:] != start[:-1]), True)
+    mentions = mentions.filter(is_last[: mentions.height])
     frequency = np.bincount(mentions["entity"].to_numpy(), minlength=len(entities.titles))
     frequent = frequency >= settings.min_frequency
     return mentions.filter(frequent[mentions["entity"].to_numpy()]), entities

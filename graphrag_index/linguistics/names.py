@@ -80,8 +80,11 @@ def _name_pattern(code: str) -> re.Pattern[str]:
     # One character, so that a span and its words joined by single spaces are equally long.
     space = r"(?:[^\S\n]|\n(?!\s))"
     particles = _PARTICLES.get(code, _OTHER_PARTICLES)
+    particle = rf"(?:(?:{particles}){space})?"
+    # F. W. de Klerk
+    initials = rf"(?:(?:[{up}]\.{space}?)+{particle}|{before})"
     joined = rf"(?:(?:al|el|ad|an|as|ash|at|az)-|[dD]['’])?{word}"
-    return re.compile(rf"{before}{word}(?:{space}(?:(?:{particles}){space})?{before}{joined})*")
+    return re.compile(rf"{initials}{word}(?:{space}{particle}{initials}{joined})*")
 
 
 @cache

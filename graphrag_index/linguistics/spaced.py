@@ -37,7 +37,7 @@ _STOP_WORDS = {
         ).split()
     ),
     "ko": frozenset(
-        "그 이 저 수 것 등 및 그리고 하지만 그러나 또한 있다 했다 하는 있는 위해 대한 때 한 두".split()
+        "그 이 저 수 것 등 및 그리고 하지만 그러나 또한 있다 했다 하는 있는 위해 대한 때 두".split()
     ),
 }
 # What is written together with the word behind it: conjunctions, then prepositions.
@@ -47,21 +47,8 @@ _PREFIXES = {
 }
 _SUFFIXES = {
     "ko": (
-        *(
-            "에서는",
-            "에서",
-            "으로",
-            "에게",
-            "까지",
-            "부터",
-            "이라는",
-            "라는",
-            "은",
-            "는",
-            "이",
-            "가",
-        ),
-        *("을", "를", "의", "에", "와", "과", "도", "로"),
+        *("에서는", "에서", "으로", "에게", "까지", "부터", "이라는", "라는"),
+        *("은", "는", "이", "가", "을", "를", "의", "에", "와", "과", "도", "로"),
     )
 }
 # Hebrew to Thaana, the scripts of India and of the Caucasus, Ethiopic, Hangul: letters and marks.

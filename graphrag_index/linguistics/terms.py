@@ -8,7 +8,6 @@ phrases that are spread over the whole corpus are left out.
 # array[int] can be written only as text before Python 3.12.
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,8 +17,8 @@ import numpy as np
 
 from graphrag_index.core.languages import Language
 
-_NO_NOUN = re.compile(r"(?:ly|ed|ing|est|ous|ful|ive|able|ible)$")
-_NO_MODIFIER = re.compile(r"(?:ly|iest)$")
+_NO_NOUN = ("ly", "ed", "ing", "est", "ous", "ful", "ive", "able", "ible")
+_NO_MODIFIER = ("ly", "iest")
 # Words that make no term of what they stand before or behind.
 _WEAK_MODIFIERS = frozenset(
     (
@@ -105,9 +104,9 @@ class Terms:
         return accepted
 
 
-def _phrase(words: list[str], stop: frozenset[str], determiners: frozenset[str]) -> str | None:
+def _phrase(words: Sequence[str], stop: frozenset[str], determiners: frozenset[str]) -> str | None:
     """Return the noun phrase that a few words begin with; None if there is none."""
-    if _NO_MODIFIER.search(words[0]) or words[0] in _WEAK_MODIFIERS:
+    if words[0].endswith(_NO_MODIFIER) or words[0] in _WEAK_MODIFIERS:
         return None
     for length, word in enumerate(words):
         bare = word.rstrip(".,;:!?)")
@@ -127,6 +126,6 @@ def _phrase(words: list[str], stop: frozenset[str], determiners: frozenset[str])
     if not 2 <= length <= MAX_TERM_WORDS:
         return None
     phrase = words[:length]
-    if _NO_NOUN.search(phrase[-1]) or phrase[-1] in _WEAK_HEADS:
+    if phrase[-1].endswith(_NO_NOUN) or phrase[-1] in _WEAK_HEADS:
         return None
     return " ".join(phrase)

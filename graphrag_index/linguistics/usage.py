@@ -26,14 +26,15 @@ _DEMONYM = re.compile(
 )
 _GERMAN_COMMON = re.compile(
     r"(?:ung|ungen|heit|heiten|keit|keiten|schaft|schaften|tion|tionen|tät|täten|ismus|nis|nisse|"
-    r"chen|lein|ment|mente|ling|linge|tum)$"
+    r"(?<!Mün)(?<!Aa)chen|lein|ment|mente|ling|linge|tum)$"
 )
+_GERMAN_PLACE = re.compile(r"(?:dorf|burg|heim|hausen|furt|ingen|brück|brücken|land|reich)$")
 # Places that take the article in German.
 _GERMAN_WITH_ARTICLE = frozenset(
     (
         "Ukraine Schweiz Türkei Slowakei Mongolei Niederlande Niederlanden Philippinen Krim Pfalz "
-        "Lausitz Normandie Bretagne Toskana Provence Rhein Rheins Main Mains Neckar Elbe Donau Oder "
-        "Weser Mosel Isar Spree Themse Wolga Ostsee Nordsee Alpen Bundestag Bundesrat Reichstag"
+        "Lausitz Normandie Bretagne Toskana Provence Rhein Rheins Main Mains Neckar Elbe Donau "
+        "Oder Weser Mosel Isar Spree Themse Wolga Ostsee Nordsee Alpen Bundestag Bundesrat"
     ).split()
 )
 # A word that only ever begins sentences is hardly a name if it looks like this.
@@ -106,7 +107,7 @@ class Usage:
                     if not word.islower():
                         counts[language.code][word] += total
         return {
-            code: base_forms(counts[code], language, self.closing)
+            code: base_forms(counts[code], language, self.opening, self.closing)
             for code, language in inflecting.items()
         }
 
@@ -142,7 +143,11 @@ class Usage:
 
     def is_demonym(self, word: str) -> bool:
         """Tell whether a word is a people's or a language's; surnames may look like it."""
-        return bool(_DEMONYM.search(word)) and self.closing[word] <= self.opening[word]
+        return bool(_DEMONYM.search(word)) and not self.is_surname(word)
+
+    def is_surname(self, word: str) -> bool:
+        """Tell whether a word ends longer names more often than it begins them."""
+        return self.closing[word] > self.opening[word]
 
     def is_name(self, number: int) -> bool:
         """Tell whether the corpus uses a span as a name."""
@@ -203,6 +208,7 @@ class Usage:
             return False
         return bool(
             self.is_part_of_name(word, self.found.languages[number])
+            or (self.determiner[number] == 0 and _GERMAN_PLACE.search(word))
             or self.preposition[number]
             or self.person[number]
             or (self.total[number] > 1 and self.determiner[number] == 0)

@@ -6,15 +6,16 @@ the corpus, that contains it, and stays by itself if there are two.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from graphrag_index.core.languages import Language
+from graphrag_index.linguistics.given_names import GIVEN_NAMES
 from graphrag_index.linguistics.inflection import fold, is_given_name, is_oblique
 from graphrag_index.linguistics.judging import Judged
-from graphrag_index.linguistics.kinds import HONORIFICS, KINDS, NAMING_TITLES, SURNAMES
+from graphrag_index.linguistics.kinds import HONORIFICS, KINDS, NAMING_TITLES, PARTICLES, SURNAMES
 
 # A short form stands for the one that it means in this share of the documents that tell.
 USUAL = 0.9
@@ -29,10 +30,6 @@ _DISTINGUISHING = frozenset(
         "national young"
     ).split()
 )
-_PERSON_PARTICLES = frozenset(
-    "de von van der den del della di da la le bin ibn al zu zur af av".split()
-)
-
 Words = tuple[str, ...]
 
 
@@ -222,7 +219,9 @@ class _Merging:
         for number, words in enumerate(self.words):
             bare = words[_n_titles(words) :]
             language = self.languages[number]
-            if len(bare) < 2 or bare[0] in _PERSON_PARTICLES:
+            if len(bare) == 1 and bare[0] in GIVEN_NAMES and not self.place[number]:
+                self.persons.add(number)
+            if len(bare) < 2 or (len(bare) == 2 and bare[0].lower() in PARTICLES):
                 continue
             if number not in self.persons:
                 if self.thing[number] or not _may_be_person(bare, self.common, language):
@@ -279,7 +278,7 @@ class _Merging:
         short: dict[int, str] = {}
         for number, words in enumerate(self.words):
             bare = words[_n_titles(words) :]
-            if len(bare) == 2 and bare[0] in _PERSON_PARTICLES:
+            if len(bare) == 2 and bare[0].lower() in PARTICLES:
                 bare = bare[1:]
             # A place or a ship that is named after a person is not the person.
             other = len(words) == 1 and (self.thing[number] or self.place[number])
@@ -355,7 +354,7 @@ class _Merging:
                 continue
             headed: dict[str, set[int]] = defaultdict(set)
             for name in present:
-                if len(self.words[name]) > 1 and name not in self.persons:
+                if len(self.words[name]) > 1 and name not in self.full_names:
                     headed[_head(self.words[name])].add(self.root(name))
             for name in alone:
                 fitting = headed.get(heads[name], set())
@@ -383,7 +382,7 @@ def _may_be_person(words: Words, common: Collection[str], language: Language) ->
     if not 1 < len(words) <= 5 or (words[-1].isupper() and len(words[-1]) > 3):
         return False
     for index, word in enumerate(words):
-        if word in _PERSON_PARTICLES:
+        if word in PARTICLES:
             continue
         lower = word.lower()
         if word in common or not word[:1].isupper() or lower in _DISTINGUISHING:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.core.lists import gather_lists
@@ -20,6 +21,9 @@ from graphrag_index.step import step
 BATCH_DOCUMENTS = 512
 # Sentences that describe an entity.
 MAX_DESCRIPTION_SENTENCES = 2
+
+Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 
 @step(writes=["raw_entities", "raw_relationships", "raw_mentions"])
@@ -115,19 +119,22 @@ def _place(mentions: pl.DataFrame, units: pl.DataFrame) -> pl.DataFrame:
     document, end = units["document"].to_numpy(), units["end_char"].to_numpy()
     own_document, own_end = mentions["document"].to_numpy(), mentions["end"].to_numpy()
 
-    def holds(unit: np.ndarray) -> np.ndarray:
-        return (unit >= 0) & (document[unit] == own_document) & (end[unit] >= own_end)
+    def holds(back: int) -> Flags:
+        unit = np.maximum(row - back, 0)
+        found = (row >= back) & (document[unit] == own_document) & (end[unit] >= own_end)
+        return np.asarray(found, dtype=np.bool_)
 
-    earlier = sum((holds(row - back).astype(np.int32) for back in range(1, 4)), np.zeros_like(row))
+    earlier = holds(1).astype(np.int32) + holds(2) + holds(3)
     return mentions.with_columns(
         text_unit=pl.Series(units["human_readable_id"].to_numpy()[row], dtype=pl.Int32),
         earlier=pl.Series(earlier, dtype=pl.Int32),
-    ).filter(pl.Series(holds(row), dtype=pl.Boolean))
+    ).filter(pl.Series(holds(0), dtype=pl.Boolean))
 
 
-def _places(rows: pl.DataFrame, start: str) -> np.ndarray:
+def _places(rows: pl.DataFrame, start: str) -> Integers:
     """Return one sortable number for each place in the corpus: the document, then the character."""
-    return rows["document"].to_numpy() * np.int64(1 << 40) + rows[start].to_numpy()
+    document = rows["document"].to_numpy().astype(np.int64)
+    return np.asarray((document << 40) + rows[start].to_numpy(), dtype=np.int64)
 
 
 def _with_stand_ins(
@@ -191,26 +198,33 @@ def _best_sentences(mentions: pl.DataFrame) -> pl.DataFrame:
     and is of a good length comes first. Returns `entity` and `mention` (its row), in
     order of entity and place; entities that are in no quotable sentence are left out.
     """
-    flags = pl.col("flags")
-    score = (
-        3.0 * (flags & DEFINED).ne(0)
-        + 1.5 * (flags & INITIAL).ne(0)
-        - (pl.col("sentence_length") - 150).abs().clip(0, 300) / 200
-        - (pl.col("start") - pl.col("sentence_start")).clip(0, 200) / 200
-        - pl.col("start").clip(0, 20_000) / 20_000
-    )
-    return (
-        mentions.select(
-            "entity", "sentence", "quotable", mention=pl.int_range(pl.len()), score=score
-        )
-        .filter("quotable")
-        .sort("entity", "score", "mention", descending=[False, True, False])
-        .unique(subset=["entity", "sentence"], keep="first", maintain_order=True)
-        .group_by("entity", maintain_order=True)
-        .head(MAX_DESCRIPTION_SENTENCES)
-        .sort("entity", "mention")
-        .select("entity", "mention")
-    )
+    # Arrays instead of a sorted frame: there are as many mentions as the corpus has names.
+    row = np.flatnonzero(mentions["quotable"].to_numpy())
+    columns = (mentions[name].to_numpy()[row] for name in ("entity", "sentence", "flags"))
+    entity, sentence, flags = columns
+    start, begin = (mentions[name].to_numpy()[row] for name in ("start", "sentence_start"))
+    length = mentions["sentence_length"].to_numpy()[row]
+    score = 3.0 * ((flags & DEFINED) > 0) + 1.5 * ((flags & INITIAL) > 0)
+    score -= np.minimum(np.abs(length - 150), 300) / 200
+    score -= np.minimum(start - begin, 200) / 200
+    score -= np.minimum(start, 20_000) / 20_000
+    # Of the mentions in one sentence the best, then of the sentences of one entity the best.
+    order = np.lexsort((row, -score, sentence, entity))
+    best = order[_is_first(entity[order], sentence[order])]
+    best = best[np.lexsort((row[best], -score[best], entity[best]))]
+    rank = np.arange(len(best)) - np.searchsorted(entity[best], entity[best])
+    best = np.sort(best[rank < MAX_DESCRIPTION_SENTENCES])
+    chosen = pl.DataFrame({"entity": entity[best], "mention": row[best]})
+    return chosen.sort("entity", "mention")
+
+
+def _is_first(*sorted_columns: np.ndarray) -> np.ndarray:
+    """Tell which rows begin a run of equal ones."""
+    first = np.zeros(len(sorted_columns[0]), bool)
+    first[:1] = True
+    for column in sorted_columns:
+        first[1:] |= column[1:] != column[:-1]
+    return first
 
 
 def _entity_rows(

@@ -151,6 +151,15 @@ class TestWriting:
         assert json.loads(text) == {"name": "Łódź"}
         assert files(tmp_path) == {"new/a.json"}
 
+    def test_a_json_file_that_cannot_be_written_to_its_end_leaves_the_one_before(
+        self, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "a.json"
+        write_json(path, {"a": 1})
+        with pytest.raises(TypeError):
+            write_json(path, {"a": 2, "b": object()})
+        assert json.loads(path.read_text(encoding="utf-8")) == {"a": 1}
+
 
 class TestReading:
     def test_there_is_no_index_before_the_first_run(self, tmp_path: Path) -> None:

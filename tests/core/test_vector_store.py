@@ -67,7 +67,8 @@ class TestSearch:
 
     def test_words_are_found_in_any_form_in_texts_and_in_titles(self, cold: VectorTable) -> None:
         assert set(cold.matching("ice", 9, ["id"])["id"]) == {"a", "b"}
-        assert cold.matching("sledge complaining", 9, ["id"])["id"].to_list() == ["b", "c"]
+        # Both have one of the words; it weighs more in the shorter text.
+        assert cold.matching("sledge complaining", 9, ["id"])["id"].to_list() == ["c", "b"]
         assert cold.matching("dog", 9, ["id"], column="title")["id"].to_list() == ["b"]
         assert cold.matching("penguin", 9, ["id"]).is_empty()
         assert cold.matching("  ", 9, ["id"]).is_empty()

@@ -25,10 +25,11 @@ from typing import Any
 import filelock  # noqa: F401
 import pyarrow.parquet  # noqa: F401
 
+from graphrag_index.core.settings import Settings
 from graphrag_index.workflow import Workflow, run_workflow
-from tests.index.small_steps import SMALL, small_settings
+from tests.index.small_steps import list_numbers, square
 
-WORKFLOW = Workflow("killed", (*SMALL.steps[:2], SMALL.steps[3]))
+WORKFLOW = Workflow("killed", (list_numbers, square))
 _CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.symlink", "os.link"}
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
@@ -40,7 +41,9 @@ def run(folder: Path, generation: int, die_at: int = 0) -> bool:
         signal.alarm(60)
         if die_at:
             die_before_change(die_at, folder)
-        run_workflow(WORKFLOW, small_settings({"generation": generation}), folder, {})
+        run_workflow(
+            WORKFLOW, Settings(steps={"list_numbers": {"generation": generation}}), folder, {}
+        )
         os._exit(0)
     _, status = os.waitpid(child, 0)
     if status not in (0, signal.SIGKILL):

@@ -99,7 +99,7 @@ def test_a_kill_before_any_change_harms_no_reader_and_the_next_run_leaves_no_tra
         # Each generation has other tables than the one before.
         for folder in root.glob("output/versions/*"):
             assert sorted(path.name.split("-")[0] for path in folder.iterdir()) == [
-                *("numbers", "squares", "steps.json", "totals"),
+                *("numbers", "squares", "steps.json"),
             ]
 
 
@@ -114,7 +114,7 @@ def test_a_kill_before_any_change_harms_no_reader_and_the_next_run_leaves_no_tra
     ],
 )
 def test_kills_at_any_moment_harm_no_reader(tmp_path: Path, kills: int, steps: list[str]) -> None:
-    settings = "steps: {list_numbers: {batches: 4, pause: 0.08}, add_up: {pause: 0.2}}\n"
+    settings = "steps: {list_numbers: {batches: 3, pause: 0.05}, add_up: {pause: 0.1}}\n"
     paths = [f"tests.index.small_steps:{name}" for name in steps]
     root = write_project(tmp_path / "killed", paths, settings)
     began = time.monotonic()
@@ -150,7 +150,8 @@ def test_a_run_that_is_stopped_says_how_to_go_on_and_keeps_what_is_finished(
 ) -> None:
     root = small_project(tmp_path / "a project")
     with start(root, "run", "--set", "steps.add_up.pause=60") as process:
-        wait_for(lambda: is_in_last_step(root), process)
+        assert process.stdout is not None
+        lines = [process.stdout.readline().split()[:2] for _ in range(3)]
         process.send_signal(stop)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -158,11 +159,8 @@ def test_a_run_that_is_stopped_says_how_to_go_on_and_keeps_what_is_finished(
         "Stopped. The index is as it was, and finished steps are kept: "
         "`graphrag-index run` goes on with the step that was under way.\n"
     )
-    assert [line.split()[:2] for line in out.splitlines()] == [
-        ["1", "list_numbers"],
-        ["2", "square"],
-        ["3", "measure"],
-    ]
+    assert lines == [["1", "list_numbers"], ["2", "square"], ["3", "measure"]]
+    assert out == ""
     assert not [*root.rglob("*.tmp")]
     again = call(tmp_path, "run", "--root", "a project")
     assert again.returncode == 0

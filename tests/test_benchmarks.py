@@ -1,0 +1,76 @@
+"""The benchmarks run, and measure what they say: not how long anything takes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.planted import make_corpus
+from benchmarks.score import adjusted_rand_index
+from tests.conftest import REPOSITORY
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        ("aabb", "xxyy", 1.0),
+        ("aabb", "yyxx", 1.0),
+        ("aabb", "xxyz", 4 / 7),
+        ("aaaa", "wxyz", 0.0),
+        ("aabb", "xyxy", -0.5),
+    ],
+)
+def test_the_adjusted_rand_index_of_small_partitions(
+    left: str, right: str, expected: float
+) -> None:
+    assert adjusted_rand_index(left, right) == pytest.approx(expected)
+
+
+def test_a_planted_corpus_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
+    for name, seed in (("first", 1), ("again", 1), ("other", 2)):
+        make_corpus(16, tmp_path / name, seed)
+    first, again, other = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).rglob("*") if path.is_file()}
+        for name in ("first", "again", "other")
+    )
+    assert first == again
+    assert first != other
+
+
+def test_a_planted_corpus_states_what_its_truth_holds(tmp_path: Path) -> None:
+    make_corpus(40, tmp_path)
+    truth = json.loads((tmp_path / "ground_truth.json").read_text(encoding="utf-8"))
+    texts = [path.read_text(encoding="utf-8") for path in sorted(tmp_path.glob("input/*.txt"))]
+    kinds = {entity["name"]: entity["type"] for entity in truth["entities"]}
+
+    assert len(texts) == 5
+    assert [name for name in kinds if not any(name in text for text in texts)] == []
+    for relation in truth["relations"]:
+        ends = [relation["source"], relation["target"]]
+        assert set(ends) <= kinds.keys()
+        # A surname may stand for a person.
+        forms = [{end, end.split()[-1]} if kinds[end] == "person" else {end} for end in ends]
+        assert any(
+            all(any(form in sentence for form in ways) for ways in forms)
+            for text in texts
+            for sentence in text.replace("\n\n", " ").split(". ")
+        )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the benchmarks need os.wait4")
+def test_the_benchmark_of_indexing_prints_every_step_and_the_scores() -> None:
+    script = REPOSITORY / "benchmarks/index.py"
+    done = subprocess.run(
+        [sys.executable, str(script), "--sizes", "8", "24"],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    rows = [line.split("|")[1].strip() for line in done.stdout.splitlines() if "|" in line]
+    assert rows.count("extract_graph_nlp") == 3  # once for each size, once for the growth
+    assert "generate_text_embeddings" not in rows
+    assert {"entity_recall", "relation_precision", "ari_level_0"} <= set(rows)
