@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, TextIO
 import polars as pl
 
 from graphrag_index.core.errors import TableError
-from graphrag_index.core.table_store import TableStore, Version
+from graphrag_index.core.table_store import TableStore
 from graphrag_index.core.tables import TABLES
+from graphrag_index.core.versions import Version
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable

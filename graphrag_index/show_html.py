@@ -20,7 +20,8 @@ from typing import Any
 import polars as pl
 
 from graphrag_index.core.errors import TableError
-from graphrag_index.core.table_store import TableStore, Version
+from graphrag_index.core.table_store import TableStore
+from graphrag_index.core.versions import Version
 from graphrag_index.show import open_index, scan
 
 # So many a browser moves smoothly, also without help from a graphics card.

@@ -5,8 +5,8 @@ import sys
 from typing import TextIO
 
 from graphrag_index.core.progress import Progress, Silent
-from graphrag_index.core.table_store import StepRecord
 from graphrag_index.core.tables import TABLES
+from graphrag_index.core.versions import StepRecord
 from graphrag_index.step import Step
 from graphrag_index.workflow import Watcher
 

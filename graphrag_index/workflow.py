@@ -25,20 +25,15 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from graphrag_index import __version__
+from graphrag_index.core.atomic import write_json
 from graphrag_index.core.errors import SettingsError, TableError, WorkflowError
 from graphrag_index.core.memory import measure_peak_memory, release_memory
 from graphrag_index.core.progress import Progress, Silent
 from graphrag_index.core.settings import Section, Settings, describe_validation_error
-from graphrag_index.core.table_store import (
-    Previous,
-    StepRecord,
-    StoredTable,
-    TableStore,
-    TableWriter,
-    Version,
-    write_json,
-)
+from graphrag_index.core.table_store import Previous, TableStore
+from graphrag_index.core.table_writer import TableWriter
 from graphrag_index.core.tables import Table
+from graphrag_index.core.versions import StepRecord, StoredTable, Version
 from graphrag_index.step import Frames, Step
 from graphrag_index.steps import STEPS
 

@@ -9,7 +9,8 @@ import polars as pl
 
 from graphrag_index.core.errors import TableError
 from graphrag_index.core.settings import Settings
-from graphrag_index.core.table_store import StoredTable, TableStore, Version
+from graphrag_index.core.table_store import TableStore
+from graphrag_index.core.versions import StoredTable, Version
 
 if TYPE_CHECKING:
     import numpy as np

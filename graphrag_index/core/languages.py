@@ -408,6 +408,7 @@ _SCRIPTS = (
 _WORD = re.compile(r"[^\W\d_]+")
 # So much of a document tells its language.
 _SAMPLE = 4_000
+_SHORT = 200
 
 
 def language_of(code: str) -> Language:
@@ -431,8 +432,11 @@ def detect_language(text: str) -> str:
     for word, count in Counter(_WORD.findall(sample.lower())).items():
         for code in languages_of_word.get(word, ()):
             votes[code] += count
-    best = votes.most_common(1)
-    return best[0][0] if best and best[0][1] >= 2 else "und"
+    best = [*votes.most_common(2), ("und", 0), ("und", 0)]
+    (code, most), (_, second) = best[:2]
+    # One word tells the language of a short text if it is a word of no other.
+    enough = most >= 2 or (most > second and len(sample) <= _SHORT)
+    return code if enough else "und"
 
 
 @cache

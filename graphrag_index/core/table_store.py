@@ -13,65 +13,24 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from hashlib import blake2b, file_digest
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from graphrag_index.core.atomic import temporary_path, write_json
 from graphrag_index.core.errors import TableError
+from graphrag_index.core.table_writer import TableWriter
 from graphrag_index.core.tables import TABLES, Table
+from graphrag_index.core.versions import StepRecord, StoredTable, Version, read_step_record
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from graphrag_index.core.vector_store import VectorWriter
 
 INDEX_FILE = "index.json"
 JOURNAL_FILE = "steps.json"
 FORMAT = 1
-# Rows of one Parquet row group: what a reader holds in memory at once.
-ROW_GROUP = 16_384
-
-
-@dataclass(frozen=True)
-class StoredTable:
-    """One table of one version: a Parquet file, or a version of a LanceDB table."""
-
-    rows: int
-    digest: str
-    file: str | None = None  # relative to the output folder, with /
-    n_bytes: int | None = None  # of the file: one that was cut off is not taken for whole
-    lance_version: int | None = None
-
-
-@dataclass(frozen=True)
-class StepRecord:
-    """A finished step: the key of all that it depends on, what it wrote, what it cost."""
-
-    name: str
-    key: str
-    tables: Mapping[str, StoredTable]
-    seconds: float = 0.0
-    cpu_seconds: float = 0.0
-    peak_memory_bytes: int | None = None
-
-
-@dataclass(frozen=True)
-class Version:
-    """What `index.json` says: the steps of one finished run and the tables that they wrote."""
-
-    number: int
-    workflow: str
-    program: str
-    steps: tuple[StepRecord, ...]
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def tables(self) -> dict[str, StoredTable]:
-        """The tables; where several steps wrote one, the last."""
-        return {name: table for step in self.steps for name, table in step.tables.items()}
 
 
 class TableStore:
@@ -98,7 +57,7 @@ class TableStore:
                     number=content["version"],
                     workflow=content["workflow"],
                     program=content["program"],
-                    steps=tuple(_step_record(record) for record in content["steps"]),
+                    steps=tuple(read_step_record(record) for record in content["steps"]),
                     settings=content["settings"],
                 )
         except FileNotFoundError:
@@ -132,7 +91,7 @@ class TableStore:
         path = self.folder(version) / JOURNAL_FILE
         try:
             return tuple(
-                _step_record(record) for record in json.loads(path.read_text(encoding="utf-8"))
+                read_step_record(record) for record in json.loads(path.read_text(encoding="utf-8"))
             )
         except (OSError, ValueError, KeyError, TypeError):
             return ()
@@ -177,7 +136,7 @@ class TableStore:
             from graphrag_index.core.vector_store import VectorWriter
 
             return VectorWriter(self.lancedb, table, version)
-        return TableWriter(self, version, table, file_stem)
+        return TableWriter(self.output, version, table, file_stem)
 
     def link_public_tables(self, version: Version) -> None:
         """Point `output/<table>.parquet` at the files of this version."""
@@ -190,7 +149,7 @@ class TableStore:
                 continue
             if link.is_symlink() and os.readlink(link) == stored.file:
                 continue
-            temporary = _temporary(link)
+            temporary = temporary_path(link)
             temporary.unlink(missing_ok=True)
             try:
                 temporary.symlink_to(stored.file)
@@ -232,139 +191,6 @@ class Previous:
         if table is None or not self.store.exists(name, table):
             return None
         return self.store.scan(name, table)
-
-
-class TableWriter:
-    """Writes one table batch by batch under a temporary name; leaving without error places it."""
-
-    def __init__(self, store: TableStore, version: int, table: Table, file_stem: str) -> None:
-        self.store = store
-        self.table = table
-        self.file = f"versions/{version}/{file_stem}.parquet"
-        self.path = store.output / self.file
-        self.temporary = _temporary(self.path)
-        self.rows = 0
-
-    def __enter__(self) -> "TableWriter":
-        import pyarrow.parquet as pq
-
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.schema = arrow_schema(self.table)
-        self.writer = pq.ParquetWriter(self.temporary, self.schema, compression="zstd")
-        return self
-
-    def append(self, batch: pl.DataFrame) -> None:
-        """Add rows; their columns are checked against the table's and put in its order."""
-        self.writer.write_table(to_arrow(conform(batch, self.table), self.schema), ROW_GROUP)
-        self.rows += batch.height
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            self.writer.close()
-            if kind is None:
-                self.stored = self._place()
-        finally:
-            self.temporary.unlink(missing_ok=True)
-
-    def _place(self) -> StoredTable:
-        with self.temporary.open("r+b") as file:
-            digest = file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
-            n_bytes = file.tell()
-            # The pointer must not reach the disk before what it names.
-            os.fsync(file.fileno())
-        self.temporary.replace(self.path)
-        return StoredTable(rows=self.rows, digest=digest, file=self.file, n_bytes=n_bytes)
-
-
-def conform(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
-    """Put a frame's columns in the table's order and cast them to its types.
-
-    Raises
-    ------
-    TableError
-        A column is missing, is not the table's, or holds values of another kind.
-    """
-    check_columns(frame, table)
-    try:
-        return frame.select(pl.col(name).cast(dtype) for name, dtype in table.columns.items())
-    except pl.exceptions.PolarsError as error:
-        raise TableError(f"The table {table.name} has values of a wrong type: {error}.") from error
-
-
-def check_columns(frame: pl.DataFrame, table: Table) -> None:
-    """See that a frame has a table's columns, in any order.
-
-    Raises
-    ------
-    TableError
-        A column is missing, or is not the table's.
-    """
-    missing = [name for name in table.columns if name not in frame.columns]
-    unknown = [name for name in frame.columns if name not in table.columns]
-    if missing or unknown:
-        raise TableError(
-            f"The table {table.name} must have the columns {', '.join(table.columns)}"
-            + (f"; missing: {', '.join(missing)}" if missing else "")
-            + (f"; unknown: {', '.join(unknown)}" if unknown else "")
-            + "."
-        )
-
-
-def arrow_schema(table: Table) -> "pa.Schema":
-    """Return the schema of the table's file: large strings, lists whose child is `element`."""
-    import pyarrow as pa
-
-    return pa.schema([pa.field(name, _arrow_type(dtype)) for name, dtype in table.schema.items()])
-
-
-def _arrow_type(dtype: pl.DataType) -> "pa.DataType":
-    import pyarrow as pa
-
-    if isinstance(dtype, pl.List):
-        return pa.list_(pa.field("element", _arrow_type(_instance(dtype.inner))))
-    if isinstance(dtype, pl.Struct):
-        return pa.struct(
-            [pa.field(part.name, _arrow_type(_instance(part.dtype))) for part in dtype.fields]
-        )
-    plain: dict[pl.DataType, pa.DataType] = {
-        pl.String(): pa.large_string(),
-        pl.Int64(): pa.int64(),
-        pl.Int32(): pa.int32(),
-        pl.Float64(): pa.float64(),
-        pl.Float32(): pa.float32(),
-        pl.Boolean(): pa.bool_(),
-    }
-    return plain[dtype]
-
-
-def _instance(dtype: Any) -> pl.DataType:
-    instance: pl.DataType = dtype() if isinstance(dtype, type) else dtype
-    return instance
-
-
-def to_arrow(frame: pl.DataFrame, schema: "pa.Schema") -> "pa.Table":
-    return frame.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(schema)
-
-
-def write_json(path: Path, content: object) -> None:
-    """Write a small file so that a reader sees the old one or the new one, never half."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _temporary(path)
-    with temporary.open("w", encoding="utf-8") as file:
-        json.dump(content, file, ensure_ascii=False, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-
-
-def _temporary(path: Path) -> Path:
-    """Where a file is written before it takes its name; `remove_leftovers` knows these names."""
-    return path.with_name(f".{path.name}.tmp")
-
-
-def _step_record(record: dict[str, Any]) -> StepRecord:
-    tables = {name: StoredTable(**table) for name, table in record["tables"].items()}
-    return StepRecord(**{**record, "tables": tables})
 
 
 def _link_or_copy(source: Path, target: Path) -> None:

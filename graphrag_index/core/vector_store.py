@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from graphrag_index.core.errors import TableError
-from graphrag_index.core.table_store import StoredTable, check_columns
+from graphrag_index.core.table_writer import check_columns
 from graphrag_index.core.tables import Table
+from graphrag_index.core.versions import StoredTable
 
 if TYPE_CHECKING:
     import numpy as np

@@ -28,7 +28,7 @@ def find_caseless(
             return (text for _, text, language in texts() if language == code)
 
         if code in UNSPACED:
-            names = unspaced_names(of_language, min_frequency)
+            names = unspaced_names(of_language, code, min_frequency)
         else:
             spaced = SpacedNames(of_language, code, min_frequency)
         for number, text, language in texts():

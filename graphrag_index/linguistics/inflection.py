@@ -20,7 +20,8 @@ MAX_GROUP = 200
 
 def fold(text: str) -> str:
     """Fold case and accents, and turn whatever is no letter or digit into single spaces."""
-    decomposed = unicodedata.normalize("NFKD", text.casefold()).replace("ł", "l")
+    decomposed = unicodedata.normalize("NFKD", text).casefold()
+    decomposed = unicodedata.normalize("NFKD", decomposed).replace("ł", "l")
     kept = (c if c.isalnum() else " " for c in decomposed if not unicodedata.combining(c))
     return " ".join("".join(kept).split())
 

@@ -96,6 +96,8 @@ def _capital() -> re.Pattern[str]:
 
 # What is written together with a name that follows it: al-Khwarizmi, d'Artagnan.
 _PREFIX = re.compile(r"(?<!\w)(?:(?:al|el|ad|an|as|ash|at|az)-|[dD]['’])$")
+# Acronyms that would be function words in lower case.
+_ACRONYMS = frozenset(("US", "WHO"))
 # Function words that a capital inside of a sentence makes a part of the name that follows.
 _NAME_OPENING = frozenset("first second third two three four five seven nine ten will".split())
 # Function words and months that are surnames or second names behind a given name.
@@ -136,7 +138,8 @@ class Names:
     abbreviations: set[tuple[int, int]] = field(default_factory=set)
     # How often the corpus writes a word in lower case, with the punctuation that it wears.
     words: Counter[str] = field(default_factory=Counter)
-    # What is left of a capitalized span, by language and by whether it begins a sentence.
+    # What is left of a span that is no surface itself, by language and by whether it begins
+    # a sentence.
     _trimmed: dict[tuple[str, bool], dict[str, Trimmed | None]] = field(default_factory=dict)
 
     def add(
@@ -159,6 +162,7 @@ class Names:
         function_words = language.function_words
         articles = language.articles or language.determiners
         places, others = language.place_prepositions, language.other_prepositions
+        surfaces = self.surfaces
         trimmed = self._trimmed.setdefault((language.code, False), {})
         trimmed_initial = self._trimmed.setdefault((language.code, True), {})
         rows: list[tuple[int, int, int]] = []
@@ -199,11 +203,14 @@ class Names:
                 if end < longer <= sentence.end:
                     reached = end = longer
                     raw, after = text[start:end], text[end : end + 1]
-            known = trimmed_initial if initial or not prose else trimmed
-            if raw in known:
-                span = known[raw]
+            number = surfaces.get(raw)
+            if number is not None:
+                span: Trimmed | None = Trimmed(0, len(raw), number, False)
             else:
-                span = known[raw] = self._trim(raw, language, initial or not prose)
+                known = trimmed_initial if initial or not prose else trimmed
+                if raw not in known:
+                    known[raw] = self._trim(raw, language, initial or not prose)
+                span = known[raw]
             if span is None:
                 continue
             flags = PROSE if prose else 0
@@ -293,8 +300,10 @@ class Names:
 
 
 def _is_empty(word: str, language: Language) -> bool:
-    word = word.lower()
-    return word in language.function_words or word in _CALENDAR
+    lower = word.lower()
+    if word in _ACRONYMS:
+        return False
+    return lower in language.function_words or lower in _CALENDAR
 
 
 def _word_before(text: str, start: int) -> str:

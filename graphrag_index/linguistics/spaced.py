@@ -52,12 +52,13 @@ _SUFFIXES = {
     )
 }
 # Hebrew to Thaana, the scripts of India and of the Caucasus, Ethiopic, Hangul: letters and marks.
-_WORD = re.compile(
+_LETTER = (
     r"[\u0590-\u05bd\u05bf-\u05f2\u0610-\u061a\u0620-\u066f\u0671-\u06d3\u06d5-\u06ff"
     r"\u0710-\u07bf\u0900-\u0963\u0966-\u0df3\u10d0-\u10fa\u10fd-\u11ff\u1200-\u135a"
-    r"\uac00-\ud7af]+"
+    r"\uac00-\ud7af]"
 )
-_STOPS = re.compile(r"[،؛؟۔।.!?;:,\n()\[\]«»“”\"|።]")
+# Joiners of no width stand inside of words.
+_WORD = re.compile(rf"{_LETTER}+(?:[\u200c\u200d]+{_LETTER}+)*")
 
 
 class Word(NamedTuple):
@@ -105,12 +106,12 @@ class SpacedNames:
                     reached = end
 
     def _clauses(self, text: str) -> Iterator[list[Word]]:
-        """Cut a text at punctuation into runs of words."""
+        """Cut a text at whatever is no space into runs of words."""
         clause: list[Word] = []
         reached = 0
         for match in _WORD.finditer(text):
             start, end = match.span()
-            if clause and _STOPS.search(text, reached, start):
+            if clause and not text[reached:start].isspace():
                 yield clause
                 clause = []
             reached = end

@@ -125,6 +125,8 @@ def _phrase(words: Sequence[str], stop: frozenset[str], determiners: frozenset[s
         return None
     if not 2 <= length <= MAX_TERM_WORDS:
         return None
+    if length > 2 and words[length - 1] in _WEAK_HEADS:
+        length -= 1
     phrase = words[:length]
     if phrase[-1].endswith(_NO_NOUN) or phrase[-1] in _WEAK_HEADS:
         return None

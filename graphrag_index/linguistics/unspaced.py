@@ -1,6 +1,6 @@
 """Find names in scripts without capitals that do not part words: Chinese, Japanese, Thai.
 
-A name is a string of two to eight characters that recurs in changing company, as
+A name is a string of two characters or more that recurs in changing company, as
 whole words do [1]_. Frequent nouns are found alike; a model does better.
 
 References
@@ -11,9 +11,11 @@ References
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
-MAX_CHARACTERS = 8
+# Longest names in characters; alphabets need more of them than Chinese does.
+MAX_CHARACTERS = 20
+_MAX_CHARACTERS = {"zh": 10, "ja": 12}
 # Part of a word, as 鲁 of 鲁迅, recurs nearly as often as the word does.
 PART_SHARE = 0.8
 # A character of weak meaning at the edge of a name stands there for so large a share of its uses.
@@ -23,7 +25,7 @@ EDGE_SHARE = 0.6
 _HARD_EDGES = frozenset(
     "的了在是和与及或把被从到向着过吗呢吧啊呀我你他她它们这哪谁什怎與從於這過嗎們麼"
     "ぁあぃいぅうぇえぉおかがきぎくぐけげこごさざしじすずせぜそぞただちぢっつづてでとど"
-    "なにぬねのはばぱひびぴふぶぷへべぺほぼぽまみむめもゃやゅゆょよらりるれろわゐゑをんー々"
+    "なにぬねのはばぱひびぴふぶぷへべぺほぼぽまみむめもゃやゅゆょよらりるれろわゐゑをん·・"
 )
 # Characters that often stand beside names, but are part of some: 华为, 成都, 日本, 三星.
 _SOFT_EDGES = frozenset(
@@ -37,21 +39,26 @@ _BREAKS = re.compile(
     "である|であった|という|から|まで|として|によって|において|について|です|ます|でした|ました"
 )
 # Kana, Chinese characters, Thai, Lao, Burmese, Khmer.
-_RUN = re.compile(
+_LETTER = (
     r"[\u3041-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0002fa1f\u0e01-\u0e4e"
-    r"\u0e80-\u0ece\u1000-\u1049\u1780-\u17d3々]+"
+    r"\u0e80-\u0ece\u1000-\u1049\u1780-\u17d3々]"
 )
-# A combining mark of Thai neither begins a name nor stands behind one.
-_MARKS = frozenset(map(chr, (0x0E31, *range(0x0E34, 0x0E3B), *range(0x0E47, 0x0E4F))))
+# A dot stands between the parts of a foreign name: 阿尔伯特·爱因斯坦.
+_RUN = re.compile(rf"{_LETTER}(?:[·・]?{_LETTER})*")
+# Signs of length, repetition and (in Thai) vowels and tones: no name begins with one.
+_MARKS = frozenset(
+    ("ー", "々", *map(chr, (0x0E31, *range(0x0E34, 0x0E3B), *range(0x0E47, 0x0E4F))))
+)
 
 
-def unspaced_names(texts: Callable[[], Iterable[str]], min_frequency: int) -> set[str]:
+def unspaced_names(texts: Callable[[], Iterable[str]], code: str, min_frequency: int) -> set[str]:
     """Return the strings that recur as names do.
 
     `texts` streams the documents: they are read once for each length of string, so that
     only strings whose parts are frequent need to be counted.
     """
-    frequent = _frequent_strings(texts, min_frequency)
+    max_characters = _MAX_CHARACTERS.get(code, MAX_CHARACTERS)
+    frequent = _frequent_strings(texts, max_characters, min_frequency)
     edges: Counter[str] = Counter()
     left: dict[str, set[str]] = defaultdict(set)
     right: dict[str, set[str]] = defaultdict(set)
@@ -78,12 +85,13 @@ def unspaced_names(texts: Callable[[], Iterable[str]], min_frequency: int) -> se
     return _without_parts(free)
 
 
-def find_unspaced(text: str, names: set[str]) -> Iterator[tuple[int, int, str]]:
+def find_unspaced(text: str, names: Collection[str]) -> Iterator[tuple[int, int, str]]:
     """Yield the names in a text, the longest first where they overlap: start, end, name."""
+    longest = max(map(len, names), default=0)
     for match in _RUN.finditer(text):
         run, offset, start = match.group(), match.start(), 0
         while start < len(run):
-            for end in range(min(start + MAX_CHARACTERS, len(run)), start + 1, -1):
+            for end in range(min(start + longest, len(run)), start + 1, -1):
                 if run[start:end] in names:
                     yield offset + start, offset + end, run[start:end]
                     start = end
@@ -97,11 +105,13 @@ def _runs(text: str) -> Iterator[str]:
         yield from filter(None, _BREAKS.split(run))
 
 
-def _frequent_strings(texts: Callable[[], Iterable[str]], min_frequency: int) -> dict[str, int]:
+def _frequent_strings(
+    texts: Callable[[], Iterable[str]], max_characters: int, min_frequency: int
+) -> dict[str, int]:
     """Count strings level by level: a string is frequent only if both its parts are."""
     frequent: dict[str, int] = {}
     shorter: set[str] | None = None
-    for length in range(2, MAX_CHARACTERS + 1):
+    for length in range(2, max_characters + 1):
         counts: Counter[str] = Counter()
         for text in texts():
             for run in _runs(text):

@@ -12,18 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from polars.testing import assert_frame_equal
 
+from graphrag_index.core.atomic import write_json
 from graphrag_index.core.errors import TableError
-from graphrag_index.core.table_store import (
-    ROW_GROUP,
-    Previous,
-    StepRecord,
-    StoredTable,
-    TableStore,
-    Version,
-    conform,
-    write_json,
-)
+from graphrag_index.core.table_store import Previous, TableStore
+from graphrag_index.core.table_writer import ROW_GROUP, conform
 from graphrag_index.core.tables import TABLES, Table
+from graphrag_index.core.versions import StepRecord, StoredTable, Version
 
 UNREAD = TABLES["unread_files"]
 BROKEN = pl.DataFrame({"path": ["a.md", "b.md"], "reason": ["is empty", "is no text"]})

@@ -9,9 +9,10 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from graphrag_index.core.errors import TableError
-from graphrag_index.core.table_store import StepRecord, StoredTable, TableStore, Version
+from graphrag_index.core.table_store import TableStore
 from graphrag_index.core.tables import TABLES
 from graphrag_index.core.vector_store import FRAGMENT_ROWS, VectorTable, VectorWriter
+from graphrag_index.core.versions import StepRecord, StoredTable, Version
 
 REPORTS = TABLES["community_full_content"]
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.core.table_store import StepRecord, StoredTable, TableStore, Version
+from graphrag_index.core.table_store import TableStore
 from graphrag_index.core.tables import TABLES
+from graphrag_index.core.versions import StepRecord, StoredTable, Version
 
 
 def write_index(output: Path, **tables: pl.DataFrame) -> Path:

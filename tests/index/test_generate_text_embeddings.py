@@ -6,8 +6,9 @@ import polars as pl
 
 from graphrag_index.core.progress import Silent
 from graphrag_index.core.settings import GenerateTextEmbeddings
-from graphrag_index.core.table_store import Previous, StepRecord, TableStore, Version
+from graphrag_index.core.table_store import Previous, TableStore
 from graphrag_index.core.tables import TABLES
+from graphrag_index.core.versions import StepRecord, Version
 from graphrag_index.steps.generate_text_embeddings import generate_text_embeddings
 
 

@@ -14,8 +14,9 @@ from polars.testing import assert_frame_equal
 from graphrag_index.core.errors import ExitCode, SettingsError, TableError, WorkflowError
 from graphrag_index.core.progress import Progress
 from graphrag_index.core.settings import CreateCommunities, Settings
-from graphrag_index.core.table_store import Previous, StepRecord, TableStore
+from graphrag_index.core.table_store import Previous, TableStore
 from graphrag_index.core.tables import TABLES, Table
+from graphrag_index.core.versions import StepRecord
 from graphrag_index.step import Step, step
 from graphrag_index.steps import STEPS
 from graphrag_index.workflow import (

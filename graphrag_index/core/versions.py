@@ -1,0 +1,50 @@
+"""What a version of an index is made of: finished steps and the tables that they wrote."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class StoredTable:
+    """One table of one version: a Parquet file, or a version of a LanceDB table."""
+
+    rows: int
+    digest: str
+    file: str | None = None  # relative to the output folder, with /
+    n_bytes: int | None = None  # of the file: one that was cut off is not taken for whole
+    lance_version: int | None = None
+
+
+@dataclass(frozen=True)
+class StepRecord:
+    """A finished step: the key of all that it depends on, what it wrote, what it cost."""
+
+    name: str
+    key: str
+    tables: Mapping[str, StoredTable]
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    peak_memory_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Version:
+    """What `index.json` says: the steps of one finished run and the tables that they wrote."""
+
+    number: int
+    workflow: str
+    program: str
+    steps: tuple[StepRecord, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def tables(self) -> dict[str, StoredTable]:
+        """The tables; where several steps wrote one, the last."""
+        return {name: table for step in self.steps for name, table in step.tables.items()}
+
+
+def read_step_record(record: Mapping[str, Any]) -> StepRecord:
+    """Make a record of what `dataclasses.asdict` made of one."""
+    tables = {name: StoredTable(**table) for name, table in record["tables"].items()}
+    return StepRecord(**{**record, "tables": tables})

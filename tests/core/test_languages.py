@@ -1,0 +1,52 @@
+import pytest
+
+from graphrag_index.core.languages import LANGUAGES, detect_language, language_of
+
+PROSE = {
+    "en": "The ship left the harbour in the morning and nobody was on board.",
+    "de": "Das Schiff verließ den Hafen am Morgen und niemand war an Bord.",
+    "pl": "Statek opuścił port rano i nikogo nie było na pokładzie, ale to nie był koniec.",
+    "fr": "Le navire quitta le port dans la matinée et personne n'était à bord.",
+    "es": "El barco salió del puerto por la mañana y no había nadie a bordo.",
+    "it": "La nave lasciò il porto nella mattina e non era nessuno a bordo della nave.",
+    "pt": "O navio saiu do porto pela manhã e não havia ninguém a bordo do navio.",
+    "nl": "Het schip verliet de haven in de ochtend en er was niemand aan boord.",
+    "sv": "Skeppet lämnade hamnen på morgonen och det var inte någon ombord.",
+    "ru": "Корабль вышел из порта утром, и на борту не было никого.",
+    "el": "Το πλοίο έφυγε από το λιμάνι το πρωί και δεν ήταν κανείς μέσα.",
+    "zh": "船早上离开了港口，船上没有人。",
+    "ja": "船は朝に港を出た。船には誰もいなかった。",
+    "ko": "배는 아침에 항구를 떠났고 배에는 아무도 없었다.",
+    "ar": "غادرت السفينة الميناء في الصباح ولم يكن أحد على متنها.",
+    "he": "הספינה עזבה את הנמל בבוקר ואף אחד לא היה עליה.",
+    "hi": "जहाज सुबह बंदरगाह से निकला और उस पर कोई नहीं था।",
+    "bn": "জাহাজটি সকালে বন্দর ছেড়ে গেল।",
+    "th": "เรือออกจากท่าในตอนเช้า",
+    "ka": "გემი დილით ნავსადგურიდან გავიდა.",
+}
+
+
+@pytest.mark.parametrize("code", PROSE)
+def test_the_language_of_a_sentence_is_told_by_its_script_and_function_words(code: str) -> None:
+    assert detect_language(PROSE[code]) == code
+
+
+@pytest.mark.parametrize("text", ["", "12345", "ok", "😀😀", "Zxqv brr"])
+def test_a_text_that_tells_nothing_has_no_language(text: str) -> None:
+    assert detect_language(text) == "und"
+
+
+def test_names_in_another_script_do_not_make_a_text_of_that_language() -> None:
+    text = "The poet Li Bai (李白) was born in the year 701 and is still read in the schools."
+    assert detect_language(text) == "en"
+
+
+def test_an_unknown_code_is_a_language_of_which_nothing_is_known() -> None:
+    assert language_of("xx").function_words == frozenset()
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_word_lists_are_in_lower_case(code: str) -> None:
+    language = LANGUAGES[code]
+    for words in (language.function_words, language.determiners, language.person_verbs):
+        assert all(word == word.lower() for word in words)
