@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,6 +15,16 @@ class PeakMemory:
     """The peak of resident memory in bytes; None where the system does not tell."""
 
     peak: int | None = None
+
+
+def return_memory_at_once() -> None:
+    """Let the allocators of polars and pyarrow give freed memory back without delay.
+
+    They read these variables when they are loaded, so this comes before. Indexing then
+    peaks about a fifth lower and takes no longer.
+    """
+    os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
+    os.environ.setdefault("MIMALLOC_PURGE_DELAY", "0")
 
 
 def release_memory() -> None:

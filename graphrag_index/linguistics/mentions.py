@@ -61,8 +61,7 @@ def find_mentions(
     del names
     parts = [named]
     if settings.noun_phrases:
-        parts.append(_term_mentions(terms, settings, offset=len(entities.titles)))
-        entities.extend(terms.phrases, "noun phrase")
+        parts.append(_term_mentions(terms, settings, entities))
     found = list(find_caseless(texts, codes, settings.min_frequency_caseless))
     recurring = {name: number for number, name in enumerate(sorted({name for *_, name in found}))}
     rows = [
@@ -195,18 +194,27 @@ def _types(variants: Variants, verdict: Judged, counts: np.ndarray) -> list[str]
     ]
 
 
-def _term_mentions(terms: Terms, settings: ExtractGraphNlp, offset: int) -> pl.DataFrame:
-    accepted = terms.accepted(settings.min_frequency_noun_phrase)
-    if not accepted.any():
+def _term_mentions(terms: Terms, settings: ExtractGraphNlp, entities: Entities) -> pl.DataFrame:
+    """Add the terms to the entities and return their mentions."""
+    term_of = terms.accepted(settings.min_frequency_noun_phrase)
+    numbers = np.unique(term_of[term_of >= 0])
+    if not len(numbers):
         return pl.DataFrame(schema=MENTIONS)
-    phrase = np.frombuffer(terms.phrase, np.int32)
-    kept = accepted[phrase]
+    before = len(entities.titles)
+    phrases = list(terms.phrases)
+    entities.extend((phrases[number] for number in numbers), "noun phrase")
+    entity_of = np.full(len(phrases), -1, np.int32)
+    entity_of[numbers] = np.arange(before, before + len(numbers), dtype=np.int32)
+    for number in np.flatnonzero((term_of >= 0) & (term_of != np.arange(len(phrases)))):
+        entities.aliases[entity_of[term_of[number]]].append(phrases[number])
+    term = term_of[np.frombuffer(terms.phrase, np.int32)]
+    kept = term >= 0
     return pl.DataFrame(
         {
             "document": np.frombuffer(terms.document, np.int32)[kept],
             "start": np.frombuffer(terms.start, np.int32)[kept],
             "end": np.frombuffer(terms.end, np.int32)[kept],
-            "entity": phrase[kept] + np.int32(offset),
+            "entity": entity_of[term[kept]],
             "flags": np.full(int(kept.sum()), PROSE, np.uint8),
         },
         schema=MENTIONS,

@@ -89,19 +89,26 @@ class Terms:
             self.block.append(first_block + position // BLOCK)
 
     def accepted(self, min_frequency: int) -> np.ndarray:
-        """Return for each phrase whether it recurs as the terms of a subject do."""
+        """Return for each phrase the phrase that names its term, or -1 if it is no term.
+
+        A term recurs, but not everywhere; plural and singular are one.
+        """
         n = len(self.phrases)
         if not n:
-            return np.zeros(0, bool)
-        phrase = np.frombuffer(self.phrase, np.int32)
+            return np.zeros(0, np.int32)
+        singular = np.arange(n, dtype=np.int32)
+        for text, number in self.phrases.items():
+            plural = self.phrases.get(text + "s")
+            if plural is not None:
+                singular[plural] = number
+        term = singular[np.frombuffer(self.phrase, np.int32)]
         block = np.frombuffer(self.block, np.int32)
-        frequency = np.bincount(phrase, minlength=n)
-        pairs = np.unique(phrase.astype(np.int64) * self.n_blocks + block)
+        pairs = np.unique(term.astype(np.int64) * self.n_blocks + block)
         spread = np.bincount(pairs // self.n_blocks, minlength=n)
-        accepted = frequency >= min_frequency
+        accepted = np.bincount(term, minlength=n) >= min_frequency
         if self.n_blocks >= MIN_BLOCKS_TO_JUDGE:
             accepted &= spread <= MAX_BLOCK_SHARE * self.n_blocks
-        return accepted
+        return np.where(accepted[singular], singular, np.int32(-1))
 
 
 def _phrase(words: Sequence[str], stop: frozenset[str], determiners: frozenset[str]) -> str | None:

@@ -127,6 +127,13 @@ def test_terms_in_lower_case_are_found_where_they_recur() -> None:
     assert extract(text).mentioned["pack ice"] == 3
 
 
+def test_the_plural_of_a_term_is_the_same_term() -> None:
+    text = "It met an emperor penguin. He drew the emperor penguins. She saw an emperor penguin."
+    found = extract(text)
+    assert found.mentioned["emperor penguin"] == 3
+    assert found.aliases["emperor penguin"] == {"emperor penguins"}
+
+
 def test_phrases_of_weak_words_are_no_terms() -> None:
     text = "They died on the way back. It was a long day. The best dogs ran. The last place. " * 4
     assert {*extract(text).titles} & {"way back", "long day", "best dogs", "last place"} == set()
