@@ -13,7 +13,7 @@ import typer
 
 from graphrag_index.core.command_line import run_app
 from graphrag_index.core.errors import ExitCode
-from graphrag_index.core.memory import return_memory_at_once
+from graphrag_index.core.memory import return_memory_soon
 
 if TYPE_CHECKING:
     from graphrag_index.core.settings import Settings
@@ -212,7 +212,7 @@ def _configure_logging(quiet: bool, verbose: bool) -> None:
 
 def main() -> None:
     """Run a command; explain what goes wrong in a sentence and exit with its code."""
-    return_memory_at_once()
+    return_memory_soon()
     run_app(app)
 
 

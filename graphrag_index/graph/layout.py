@@ -12,7 +12,7 @@ from graphrag_index.graph.simple_graph import Floats, Graph, Integers, degrees, 
 # Distance of two nodes is about 1 within a disc, so a disc of n nodes has the radius √n / √π.
 _GAP = 1.2  # radius that a disc claims, in multiples of its own
 _MAX_SPRINGS = 256  # so many things at most push and pull each other at once
-_PAIR_STEPS = 6_000_000  # work of all springs together, in pairs × iterations
+_PAIR_STEPS = 3_000_000  # work of all springs together, in pairs × iterations
 
 
 def layout(graph: Graph, *, seed: int) -> Floats:
