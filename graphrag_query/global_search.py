@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -72,32 +73,23 @@ def global_search(model: KnowledgeModel, question: str, settings: GlobalSearch) 
     if level is None:
         level = _coarsest(reports) if about_all else _closest(reports)
     reports = _of_level(reports, level)
-    parameters = settings.model_dump() | {"level": level}
-    looked_at = {"community_reports": reports.height, "reports_used": 0}
     points = _map(model, reports, question, vector, about_all, settings)
     themes = _reduce(points, settings.max_points)
-    if not themes:
-        return Answer(
-            question=question,
-            text="The documents say nothing about this: no community report fits the question.",
-            outcome=Outcome.NO_EVIDENCE,
-            method="global",
-            parameters=parameters,
-            looked_at=looked_at,
-            version=model.version.number,
-        )
-    looked_at["reports_used"] = len(themes)
-    text, citations = _write(model, themes, about_all)
-    return Answer(
+    answer = partial(
+        Answer,
         question=question,
-        text=text,
-        outcome=Outcome.ANSWERED,
         method="global",
-        citations=citations,
-        parameters=parameters,
-        looked_at=looked_at,
+        parameters=settings.model_dump() | {"level": level},
+        looked_at={"community_reports": reports.height, "reports_used": len(themes)},
         version=model.version.number,
     )
+    if not themes:
+        return answer(
+            text="The documents say nothing about this: no community report fits the question.",
+            outcome=Outcome.NO_EVIDENCE,
+        )
+    text, citations = _write(model, themes, about_all)
+    return answer(text=text, outcome=Outcome.ANSWERED, citations=citations)
 
 
 def _with_similarity(model: KnowledgeModel, vector: "np.ndarray[Any, Any]") -> pl.DataFrame:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -59,13 +60,19 @@ def local_search(model: KnowledgeModel, question: str, settings: LocalSearch) ->
     """
     vector = model.embed([question])[0]
     context = build_context(model, question, vector, settings)
-    looked_at = {
-        "entities": context.entities.height,
-        "relationships": context.relationships.height,
-        "community_reports": context.reports.height,
-        "text_units": len(context.text_units),
-    }
-    parameters = settings.model_dump()
+    answer = partial(
+        Answer,
+        question=question,
+        method="local",
+        parameters=settings.model_dump(),
+        looked_at={
+            "entities": context.entities.height,
+            "relationships": context.relationships.height,
+            "community_reports": context.reports.height,
+            "text_units": len(context.text_units),
+        },
+        version=model.version.number,
+    )
     candidates = candidates_of(context.text_units.values(), context.priors, context.bonuses)
     ranked = rank_sentences(question, vector, candidates, model.embed, context.named)
     evidence = [
@@ -80,14 +87,9 @@ def local_search(model: KnowledgeModel, question: str, settings: LocalSearch) ->
         or missing_names(question, [s.candidate.text for s in evidence])
     )
     if not evidence or (unknown and evidence[0].similarity < 2 * settings.min_similarity):
-        return Answer(
-            question=question,
+        return answer(
             text="The documents say nothing about this: no passage that was read answers it.",
             outcome=Outcome.NO_EVIDENCE,
-            method="local",
-            parameters=parameters,
-            looked_at=looked_at,
-            version=model.version.number,
         )
     # Far below the best sentence is padding, not an answer.
     evidence = [s for s in evidence if s.score >= SHARE_OF_BEST * evidence[0].score]
@@ -97,16 +99,7 @@ def local_search(model: KnowledgeModel, question: str, settings: LocalSearch) ->
         for number, s in enumerate(chosen, 1)
     )
     text = " ".join(f"{as_prose(citation.quote)} [{citation.number}]" for citation in citations)
-    return Answer(
-        question=question,
-        text=text,
-        outcome=Outcome.ANSWERED,
-        method="local",
-        citations=citations,
-        parameters=parameters,
-        looked_at=looked_at,
-        version=model.version.number,
-    )
+    return answer(text=text, outcome=Outcome.ANSWERED, citations=citations)
 
 
 def build_context(

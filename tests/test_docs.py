@@ -173,7 +173,10 @@ def test_python_examples_run(
     for library in example.mark.partition(": ")[2].split():
         pytest.importorskip(library)
     monkeypatch.chdir(sample_project)
-    exec(compile(example.code, example.place, "exec"), {"__name__": "example"})
+    names: dict[str, object] = {"__name__": "example"}
+    exec(compile(example.code, example.place, "exec"), names)
+    # An example that binds nothing new shows nothing.
+    assert names.keys() - {"__name__", "__builtins__"}
 
 
 def test_no_python_example_goes_untested() -> None:
@@ -209,13 +212,16 @@ def test_commands_are_understood(page: str) -> None:
         context = group.make_context(program, list(arguments))
         name, command, rest = group.resolve_command(context, arguments)
         # Raises for an unknown option, a missing argument or a wrong value.
-        command.make_context(name, rest, parent=context)
+        understood = command.make_context(name, rest, parent=context)
+        assert understood.args == []
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_overrides_are_settings(page: str, tmp_path: Path) -> None:
     (tmp_path / "settings.yaml").touch()
-    load_settings(tmp_path, tuple(_OVERRIDE.findall(PAGES[page])))
+    shown = tuple(_OVERRIDE.findall(PAGES[page]))
+    changed = load_settings(tmp_path, shown) != load_settings(tmp_path)
+    assert changed == bool(shown)
 
 
 @pytest.mark.parametrize("example", examples("sh", "test"))
