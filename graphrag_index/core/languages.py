@@ -407,7 +407,7 @@ _SCRIPTS = (
 )
 _WORD = re.compile(r"[^\W\d_]+")
 # So much of a document tells its language.
-_SAMPLE = 4_000
+_SAMPLE = 2_000
 _SHORT = 200
 
 

@@ -7,6 +7,7 @@ items and table rows end what stands before them.
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 
@@ -81,18 +82,21 @@ def split_sentences(text: str, starts: Sequence[int] | None = None) -> list[Sent
     """
     sentences = []
     starts = segment_starts(text) if starts is None else starts
-    for start, end in zip(starts, [*starts[1:], len(text)], strict=False):
-        segment = text[start:end]
-        stripped = segment.strip()
-        if not stripped:
+    for start, end in pairwise([*starts, len(text)]):
+        segment = text[start:end].rstrip()
+        if not segment:
             continue
-        start += len(segment) - len(segment.lstrip())
-        end = start + len(stripped)
-        marker = _MARKER.match(stripped)
-        heading = stripped.startswith("#")
-        if marker and marker.end() < len(stripped):
-            start += marker.end()
-        sentences.append(Sentence(start, end, not heading and _is_prose(text, start, end)))
+        end = start + len(segment)
+        if not segment[0].isupper():
+            stripped = segment.lstrip()
+            start = end - len(stripped)
+            marker = _MARKER.match(stripped)
+            if marker and marker.end() < len(stripped):
+                start += marker.end()
+            if stripped[0] == "#":
+                sentences.append(Sentence(start, end, False))
+                continue
+        sentences.append(Sentence(start, end, _is_prose(text, start, end)))
     return sentences
 
 
@@ -104,7 +108,13 @@ def segment_starts(text: str) -> list[int]:
     starts = [0] if text else []
     reached = 0
     for mark in _MARK.finditer(text):
-        match = _BOUNDARY.match(text, mark.start()) if mark.start() >= reached else None
+        stop = mark.start()
+        if stop < reached:
+            continue
+        if text[stop] == "." and _plainly_ends_sentence(text, stop):
+            starts.append(stop + 2)
+            continue
+        match = _BOUNDARY.match(text, stop)
         if match is None:
             continue
         reached = match.end()
@@ -113,6 +123,14 @@ def segment_starts(text: str) -> list[int]:
         if reached < len(text):
             starts.append(reached)
     return starts
+
+
+def _plainly_ends_sentence(text: str, stop: int) -> bool:
+    """Tell the common case quickly: a word, its full stop, a space, a capital."""
+    if text[stop + 1 : stop + 2] != " " or not text[stop + 2 : stop + 3].isupper():
+        return False
+    word = text[text.rfind(" ", 0, stop) + 1 : stop]
+    return len(word) > 1 and word.isalpha() and word.lower() not in _ABBREVIATIONS
 
 
 def _ends_sentence(text: str, match: re.Match[str]) -> bool:
@@ -146,7 +164,9 @@ def _is_no_initial(text: str, begin: int) -> bool:
 
 def _is_prose(text: str, start: int, end: int) -> bool:
     """Tell whole sentences from headings, stubs and rows of tables."""
-    if end - start > 700 or not _TERMINAL.search(text, max(start, end - 6), end):
+    if end - start > 700:
+        return False
+    if text[end - 1] not in ".!?" and not _TERMINAL.search(text, max(start, end - 6), end):
         return False
     first = text[start]
     if first in "\"'“„‘«([*_":

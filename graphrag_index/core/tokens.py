@@ -11,9 +11,13 @@ References
 import binascii
 import functools
 import gzip
-from collections.abc import Iterable
+import re
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from graphrag_index.core.errors import SettingsError
 
@@ -86,6 +90,82 @@ def count_tokens(text: str, encoding: "tiktoken.Encoding") -> int:
     )
 
 
-def count_tokens_of_each(texts: Iterable[str], encoding: "tiktoken.Encoding") -> list[int]:
-    """`count_tokens` of every text, in their order."""
-    return [count_tokens(text, encoding) for text in texts]
+class TokenCounts:
+    """Counts the tokens of spans of one text, most words of a corpus only once.
+
+    A text is parted at its seams: where the patterns of both encodings part it, whatever
+    stands there. Tokens of the parts therefore add up, and a part that came before, such
+    as " the", need not be encoded again.
+    """
+
+    def __init__(self, text: str, encoding: "tiktoken.Encoding"):
+        self._text, self._encoding = text, encoding
+        behind_space, at_start = _counts_of_words(encoding.name)
+        words: list[str] = []
+        firsts = []
+        lines = [0, *(match.end() for match in _LINE_SEAM.finditer(text)), len(text)]
+        for start, end in pairwise(lines):
+            firsts.append(len(words))
+            words += _SPACE_SEAM.split(text[start:end])
+        sizes = np.fromiter(map(len, words), np.int64, len(words)) + 1
+        sizes[firsts] -= 1
+        counts = np.fromiter(map(behind_space.__getitem__, words), np.int64, len(words))
+        counts[firsts] = [at_start[words[first]] for first in firsts]
+        # Where the parts begin, whether with a space, and how many tokens stand before them.
+        self._starts = np.append(0, np.cumsum(sizes))
+        self._spaced = np.ones(len(self._starts), bool)
+        self._spaced[firsts] = False
+        self._before = np.append(0, np.cumsum(counts))
+
+    def of(self, start: int, end: int) -> int:
+        """`count_tokens` of a span."""
+        first = int(np.searchsorted(self._starts, start, "right")) - 1
+        last = int(np.searchsorted(self._starts, end, "left")) - 1
+        if first >= last:
+            return count_tokens(self._text[start:end], self._encoding)
+        head = self._text[start : self._starts[first + 1]]
+        tail = self._text[self._starts[last] : end]
+        between = int(self._before[last] - self._before[first + 1])
+        return count_tokens(head, self._encoding) + between + count_tokens(tail, self._encoding)
+
+    def between(self, starts: Sequence[int]) -> list[int]:
+        """Tokens from each of some places to the next, the last to the end of the text.
+
+        A space before a place counts with what follows it, as encodings do.
+        """
+        bounds = np.append(np.asarray(starts, np.int64), len(self._text))
+        part = np.searchsorted(self._starts, bounds, "right") - 1
+        into_part = bounds - self._starts[part]
+        at_seam = (into_part == 0) | ((into_part == 1) & self._spaced[part])
+        counts = np.diff(self._before[part])
+        for row in np.flatnonzero(~(at_seam[1:] & at_seam[:-1])):
+            counts[row] = count_tokens(self._text[bounds[row] : bounds[row + 1]], self._encoding)
+        return [int(count) for count in counts]
+
+
+# Both encodings let a single space only begin a token, and a line end only end one.
+_SPACE_SEAM = re.compile(r" (?<=\S )(?=\S)")
+_LINE_SEAM = re.compile(r"\n(?=[^\s/])")
+# Longer words are not remembered, and no more words than these.
+_LONGEST_WORD = 32
+_MAX_WORDS = 500_000
+
+
+class _WordTokens(dict[str, int]):
+    """The tokens of words behind a space or a line end, counted at first use."""
+
+    def __init__(self, encoding: "tiktoken.Encoding", before: str):
+        self._encoding, self._before = encoding, before
+
+    def __missing__(self, word: str) -> int:
+        n_tokens = count_tokens(self._before + word, self._encoding)
+        if len(word) <= _LONGEST_WORD:
+            if len(self) >= _MAX_WORDS:
+                self.clear()
+            self[word] = n_tokens
+        return n_tokens
+
+
+@functools.cache
+def _counts_of_words(name: str) -> tuple[_WordTokens, _WordTokens]:
+    return _WordTokens(load_encoding(name), " "), _WordTokens(load_encoding(name), "")

@@ -12,7 +12,7 @@ from graphrag_index.core.progress import Progress
 from graphrag_index.core.sentences import segment_starts, split_sentences
 from graphrag_index.core.settings import CreateTextUnits
 from graphrag_index.core.tables import TABLES, content_id
-from graphrag_index.core.tokens import count_tokens, count_tokens_of_each, load_encoding
+from graphrag_index.core.tokens import TokenCounts, count_tokens, load_encoding
 from graphrag_index.step import step
 
 if TYPE_CHECKING:
@@ -42,19 +42,12 @@ class Heading(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """A sentence with the space after it, the smallest piece that is not cut without need.
-
-    `n_tokens` counts from `counted_from` to where the next segment is counted from. If
-    that is a place at which the encoding parts words anyway (`parted`), the tokens of
-    neighbouring segments add up.
-    """
+    """A sentence with the space after it, the smallest piece that is not cut without need."""
 
     start: int
     end: int
     n_tokens: int
     opens_section: bool
-    counted_from: int
-    parted: bool
 
 
 @step(writes=["documents", "base_text_units", "sentences"])
@@ -133,17 +126,17 @@ def cut(
     `starts` are where it may be cut, `headings` where its sections begin. Together
     the passages hold every character that is not space; none is empty.
     """
-    encoding = load_encoding(settings.encoding)
-    segments = _segments(text, settings, starts, {heading.start for heading in headings})
+    counts = TokenCounts(text, load_encoding(settings.encoding))
+    segments = _segments(text, settings, counts, starts, {heading.start for heading in headings})
     passages: list[Passage] = []
     first = 0
     while first < len(segments):
         stop = _fill(segments, first, settings)
-        start, end, n_tokens = _measure(text, segments[first:stop], encoding)
+        start, end, n_tokens = _measure(text, segments[first:stop], counts)
         # Tokens may merge differently across sentences; hardly ever to more of them.
         while n_tokens > settings.max_tokens and stop - first > 1:
             stop -= 1
-            start, end, n_tokens = _measure(text, segments[first:stop], encoding)
+            start, end, n_tokens = _measure(text, segments[first:stop], counts)
         if end > start:
             passages.append(Passage(start, end, n_tokens, _breadcrumb(headings, start)))
         first = _overlap(segments, first, stop, settings)
@@ -164,55 +157,29 @@ def find_headings(text: str) -> list[Heading]:
 
 
 def _segments(
-    text: str, settings: CreateTextUnits, starts: Sequence[int], opening: set[int]
+    text: str,
+    settings: CreateTextUnits,
+    counts: TokenCounts,
+    starts: Sequence[int],
+    opening: set[int],
 ) -> list[Segment]:
     """Count the tokens of each sentence, and cut those over the budget into pieces under it."""
-    encoding = load_encoding(settings.encoding)
-    seams = [_seam(text, start) for start in starts]
-    bounds = [*(place for place, _ in seams), len(text)]
-    counts = count_tokens_of_each([text[s:e] for s, e in pairwise(bounds)], encoding)
-    ends = [*starts[1:], len(text)]
     segments = []
-    for start, end, n_tokens, seam in zip(starts, ends, counts, seams, strict=False):
+    spans = pairwise([*starts, len(text)])
+    for (start, end), n_tokens in zip(spans, counts.between(starts), strict=True):
         if n_tokens <= settings.max_tokens:
-            segments.append(Segment(start, end, n_tokens, start in opening, *seam))
+            segments.append(Segment(start, end, n_tokens, start in opening))
             continue
         for piece_start, piece_end in _pieces(text, start, end, settings):
-            count = count_tokens(text[piece_start:piece_end], encoding)
-            opens = piece_start in opening
-            segments.append(Segment(piece_start, piece_end, count, opens, piece_start, False))
+            count = counts.of(piece_start, piece_end)
+            segments.append(Segment(piece_start, piece_end, count, piece_start in opening))
     return segments
 
 
-def _seam(text: str, start: int) -> tuple[int, bool]:
-    """Find the place before a sentence where the encoding parts words, whatever they are.
-
-    Its patterns let a space only begin a token, and a line end only end one. Other
-    seams, such as those of scripts without spaces, may lie inside of a token.
-    """
-    if start == 0:
-        return 0, True
-    if text[start - 1] == "\n" and text[start] != "/":
-        return start, True
-    if text[start - 1] == " " and start > 1 and not text[start - 2].isspace():
-        return start - 1, True
-    return start, False
-
-
-def _measure(
-    text: str, segments: Sequence[Segment], encoding: "tiktoken.Encoding"
-) -> tuple[int, int, int]:
+def _measure(text: str, segments: Sequence[Segment], counts: TokenCounts) -> tuple[int, int, int]:
     """Return where the text of some segments begins and ends without space, and its tokens."""
     start, end = _strip(text, segments[0].start, segments[-1].end)
-    second, last = segments[min(1, len(segments) - 1)], segments[-1]
-    adds_up = len(segments) > 2 and all(segment.parted for segment in segments[1:])
-    if not adds_up or start >= second.counted_from or end <= last.counted_from:
-        return start, end, count_tokens(text[start:end], encoding)
-    # Only the outer sentences lose their space, so only they are counted again.
-    n_tokens = sum(segment.n_tokens for segment in segments[1:-1])
-    n_tokens += count_tokens(text[start : second.counted_from], encoding)
-    n_tokens += count_tokens(text[last.counted_from : end], encoding)
-    return start, end, n_tokens
+    return start, end, counts.of(start, end)
 
 
 def _pieces(

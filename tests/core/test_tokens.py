@@ -10,7 +10,7 @@ from tiktoken_ext import openai_public
 
 from graphrag_index.core import tokens
 from graphrag_index.core.errors import SettingsError
-from graphrag_index.core.tokens import count_tokens, count_tokens_of_each, load_encoding
+from graphrag_index.core.tokens import TokenCounts, count_tokens, load_encoding
 
 ENCODINGS = Path(tokens.__file__).parent / "encodings"
 RANKS_SHA256 = {
@@ -81,9 +81,45 @@ def test_a_million_blanks_are_counted() -> None:
     assert 0 < count_tokens(" " * 1_000_000, load_encoding("o200k_base")) < 100_000
 
 
-def test_texts_are_counted_in_their_order() -> None:
+# Texts in which much may merge across a seam: blanks, line ends, marks, words.
+SEAMS = st.lists(
+    st.sampled_from(
+        [
+            *" \n\t/.'\"(-",
+            "  ",
+            " \n",
+            "\n\n",
+            "\r\n",
+            "the",
+            "The",
+            "'s",
+            "12",
+            "é",
+            "北京",
+            "\u0301",
+        ]
+    )
+    | st.text(max_size=2)
+).map("".join)
+
+
+@given(SEAMS, st.data(), st.sampled_from(["o200k_base", "cl100k_base"]))
+def test_a_span_has_the_tokens_of_its_text(text: str, data: st.DataObject, name: str) -> None:
+    encoding = load_encoding(name)
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    assert TokenCounts(text, encoding).of(start, end) == count_tokens(text[start:end], encoding)
+
+
+def test_the_tokens_between_places_are_those_of_the_pieces() -> None:
     encoding = load_encoding("o200k_base")
-    assert count_tokens_of_each(["hello world", "", "北京大学 hello"], encoding) == [2, 0, 3]
+    text = "Hello world. It goes on.\nNext 北京大学。And the end"
+    starts = [0, 13, 25, 35]
+    assert [text[start] for start in starts] == ["H", "I", "N", "A"]
+    pieces = ["Hello world.", " It goes on.\n", "Next 北京大学。", "And the end"]
+    counts = TokenCounts(text, encoding)
+    assert counts.between(starts) == [count_tokens(piece, encoding) for piece in pieces]
+    assert TokenCounts("", encoding).between([]) == []
 
 
 @given(st.text(st.characters() | st.sampled_from("\ud800\udfff <|endoftext|>")))
