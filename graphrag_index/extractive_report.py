@@ -136,18 +136,23 @@ class _Pool:
 
     def __init__(self, evidence: Sequence[Evidence], weight: Mapping[int, float]) -> None:
         self.weight = weight
-        self.left = list({sentence.text: sentence for sentence in reversed(evidence)}.values())
-        self.left.reverse()
-        self.mentioned = {entity for sentence in self.left for entity in sentence.entities}
-        self.taken: list[frozenset[str]] = []
+        best_of_text = {sentence.text: sentence for sentence in reversed(evidence)}
+        self.sentences = list(reversed(best_of_text.values()))
+        self.mentioned: dict[int, list[Evidence]] = {}
+        for sentence in self.sentences:
+            for entity in sentence.entities:
+                self.mentioned.setdefault(entity, []).append(sentence)
+        self.taken: set[Evidence] = set()
+        self.words: list[frozenset[str]] = []
 
     def take(self, covered: Collection[int], about: int | None = None) -> Evidence | None:
         """Take the sentence that adds most: its own score and the members that are new in it."""
-        weight = self.weight
+        weight, taken = self.weight, self.taken
+        candidates = self.sentences if about is None else self.mentioned[about]
         while True:
             best, best_gain = None, -1.0
-            for sentence in self.left:
-                if about is not None and about not in sentence.entities:
+            for sentence in candidates:
+                if sentence in taken:
                     continue
                 gain = sentence.score
                 for entity in sentence.entities:
@@ -157,11 +162,17 @@ class _Pool:
                     best, best_gain = sentence, gain
             if best is None:
                 return None
-            self.left.remove(best)
+            taken.add(best)
             words = frozenset(_WORD.findall(best.text.lower()))
-            if not any(len(words & used) > MAX_OVERLAP * len(words | used) for used in self.taken):
-                self.taken.append(words)
+            if not any(_alike(words, used) for used in self.words):
+                self.words.append(words)
                 return best
+
+
+def _alike(a: frozenset[str], b: frozenset[str]) -> bool:
+    """Tell whether two sentences share more than `MAX_OVERLAP` of all their words."""
+    shared = len(a & b)
+    return shared > MAX_OVERLAP * (len(a) + len(b) - shared)
 
 
 def _heading(

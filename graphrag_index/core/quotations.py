@@ -1,7 +1,5 @@
 """The words of sentences, fetched from their documents by row of the table `sentences`."""
 
-from array import array
-from bisect import bisect_left
 from itertools import pairwise
 
 import numpy as np
@@ -26,11 +24,6 @@ class Quotations:
         self.places = sentences[self.rows].select("document", "start_char", "end_char")
         # One Arrow column: a Python string for each would take three times the memory.
         self.texts = _texts(documents, self.places)
-        self._sorted = array("q", self.rows.tobytes())
-
-    def index(self, row: int) -> int:
-        """Return where the sentence of a row stands in `texts` and `places`."""
-        return bisect_left(self._sorted, row)
 
     def positions(self, rows: Integers) -> Integers:
         """Return where sentences stand in `texts` and `places`."""

@@ -6,6 +6,7 @@ words before it that do not belong to it, is cut.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -46,9 +47,9 @@ class Judged:
     common: frozenset[str]
 
 
-def judge(found: Names) -> Judged:
+def judge(found: Names, lower: Counter[str]) -> Judged:
     """Judge each distinct span once all documents are read."""
-    usage = Usage(found)
+    usage = Usage(found, lower)
     cutter = _Cutter(usage)
     names: dict[str, int] = {}
     languages: list[Language] = []

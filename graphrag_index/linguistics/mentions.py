@@ -1,5 +1,6 @@
 """Find all mentions of entities in a corpus: of names, of terms, and of what recurs."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from graphrag_index.linguistics.kinds import type_of
 from graphrag_index.linguistics.names import PROSE, Names
 from graphrag_index.linguistics.terms import Terms
 from graphrag_index.linguistics.variants import Variants, merge_variants
+from graphrag_index.linguistics.words import Vocabulary
 
 # Streams number, text and language of each document, as often as it is called.
 Texts = Callable[[], Iterable[tuple[int, str, str]]]
@@ -56,9 +58,14 @@ def find_mentions(
     entities
         All that may be mentioned; some are not.
     """
-    names, terms, codes = _read(texts, sentences, settings, progress)
-    named, entities = _named(names, settings)
-    del names
+    names, terms, vocabularies = _read(texts, sentences, settings, progress)
+    lower: Counter[str] = Counter()
+    for vocabulary in vocabularies.values():
+        vocabulary.add_lower_words(lower)
+    codes = set(vocabularies)
+    del vocabularies
+    named, entities = _named(names, lower, settings)
+    del names, lower
     parts = [named]
     if settings.noun_phrases:
         parts.append(_term_mentions(terms, settings, entities))
@@ -83,9 +90,10 @@ def find_mentions(
 
 def _read(
     texts: Texts, sentences: pl.DataFrame, settings: ExtractGraphNlp, progress: Progress
-) -> tuple[Names, Terms, set[str]]:
-    """Collect everything that may be a name or term, and the languages of the documents."""
-    names, terms, codes = Names(), Terms(), set()
+) -> tuple[Names, Terms, dict[str, Vocabulary]]:
+    """Collect everything that may be a name or term, and the vocabularies of the languages."""
+    names, terms = Names(), Terms()
+    vocabularies: dict[str, Vocabulary] = {}
     # The sentences of document i are rows bounds[i] to bounds[i + 1].
     counts = np.bincount(sentences["document"].to_numpy()) if len(sentences) else np.zeros(0, int)
     bounds = [0, *np.cumsum(counts).tolist()]
@@ -95,22 +103,23 @@ def _read(
         if number + 1 >= len(bounds):
             # The last documents are blank.
             continue
-        codes.add(code)
         language = language_of(code)
         rows = slice(bounds[number], bounds[number + 1])
         parts = map(Sentence, *(column[rows].tolist() for column in columns))
-        words = text.replace("\n", " ").split(" ")
+        words = vocabularies.setdefault(code, Vocabulary(language)).read(text)
         names.add(number, text, words, list(parts), language)
         if settings.noun_phrases:
-            terms.add(number, words, language)
-    return names, terms, codes
+            terms.add(number, text, words, language)
+    return names, terms, vocabularies
 
 
-def _named(found: Names, settings: ExtractGraphNlp) -> tuple[pl.DataFrame, Entities]:
+def _named(
+    found: Names, lower: Counter[str], settings: ExtractGraphNlp
+) -> tuple[pl.DataFrame, Entities]:
     """Judge the capitalized spans and merge the variants of a name."""
     if not found.surfaces:
         return pl.DataFrame(schema=MENTIONS), Entities([], [], [])
-    verdict = judge(found)
+    verdict = judge(found, lower)
     mentions = (
         pl.DataFrame(
             {

@@ -9,16 +9,29 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
 
+import numpy as np
+
 from graphrag_index.core.languages import Language
 from graphrag_index.core.sentences import Sentence
 from graphrag_index.linguistics.inflection import is_given_name
 from graphrag_index.linguistics.kinds import ORGANIZATION_WORDS
+from graphrag_index.linguistics.words import (
+    ARTICLE,
+    COPULA,
+    FUNCTION,
+    LOWER,
+    OTHER_PREPOSITION,
+    PERSON_VERB,
+    PLACE_PREPOSITION,
+    Integers,
+    Words,
+    kind_before,
+)
 
 MAX_WORDS = 8
 MAX_CHARS = 80
@@ -27,6 +40,10 @@ MAX_CHARS = 80
 INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN, PERSON, PREPOSITION = (
     *(1, 2, 4, 8, 16, 32, 64, 128),
 )
+
+# Marks that are not kept: words stand before it, or behind it, that tell how it is used; it
+# wears an apostrophe.
+BEHIND, BEFORE, OWNER = 256, 512, 1024
 
 _CALENDAR = frozenset(
     (
@@ -109,7 +126,6 @@ _ELISION = re.compile(r"(?:[LDQld]|Qu|Dell|All|Nell|Dall|Sull)['’](?=[^\W\d_])
 _TERMINAL = frozenset(".!?…")
 _APOSTROPHES = frozenset(("'", "’"))
 _OPENING_MARKS = frozenset("\"'“„«‘:")
-_STRIPPED = ".,;:!?()[]{}\"'“”„«»‘’*_"
 
 
 class Trimmed(NamedTuple):
@@ -136,8 +152,6 @@ class Names:
     languages: list[Language] = field(default_factory=list)
     # Pairs of spans that the text explains as short and long: "Long Name (LN)".
     abbreviations: set[tuple[int, int]] = field(default_factory=set)
-    # How often the corpus writes a word in lower case, with the punctuation that it wears.
-    words: Counter[str] = field(default_factory=Counter)
     # What is left of a span that is no surface itself, by language and by whether it begins
     # a sentence.
     _trimmed: dict[tuple[str, bool], dict[str, Trimmed | None]] = field(default_factory=dict)
@@ -146,26 +160,34 @@ class Names:
         self,
         document: int,
         text: str,
-        words: Sequence[str],
+        words: Words,
         sentences: Sequence[Sentence],
         language: Language,
     ) -> None:
         """Collect the spans of one document, whose text is given in words too."""
-        if not sentences:
+        rows = self._spans(text, sentences, language) if sentences else []
+        if not rows:
             return
-        self.words.update(filter(str.islower, words))
+        columns = zip(*rows, strict=True)
+        start, end, surface, marks = (np.array(column, np.int64) for column in columns)
+        flags = _usage(text, words, start, end, marks, language)
+        self.document.extend([document] * len(rows))
+        self.start.frombytes(start.astype(np.int32).tobytes())
+        self.surface.frombytes(surface.astype(np.int32).tobytes())
+        self.flags.frombytes(flags.astype(np.uint8).tobytes())
+
+    def _spans(
+        self, text: str, sentences: Sequence[Sentence], language: Language
+    ) -> list[tuple[int, int, int, int]]:
+        """Find the spans: where each begins, where what it was cut from ends, surface, marks."""
         # Lists, tables and poems have no whole sentences: there, every line may name something.
         in_prose = sum(s.end - s.start for s in sentences if s.prose)
         all_prose = in_prose * 3 < sum(s.end - s.start for s in sentences)
         pattern = _name_pattern(language.code)
-        copulas, verbs = language.copulas, language.person_verbs
-        function_words = language.function_words
-        articles = language.articles or language.determiners
-        places, others = language.place_prepositions, language.other_prepositions
         surfaces = self.surfaces
         trimmed = self._trimmed.setdefault((language.code, False), {})
         trimmed_initial = self._trimmed.setdefault((language.code, True), {})
-        rows: list[tuple[int, int, int]] = []
+        rows: list[tuple[int, int, int, int]] = []
         ended = reached = 0
         upcoming = iter(sentences)
         sentence = next(upcoming)
@@ -213,38 +235,20 @@ class Names:
                 span = known[raw]
             if span is None:
                 continue
-            flags = PROSE if prose else 0
+            marks = PROSE if prose else 0
             start += span.offset
-            if initial and not span.offset:
-                flags |= INITIAL
-            else:
-                before = _word_before(text, start)
-                if before in articles:
-                    flags |= DETERMINER
-                elif before in places:
-                    # What has its place in something of Taylor's is not in Taylor.
-                    flags |= PREPOSITION if after in _APOSTROPHES else PREPOSITION | PLACE
-                elif before in others:
-                    flags |= PREPOSITION
-            if after == " " and not span.cut:
-                word = text[end + 1 : text.find(" ", end + 1, end + 16)]
-                if word in copulas:
-                    flags |= DEFINED
-                elif word in verbs:
-                    flags |= PERSON
-                elif word.islower() and word not in function_words:
-                    flags |= BEFORE_NOUN
+            marks |= INITIAL if initial and not span.offset else BEHIND
+            if after == " ":
+                marks |= 0 if span.cut else BEFORE
+            elif after in _APOSTROPHES:
+                marks |= OWNER
             elif after == "," and text.startswith(", who", end):
-                flags |= PERSON
-            if after == ")" and text[start - 1 : start] == "(":
+                marks |= PERSON
+            elif after == ")" and text[start - 1 : start] == "(":
                 self._add_abbreviation(rows, ended, start, span.number)
-            rows.append((start, span.number, flags))
+            rows.append((start, end, span.number, marks))
             ended = start + span.length
-        if rows:
-            self.document.extend([document] * len(rows))
-            columns = zip(*rows, strict=True)
-            for column in (self.start, self.surface, self.flags):
-                column.extend(next(columns))
+        return rows
 
     def _trim(self, raw: str, language: Language, initial: bool) -> Trimmed | None:
         """Cut function words and dates from both ends of a span; number what is left."""
@@ -279,24 +283,17 @@ class Names:
         return Trimmed(offset, len(surface), number, last < len(words))
 
     def _add_abbreviation(
-        self, rows: list[tuple[int, int, int]], ended: int, start: int, number: int
+        self, rows: list[tuple[int, int, int, int]], ended: int, start: int, number: int
     ) -> None:
         """Note what stands in brackets behind the last name, if one abbreviates the other."""
         if not rows or ended != start - 2:
             return
-        before = rows[-1][1]
+        before = rows[-1][2]
         name, surface = self.names[before], self.names[number]
         if _initials(name) == surface.replace(".", ""):
             self.abbreviations.add((number, before))
         elif _initials(surface) == name.replace(".", ""):
             self.abbreviations.add((before, number))
-
-    def lower_words(self) -> Counter[str]:
-        """Return how often the corpus writes each word in lower case."""
-        counts: Counter[str] = Counter()
-        for word, times in self.words.items():
-            counts[word.strip(_STRIPPED)] += times
-        return counts
 
 
 def _is_empty(word: str, language: Language) -> bool:
@@ -304,6 +301,39 @@ def _is_empty(word: str, language: Language) -> bool:
     if word in _ACRONYMS:
         return False
     return lower in language.function_words or lower in _CALENDAR
+
+
+def _usage(
+    text: str,
+    words: Words,
+    start: Integers,
+    end: Integers,
+    marks: Integers,
+    language: Language,
+) -> Integers:
+    """Add to the marks of spans what the words around them say, and return their flags."""
+    flags = marks & (PROSE | INITIAL | PERSON)
+    # The last word that is not empty, before each.
+    written = np.where(words.ends > words.starts, np.arange(len(words.starts)), 0)
+    earlier = np.append(0, np.maximum.accumulate(written)[:-1])
+    at = np.searchsorted(words.starts, start, "right") - 1
+    before = words.kinds[earlier[at]].astype(np.int64) * (at > 0)
+    # "l'Institut" begins inside of a word.
+    for row in np.flatnonzero(words.starts[at] != start):
+        before[row] = kind_before(_word_before(text, int(start[row])), language)
+    before[(marks & BEHIND) == 0] = 0
+    flags |= np.where(before & ARTICLE, DETERMINER, 0)
+    flags |= np.where(before & (PLACE_PREPOSITION | OTHER_PREPOSITION), PREPOSITION, 0)
+    # What has its place in something of Taylor's is not in Taylor.
+    flags |= np.where((before & PLACE_PREPOSITION > 0) & (marks & OWNER == 0), PLACE, 0)
+    following = np.minimum(np.searchsorted(words.starts, end, "left"), len(words.starts) - 1)
+    after = words.kinds[following].astype(np.int64)
+    after[(marks & BEFORE) == 0] = 0
+    copula, verb = (after & COPULA) > 0, (after & PERSON_VERB) > 0
+    flags |= np.where(copula, DEFINED, np.where(verb, PERSON, 0))
+    noun = (after & (LOWER | FUNCTION)) == LOWER
+    flags |= np.where(noun & ~copula & ~verb, BEFORE_NOUN, 0)
+    return np.asarray(flags, np.int64)
 
 
 def _word_before(text: str, start: int) -> str:

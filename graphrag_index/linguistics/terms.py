@@ -9,35 +9,28 @@ phrases that are spread over the whole corpus are left out.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 
 import numpy as np
 
 from graphrag_index.core.languages import Language
+from graphrag_index.linguistics.words import (
+    BARE_FUNCTION,
+    DETERMINER,
+    FUNCTION,
+    LETTERS,
+    LOWER,
+    NO_MODIFIER,
+    NO_NOUN,
+    OPENING,
+    PUNCTUATED,
+    PUNCTUATION,
+    WEAK_HEAD,
+    Integers,
+    Kinds,
+    Words,
+)
 
-_NO_NOUN = ("ly", "ed", "ing", "est", "ous", "ful", "ive", "able", "ible")
-_NO_MODIFIER = ("ly", "iest")
-# Words that make no term of what they stand before or behind.
-_WEAK_MODIFIERS = frozenset(
-    (
-        "good better best bad worse worst great greater greatest big bigger biggest small smaller "
-        "smallest large larger largest long longer longest short new newer newest old older oldest "
-        "high higher highest low lower lowest early earlier earliest late later latest young "
-        "younger youngest whole entire full main own real true certain different similar "
-        "important possible remaining following preceding previous next final general usual only "
-        "single double total various numerous"
-    ).split()
-)
-_WEAK_HEADS = frozenset(
-    (
-        "way back north south east west home time times part parts place places thing things end "
-        "side sides kind kinds sort number amount lot day days week weeks month months year years "
-        "people men women man woman one ones again ago away together alone enough later earlier"
-    ).split()
-)
-_BEFORE_VERBS = frozenset(("to", "no", "any"))
 MAX_TERM_WORDS = 3
 # Spread is measured over blocks of so many characters, so that one long document is judged too.
 BLOCK = 4_000
@@ -58,35 +51,21 @@ class Terms:
     block: array[int] = field(default_factory=lambda: array("i"))
     n_blocks: int = 0
 
-    def add(self, document: int, words: Sequence[str], language: Language) -> None:
-        """Collect the phrases of one document, given as the words between its spaces."""
-        ends = list(accumulate(map(len, words)))
+    def add(self, document: int, text: str, words: Words, language: Language) -> None:
+        """Collect the phrases of one document."""
         first_block = self.n_blocks
-        self.n_blocks += (ends[-1] + len(words)) // BLOCK + 1
+        self.n_blocks += (len(text) + 1) // BLOCK + 1
         if language.capitalizes_nouns or not language.function_words:
             return
-        stop = language.function_words
-        opening = language.determiners | language.place_prepositions | language.other_prepositions
-        opening -= _BEFORE_VERBS
-        opened = [
-            i
-            for i, word in enumerate(words[:-2])
-            if word in opening and words[i + 1] not in stop and words[i + 2] not in stop
-        ]
-        for at in opened:
-            if not words[at + 1].islower():
-                continue
-            phrase = _phrase(words[at + 1 : at + 2 + MAX_TERM_WORDS], stop, language.determiners)
-            if phrase is None:
-                continue
-            # The spaces before the phrase are as many as the words.
-            position = ends[at] + at + 1
-            number = self.phrases.setdefault(phrase, len(self.phrases))
-            self.document.append(document)
-            self.start.append(position)
-            self.end.append(position + len(phrase))
-            self.phrase.append(number)
-            self.block.append(first_block + position // BLOCK)
+        first, last = _noun_phrases(words.kinds)
+        starts = words.starts[first]
+        for start, end in zip(starts.tolist(), words.ends[last].tolist(), strict=True):
+            phrase = text[start:end].rstrip(PUNCTUATION).replace("\n", " ")
+            self.phrase.append(self.phrases.setdefault(phrase, len(self.phrases)))
+            self.end.append(start + len(phrase))
+        self.document.extend([document] * len(starts))
+        self.start.frombytes(starts.astype(np.int32).tobytes())
+        self.block.frombytes((first_block + starts // BLOCK).astype(np.int32).tobytes())
 
     def accepted(self, min_frequency: int) -> np.ndarray:
         """Return for each phrase the phrase that names its term, or -1 if it is no term.
@@ -111,30 +90,26 @@ class Terms:
         return np.where(accepted[singular], singular, np.int32(-1))
 
 
-def _phrase(words: Sequence[str], stop: frozenset[str], determiners: frozenset[str]) -> str | None:
-    """Return the noun phrase that a few words begin with; None if there is none."""
-    if words[0].endswith(_NO_MODIFIER) or words[0] in _WEAK_MODIFIERS:
-        return None
-    for length, word in enumerate(words):
-        bare = word.rstrip(".,;:!?)")
-        if bare in stop:
-            # An article behind it shows a verb at its end: "the polar party built a hut".
-            if word in determiners:
-                return None
-            break
-        if not bare.replace("-", "").isalpha() or not bare.islower():
-            return None
-        if bare != word:
-            words = [*words[:length], bare]
-            length += 1
-            break
-    else:
-        return None
-    if not 2 <= length <= MAX_TERM_WORDS:
-        return None
-    if length > 2 and words[length - 1] in _WEAK_HEADS:
-        length -= 1
-    phrase = words[:length]
-    if phrase[-1].endswith(_NO_NOUN) or phrase[-1] in _WEAK_HEADS:
-        return None
-    return " ".join(phrase)
+def _noun_phrases(kinds: Kinds) -> tuple[Integers, Integers]:
+    """Return the first and the last word of each phrase that stands in the frame of a noun."""
+    opening, function = (kinds & OPENING) > 0, (kinds & FUNCTION) > 0
+    first = np.flatnonzero(opening[:-2] & ~function[1:-1] & ~function[2:]) + 1
+    first = first[(kinds[first] & (LOWER | NO_MODIFIER)) == LOWER]
+    # The words that may follow, a row for each phrase; behind the last word come none.
+    padded = np.append(kinds, np.zeros(MAX_TERM_WORDS, np.uint16))
+    window = padded[first[:, None] + np.arange(MAX_TERM_WORDS + 1)]
+    part = (window & (LETTERS | BARE_FUNCTION)) == LETTERS
+    punctuated = (window & PUNCTUATED) > 0
+    # A phrase ends with a word that wears punctuation, or before the first that is no part.
+    ends = ~part | punctuated
+    end = ends.argmax(axis=1)
+    row = np.arange(len(first))
+    closing = window[row, end]
+    # An article behind it shows a verb at its end: "the polar party built a hut".
+    framed = ((closing & BARE_FUNCTION) > 0) & ((closing & DETERMINER) == 0)
+    length = np.where(part[row, end], end + 1, end)
+    accepted = ends.any(axis=1) & (part[row, end] | framed)
+    accepted &= (length >= 2) & (length <= MAX_TERM_WORDS)
+    length -= (length > 2) & ((window[row, length - 1] & WEAK_HEAD) > 0)
+    accepted &= (window[row, length - 1] & (NO_NOUN | WEAK_HEAD)) == 0
+    return first[accepted], (first + length - 1)[accepted]

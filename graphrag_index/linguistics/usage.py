@@ -44,9 +44,10 @@ _NO_NAME = re.compile(r"(?:[^s]s|ly|ing|ed|tion|ness|ment|ity)$")
 class Usage:
     """Counts of spans (by number) and of words (by spelling), and what they say of a name."""
 
-    def __init__(self, found: Names) -> None:
+    def __init__(self, found: Names, lower: Counter[str]) -> None:
         self.found = found
-        self.lower = found.lower_words()
+        # How often the corpus writes each word in lower case.
+        self.lower = lower
         surface = np.frombuffer(found.surface, np.int32) if found.surface else np.zeros(0, np.int32)
         flags = np.frombuffer(found.flags, np.uint8) if found.flags else np.zeros(0, np.uint8)
         n = len(found.names)

@@ -60,7 +60,7 @@ def create_community_reports(
     members = _members(communities, named["id"])
     evidence = _gather(members, weight, mentions, sentences, base_text_units, documents)
     links = _links(relationships, named["id"])
-    titles, types = named["title"], named["type"]
+    titles, types = named["title"].to_list(), named["type"].to_list()
     members_of = _Grouped.of(members["community"].to_numpy(), members["entity"].to_numpy())
     rows = _community_rows(communities)
     progress.start(rows.height, "reports")
@@ -169,15 +169,20 @@ class _Candidates:
 
     def of(self, community: int, members: dict[int, float]) -> list[Evidence]:
         """Return the candidates of a community, best first."""
-        evidence = []
-        for candidate in self.by_community[community]:
-            sentence = self.sentences[candidate]
-            found = tuple(e for e in self.by_sentence[sentence] if e in members)
-            at = self.quotations.index(sentence)
-            evidence.append(
-                Evidence(self.quotations.texts[at], found, self.sources[at], self.scores[candidate])
+        candidates = self.by_community[community]
+        rows = [self.sentences[candidate] for candidate in candidates]
+        at = self.quotations.positions(np.array(rows, np.int64))
+        return [
+            Evidence(
+                text,
+                tuple(e for e in self.by_sentence[row] if e in members),
+                self.sources[position],
+                self.scores[candidate],
             )
-        return evidence
+            for text, row, position, candidate in zip(
+                self.quotations.texts[at], rows, at.tolist(), candidates, strict=True
+            )
+        ]
 
 
 def _gather(

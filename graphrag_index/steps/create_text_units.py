@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
@@ -14,9 +14,6 @@ from graphrag_index.core.settings import CreateTextUnits
 from graphrag_index.core.tables import TABLES, content_id
 from graphrag_index.core.tokens import TokenCounts, count_tokens, load_encoding
 from graphrag_index.step import step
-
-if TYPE_CHECKING:
-    import tiktoken
 
 # Documents read at once: bounds memory, not results.
 BATCH_DOCUMENTS = 256
