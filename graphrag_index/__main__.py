@@ -63,18 +63,10 @@ def run(
 ) -> None:
     """Bring the index up to date: run the steps whose input has changed."""
     _configure_logging(quiet, verbose)
-    started = time.perf_counter()
-    settings, workflow = _load(root, set_)
-    from graphrag_index.project import check_models, services_of
-    from graphrag_index.terminal import TerminalWatcher
-    from graphrag_index.workflow import Watcher, run_workflow
-
-    check_models(workflow, settings)
-    watcher = Watcher() if quiet else TerminalWatcher(bars=not verbose)
     # `kill` and `docker stop` stop a run as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        result = run_workflow(workflow, settings, root, services_of(settings), watcher)
+        _run(root, set_, quiet, verbose)
     except KeyboardInterrupt:
         print(
             "Stopped. The index is as it was, and finished steps are kept: "
@@ -82,6 +74,20 @@ def run(
             file=sys.stderr,
         )
         raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+
+def _run(root: Path, overrides: list[str] | None, quiet: bool, verbose: bool) -> None:
+    started = time.perf_counter()
+    settings, workflow = _load(root, overrides)
+    from graphrag_index.core.memory import keep_modules_for_good
+    from graphrag_index.project import check_models, services_of
+    from graphrag_index.terminal import TerminalWatcher
+    from graphrag_index.workflow import Watcher, run_workflow
+
+    keep_modules_for_good()
+    check_models(workflow, settings)
+    watcher = Watcher() if quiet else TerminalWatcher(bars=not verbose)
+    result = run_workflow(workflow, settings, root, services_of(settings), watcher)
     if not quiet:
         _summarize(result, root, settings, time.perf_counter() - started)
     unread = _unread_files(result, root, settings)

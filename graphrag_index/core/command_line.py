@@ -2,8 +2,10 @@
 
 import errno
 import os
+import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from graphrag_index.core.errors import ExitCode, GraphRAGError
@@ -21,7 +23,7 @@ def run_app(app: Callable[[], Any]) -> None:
         finally:
             sys.stdout.flush()
     except GraphRAGError as error:
-        print(f"Error: {error}", file=sys.stderr)
+        print(f"Error: {_with_root(str(error), sys.argv)}", file=sys.stderr)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # The reader of our output, such as `head`, has seen enough. What is still buffered must
@@ -31,6 +33,15 @@ def run_app(app: Callable[[], Any]) -> None:
     except OSError as error:
         print(f"Error: {_describe_os_error(error)}", file=sys.stderr)
         sys.exit(ExitCode.FAILED)
+
+
+def _with_root(message: str, arguments: Sequence[str]) -> str:
+    """Let the command that a message names work on the folder that this one was given."""
+    for option, value in pairwise(arguments):
+        if option == "--root":
+            root = f' "{value}"' if os.name == "nt" else f" {shlex.quote(value)}"
+            return message.replace("`graphrag-index run`", f"`graphrag-index run --root{root}`")
+    return message
 
 
 def _describe_os_error(error: OSError) -> str:

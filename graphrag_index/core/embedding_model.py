@@ -12,7 +12,7 @@ References
 import json
 import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,8 +66,12 @@ class EmbeddingModel:
             graph, options, providers=["CPUExecutionProvider"]
         )
 
-    def embed(self, texts: Sequence[str]) -> "npt.NDArray[np.float32]":
+    def embed(
+        self, texts: Sequence[str], advance: Callable[[int], None] | None = None
+    ) -> "npt.NDArray[np.float32]":
         """Give each text a vector of length 1, in the order of the texts.
+
+        `advance` is called with the number of texts that are done, as they are.
 
         On one machine a text's vector is the same to the last bit, whatever other texts are
         embedded with it: only texts of equally many word pieces share a batch, so that
@@ -85,13 +89,16 @@ class EmbeddingModel:
         word_pieces = [encoding.ids for encoding in encodings]
         vectors = np.empty((len(texts), self.dimension), np.float32)
 
-        def embed_batch(rows: list[int]) -> None:
+        def embed_batch(rows: list[int]) -> int:
             batch = np.array([word_pieces[row] for row in rows], np.int64)
             (vectors[rows],) = self._session.run(None, {"word_pieces": batch})
+            return len(rows)
 
         with ThreadPoolExecutor(os.cpu_count()) as threads:
-            # list() waits for all, and raises what went wrong in a thread.
-            list(threads.map(embed_batch, _batches([len(ids) for ids in word_pieces])))
+            # The loop waits for all, and raises what went wrong in a thread.
+            for done in threads.map(embed_batch, _batches([len(ids) for ids in word_pieces])):
+                if advance is not None:
+                    advance(done)
         return vectors
 
 

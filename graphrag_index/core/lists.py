@@ -18,7 +18,9 @@ def gather_lists(owners: Integers, values: pl.Series, n_lists: int) -> pl.Series
     np.cumsum(np.bincount(owners, minlength=n_lists), out=offsets[1:])
     # The newest form shares the strings instead of copying them.
     array = values.to_arrow(compat_level=pl.CompatLevel.newest())
-    lists = pl.Series(pa.LargeListArray.from_arrays(pa.array(offsets, type=pa.int64()), array))
+    # Not by pa.array, which would load pandas where there is one.
+    starts = pl.Series(offsets).to_arrow()
+    lists = pl.Series(pa.LargeListArray.from_arrays(starts, array))
     return lists.cast(pl.List(values.dtype))
 
 

@@ -26,6 +26,15 @@ def return_memory_soon() -> None:
     os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:1000,muzzy_decay_ms:0")
 
 
+def keep_modules_for_good() -> None:
+    """Take what is loaded so far out of the garbage collector's sight.
+
+    It would look through all modules again at each collection. Only a program that is
+    about to do one job may call this, since what is garbage already stays.
+    """
+    gc.freeze()
+
+
 def release_memory() -> None:
     """Give what is no longer used back to the system, where the C library can be asked to.
 

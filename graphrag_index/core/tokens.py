@@ -17,8 +17,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from graphrag_index.core.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -99,6 +97,8 @@ class TokenCounts:
     """
 
     def __init__(self, text: str, encoding: "tiktoken.Encoding"):
+        import numpy as np
+
         self._text, self._encoding = text, encoding
         behind_space, at_start = _counts_of_words(encoding.name)
         words: list[str] = []
@@ -119,6 +119,8 @@ class TokenCounts:
 
     def of(self, start: int, end: int) -> int:
         """`count_tokens` of a span."""
+        import numpy as np
+
         first = int(np.searchsorted(self._starts, start, "right")) - 1
         last = int(np.searchsorted(self._starts, end, "left")) - 1
         if first >= last:
@@ -133,6 +135,8 @@ class TokenCounts:
 
         A space before a place counts with what follows it, as encodings do.
         """
+        import numpy as np
+
         bounds = np.append(np.asarray(starts, np.int64), len(self._text))
         part = np.searchsorted(self._starts, bounds, "right") - 1
         into_part = bounds - self._starts[part]

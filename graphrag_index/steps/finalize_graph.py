@@ -1,28 +1,36 @@
 """From what extraction found to the graph: entities, relationships and where they are named."""
 
+from collections.abc import Iterator
 from unicodedata import normalize
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.core.lists import distinct_pairs, gather_lists, spread_lists
 from graphrag_index.core.settings import FinalizeGraph
-from graphrag_index.core.tables import TABLES, content_id
+from graphrag_index.core.tables import content_id
 from graphrag_index.graph.layout import layout
 from graphrag_index.graph.simple_graph import Graph, Integers, degrees, simple_graph
 from graphrag_index.graph.weights import check_weights
 from graphrag_index.step import step
 
 
+Floats = npt.NDArray[np.float64]
+
+# Relationships written at once: bounds memory, not results.
+BATCH_RELATIONSHIPS = 65_536
+
+
 @step(writes=["entities", "relationships", "mentions"])
 def finalize_graph(
     raw_entities: pl.DataFrame,
-    raw_relationships: pl.DataFrame,
-    raw_mentions: pl.DataFrame,
+    raw_relationships: pl.LazyFrame,
+    raw_mentions: pl.LazyFrame,
     base_text_units: pl.LazyFrame,
     *,
     settings: FinalizeGraph,
-) -> dict[str, pl.DataFrame]:
+) -> Iterator[dict[str, pl.DataFrame]]:
     """Merge what is the same, count degrees and place the entities in a drawing.
 
     Entities with the same title but for case and spacing become one, which
@@ -31,29 +39,38 @@ def finalize_graph(
     and the heaviest row gives the description. Loops and relationships with
     an unknown end are dropped; entities without relationships stay.
 
+    Yields
+    ------
+    mentions, entities
+        Whole.
+    relationships
+        Batch by batch, in order of first evidence.
+
     Raises
     ------
     TableError
         A weight is not a number greater than 0.
     """
-    check_weights("raw_relationships", raw_relationships.lazy())
+    check_weights("raw_relationships", raw_relationships)
     numbers, entities = _merge_entities(raw_entities)
+    del raw_entities
     mentions = _renumber_mentions(raw_mentions, numbers)
+    yield {"mentions": mentions}
     text_unit_ids = (
         base_text_units.select("id", "human_readable_id").sort("human_readable_id").collect()["id"]
     )
     entity, text_unit = distinct_pairs(
         mentions["entity"].to_numpy(), mentions["text_unit"].to_numpy()
     )
-    ends, relationships = _merge_relationships(raw_relationships, numbers, text_unit_ids)
+    del mentions
+    links = _Links(raw_relationships.collect(), numbers)
     ids, titles = entities["id"], entities["title"]
     # Nodes are numbered by id, as in create_communities: the drawing shows its communities,
     # and does not depend on which entity came first.
     node = np.empty(len(ids), dtype=np.int64)
     node[ids.arg_sort().to_numpy()] = np.arange(len(ids))
-    graph = simple_graph(
-        len(ids), node[ends[:, 0]], node[ends[:, 1]], relationships["weight"].to_numpy()
-    )
+    ends = node[links.ends]
+    graph = simple_graph(len(ids), ends[:, 0], ends[:, 1], links.weights)
     degree = degrees(graph)[node]
     entities = entities.with_columns(
         pl.Series("human_readable_id", np.arange(len(ids))),
@@ -61,25 +78,26 @@ def finalize_graph(
         pl.Series("degree", degree),
         *_places(graph, node, settings),
     ).with_columns(pl.col("text_unit_ids").list.len().alias("frequency"))
-    source_ids, target_ids = ids.gather(ends[:, 0]), ids.gather(ends[:, 1])
-    link_ids = [
-        content_id("relationship", *sorted(pair))
-        for pair in zip(source_ids, target_ids, strict=True)
-    ]
-    relationships = relationships.with_columns(
-        pl.Series("id", link_ids, dtype=pl.String),
-        pl.Series("human_readable_id", np.arange(len(relationships))),
-        titles.gather(ends[:, 0]).alias("source"),
-        titles.gather(ends[:, 1]).alias("target"),
-        source_ids.alias("source_id"),
-        target_ids.alias("target_id"),
-        pl.Series("combined_degree", degree[ends].sum(axis=1)),
-    )
-    frames = {"entities": entities, "relationships": relationships, "mentions": mentions}
-    return {
-        name: frame.select(TABLES[name].schema.names()).cast(TABLES[name].schema)
-        for name, frame in frames.items()
-    }
+    yield {"entities": entities}
+    del entities, entity, text_unit, graph
+    for start in range(0, len(links), BATCH_RELATIONSHIPS):
+        batch = slice(start, min(start + BATCH_RELATIONSHIPS, len(links)))
+        source, target = links.ends[batch].T
+        source_ids, target_ids = ids.gather(source), ids.gather(target)
+        link_ids = [
+            content_id("relationship", *sorted(pair))
+            for pair in zip(source_ids, target_ids, strict=True)
+        ]
+        relationships = links.rows(batch, text_unit_ids).with_columns(
+            pl.Series("id", link_ids, dtype=pl.String),
+            pl.Series("human_readable_id", np.arange(batch.start, batch.stop)),
+            titles.gather(source).alias("source"),
+            titles.gather(target).alias("target"),
+            source_ids.alias("source_id"),
+            target_ids.alias("target_id"),
+            pl.Series("combined_degree", degree[source] + degree[target]),
+        )
+        yield {"relationships": relationships}
 
 
 def title_key(title: str) -> str:
@@ -125,13 +143,14 @@ def _merge_entities(raw_entities: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFr
     )
 
 
-def _renumber_mentions(raw_mentions: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
+def _renumber_mentions(raw_mentions: pl.LazyFrame, numbers: pl.DataFrame) -> pl.DataFrame:
     """Mentions by the numbers of the merged entities: each once, in order of the text."""
-    keys = numbers.select(pl.col("raw", "number").cast(pl.Int32))
+    keys = numbers.select(pl.col("raw", "number").cast(pl.Int32)).lazy()
     columns = ["text_unit", "start_char", "end_char", "number"]
     rows = (
         raw_mentions.join(keys, left_on="entity", right_on="raw", maintain_order="left")
         .select(columns)
+        .collect()
         .to_numpy()
     )
     rows = rows[np.lexsort(rows.T[::-1])]
@@ -140,54 +159,64 @@ def _renumber_mentions(raw_mentions: pl.DataFrame, numbers: pl.DataFrame) -> pl.
     return pl.DataFrame(rows[is_new], schema=columns).rename({"number": "entity"})
 
 
-def _merge_relationships(
-    raw_relationships: pl.DataFrame, numbers: pl.DataFrame, text_unit_ids: pl.Series
-) -> tuple[Integers, pl.DataFrame]:
-    """Merge rows with the same two ends, in order of the first.
+class _Links:
+    """The relationships: rows with the same two ends merged, in order of the first.
 
-    Returns
-    -------
-    ends
-        Numbers of the source and the target of each relationship.
-    relationships
-        One row per relationship: weight, description, text_unit_ids, evidence.
+    `ends` are the numbers of source and target, `weights` the sums.
     """
-    found = pl.DataFrame(
-        raw_relationships.select(pl.col(end).alias("raw"))
-        .join(numbers, on="raw", how="left", maintain_order="left")["number"]
-        .alias(end)
-        for end in ("source", "target")
-    )
-    is_link = (found["source"] != found["target"]).fill_null(False)
-    # Evidence is the largest part of this table: it is copied only where rows are dropped.
-    raw = raw_relationships if is_link.all() else raw_relationships.filter(is_link)
-    ends = found.filter(is_link).to_numpy()
-    keys = ends.min(axis=1) * len(numbers) + ends.max(axis=1)
-    _, first, part = np.unique(keys, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    group, first = rank[part], np.sort(first)
 
-    weights = raw["weight"].to_numpy()
-    # By group; within it the heaviest row last, of equally heavy ones the first.
-    by_weight = np.lexsort((-np.arange(len(raw)), weights, group))
-    is_last = np.ones(len(raw), dtype=bool)
-    is_last[:-1] = group[by_weight][1:] != group[by_weight][:-1]
-    heaviest = by_weight[is_last]
+    def __init__(self, raw: pl.DataFrame, numbers: pl.DataFrame) -> None:
+        found = pl.DataFrame(
+            raw.select(pl.col(end).alias("raw"))
+            .join(numbers, on="raw", how="left", maintain_order="left")["number"]
+            .alias(end)
+            for end in ("source", "target")
+        )
+        is_link = (found["source"] != found["target"]).fill_null(False)
+        rows = np.flatnonzero(is_link.to_numpy())
+        ends = found.filter(is_link).to_numpy()
+        keys = ends.min(axis=1) * len(numbers) + ends.max(axis=1)
+        _, first, part = np.unique(keys, return_index=True, return_inverse=True)
+        rank = np.empty(len(first), dtype=np.int64)
+        rank[np.argsort(first)] = np.arange(len(first))
+        group, first = rank[part], np.sort(first)
 
-    row, numbers_of_units = spread_lists(raw["text_units"])
-    owners, units = distinct_pairs(group[row], numbers_of_units.to_numpy())
-    row, evidence = spread_lists(raw["evidence"])
-    by_group = np.argsort(group[row], kind="stable")
-    n_groups = len(first)
-    return ends[first], pl.DataFrame(
-        {
-            "weight": np.bincount(group, weights=weights, minlength=n_groups),
-            "description": raw["description"].gather(heaviest),
-            "text_unit_ids": gather_lists(owners, text_unit_ids.gather(units), n_groups),
-            "evidence": gather_lists(group[row][by_group], evidence.gather(by_group), n_groups),
-        }
-    )
+        weights: Floats = raw["weight"].to_numpy()[rows]
+        # By group; within it the heaviest row last, of equally heavy ones the first.
+        by_weight = np.lexsort((-np.arange(len(rows)), weights, group))
+        is_last = np.ones(len(rows), dtype=bool)
+        is_last[:-1] = group[by_weight][1:] != group[by_weight][:-1]
+        self.ends = ends[first]
+        self.weights = np.zeros(len(first))
+        np.add.at(self.weights, group, weights)
+        self._raw = raw.select("description", "text_units", "evidence")
+        self._heaviest = rows[by_weight[is_last]]
+        # The raw rows in order of their groups.
+        by_group = np.argsort(group, kind="stable")
+        self._rows, self._groups = rows[by_group], group[by_group]
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def rows(self, batch: slice, text_unit_ids: pl.Series) -> pl.DataFrame:
+        """Return weight, description, text_unit_ids and evidence of some relationships."""
+        first, last = np.searchsorted(self._groups, (batch.start, batch.stop))
+        raw = self._raw[self._rows[first:last]]
+        owners = self._groups[first:last] - batch.start
+        n_lists = batch.stop - batch.start
+        row, units = spread_lists(raw["text_units"])
+        owners_of_units, distinct_units = distinct_pairs(owners[row], units.to_numpy())
+        row, evidence = spread_lists(raw["evidence"])
+        return pl.DataFrame(
+            {
+                "weight": self.weights[batch],
+                "description": self._raw["description"].gather(self._heaviest[batch]),
+                "text_unit_ids": gather_lists(
+                    owners_of_units, text_unit_ids.gather(distinct_units), n_lists
+                ),
+                "evidence": gather_lists(owners[row], evidence, n_lists),
+            }
+        )
 
 
 def _places(graph: Graph, node: Integers, settings: FinalizeGraph) -> list[pl.Series]:

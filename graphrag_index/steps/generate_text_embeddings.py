@@ -91,9 +91,6 @@ def _embed(
         vectors[rows] = found["vector"].to_numpy()
         missing = np.setdiff1d(missing, rows)
         progress.advance(len(rows))
-    # Short steps, so that the progress bar moves.
-    for start in range(0, len(missing), 512):
-        rows = missing[start : start + 512]
-        vectors[rows] = model.embed(texts.gather(rows).to_list())
-        progress.advance(len(rows))
+    if len(missing):
+        vectors[missing] = model.embed(texts.gather(missing).to_list(), progress.advance)
     return vectors

@@ -8,6 +8,7 @@ from polars.testing import assert_frame_equal
 
 from graphrag_index.core.errors import TableError
 from graphrag_index.core.settings import FinalizeGraph
+from graphrag_index.core.table_writer import conform
 from graphrag_index.core.tables import TABLES, content_id
 from graphrag_index.steps.finalize_graph import finalize_graph
 
@@ -43,17 +44,19 @@ def finalize(
     mentions: pl.DataFrame,
     layout: bool = False,
 ) -> dict[str, pl.DataFrame]:
-    tables = finalize_graph(
+    batches: dict[str, list[pl.DataFrame]] = {
+        name: [] for name in ("entities", "relationships", "mentions")
+    }
+    for frames in finalize_graph(
         entities,
-        relationships,
-        mentions,
+        relationships.lazy(),
+        mentions.lazy(),
         TEXT_UNITS.lazy(),
         settings=FinalizeGraph(layout=layout),
-    )
-    assert isinstance(tables, dict)
-    for name, frame in tables.items():
-        assert frame.schema == TABLES[name].schema
-    return tables
+    ):
+        for name, frame in frames.items():
+            batches[name].append(conform(frame, TABLES[name]))
+    return {name: pl.concat([TABLES[name].empty(), *parts]) for name, parts in batches.items()}
 
 
 def span(start: int) -> dict[str, object]:

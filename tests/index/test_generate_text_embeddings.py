@@ -21,7 +21,7 @@ class LengthModel:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def embed(self, texts: list[str]) -> npt.NDArray[np.float32]:
+    def embed(self, texts: list[str], advance: object = None) -> npt.NDArray[np.float32]:
         self.asked += texts
         return np.array([[len(text), 1] for text in texts], np.float32).reshape(-1, 2)
 
