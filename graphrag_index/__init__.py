@@ -1,7 +1,8 @@
 """Index a folder of documents as a graph of entities, communities and reports.
 
 __main__.py   the command line `graphrag-index`
-workflow.py   load, check and run a workflow: start reading here
+workflow.py   load and check a workflow: start reading here
+run.py        run the steps whose inputs changed, then move the pointer
 step.py       what a step is: a function from tables to tables
 steps/        the steps, one file each
 readers/      the formats of documents

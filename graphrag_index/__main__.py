@@ -17,7 +17,8 @@ from graphrag_index.core.memory import return_memory_soon
 
 if TYPE_CHECKING:
     from graphrag_index.core.settings import Settings
-    from graphrag_index.workflow import RunResult, Workflow
+    from graphrag_index.run import RunResult
+    from graphrag_index.workflow import Workflow
 
 app = typer.Typer(
     help="Turn a folder of documents into an index that answers questions about all of it.",
@@ -81,8 +82,8 @@ def _run(root: Path, overrides: list[str] | None, quiet: bool, verbose: bool) ->
     settings, workflow = _load(root, overrides)
     from graphrag_index.core.memory import keep_modules_for_good
     from graphrag_index.project import check_models, services_of
+    from graphrag_index.run import Watcher, run_workflow
     from graphrag_index.terminal import TerminalWatcher
-    from graphrag_index.workflow import Watcher, run_workflow
 
     keep_modules_for_good()
     check_models(workflow, settings)

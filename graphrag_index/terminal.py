@@ -7,8 +7,8 @@ from typing import TextIO
 from graphrag_index.core.progress import Progress, Silent
 from graphrag_index.core.tables import TABLES
 from graphrag_index.core.versions import StepRecord
+from graphrag_index.run import Watcher
 from graphrag_index.step import Step
-from graphrag_index.workflow import Watcher
 
 # Tables whose rows a person wants counted; the others are means to these.
 _COUNTED = (

@@ -11,7 +11,8 @@ from graphrag_index.core.errors import ModelError
 from graphrag_index.core.model_files import download_model
 from graphrag_index.core.settings import load_settings
 from graphrag_index.project import services_of
-from graphrag_index.workflow import load_workflow, run_workflow
+from graphrag_index.run import run_workflow
+from graphrag_index.workflow import load_workflow
 
 # No test asserts how long something takes: machines are shared. In CI the examples are always
 # the same, so that a failure there can be repeated.

@@ -20,6 +20,7 @@ ONLY_FOR_INDEXING = {
     "graphrag_index.graph",
     "graphrag_index.linguistics",
     "graphrag_index.readers",
+    "graphrag_index.run",
     "graphrag_index.step",
     "graphrag_index.steps",
     "graphrag_index.workflow",

@@ -31,11 +31,12 @@ PARTS = {
         *("graphrag_index.readers", "graphrag_index.extractive_report"),
     },
     "graphrag_index.workflow": {CORE, "graphrag_index.step", "graphrag_index.steps"},
-    "graphrag_index.terminal": {CORE, "graphrag_index.step", "graphrag_index.workflow"},
+    "graphrag_index.run": {CORE, "graphrag_index.step", "graphrag_index.workflow"},
+    "graphrag_index.terminal": {CORE, "graphrag_index.step", "graphrag_index.run"},
     "graphrag_index.project": {CORE, "graphrag_index.workflow"},
     "graphrag_index.__main__": {
-        *(CORE, "graphrag_index.workflow", "graphrag_index.project", "graphrag_index.terminal"),
-        *("graphrag_index.show", "graphrag_index.show_html"),
+        *(CORE, "graphrag_index.workflow", "graphrag_index.run", "graphrag_index.project"),
+        *("graphrag_index.terminal", "graphrag_index.show", "graphrag_index.show_html"),
     },
     "graphrag_query": {CORE},
     # The package itself holds no more than its version.

@@ -26,7 +26,8 @@ import filelock  # noqa: F401
 import pyarrow.parquet  # noqa: F401
 
 from graphrag_index.core.settings import Settings
-from graphrag_index.workflow import Workflow, run_workflow
+from graphrag_index.run import run_workflow
+from graphrag_index.workflow import Workflow
 from tests.index.small_steps import list_numbers, square
 
 WORKFLOW = Workflow("killed", (list_numbers, square))

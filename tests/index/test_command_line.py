@@ -17,7 +17,7 @@ from graphrag_index.__main__ import app
 from graphrag_index.core.command_line import run_app
 from graphrag_index.core.settings import Settings
 from graphrag_index.core.table_store import TableStore
-from graphrag_index.workflow import lock
+from graphrag_index.run import lock
 from tests.index.commands import call, command, environment, small_project, write_project
 
 REPOSITORY = Path(__file__).parents[2]

@@ -1,0 +1,314 @@
+"""Run the steps of a workflow.
+
+A step is run only if the code, the settings or the tables that it depends on
+have changed since it last finished, in the current version or in a run that was
+interrupted. When all steps are done, the new version becomes the index by moving
+one pointer.
+"""
+
+import inspect
+import json
+import logging
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing
+from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+from pydantic import BaseModel
+
+from graphrag_index import __version__
+from graphrag_index.core.atomic import write_json
+from graphrag_index.core.errors import SettingsError, TableError, WorkflowError
+from graphrag_index.core.memory import measure_peak_memory, release_memory
+from graphrag_index.core.progress import Progress, Silent
+from graphrag_index.core.settings import Settings
+from graphrag_index.core.table_store import Previous, TableStore
+from graphrag_index.core.table_writer import TableWriter
+from graphrag_index.core.tables import Table
+from graphrag_index.core.versions import StepRecord, StoredTable, Version
+from graphrag_index.step import Frames, Step
+from graphrag_index.workflow import Service, Workflow, check_services, check_settings
+
+if TYPE_CHECKING:
+    from graphrag_index.core.vector_store import VectorWriter
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run did. `version.number` is that of the previous run if nothing changed."""
+
+    version: Version
+    steps_run: tuple[str, ...]
+    steps_kept: tuple[str, ...]
+    new_version: bool
+
+
+class Watcher:
+    """What a run tells about itself; the command line draws it, others may ignore it."""
+
+    def step_started(self, step: Step, number: int, of: int) -> Progress:
+        return Silent()
+
+    def step_finished(self, record: StepRecord, kept: bool) -> None: ...
+
+    def close(self) -> None:
+        """Clear up; the run has ended, well or not."""
+
+
+def run_workflow(
+    workflow: Workflow,
+    settings: Settings,
+    root: Path,
+    services: Mapping[str, Service],
+    watcher: Watcher | None = None,
+) -> RunResult:
+    """Bring the index up to date: run the steps whose inputs changed, then move the pointer.
+
+    `services` gives what steps ask for by name beyond tables and settings; each is
+    called with the step, and only for a step that runs.
+    """
+    sections = check_settings(workflow, settings)
+    check_services(workflow, services)
+    store = TableStore(root / settings.output)
+    with closing(watcher or Watcher()) as watcher, lock(store):
+        return _Run(workflow, settings, root, services, watcher, sections, store).run()
+
+
+class _Run:
+    """One run: what is current, what an interrupted run left, and what is done so far."""
+
+    def __init__(
+        self,
+        workflow: Workflow,
+        settings: Settings,
+        root: Path,
+        services: Mapping[str, Service],
+        watcher: Watcher,
+        sections: Mapping[str, Any],
+        store: TableStore,
+    ) -> None:
+        self.workflow, self.settings, self.root = workflow, settings, root
+        self.services, self.watcher, self.sections, self.store = services, watcher, sections, store
+        self.current = store.read_pointer()
+        finished = self.current.number if self.current else 0
+        unfinished = store.newest_folder()
+        self.number = max(unfinished, finished + 1)
+        store.remove_leftovers(keep=self.number)
+        self.known = {
+            record.key: record
+            for record in (
+                *(self.current.steps if self.current else ()),
+                *store.read_journal(self.number),
+            )
+        }
+        self.done: list[StepRecord] = []
+
+    def run(self) -> RunResult:
+        steps_run: list[str] = []
+        steps_kept: list[str] = []
+        for number, step in enumerate(self.workflow.steps, 1):
+            key = self._key(step)
+            record = self.known.get(key)
+            kept = record is not None and all(
+                self.store.exists(name, table) for name, table in record.tables.items()
+            )
+            if record is None or not kept:
+                progress = self.watcher.step_started(step, number, len(self.workflow.steps))
+                logger.debug(
+                    "%s runs with %r", step.name, self.sections.get(step.name, "no settings")
+                )
+                record = self._run_step(step, key, progress)
+            (steps_kept if kept else steps_run).append(step.name)
+            self.done.append(record)
+            for name, table in record.tables.items():
+                place = table.file or f"LanceDB, version {table.lance_version}"
+                logger.debug("%s: %d rows in %s", name, table.rows, place)
+            if not kept:
+                self.store.write_journal(self.number, self.done)
+            self.watcher.step_finished(record, kept)
+        return self._finish(tuple(steps_run), tuple(steps_kept))
+
+    def _key(self, step: Step) -> str:
+        """Hash all that a step's result depends on."""
+        tables = self._tables()
+        section = self.sections.get(step.name)
+        parts = [
+            step.name,
+            _code(step),
+            step.code_version,
+            section.model_dump(mode="json") if isinstance(section, BaseModel) else section,
+            [(r.table, tables[r.table].digest) for r in step.reads if r.table in tables],
+            [table.name for table in step.writes],
+        ]
+        if step.fingerprint is not None:
+            parts.append(step.fingerprint(section, self.root))
+        return blake2b(json.dumps(parts, default=str).encode(), digest_size=16).hexdigest()
+
+    def _tables(self) -> dict[str, StoredTable]:
+        return {name: table for record in self.done for name, table in record.tables.items()}
+
+    def _run_step(self, step: Step, key: str, progress: Progress) -> StepRecord:
+        release_memory()
+        with measure_peak_memory() as memory:
+            wall, cpu = time.perf_counter(), time.process_time()
+            services = {name: self._service(name, step, progress) for name in step.services}
+            stored = self._write(step, key, step(*self._inputs(step), **services))
+            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        return StepRecord(step.name, key, stored, round(wall, 3), round(cpu, 3), memory.peak)
+
+    def _inputs(self, step: Step) -> Iterator[pl.LazyFrame | pl.DataFrame | None]:
+        tables = self._tables()
+        for read in step.reads:
+            if read.table not in tables:
+                yield None
+                continue
+            frame = self.store.scan(read.table, tables[read.table])
+            yield frame if read.lazy else frame.collect()
+
+    def _service(self, name: str, step: Step, progress: Progress) -> Any:
+        match name:
+            case "settings":
+                return self.sections[step.name]
+            case "progress":
+                return progress
+            case "root":
+                return self.root
+            case "previous":
+                return Previous(self.store, self.current)
+        return self.services[name](step)
+
+    def _write(
+        self, step: Step, key: str, result: Frames | Iterator[Frames]
+    ) -> dict[str, StoredTable]:
+        tables = {table.name: table for table in step.writes}
+        with ExitStack() as stack:
+            writers: dict[str, TableWriter | VectorWriter] = {}
+            for name, table in tables.items():
+                # With the key in its name no file replaces another that the journal names, not
+                # even if the settings changed after a run was interrupted.
+                writer = self.store.writer(self.number, table, f"{name}-{key[:12]}")
+                stack.enter_context(writer)
+                writers[name] = writer
+            written: set[str] = set()
+            for frames in _batches(step, tables, result):
+                for name, frame in frames.items():
+                    writers[name].append(frame)
+                    written.add(name)
+            for name in tables.keys() - written:
+                writers[name].append(tables[name].empty())
+        stored = {name: writer.stored for name, writer in writers.items()}
+        return {name: self._keep_unchanged(name, table) for name, table in stored.items()}
+
+    def _keep_unchanged(self, name: str, table: StoredTable) -> StoredTable:
+        """Name the current version's file instead of a new one with the same bytes."""
+        earlier = self.current.tables.get(name) if self.current else None
+        if earlier and earlier.digest == table.digest and self.store.exists(name, earlier):
+            return earlier
+        return table
+
+    def _finish(self, steps_run: tuple[str, ...], steps_kept: tuple[str, ...]) -> RunResult:
+        version = Version(
+            number=self.number,
+            workflow=self.workflow.name,
+            program=__version__,
+            steps=tuple(self.done),
+            settings=self.settings.model_dump(mode="json"),
+        )
+        current = self.current
+        if current is not None and replace(version, number=current.number) == current:
+            version, new = current, False
+        else:
+            self.store.move_pointer(version)
+            new = True
+        self.store.remove_leftovers()
+        self.store.link_public_tables(version)
+        write_json(self.store.output / "stats.json", statistics(version))
+        return RunResult(version, steps_run, steps_kept, new)
+
+
+def _batches(
+    step: Step, tables: Mapping[str, Table], result: Frames | Iterator[Frames]
+) -> Iterator[Mapping[str, pl.DataFrame]]:
+    """See every form of a step's result as batches of named frames."""
+    for frames in result if isinstance(result, Iterator) else [result]:
+        if isinstance(frames, pl.DataFrame) and len(tables) == 1:
+            frames = dict.fromkeys(tables, frames)
+        if not isinstance(frames, Mapping) or not all(
+            name in tables and isinstance(frame, pl.DataFrame) for name, frame in frames.items()
+        ):
+            what = "a pl.DataFrame" if len(tables) == 1 else "a mapping from their names to frames"
+            raise TableError(
+                f"Step {step.name} writes {', '.join(tables)}: it must return or yield {what}, "
+                f"not {_what(frames)}."
+            )
+        yield frames
+
+
+def _what(frames: object) -> str:
+    if not isinstance(frames, Mapping):
+        return type(frames).__name__
+    return ", ".join(f"{name}: {type(frame).__name__}" for name, frame in frames.items())
+
+
+def _code(step: Step) -> str:
+    """What stands for a step's code: the program's version, or the text of a user's own module."""
+    module = step.function.__module__
+    if module == f"graphrag_index.steps.{step.name}":
+        return __version__
+    try:
+        # All of the module, since a function beside the step may have changed.
+        return inspect.getsource(sys.modules[module])
+    except (OSError, TypeError):  # typed into an interpreter
+        return inspect.getsource(step.function)
+
+
+def lock(store: TableStore) -> Any:
+    """Keep a second run off the same output folder; readers need no lock.
+
+    Raises
+    ------
+    WorkflowError
+        Another run holds it.
+    """
+    from filelock import FileLock, Timeout
+
+    try:
+        store.output.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise SettingsError(
+            f"The output {store.output} is not a folder: name another with `--set output=FOLDER`."
+        ) from error
+    try:
+        # The proxy that acquire() returns releases the lock when its `with` block ends.
+        return FileLock(store.output / ".lock", timeout=0).acquire()
+    except Timeout:
+        raise WorkflowError(
+            f"Another run is writing to {store.output}: wait for it to finish, "
+            "or give this one another folder with `--set output=FOLDER`."
+        ) from None
+
+
+def statistics(version: Version) -> dict[str, Any]:
+    """Describe a version for `output/stats.json`: what each step wrote and what it cost."""
+    return {
+        "version": version.number,
+        "workflow": version.workflow,
+        "program": version.program,
+        "steps": {
+            record.name: {
+                "rows": {name: table.rows for name, table in record.tables.items()},
+                "seconds": record.seconds,
+                "cpu_seconds": record.cpu_seconds,
+                "peak_memory_bytes": record.peak_memory_bytes,
+            }
+            for record in version.steps
+        },
+        "tables": {name: asdict(table) for name, table in version.tables.items()},
+    }
