@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from graphrag_index.core.command_line import run_app
+from graphrag_index.core.lean_imports import leave_out_unused
 
 if TYPE_CHECKING:
     from graphrag_query import Index
@@ -73,6 +74,7 @@ def main() -> None:
     # A command that lives for two seconds leaves its garbage to the system; collecting it
     # while the libraries load costs a tenth of that.
     gc.disable()
+    leave_out_unused()
     run_app(app)
 
 

@@ -1,0 +1,40 @@
+"""Lets a command that lives for two seconds start in one, by leaving out what it never uses.
+
+lancedb loads, at its own import, the client of a service for remote catalogues (some forty
+modules, half of the time that lancedb takes), and pandas where there is one. Our tables
+lie in a folder. For commands only: a library must not change what its host can import.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+_UNUSED = "lance_namespace_urllib3_client.api"
+
+
+def leave_out_unused() -> None:
+    """Let the classes of the catalogue's client be empty, and pandas be missing."""
+    sys.meta_path.insert(0, _EmptyModules())
+
+
+class _EmptyModules(MetaPathFinder, Loader):
+    """Finds modules in which every name is a class without contents."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name == "pandas":
+            raise ModuleNotFoundError("pandas is left out", name=name)
+        if name != _UNUSED and not name.startswith(_UNUSED + "."):
+            return None
+        return ModuleSpec(name, self, is_package=True)
+
+    def exec_module(self, module: ModuleType) -> None:
+        def __getattr__(name: str) -> type:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            return type(name, (), {})
+
+        module.__getattr__ = __getattr__  # type: ignore[method-assign]
