@@ -1,11 +1,13 @@
 """Where sentences begin and end, by punctuation and layout, in any script.
 
 Rules, not a model: full stops that end abbreviations, initials, ordinals and
-numbers are told from those that end sentences; blank lines, headings, list
+numbers are told from those that end sentences; what stands in brackets or
+quotation marks is kept whole if it is short; blank lines, headings, list
 items and table rows end what stands before them.
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -24,20 +26,45 @@ class Sentence(NamedTuple):
 _ABBREVIATIONS = frozenset(
     # titles and names
     "mr mrs ms mx dr prof rev hon st ste sr jr messrs mme mlle gen col lt capt cpt cmdr adm maj "
+    "brig cdr cpl esq lieut pvt "
     "sgt sen rep gov pres supt insp fr hr frl dipl ing mag ks abp bp płk gen por hab inż mgr śp "
     # reference and measure
-    "vs etc eg e.g ie i.e cf viz al ca approx est no nos nr op vol vols pp ed eds fig figs sec ch "
-    "art dept univ inc ltd co corp bros ave blvd rd mt ft sq a.m p.m a.d b.c u.s u.k u.n ph.d "
+    "abbr excl incl orig pron resp transl "
+    "vs etc eg ie cf viz al ca approx est no nos nr op vol vols pp ed eds fig figs sec ch "
+    "art dept univ inc ltd co corp bros ave blvd rd mt ft sq ph.d "
     "jan feb mar apr jun jul aug sept sep oct nov dec mon tue wed thu fri sat sun "
     # German
-    "z.b d.h u.a o.ä bzw usw ggf evtl inkl zzgl sog vgl str abs bd hrsg jh jhd geb gest verh "
-    "s.o s.u z.t u.s.w i.d.r "
+    "o.ä bzgl bzw usw ggf evtl inkl zzgl sog vgl str abs bd hrsg jh jhd geb gest verh "
+    "ehem engl frz griech urspr österr v.chr n.chr "
     # Polish
-    "np tzw itd itp ul al r w wg tj m.in n.e p.n.e ur zm dr pt zob por "
+    "np tzw itd itp ul al r w wg tj m.in ur zm dr pt zob por "
+    "ang daw godz łac mld mln niem tys właśc "
     # Romance languages
     "sra srta dna av avda núm pág págs ej p.ej pags vol sig n° m mm mgr éd env "
     # Russian
-    "г гг им т.е т.д т.п др см ул".split()
+    "г гг им др см ул".split()
+)
+# Letters with full stops between them: J.R, J.-P, U.S, non-U.S, e.g, z.B, т.е.
+_DOTTED = re.compile(r"(?:\w+[-–/'’])?((?:[^\W\d_]\.-?)+[^\W\d_]{1,2})")
+# Of these the ones that may end a sentence too, which is seen from the word after them.
+_MAY_END = frozenset(
+    (
+        "etc al no nos inc ltd co corp bros esq jr sr ph.d a.m p.m a.d b.c n.e p.n.e v.chr n.chr "
+        "st ave blvd rd sq ft jan feb mar apr jun jul aug sept sep oct nov dec mon tue wed thu fri "
+        "sat sun art usw u.s.w o.ä u.a itd itp т.д т.п"
+    ).split()
+)
+# Words that begin a sentence, and hardly a name, where they have a capital after a full stop.
+_OPENERS = frozenset(
+    (
+        "the he she it they we in this that these those there but and his her its their our when "
+        "while after although as at by during for from however if on since to under what with "
+        "der die das er sie es wir ein eine im am bei mit nach dort doch und aber "
+        "il elle ils elles ce cette ces les dans mais "
+        "to ten ta te w na po nie był była było jego jej ich ale "
+        "él ella ellos ellas el los las este esta en pero "
+        "он она оно они это в на но"
+    ).split()
 )
 _MONTHS_AND_AGES = frozenset(
     (
@@ -57,6 +84,28 @@ _BOUNDARY = re.compile(
     """,
     re.VERBOSE,
 )
+# Brackets and quotations that hold a stop, by the mark that opens them.
+_ENCLOSED = {
+    opening: re.compile(
+        rf"{re.escape(opening)}{condition}"
+        rf"[^{marks}.!?…。！？]{{,200}}[.!?…。！？][^{marks}]{{,200}}{closing}"
+    )
+    for opening, condition, marks, closing in (
+        ("(", "", "()", r"\)"),
+        ("[", "", r"\[\]", r"\]"),
+        ('"', r'(?<![^\s(\[—–-]")(?=\S)', '"', r'"(?<!\s")(?!\w)'),
+        ("“", "", "“”", "”"),
+        ("„", "", "„“”", "[“”]"),
+        ("«", r"(?=\s?\w)", "«»", "»"),
+        ("»", r"(?=\w)", "«»", "«"),
+        ("‘", "", "‘’", r"’(?!\w)"),
+        ("「", "", "「」", "」"),
+    )
+}
+# An enclosure ends before so many characters, or does not count: a mark may be forgotten.
+MAX_ENCLOSED = 200
+# What ends a paragraph, list item or table row within an enclosure that does not count then.
+_LAYOUT = re.compile(r"\n[^\S\n]*(?:\n|\#{1,6}\s|[-*+•]\s|\d{1,3}[.)]\s|\|)|\|[^\S\n]*\n")
 # The characters at which a boundary can begin: to look for these first is much quicker.
 _MARK = re.compile(r"[.!?…。！？｡؟۔।॥።\n#|]")
 # A capital that is no initial: what it labels, or who bears the number.
@@ -96,7 +145,8 @@ def split_sentences(text: str, starts: Sequence[int] | None = None) -> list[Sent
             if stripped[0] == "#":
                 sentences.append(Sentence(start, end, False))
                 continue
-        sentences.append(Sentence(start, end, _is_prose(text, start, end)))
+            segment = text[start:end]
+        sentences.append(Sentence(start, end, _is_prose(segment)))
     return sentences
 
 
@@ -122,12 +172,26 @@ def segment_starts(text: str) -> list[int]:
             continue
         if reached < len(text):
             starts.append(reached)
-    return starts
+    return _without_enclosed(text, starts)
+
+
+def _without_enclosed(text: str, starts: list[int]) -> list[int]:
+    """Leave out where sentences begin within short brackets or quotations."""
+    enclosed: set[int] = set()
+    for opening, pattern in _ENCLOSED.items():
+        # To look for the mark first is quicker than any pattern.
+        for match in pattern.finditer(text) if opening in text else ():
+            begin, end = match.span()
+            first, last = bisect_right(starts, begin), bisect_left(starts, end)
+            if first < last and end - begin <= MAX_ENCLOSED and not _LAYOUT.search(match[0]):
+                enclosed.update(starts[first:last])
+    return [start for start in starts if start not in enclosed] if enclosed else starts
 
 
 def _plainly_ends_sentence(text: str, stop: int) -> bool:
     """Tell the common case quickly: a word, its full stop, a space, a capital."""
-    if text[stop + 1 : stop + 2] != " " or not text[stop + 2 : stop + 3].isupper():
+    after = text[stop + 1 : stop + 3]
+    if after[:1] != " " or not after.isupper():
         return False
     word = text[text.rfind(" ", 0, stop) + 1 : stop]
     return len(word) > 1 and word.isalpha() and word.lower() not in _ABBREVIATIONS
@@ -145,11 +209,16 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
         return False
     begin = match.start()
     word_match = _LAST_WORD.search(text, max(0, begin - 20), begin)
-    word = word_match.group().lower() if word_match else ""
+    surface = word_match.group() if word_match else ""
+    word = surface.lower()
     if len(word) == 1 and word.isalpha():
         return text[begin - 1].isupper() and _is_no_initial(text, begin)
-    if word in _ABBREVIATIONS:
-        return False
+    dotted = _DOTTED.fullmatch(surface) if "." in surface else None
+    if dotted or word in _ABBREVIATIONS:
+        if not (word in _MAY_END or (dotted and dotted[1].isupper())):
+            return False
+        next_word = _NEXT_WORD.match(text, end)
+        return next_word is not None and next_word[1].lower() in _OPENERS
     if word.isdigit() and len(word) <= 2:
         next_word = _NEXT_WORD.match(text, end)
         return not (next_word and next_word[1].lower() in _MONTHS_AND_AGES)
@@ -162,18 +231,20 @@ def _is_no_initial(text: str, begin: int) -> bool:
     return before.endswith(" I") or _LABEL.search(before) is not None
 
 
-def _is_prose(text: str, start: int, end: int) -> bool:
-    """Tell whole sentences from headings, stubs and rows of tables."""
-    if end - start > 700:
+def _is_prose(sentence: str) -> bool:
+    """Tell whole sentences from headings, stubs, rows of tables and halves of brackets."""
+    length, last, first = len(sentence), sentence[-1], sentence[0]
+    if length > 700 or (last not in ".!?" and not _TERMINAL.search(sentence[-6:])):
         return False
-    if text[end - 1] not in ".!?" and not _TERMINAL.search(text, max(start, end - 6), end):
-        return False
-    first = text[start]
     if first in "\"'“„‘«([*_":
-        first = next((c for c in text[start : start + 5] if c.isalnum()), first)
-    if first.islower() or not first.isalnum() or "|" in text[start:end]:
+        first = next((c for c in sentence[:5] if c.isalnum()), first)
+    if first.islower() or not first.isalnum() or "|" in sentence:
         return False
-    if text[end - 1] in "。！？｡":
+    if ("(" in sentence or ")" in sentence) and sentence.count("(") != sentence.count(")"):
+        return False
+    if ("[" in sentence or "]" in sentence) and sentence.count("[") != sentence.count("]"):
+        return False
+    if last in "。！？｡":
         # Scripts without spaces say a sentence in few characters.
-        return end - start >= 5
-    return end - start >= 20 and text.count(" ", start, end) >= 3
+        return length >= 5
+    return length >= 20 and sentence.count(" ") >= 3

@@ -40,6 +40,15 @@ def test_sentences_end_at_their_punctuation(text: str, expected: list[str]) -> N
         "W 1918 r. Polska odzyskała wolność.",
         "He paused... and went on.",
         "The U.S. Army came.",
+        "J.R.R. Tolkien wrote it.",
+        "They served under J.R. Sorley and W.E.B. Du Bois.",
+        "Jean-Paul (J.-P. Sartre) and C.M. von Weber agreed.",
+        "The non-U.S. Navy left.",
+        "It was the wife of Capt. Scott, incl. Evans and orig. Wilson.",
+        "Das gilt z.B. Die Zeit und d.h. Der Spiegel.",
+        "Er starb 44 v.Chr. Rom trauerte.",
+        "Napisał to m.in. Jan Kowalski, tj. Jego brat.",
+        "C'est l'œuvre de J.-J. Rousseau.",
     ],
 )
 def test_abbreviations_initials_and_ordinals_end_no_sentence(text: str) -> None:
@@ -61,6 +70,57 @@ def test_a_capital_that_is_no_initial_may_end_a_sentence(first: str, second: str
     assert sentences(f"{first} {second}") == [first, second]
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("He lived in the U.S.", "The next year he died."),
+        ("They met in Washington, D.C.", "It was cold."),
+        ("He left at 5 p.m.", "In the evening it rained."),
+        ("She works for Foyn & Co.", "They sell oil."),
+        ("The snow melted in the sun.", "The dogs drank."),
+        ("Es gab Hunde, Ponys usw.", "Die Männer froren."),
+        ("Były psy, konie itd.", "To był błąd."),
+        ("Il vivait en U.R.S.S.", "Elle est restée."),
+    ],
+)
+def test_an_abbreviation_ends_a_sentence_before_a_word_that_begins_one(
+    first: str, second: str
+) -> None:
+    assert sentences(f"{first} {second}") == [first, second]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The song (Do You Hear Me? I Mean It) was sung.",
+        '"Stop! Thief!" he cried.',
+        "‘Stop! Thief!’ he cried.",
+        "They read “The End. A Play” aloud.",
+        "Er rief: „Halt! Ich komme.“",
+        "Zawołał: „Stój! Złodziej!”",
+        "Il cria : « Halte ! Au voleur ! » et partit.",
+        "The letter [lost. A copy\nsurvives] was short.",
+    ],
+)
+def test_short_brackets_and_quotations_are_not_cut(text: str) -> None:
+    assert sentences(text) == [text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Forgotten marks, inches, an end far away, another paragraph, a list.
+        "He said (as ever. They left.",
+        'He cut a 6" hole. They had 5" pipes.',
+        f"It was (so. {'They went on and on, ' * 10}). The end.",
+        "He wrote (in May.\n\nThey came later.) The end.",
+        "They took (all. There was:\n- One dog) Then they left.",
+    ],
+)
+def test_brackets_that_do_not_close_soon_do_not_hold_sentences_together(text: str) -> None:
+    assert len(sentences(text)) > 1
+
+
 def test_headings_lists_and_tables_are_units_of_their_own() -> None:
     text = "# Ships\n\nThey were slow.\n- Fram\n- Gauss\n\n| name | year |\n| Fram | 1892 |\n"
     assert sentences(text) == [
@@ -78,12 +138,17 @@ def test_only_whole_sentences_are_prose() -> None:
     assert prose(text) == ["The ship left the harbour in May."]
 
 
+def test_half_a_bracket_is_no_prose() -> None:
+    assert prose("The ship left (in May of that year.") == []
+    assert prose("The ship [Fram] left (in May of that year).") != []
+
+
 def test_an_empty_text_has_no_sentences() -> None:
     assert split_sentences("") == []
     assert segment_starts("") == []
 
 
-@given(st.text(alphabet=st.sampled_from("aB1 .!?\n#|-。।\"')😀́א")))
+@given(st.text(alphabet=st.sampled_from("aB1 .!?\n#|-。।\"'()“”😀́א")))
 def test_sentences_hold_every_letter_once_and_in_order(text: str) -> None:
     found = split_sentences(text)
     reached = 0
