@@ -1,5 +1,6 @@
-"""The words of sentences, fetched from their documents by row of the table `sentences`."""
+"""Which sentences of the table `sentences` can be quoted, and their words on one line."""
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,76 @@ import polars as pl
 # Documents read at once: bounds memory, not results.
 BATCH_DOCUMENTS = 512
 
+# A line that stands in so many documents, or so often in one, is furniture of the page.
+MIN_REPEATS = 3
+# A document of so large a share of repeated lines is a copy of others, and keeps them.
+COPIED_SHARE = 0.8
+# Marks of quoted mail before a line; "> 5 mm" is none.
+_QUOTE_MARKS = re.compile(r"^(?:[^\S\n]*>)+(?![^\S\n]*\d)", re.MULTILINE)
+# A word cut at the end of a line, but not "Vor- und Nachteile".
+_HYPHEN = re.compile(
+    r"(?<=([^\W\d_]))[-\u00ad\u2010]\s*\n\s*"
+    r"(?!(?:and|or|to|nor|und|oder|bis|bzw|sowie|et|ou|y|o|e|i|lub|oraz)\b)(?=([^\W\d_]))"
+)
+_NO_LETTERS = re.compile(r"[\s>\-\u00ad\u2010]")
+
 Integers = npt.NDArray[np.int64]
+
+
+def quotable(sentences: pl.DataFrame) -> pl.Series:
+    """Tell for each row of `sentences` whether it can be quoted.
+
+    It is a whole sentence, and its line is not repeated throughout the corpus as footers,
+    notices and running heads are. Lines of documents that are copies of others are
+    no furniture, nor is any paragraph on one long line.
+    """
+    # Sentences of one line stand together: a run of them counts once.
+    begins = pl.any_horizontal(
+        pl.col("document", "line").ne_missing(pl.col("document", "line").shift())
+    )
+    lines = (
+        sentences.select("document", "line", "quotable", run=begins.cum_sum())
+        .with_row_index("row")
+        .filter("quotable", pl.col("line") != 0)
+        # Most lines stand once; without them the rest is quick.
+        .filter(pl.len().over("line") >= MIN_REPEATS)
+    )
+    often = (
+        lines.group_by("line", "document")
+        .agg(times=pl.col("run").n_unique())
+        .group_by("line")
+        .agg(times=pl.max("times"), documents=pl.len())
+        .filter(pl.max_horizontal("times", "documents") >= MIN_REPEATS)
+    )
+    furniture = (
+        lines.join(often, on="line", how="semi")
+        .join(sentences.group_by("document").agg(sentences=pl.sum("quotable")), on="document")
+        .filter(pl.len().over("document") < COPIED_SHARE * pl.col("sentences"))
+    )
+    flags = sentences["quotable"].to_numpy(writable=True)
+    flags[furniture["row"].to_numpy()] = False
+    return pl.Series("quotable", flags)
+
+
+def one_line(text: str) -> str:
+    """Put a quotation on one line, without marks of quoted mail and hyphens of line ends."""
+    if "\n" in text:
+        text = _HYPHEN.sub(_joined, _QUOTE_MARKS.sub("", text))
+    return " ".join(text.split())
+
+
+def _joined(hyphen: re.Match[str]) -> str:
+    return "" if hyphen[1].islower() and hyphen[2].islower() else "-"
+
+
+def find_quotation(quotation: str, text: str) -> tuple[int, int] | None:
+    """Return where a text has words that `one_line` may have changed; None if it has not."""
+    places = [at for at, c in enumerate(text) if not _NO_LETTERS.match(c)]
+    letters = _NO_LETTERS.sub("", quotation)
+    at = "".join(text[place] for place in places).find(letters)
+    if at < 0 or not letters:
+        return None
+    return places[at], places[at + len(letters) - 1] + 1
 
 
 class Quotations:
@@ -45,6 +115,6 @@ def _texts(documents: pl.LazyFrame, places: pl.DataFrame) -> pl.Series:
         for document, start, end in places[first:last].iter_rows():
             if document != current:
                 current, text = document, texts[document - offset]
-            found.append(" ".join(text[start:end].split()))
+            found.append(one_line(text[start:end]))
         parts.append(pl.Series(found, dtype=pl.String))
     return pl.concat(parts)

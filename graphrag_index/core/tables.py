@@ -115,6 +115,7 @@ _DEFINITIONS = [
             "start_char": pl.Int32,
             "end_char": pl.Int32,
             "quotable": pl.Boolean,  # a whole sentence that makes sense by itself
+            "line": pl.Int32,  # hash of the line that it begins in; 0 if that is long
         },
         "internal",
     ),

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.core.progress import Progress
-from graphrag_index.core.quotations import Quotations
+from graphrag_index.core.quotations import Quotations, quotable
 from graphrag_index.core.settings import CreateCommunityReports
 from graphrag_index.core.tables import TABLES, content_id
 from graphrag_index.extractive_report import Evidence, Report, join_titles, write_findings
@@ -231,10 +231,10 @@ def _quoted(
         {"document": document[found["text_unit"].to_numpy()], "start_char": found["start_char"]}
     )
     row = _row_at(sentences["document"].to_numpy(), sentences["start_char"].to_numpy(), places)
-    quotable = sentences["quotable"].to_numpy()[row] if len(row) else np.zeros(0, bool)
+    said = quotable(sentences).to_numpy()[row] if len(row) else np.zeros(0, bool)
     width = np.int64(1 << 32)
     # Overlapping text units repeat mentions: one sorted number a pair tells them apart.
-    keys = np.unique(row[quotable] * width + found["entity"].to_numpy()[quotable])
+    keys = np.unique(row[said] * width + found["entity"].to_numpy()[said])
     return keys // width, keys % width
 
 

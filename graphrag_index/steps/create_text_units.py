@@ -4,12 +4,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
+from zlib import crc32
 
 import polars as pl
 
 from graphrag_index.core.languages import detect_language
 from graphrag_index.core.progress import Progress
-from graphrag_index.core.sentences import segment_starts, split_sentences
+from graphrag_index.core.sentences import Sentence, segment_starts, split_sentences
 from graphrag_index.core.settings import CreateTextUnits
 from graphrag_index.core.tables import TABLES, content_id
 from graphrag_index.core.tokens import TokenCounts, count_tokens, load_encoding
@@ -17,6 +18,8 @@ from graphrag_index.step import step
 
 # Documents read at once: bounds memory, not results.
 BATCH_DOCUMENTS = 256
+# A longer line is a paragraph, which repeats for a reason, and not furniture of the page.
+MAX_FURNITURE = 200
 _HEADING = re.compile(r"^(#{1,6})[^\S\n]+([^\n]+?)[^\S\n]*#*[^\S\n]*$", re.MULTILINE)
 _FENCE = re.compile(r"^(```|~~~).*?^\1[^\S\n]*$", re.MULTILINE | re.DOTALL)
 
@@ -47,7 +50,7 @@ class Segment(NamedTuple):
     opens_section: bool
 
 
-@step(writes=["documents", "base_text_units", "sentences"])
+@step(writes=["documents", "base_text_units", "sentences"], code_version=2)
 def create_text_units(
     input_documents: pl.LazyFrame, *, settings: CreateTextUnits, progress: Progress
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
@@ -70,13 +73,15 @@ def create_text_units(
     for offset in range(0, n_documents, BATCH_DOCUMENTS):
         batch = input_documents.slice(offset, BATCH_DOCUMENTS).collect()
         units: list[tuple[object, ...]] = []
-        sentences: list[tuple[int, int, int, bool]] = []
+        sentences: list[tuple[int, int, int, bool, int]] = []
         unit_ids, languages = [], []
         rows = batch.select("id", "text", "metadata").iter_rows()
         for number, (document_id, text, metadata) in enumerate(rows, offset):
             headings = find_headings(text)
             starts = sorted({*segment_starts(text), *(start for start, _, _ in headings)})
-            sentences += [(number, *sentence) for sentence in split_sentences(text, starts)]
+            found = split_sentences(text, starts)
+            for sentence, line in zip(found, _lines(text, found), strict=True):
+                sentences.append((number, *sentence, line))
             ids = []
             for passage in cut(text, settings, starts, headings):
                 # The place keeps equal passages of one document two.
@@ -151,6 +156,20 @@ def find_headings(text: str) -> list[Heading]:
         for match in _HEADING.finditer(text)
         if not any(start <= match.start() < end for start, end in fences)
     ]
+
+
+def _lines(text: str, sentences: Sequence[Sentence]) -> Iterator[int]:
+    """Hash the line that each sentence begins in; 0 stands for a long one."""
+    end, line = -1, 0
+    for sentence in sentences:
+        if sentence.start >= end:
+            begin = text.rfind("\n", 0, sentence.start) + 1
+            end = text.find("\n", sentence.start)
+            end = len(text) if end < 0 else end
+            words = text[begin:end].strip()
+            # Less 2³¹: the table has no unsigned numbers.
+            line = crc32(words.encode()) - (1 << 31) if len(words) <= MAX_FURNITURE else 0
+        yield line
 
 
 def _segments(

@@ -8,7 +8,7 @@ import polars as pl
 
 from graphrag_index.core.lists import gather_lists
 from graphrag_index.core.progress import Progress
-from graphrag_index.core.quotations import Quotations
+from graphrag_index.core.quotations import Quotations, quotable
 from graphrag_index.core.settings import ExtractGraphNlp
 from graphrag_index.core.tables import TABLES
 from graphrag_index.linguistics.association import associate, pair_mentions, text_units_of_pairs
@@ -185,7 +185,7 @@ def _with_sentences(mentions: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataF
     length = (sentences["end_char"] - sentences["start_char"]).to_numpy()
     return mentions.with_columns(
         sentence=pl.Series(row, dtype=pl.Int64),
-        quotable=pl.Series(sentences["quotable"].to_numpy()[row]),
+        quotable=quotable(sentences)[row],
         sentence_length=pl.Series(length[row], dtype=pl.Int32),
         sentence_start=pl.Series(sentences["start_char"].to_numpy()[row]),
     )
