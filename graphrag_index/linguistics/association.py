@@ -14,6 +14,8 @@ from graphrag_index.core.lists import distinct_pairs, gather_lists
 BLOCK = 400_000
 # Two entities as one number: source * _WIDTH + target.
 _WIDTH = 1 << 32
+# Evidence that scores less is no quotable sentence that names both.
+_SAID = 5.0
 # The best evidence is a sentence of about this many characters.
 GOOD_LENGTH = 160
 
@@ -36,8 +38,8 @@ def pair_mentions(mentions: pl.DataFrame, max_links: int, neighbour_weight: floa
     -------
     pairs
         One row per pair of entities, `source` < `target`, sorted by both: `evidence`, the
-        sum of what its pairs of mentions count, and `mention`, the row of the first mention
-        of the best evidence.
+        sum of what its pairs of mentions count, `mention`, the row of the first mention
+        of the best evidence, and `said`, whether a quotable sentence names both.
     """
     parts = [
         _best_of_pairs(links, pl.col("worth").sum())
@@ -52,6 +54,7 @@ def pair_mentions(mentions: pl.DataFrame, max_links: int, neighbour_weight: floa
         (pl.col("pair") % _WIDTH).cast(pl.Int32).alias("target"),
         "evidence",
         pl.col("mention").cast(pl.Int32),
+        said=pl.col("score") >= _SAID,
     )
 
 
@@ -107,10 +110,11 @@ def _links(
                 linked &= apart == 0
             a, b = first[linked], second[linked]
             same = apart[linked] == 0
-            # Names close together in a quotable sentence of a good length say it best.
+            # Names close together in a quotable sentence of a good length say it best; what
+            # is said far apart in a long one is still better than any heading or list.
             gap = np.minimum(start[b] - start[a], 400).astype(np.float32)
             off = np.minimum(np.abs(length[a] - GOOD_LENGTH), 400).astype(np.float32)
-            score = 4.0 * same + 2.0 * (quotable[a] & same) - gap / 400 - off / 400
+            score = 4.0 * same + 2 * _SAID * (quotable[a] & same) - gap / 400 - off / 400
             source, target = np.minimum(entity[a], entity[b]), np.maximum(entity[a], entity[b])
             blocks.append(
                 pl.DataFrame(

@@ -15,7 +15,7 @@ import polars as pl
 
 from graphrag_index.core.languages import Language
 from graphrag_index.linguistics.inflection import is_given_name, is_oblique
-from graphrag_index.linguistics.kinds import APPOSITIVES, HONORIFICS, KINDS, PARTICLES
+from graphrag_index.linguistics.kinds import APPOSITIVES, KINDS, PARTICLES, is_title, n_titles
 from graphrag_index.linguistics.names import Names
 from graphrag_index.linguistics.usage import Usage
 
@@ -49,6 +49,7 @@ class Judged:
 
 def judge(found: Names, lower: Counter[str]) -> Judged:
     """Judge each distinct span once all documents are read."""
+    found.restore_openings()
     usage = Usage(found, lower)
     cutter = _Cutter(usage)
     names: dict[str, int] = {}
@@ -198,7 +199,7 @@ class _Cutter:
             return True
         if word.lower() in KINDS or rest[0].islower():
             return False
-        if word.lower() not in HONORIFICS:
+        if not is_title(word):
             verb = language.verb_endings and word.endswith(language.verb_endings)
             if verb or is_given_name(rest[0], language):
                 return True
@@ -214,7 +215,7 @@ class _Cutter:
 
     def _is_full_name(self, words: list[str], language: Language) -> bool:
         """Tell whether words begin with a given name, and none of them says otherwise."""
-        words = [word for word in words if word.lower() not in HONORIFICS]
+        words = [word for word in words if not is_title(word)]
         given = len(words) > 1 and is_given_name(words[0], language)
         return given and self._may_be_person(words[1:])
 
@@ -251,12 +252,12 @@ class _Cutter:
                     return at, start
                 if known > times and self._is_full_name(right, language) and both:
                     return at, start
-                single = at == 1 and left[0].lower() not in KINDS | HONORIFICS
+                single = at == 1 and not _says_kind(left[0])
                 if initial and single and known and not is_given_name(left[0], language):
                     return 0, start
             elif language.capitalizes_nouns and at == 1:
                 person = any(is_given_name(w, language) for w in right)
-                noun = left[0].lower() not in KINDS | HONORIFICS
+                noun = not _says_kind(left[0])
                 if noun and not is_given_name(left[0], language) and (person or known > times):
                     return at, start
         return None
@@ -271,11 +272,11 @@ class _Cutter:
         left, right = words[:at], words[at:]
         if not at or left[-1].islower() or any("." in word for word in left):
             return None
-        if all(word.lower() in HONORIFICS for word in left):
+        if n_titles([*left, right[0]]) == len(left):
             return None
-        if language.capitalizes_nouns and left[-1].lower() not in KINDS | HONORIFICS:
+        if language.capitalizes_nouns and not _says_kind(left[-1]):
             return at, at
-        if len(right) < 2 or left[-1].lower() in HONORIFICS:
+        if len(right) < 2 or is_title(left[-1]):
             return None
         times = self.usage.total[number]
         if initial and language.endings and left[0].lower() not in KINDS:
@@ -309,3 +310,7 @@ class _Cutter:
             if right > times and (left > times or (place and usage.preposition[number])):
                 return at, at
         return None
+
+
+def _says_kind(word: str) -> bool:
+    return word.lower() in KINDS or is_title(word)

@@ -1,5 +1,7 @@
 """Words that tell what kind of thing a name is for."""
 
+from collections.abc import Sequence
+
 # What a name ends in (or begins with) that is no person's.
 ORGANIZATION_WORDS = frozenset(
     (
@@ -27,6 +29,7 @@ PLACE_WORDS = frozenset(
         "plateau desert forest park bridge gate castle palace tower hotel hut camp port "
         "airport country state county kingdom republic empire south north east west pole "
         "antarctica circle channel range inlet beach creek falls base cathedral square abbey "
+        "route highway motorway "
         "straße platz fluss see meer insel berg schloss burg dom bahnhof ulica rzeka morze wyspa "
         "góra jezioro zamek most plac rynek port dworzec lotnisko"
     ).split()
@@ -47,6 +50,15 @@ SURNAMES = frozenset(
     (
         "day hill hills church park lake west east north south king post camp castle street gate "
         "fair law bishop wood press marsh berg best bridge bank"
+    ).split()
+)
+# What stands behind a name and is none by itself: Acme, Inc.; Henry Ford, Jr.
+SUFFIXES = frozenset("inc ltd llc llp plc co corp bros gmbh jr sr esq phd op vol nos ver".split())
+# What a number belongs to that stands behind it.
+NUMBERED = frozenset(
+    (
+        "route routes highway interstate motorway autobahn apollo gemini soyuz formula channel "
+        "radio class boeing airbus flight article area division district"
     ).split()
 )
 # Words in lower case that are parts of a person's name.
@@ -77,6 +89,56 @@ HONORIFICS = frozenset(
         "superintendent constable coach engineer nurse"
     ).split()
 )
+# The same, shortened; each may end in a full stop.
+_RANKS = frozenset(
+    (
+        "capt cpt lt lieut sgt cpl col gen maj brig cmdr cdr comdr adm radm vadm pvt pfc rev revd "
+        "prof dr mr mrs ms mme mlle st ste kpt płk ppłk mjr por hptm ltn oblt gral cnel gén dott "
+        "msgr mgr bp abp dra sra srta"
+    ).split()
+)
+# Titles only with their full stop: without it they are words, or names of people.
+_DOTTED = frozenset(
+    (
+        "sen rep gov pres hon supt insp det fr hr frl me m mm sr sig avv on ten cap ing dir pfr pr "
+        "amb sec ks cdt cne messrs dipl mag lic don mons inż hab"
+    ).split()
+)
+ABBREVIATED_TITLES = _RANKS | _DOTTED | {"mt"}
+# Parts of a title, beside another of its words: Rear Admiral, Private First Class.
+_TITLE_PARTS = frozenset(
+    (
+        "first second third class rear vice deputy petty warrant staff lance wing flight squadron "
+        "brigadier master prime senior junior grand"
+    ).split()
+)
+
+
+def is_title(word: str) -> bool:
+    """Tell whether a word stands before a person's name and says what the person is."""
+    lower = word.lower()
+    if lower in HONORIFICS or lower in _RANKS:
+        return True
+    if lower.endswith(".") and (lower[:-1] in _RANKS or lower[:-1] in _DOTTED):
+        # M. Dupont is a title in French only; elsewhere it is an initial.
+        return len(lower) > 2
+    # Lieutenant-Colonel, Maj.-Gen.
+    return "-" in lower and all(map(is_title, lower.split("-")))
+
+
+def n_titles(words: Sequence[str]) -> int:
+    """Count the titles that stand before a name; it keeps one word at least."""
+    first, titled = 0, False
+    while first < len(words) - 1:
+        if is_title(words[first]):
+            titled = True
+        elif words[first].lower() not in _TITLE_PARTS:
+            break
+        first += 1
+    # "of Peru" is no name, and a Third Class nobody's title.
+    return first if titled and words[first][:1].isupper() else 0
+
+
 # Titles that belong to the name: King George III, Pope Francis, Lord Byron.
 NAMING_TITLES = frozenset(
     (
@@ -94,6 +156,9 @@ def type_of(name: str, person: bool, place_share: float, preposition_share: floa
     The shares are those of its mentions behind a preposition of place, and behind any.
     """
     words = [word.lower().rstrip(".,") for word in name.split(" ")]
+    # World War II, West Virginia Route 9
+    if len(words) > 2 and (words[-1].isdigit() or not words[-1].strip("ivx")):
+        words.pop()
     if not (person and words[-1] in SURNAMES):
         for index in (-1, 0):
             for kind, known in (

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,7 +20,12 @@ import numpy as np
 from graphrag_index.core.languages import Language
 from graphrag_index.core.sentences import Sentence
 from graphrag_index.linguistics.inflection import is_given_name
-from graphrag_index.linguistics.kinds import ORGANIZATION_WORDS
+from graphrag_index.linguistics.kinds import (
+    ABBREVIATED_TITLES,
+    NUMBERED,
+    ORGANIZATION_WORDS,
+    is_title,
+)
 from graphrag_index.linguistics.words import (
     ARTICLE,
     COPULA,
@@ -35,6 +41,18 @@ from graphrag_index.linguistics.words import (
 
 MAX_WORDS = 8
 MAX_CHARS = 80
+# Shorter lines are headings, entries of lists, verses.
+MIN_WRAPPED = 30
+
+# What is joined to a name by a hyphen and is no part of it, unlike the il of Kim Jong-il.
+_COMPOUNDING = (
+    "based|born|bound|built|class|clad|era|free|held|in|is|ism|ist|ized|led|level|like|line|made|"
+    "mail|man|men|model|only|out|owned|over|part|plus|ray|run|self|shirt|side|size|style|the|time|"
+    "to|top|turn|type|up|ups|war|ward|wide|wise|work|year|years"
+)
+
+# What makes one word of itself and what follows its hyphen.
+_PREFIXES = "Anti|Co|Ex|Inter|Mid|Multi|Non|Post|Pre|Pro|Re|Self|Semi|Sub|Trans|Ultra|Vice"
 
 # Flags of one occurrence.
 INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN, PERSON, PREPOSITION = (
@@ -86,14 +104,23 @@ def _name_pattern(code: str) -> re.Pattern[str]:
     up = _uppercase_class()
     # Combining marks belong to the letter before them.
     letter = r"[\w\u0300-\u036f]"
-    word = (
-        rf"[{up}]{letter}*"
-        rf"(?:(?:['’](?!s\b)|&|-(?=[{up}\d])|-(?:[a-z]{{1,5}}-)+(?=[{up}])){letter}+)*"
+    # D'Arcy, AT&T, Science+Business, Smith-Jones, Stoke-on-Trent, Kim Jong-il
+    joints = "|".join(
+        (
+            r"['’](?!s\b)",
+            "&",
+            rf"\+(?=[{up}])",
+            rf"-(?=[{up}\d])",
+            rf"-(?:[a-z]{{1,5}}-)+(?=[{up}])",
+            rf"(?<={letter}{{2}})-(?!(?:{_COMPOUNDING})\b)(?=[a-z]{{2,5}}(?![\w-]))",
+        )
     )
-    before = (
-        rf"(?:(?:[{up}]\.|(?:St|Ste|Mt|Dr|Mr|Mrs|Ms|Prof|Capt|Cpt|Lt|Gen|Col|Sgt|Rev|Sen|Gov)\.)"
-        r"-?[^\S\n]?)*"
+    # Co-operation is one word.
+    word = rf"(?:(?:{_PREFIXES})-[a-z]{letter}+|[{up}]{letter}*(?:(?:{joints}){letter}+)*)"
+    titles = "|".join(
+        form for title in sorted(ABBREVIATED_TITLES) for form in (title.title(), title.upper())
     )
+    before = rf"(?:(?:[{up}]\.|(?:{titles})\.)-?[^\S\n]?)*"
     # One character, so that a span and its words joined by single spaces are equally long.
     space = r"(?:[^\S\n]|\n(?!\s))"
     particles = _PARTICLES.get(code, _OTHER_PARTICLES)
@@ -101,7 +128,9 @@ def _name_pattern(code: str) -> re.Pattern[str]:
     # F. W. de Klerk
     initials = rf"(?:(?:[{up}]\.{space}?)+{particle}|{before})"
     joined = rf"(?:(?:al|el|ad|an|as|ash|at|az)-|[dD]['’])?{word}"
-    return re.compile(rf"{initials}{word}(?:{space}{particle}{initials}{joined})*")
+    # Apollo 11, West Virginia Route 9
+    number = r"(?:[^\S\n]\d{1,3}(?![\w%°]|[.,:/–-]\d))?"
+    return re.compile(rf"{initials}{word}(?:{space}{particle}{initials}{joined})*{number}")
 
 
 @cache
@@ -115,8 +144,18 @@ def _capital() -> re.Pattern[str]:
 _PREFIX = re.compile(r"(?<!\w)(?:(?:al|el|ad|an|as|ash|at|az)-|[dD]['’])$")
 # Acronyms that would be function words in lower case.
 _ACRONYMS = frozenset(("US", "WHO"))
-# Function words that a capital inside of a sentence makes a part of the name that follows.
-_NAME_OPENING = frozenset("first second third two three four five seven nine ten will".split())
+# Function words and times that a capital inside of a sentence makes a part of what follows:
+# Last Supper, Jan Mayen, Easter Island.
+_NAME_OPENING = frozenset(
+    (
+        "first second third last will jan mar christmas easter spring summer autumn winter "
+        "one two three four five six seven eight nine ten hundred thousand million "
+        "erste ersten zweite zweiten dritte zwei drei vier fünf sechs sieben acht neun zehn "
+        "deux trois quatre cinq premier première dos tres cuatro primer primera due tre quattro "
+        "primo prima dwa dwie trzy cztery pięć pierwszy pierwsza drugi druga dois três quatro "
+        "twee drie vier vijf två tre fyra två dva dvě tři čtyři два две три четыре"
+    ).split()
+)
 # Function words and months that are surnames or second names behind a given name.
 _NAME_CLOSING = frozenset("april june august may will".split())
 # Whose name takes the possessive into itself: King's College, but Campbell's Northern Party.
@@ -136,6 +175,10 @@ class Trimmed(NamedTuple):
     number: int
     # Words were cut from its end, so that what follows the span does not follow the name.
     cut: bool
+    # The longer name that this may be, if the corpus writes it inside of sentences, and the
+    # number of characters before this one: "Ton Depot", cut from "One Ton Depot".
+    longer: str = ""
+    ahead: int = 0
 
 
 @dataclass
@@ -155,6 +198,8 @@ class Names:
     # What is left of a span that is no surface itself, by language and by whether it begins
     # a sentence.
     _trimmed: dict[tuple[str, bool], dict[str, Trimmed | None]] = field(default_factory=dict)
+    # Rows that may be longer names, with the characters before them and those names.
+    _longer: list[tuple[int, int, str]] = field(default_factory=list)
 
     def add(
         self,
@@ -175,6 +220,28 @@ class Names:
         self.start.frombytes(start.astype(np.int32).tobytes())
         self.surface.frombytes(surface.astype(np.int32).tobytes())
         self.flags.frombytes(flags.astype(np.uint8).tobytes())
+
+    def restore_openings(self) -> None:
+        """Give names the number back that was cut off, once all documents are read.
+
+        "One Ton Depot" is whole at the start of a sentence where the corpus writes it inside
+        of one too, "Boeing 747" where it writes it more than once, and often enough for a
+        Boeing: "England 6" is a score.
+        """
+        times = Counter(name for _, ahead, name in self._longer if not ahead)
+        flags = np.frombuffer(self.flags, np.uint8)
+        surface = np.frombuffer(self.surface, np.int32)
+        inside = np.unique(surface[(flags & (PROSE | INITIAL)) == PROSE]).tolist()
+        totals = np.bincount(surface, minlength=len(self.names)).tolist()
+        proven = {self.names[number] for number in inside}
+        del flags, surface
+        for row, ahead, name in self._longer:
+            if ahead and name in proven:
+                self.start[row] -= ahead
+                self.surface[row] = self.surfaces[name]
+                self.flags[row] |= INITIAL
+            elif not ahead and times[name] > max(1, totals[self.surface[row]] // 4):
+                self.surface[row] = self._number(name, self.languages[self.surface[row]])
 
     def _spans(
         self, text: str, sentences: Sequence[Sentence], language: Language
@@ -218,6 +285,7 @@ class Names:
                 start == first
                 or (start <= first + 2 and not text[first].isalnum())
                 or (text[start - 1] in _OPENING_MARKS and start > 1)
+                or (text[start - 1] == "\n" and not all_prose and not _is_wrapped(text, start - 1))
             )
             after = text[end : end + 1]
             if after in _APOSTROPHES or (after == " " and text.startswith("for ", end + 1)):
@@ -225,6 +293,10 @@ class Names:
                 if end < longer <= sentence.end:
                     reached = end = longer
                     raw, after = text[start:end], text[end : end + 1]
+            if "\n" in raw:
+                raw = _up_to_line_end(text, start, raw)
+                reached = end = start + len(raw)
+                after = text[end : end + 1]
             number = surfaces.get(raw)
             if number is not None:
                 span: Trimmed | None = Trimmed(0, len(raw), number, False)
@@ -246,6 +318,8 @@ class Names:
                 marks |= PERSON
             elif after == ")" and text[start - 1 : start] == "(":
                 self._add_abbreviation(rows, ended, start, span.number)
+            if span.longer:
+                self._longer.append((len(self.start) + len(rows), span.ahead, span.longer))
             rows.append((start, end, span.number, marks))
             ended = start + span.length
         return rows
@@ -254,13 +328,23 @@ class Names:
         """Cut function words and dates from both ends of a span; number what is left."""
         words = raw.split()
         first, last = 0, len(words)
+        number_behind = words[-1] if words[-1].isdigit() and len(words) > 1 else ""
+        if number_behind and words[-2].lower() not in NUMBERED:
+            last -= 1
+        opening = -1
         while first < last and _is_empty(words[first], language):
-            if not initial and words[first].lower() in _NAME_OPENING and first < last - 1:
-                break
+            if words[first].lower() in _NAME_OPENING and first < last - 1:
+                if not initial:
+                    break
+                opening = first
             first += 1
         while last > first and _is_empty(words[last - 1], language):
             closing = words[last - 1].lower() in _NAME_CLOSING
             if closing and last - 1 > first and is_given_name(words[last - 2], language):
+                break
+            # World War I, King Albert I.
+            numeral = words[last - 1] == "I" and last - 1 > first
+            if numeral and (words[last - 2] == "War" or is_title(words[first])):
                 break
             last -= 1
         if first == last:
@@ -275,12 +359,22 @@ class Names:
                 return None
         if len(surface) > MAX_CHARS or last - first > MAX_WORDS:
             return None
+        number = self._number(surface, language)
+        cut = last < len(words)
+        if number_behind and last == len(words) - 1:
+            return Trimmed(offset, len(surface), number, cut, f"{surface} {number_behind}")
+        if opening < 0 or opening != first - 1:
+            return Trimmed(offset, len(surface), number, cut)
+        longer = f"{words[opening]} {surface}"
+        return Trimmed(offset, len(surface), number, cut, longer, len(words[opening]) + 1)
+
+    def _number(self, surface: str, language: Language) -> int:
         number = self.surfaces.get(surface)
         if number is None:
             number = self.surfaces[surface] = len(self.surfaces)
             self.names.append(surface)
             self.languages.append(language)
-        return Trimmed(offset, len(surface), number, last < len(words))
+        return number
 
     def _add_abbreviation(
         self, rows: list[tuple[int, int, int, int]], ended: int, start: int, number: int
@@ -375,6 +469,23 @@ def _continued(
 
 def _initials(name: str) -> str:
     return "".join(word[0] for word in name.split(" ") if word[0].isupper())
+
+
+def _up_to_line_end(text: str, start: int, raw: str) -> str:
+    """Cut a span where a heading ends in it; lines of wrapped text may part a name."""
+    for line in re.finditer("\n", raw):
+        if not _is_wrapped(text, start + line.start()):
+            return raw[: line.start()]
+    return raw
+
+
+def _is_wrapped(text: str, line_end: int) -> bool:
+    """Tell a line that was wrapped from a heading: it is about as long as the next."""
+    length = line_end - text.rfind("\n", 0, line_end) - 1
+    if length < MIN_WRAPPED:
+        return False
+    longest = line_end + 1 + 2 * length
+    return longest >= len(text) or text.find("\n", line_end + 1, longest) >= 0
 
 
 def _is_shouted(text: str, sentence: Sentence) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 
 from graphrag_index.core.languages import Language
 from graphrag_index.linguistics.inflection import base_forms
-from graphrag_index.linguistics.kinds import PLACE_WORDS
+from graphrag_index.linguistics.kinds import PLACE_WORDS, SUFFIXES, is_title
 from graphrag_index.linguistics.names import (
     BEFORE_NOUN,
     DETERMINER,
@@ -20,6 +20,7 @@ from graphrag_index.linguistics.names import (
 )
 
 _ROMAN = re.compile(r"[IVXLCDM]+")
+_DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\.?")
 # Endings of English words for peoples and languages, and of German nouns that name nothing.
 _DEMONYM = re.compile(
     r"(?:ish|ian|ean|ese|[a-z]can|rman|ayan|ench|utch|reek|wiss|shman|chman|elsh|gentine)s?$"
@@ -170,8 +171,14 @@ class Usage:
             return not all(word.islower() or self.is_common(word) for word in words)
         word, inside, total = words[0], self.inside[number], self.total[number]
         language = self.found.languages[number]
-        if len(word) < 2:
+        if len(word) < 2 or word.lower() in SUFFIXES:
             return False
+        if is_title(word) and not self.is_surname(word):
+            return False
+        if _DOTTED.fullmatch(word):
+            # Initials whose name is elsewhere; but the U.S., in the U.K.
+            used = self.determiner[number] or self.place[number]
+            return bool(used or word.replace(".", "") in self.found.surfaces)
         if word.isupper():
             return not _ROMAN.fullmatch(word) and bool(inside or total > 1)
         if inside == 0:

@@ -5,6 +5,7 @@ could be meant: a short form joins the one longer name of its document, or of
 the corpus, that contains it, and stays by itself if there are two.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from graphrag_index.core.languages import Language
 from graphrag_index.linguistics.given_names import GIVEN_NAMES
 from graphrag_index.linguistics.inflection import fold, is_given_name, is_oblique
 from graphrag_index.linguistics.judging import Judged
-from graphrag_index.linguistics.kinds import HONORIFICS, KINDS, NAMING_TITLES, PARTICLES, SURNAMES
+from graphrag_index.linguistics.kinds import KINDS, NAMING_TITLES, PARTICLES, SURNAMES, n_titles
 
 # A short form stands for the one that it means in this share of the documents that tell.
 USUAL = 0.9
@@ -30,6 +31,7 @@ _DISTINGUISHING = frozenset(
         "national young"
     ).split()
 )
+_INITIAL = re.compile(r"[^\W\d_]\.(?=[^\W\d_]\.|$)")
 Words = tuple[str, ...]
 
 
@@ -102,7 +104,7 @@ class _Merging:
     def __init__(self, judged: Judged, counts: list[int]) -> None:
         self.names = list(judged.names)
         self.languages = list(judged.languages)
-        self.words: list[Words] = list(judged.bases)
+        self.words: list[Words] = [_apart(words) for words in judged.bases]
         self.counts = counts
         self.common = judged.common
         self.parent = list(range(len(self.names)))
@@ -110,6 +112,8 @@ class _Merging:
         # The article makes a thing of it; German gives one to persons too, if rarely.
         self.thing: list[bool] = (judged.determiner_share >= THING).tolist()
         self.place: list[bool] = (judged.place_share >= PLACE).tolist()
+        # Used as a place often enough not to be the name of one who is not known for a person.
+        self.placed: list[bool] = (judged.place_share >= PLACE / 3).tolist()
         self.told: list[bool] = (judged.person_share > 0).tolist()
         # Names that are people, beyond doubt.
         self.persons: set[int] = set()
@@ -134,7 +138,9 @@ class _Merging:
             name = self.names[number]
             plain = name.isascii() and name.replace(" ", "").isalpha()
             key = name.casefold() if plain else fold(name) or name
-            if name.isupper() and len(name) <= 5:
+            if name.isupper() and "." in name and " " not in name:
+                key = "acronym " + name.casefold().replace(".", "")  # U.S. is US
+            elif name.isupper() and len(name) <= 5:
                 key = "acronym " + key  # WHO is not Who
             first = spelled.setdefault(key, number)
             if first != number:
@@ -173,21 +179,21 @@ class _Merging:
         """Join "Agent Alex Mercer" to "Alex Mercer", which is added if the text never says it."""
         for number in range(len(self.names)):
             words = self.words[number]
-            first = _n_titles(words)
+            first = n_titles(words)
             if not first:
                 if self._has_role(words):
                     known = self.number.get(" ".join(words[1:]))
-                    if known is not None:
+                    if known is not None and not self.thing[known]:
                         self.join(number, known)
                         self.persons.add(known)
                 continue
-            if words[-1].lower() in KINDS - SURNAMES:
-                # King Edward VII Land is no king.
+            if any(word.lower() in KINDS - SURNAMES for word in words[first:]):
+                # King Edward VII Land is no king, Major League Baseball no officer.
                 continue
             self.persons.add(number)
             bare = " ".join(self.names[number].split(" ")[first:])
             known = self.number.get(bare)
-            naming = any(word.lower() in NAMING_TITLES for word in words[:first])
+            naming = any(word.lower().rstrip(".") in NAMING_TITLES for word in words[:first])
             if known is None and len(words) - first > 1 and not naming:
                 known = self._add(bare, words[first:], number)
             if known is not None and (len(words) - first > 1 or not naming):
@@ -210,14 +216,14 @@ class _Merging:
         self.languages.append(self.languages[like])
         self.counts.append(0)
         self.parent.append(number)
-        for column in (self.thing, self.place, self.told):
+        for column in (self.thing, self.place, self.placed, self.told):
             column.append(False)
         return number
 
     def find_full_names(self) -> None:
         """Find the full names that short forms can stand for, and who is a person for sure."""
         for number, words in enumerate(self.words):
-            bare = words[_n_titles(words) :]
+            bare = words[n_titles(words) :]
             language = self.languages[number]
             if len(bare) == 1 and bare[0] in GIVEN_NAMES and not self.place[number]:
                 self.persons.add(number)
@@ -277,14 +283,20 @@ class _Merging:
                 given[words[0]].add(number)
         short: dict[int, str] = {}
         for number, words in enumerate(self.words):
-            bare = words[_n_titles(words) :]
+            bare = words[n_titles(words) :]
             if len(bare) == 2 and bare[0].lower() in PARTICLES:
                 bare = bare[1:]
             # A place or a ship that is named after a person is not the person.
-            other = len(words) == 1 and (self.thing[number] or self.place[number])
+            saint = words[0].lower() in ("st", "st.", "saint")
+            other = (len(words) == 1 or saint) and (self.thing[number] or self.place[number])
             if len(bare) == 1 and not other and (bare[0] in surnames or bare[0] in given):
                 short[number] = bare[0]
         alone = set(short.values())
+        weak = self._weak_short_forms(by_document, short)
+        for number in [n for n, words in self.full_names.items() if words[-1] in weak]:
+            if number not in self.persons:
+                del self.full_names[number]
+                surnames[self.words[number][-1]].discard(number)
         self.persons |= {n for n, words in self.full_names.items() if words[-1] in alone}
         for number in self.persons & self.full_names.keys():
             given[self.full_names[number][0]].add(number)
@@ -298,6 +310,29 @@ class _Merging:
             self._join_short_form(name, surnames[word], given[word], meant[name])
         self.persons.update(in_document.values())
         return {k: n for k, n in in_document.items() if self.root(k[1]) != self.root(n)}
+
+    def _weak_short_forms(
+        self, by_document: Sequence[tuple[int, list[int]]], short: dict[int, str]
+    ) -> set[str]:
+        """Find single words that mostly stand where the longer name does not.
+
+        They do not make a person of it: Canada is not short for Air Canada.
+        """
+        unsure = {
+            number: words[-1]
+            for number, words in self.full_names.items()
+            if number not in self.persons
+        }
+        alone: Counter[str] = Counter()
+        together: Counter[str] = Counter()
+        for _, present in by_document if unsure else ():
+            here = {short[name] for name in present if name in short}
+            if here:
+                alone.update(here)
+                together.update(here & {unsure[name] for name in present if name in unsure})
+        placed = {word for name, word in short.items() if self.placed[name]}
+        weak = {word for word, count in alone.items() if together[word] * 2 < count}
+        return weak | placed
 
     def _meant_in(self, present: list[int], short: dict[int, str]) -> Iterator[tuple[int, int]]:
         """Yield the short forms of a document, each with the one full name it can stand for."""
@@ -363,12 +398,11 @@ class _Merging:
         return in_document
 
 
-def _n_titles(words: Words) -> int:
-    """Return how many titles stand before a name."""
-    first = 0
-    while first < len(words) - 1 and words[first].lower().rstrip(".") in HONORIFICS:
-        first += 1
-    return first
+def _apart(words: Words) -> Words:
+    """Take initials apart that are written together: J.R. Sorley."""
+    if len(words) == 1 or all(word.count(".") < 2 for word in words):
+        return words
+    return tuple(part for word in words for part in (_INITIAL.findall(word) or [word]))
 
 
 def _head(words: Words) -> str:
@@ -380,6 +414,9 @@ def _head(words: Words) -> str:
 def _may_be_person(words: Words, common: Collection[str], language: Language) -> bool:
     """Tell whether a name can be a person's full name, by what it is made of."""
     if not 1 < len(words) <= 5 or (words[-1].isupper() and len(words[-1]) > 3):
+        return False
+    if words[0].isupper() and words[0].isalpha() and len(words[0]) > 2:
+        # USS Missouri
         return False
     for index, word in enumerate(words):
         if word in PARTICLES:

@@ -40,7 +40,8 @@ def extract_graph_nlp(
     Names are capitalized spans that the corpus uses as names; scripts without
     capitals fall back to what recurs (see `linguistics`). Two entities are related
     if they are mentioned in one sentence or in neighbouring ones; the weight is
-    their association, the description the sentence that says it best.
+    their association, the description the quotable sentence that names both best,
+    or empty if they meet in headings, lists, tables and neighbouring sentences only.
 
     Returns
     -------
@@ -76,8 +77,9 @@ def extract_graph_nlp(
     best = best.with_columns(sentence=mentions["sentence"][best["mention"]])
     rows = _mention_rows(mentions)
     del mentions, links
-    said = np.concatenate([pairs["sentence"].to_numpy(), best["sentence"].to_numpy()])
-    quotations = Quotations(documents, sentences, said)
+    said = pairs.filter("said")["sentence"].to_numpy()
+    quoted = np.concatenate([said, best["sentence"].to_numpy()])
+    quotations = Quotations(documents, sentences, quoted)
     return {
         "raw_entities": _entity_rows(entities, best, quotations, ids),
         "raw_relationships": _relationship_rows(pairs, quotations, ids),
@@ -248,12 +250,14 @@ def _entity_rows(
 
 
 def _relationship_rows(pairs: pl.DataFrame, quotations: Quotations, ids: list[str]) -> pl.DataFrame:
-    at = quotations.positions(pairs["sentence"].to_numpy())
-    evidence = gather_lists(np.arange(len(at)), _evidence(quotations, at, ids), len(at))
+    said = pairs["said"].arg_true().to_numpy().astype(np.int64)
+    at = quotations.positions(pairs["sentence"].to_numpy()[said])
+    texts = gather_lists(said, quotations.texts[at], len(pairs))
+    evidence = gather_lists(said, _evidence(quotations, at, ids), len(pairs))
     return pairs.select(
         pl.col("source").cast(pl.Int64),
         pl.col("target").cast(pl.Int64),
-        quotations.texts[at].alias("description"),
+        texts.list.join("").alias("description"),
         "weight",
         pl.col("text_units").cast(pl.List(pl.Int64)),
         evidence.alias("evidence"),

@@ -15,6 +15,53 @@ def test_short_and_titled_forms_join_the_one_full_name() -> None:
     assert found.mentioned == {"Alex Mercer": 4, "Berlin": 1}
 
 
+def test_a_shortened_title_is_one_in_any_case_with_or_without_a_full_stop() -> None:
+    found = extract(
+        "They met Capt. Sorley in Oslo. It was Capt. J. R. Sorley who wrote it. The book of "
+        "J.R. Sorley sold well. Nobody trusted CAPT. Sorley. They followed Cpt Sorley. "
+        "Then J. R. Sorley left, and Sorley was forgotten."
+    )
+    assert found.mentioned == {"J.R. Sorley": 7, "Oslo": 1}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "They met {} Anna Berg in Oslo. Later Anna Berg left.",
+        "Er traf {} Anna Berg in Oslo. Später ging Anna Berg nach Hause.",
+    ],
+)
+@pytest.mark.parametrize(
+    "title",
+    [
+        *("Lt. Col.", "Brig. Gen.", "Lieutenant-Colonel", "Rear Admiral", "Private First Class"),
+        *("Rev.", "Adm", "Cmdr.", "Sgt", "Hptm.", "Gén.", "Mme", "Płk", "Sig.", "Sra."),
+    ],
+)
+def test_titles_of_many_words_and_languages_are_no_part_of_a_name(text: str, title: str) -> None:
+    assert extract(text.format(title)).mentioned["Anna Berg"] == 2
+
+
+def test_what_a_title_stands_before_may_be_no_person() -> None:
+    found = extract(
+        "The President of Peru came to Lima. They played in Major League Baseball. "
+        "Everybody wants to be President of Peru."
+    )
+    assert "of Peru" not in found.titles
+    assert {"President of Peru", "Major League Baseball"} <= {*found.titles}
+
+
+def test_a_word_that_mostly_stands_alone_is_not_short_for_a_longer_name() -> None:
+    found = extract(
+        "They flew home with Air Canada.",
+        "The winters of Canada are long. People from Canada know.",
+        "They told us much about Canada. It was cold.",
+    )
+    assert found.mentioned["Canada"] == 3
+    assert found.mentioned["Air Canada"] == 1
+    assert "person" not in found.types.values()
+
+
 def test_a_surname_that_two_people_bear_stays_by_itself() -> None:
     found = extract(
         "Alex Mercer met his brother Paul Mercer in Berlin. Later that evening Mercer left town."
