@@ -19,7 +19,9 @@ class Language:
     mark places, `other_prepositions` only open a noun phrase; `copulas` follow the subject
     of a definition, `person_verbs` a person. `endings` are case endings by which one name
     takes several forms; the base form of a name hardly ends in `oblique`; `fleeting_vowel`
-    is lost before an ending; `genitive_s` marks the owner without an apostrophe.
+    is lost before an ending; `alternations` are pairs of an ending and the end of the stem
+    that it stands for, where the last consonant changes; `genitive_s` marks the owner
+    without an apostrophe.
     `verb_endings` are those of verbs that may begin a sentence, before their subject.
     """
 
@@ -36,6 +38,7 @@ class Language:
     endings: tuple[str, ...] = ()
     oblique: tuple[str, ...] = ()
     fleeting_vowel: str = ""
+    alternations: tuple[tuple[str, str], ...] = ()
     verb_endings: tuple[str, ...] = ()
 
 
@@ -144,11 +147,10 @@ _POLISH = Language(
     endings=(
         *("a", "u", "owi", "em", "iem", "ie", "e", "y", "i", "ą", "ę", "o", "om", "ach", "ami"),
         *("ia", "ii", "ię", "ią", "io", "iu", "ego", "emu", "ej", "im", "ym", "ich", "ych"),
-        *("iego", "iemu", "iej", "cie", "zie", "dzie", "rze", "ie"),
-        # The consonant before the ending changes too: Polska, Polsce; Praga, Pradze.
-        *("ka", "ki", "kę", "ką", "ce", "ga", "gi", "gę", "gą", "dze", "ta", "ty", "tę", "tą"),
-        *("ra", "ry", "rę", "rą"),
+        *("iego", "iemu", "iej"),
     ),
+    # Polska, Polsce; Praga, Pradze; Teatr, Teatrze; Uniwersytet, Uniwersytecie.
+    alternations=(("ce", "k"), ("dze", "g"), ("rze", "r"), ("cie", "t"), ("dzie", "d")),
     oblique=(
         *("iej", "iego", "iemu", "ego", "emu", "owi", "iem", "em", "ie", "ach", "ami", "om"),
         *("im", "ym", "ich", "ych", "ą", "ę", "u", "ii", "i", "y", "ej", "ce", "dze", "rze"),

@@ -14,6 +14,8 @@ from graphrag_index.linguistics.given_names import GIVEN_NAMES
 
 # Shorter stems say too little.
 MIN_STEM = 3
+# What given names with a shorter stem end in: Ewa, Ewy, Ewie.
+_SHORT_ENDINGS = frozenset(("a", "e", "ie", "o", "ou", "u", "y"))
 # Words that begin alike are compared pair by pair; beyond so many it costs more than it tells.
 MAX_GROUP = 200
 
@@ -62,10 +64,11 @@ def base_forms(
             for word in group[index + 1 :]:
                 if bases[word] == word and stems[word] & stems[base]:
                     bases[word] = base
-    given = _given_stems(language.code)
     for word, base in bases.items():
         if base not in GIVEN_NAMES and (word in openings or is_oblique(base, language)):
-            names = {given[stem] for stem in stems_of(base, language) if stem in given}
+            names = _given_names(base, language)
+            # Dary are gifts, not a form of Daria, if nobody is called so. Adamem is Adam's.
+            names &= counts.keys() | (names if _has_clear_case(base, language) else set())
             if len(names) == 1:
                 bases[word] = names.pop()
     return bases
@@ -79,6 +82,12 @@ def _unlikeliness(word: str, language: Language) -> tuple[bool, int]:
 def is_oblique(word: str, language: Language) -> bool:
     """Tell whether a word has the ending of a case other than the first."""
     return word.casefold().endswith(language.oblique)
+
+
+def _has_clear_case(word: str, language: Language) -> bool:
+    """Tell whether a word has an ending that hardly anything but a name in a case has."""
+    ending = word.casefold().endswith
+    return any(ending(oblique) for oblique in language.oblique if len(oblique) > 1)
 
 
 def _owner(word: str, counts: Mapping[str, int], surnames: Collection[str]) -> str:
@@ -107,6 +116,9 @@ def _stems(word: str, code: str) -> frozenset[str]:
     for ending in _folded_endings(code):
         if word.endswith(ending) and len(word) - len(ending) >= MIN_STEM:
             stems.add(word[: len(word) - len(ending)])
+    for ending, stem_end in language_of(code).alternations:
+        if word.endswith(ending) and len(word) - len(ending) + len(stem_end) >= MIN_STEM:
+            stems.add(word[: len(word) - len(ending)] + stem_end)
     fleeting = language_of(code).fleeting_vowel
     # Paweł, Pawła: the vowel before the last consonant comes and goes.
     if fleeting and len(word) > MIN_STEM and word[-2] == fleeting:
@@ -125,15 +137,25 @@ def is_given_name(word: str, language: Language) -> bool:
         return True
     if not language.endings:
         return False
+    return bool(_given_names(word, language))
+
+
+def _given_names(word: str, language: Language) -> set[str]:
+    """Return the given names that a word may be a form of."""
     known = _given_stems(language.code)
-    return any(stem in known for stem in stems_of(word, language))
+    names = {known[stem] for stem in stems_of(word, language) if stem in known}
+    folded = fold(word)
+    stem, ending = folded[: MIN_STEM - 1], folded[MIN_STEM - 1 :]
+    if stem in known and ending in _SHORT_ENDINGS and ending in _folded_endings(language.code):
+        names.add(known[stem])
+    return names
 
 
 @cache
 def _given_stems(code: str) -> dict[str, str]:
     """Map the stems of given names to the names: without a final vowel, or in full."""
     stems: dict[str, str] = {}
-    vowels = [fold(vowel) for vowel in "ia ja a o y i е я ий й а ь ος ης ας α".split()]
+    vowels = [fold(vowel) for vowel in "a o y i e е я й а ь ος ης ας α".split()]
     fleeting = language_of(code).fleeting_vowel
     for name in sorted(GIVEN_NAMES):
         folded = fold(name)
@@ -141,6 +163,7 @@ def _given_stems(code: str) -> dict[str, str]:
         if fleeting and len(folded) > MIN_STEM and folded[-2] == fleeting:
             stems.setdefault(folded[:-2] + folded[-1], name)
         for vowel in vowels:
-            if folded.endswith(vowel) and len(folded) - len(vowel) >= MIN_STEM:
+            short = vowel == "a" and len(folded) == MIN_STEM
+            if folded.endswith(vowel) and (short or len(folded) - len(vowel) >= MIN_STEM):
                 stems.setdefault(folded.removesuffix(vowel), name)
     return stems

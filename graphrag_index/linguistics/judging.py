@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.core.languages import Language
+from graphrag_index.linguistics.given_names import GIVEN_NAMES
 from graphrag_index.linguistics.inflection import is_given_name, is_oblique
 from graphrag_index.linguistics.kinds import APPOSITIVES, KINDS, PARTICLES, is_title, n_titles
 from graphrag_index.linguistics.names import Names
@@ -21,6 +22,17 @@ from graphrag_index.linguistics.usage import Usage
 
 _GERMAN_ADJECTIVE = re.compile(r"(?:e|en|em|es)$")
 _PARTICLES = frozenset(("of", "von", "van", "de", "des", "der"))
+# Kinds of places in German that are everyday words elsewhere: a cathedral, or a house.
+_GERMAN_KINDS = frozenset(("dom",))
+# What ends like a German genitive and is none: Lepsius, Adonis, Krauss.
+_NO_GENITIVE = re.compile(r"(?:us|is|os|ss)$")
+# German nouns that make a name of the person's name before them: the Otto Hahn Preis.
+_NAMED_AFTER = frozenset(
+    (
+        "haus preis denkmal allee weg ring gymnasium turm halle stadion klinik archiv zentrum "
+        "medaille orchester"
+    ).split()
+)
 # A span as rare as this may be two names that meet: "At Cape Evans Scott wrote".
 _RARE = 2
 
@@ -99,6 +111,10 @@ class _Cutter:
         self.usage = usage
         self.spans = usage.words
         self.languages = usage.found.languages
+        # What stands behind a given name.
+        self.surnames = {
+            words[1] for words in self.spans if len(words) == 2 and words[0] in GIVEN_NAMES
+        }
 
     def names_in(self, number: int) -> Iterator[tuple[int, str]]:
         """Yield the names in a span, each with its offset."""
@@ -155,6 +171,7 @@ class _Cutter:
             or self._particle_seam(number, words, language, initial)
             or self._person_seam(number, words, language, initial)
             or self._meeting_seam(number, words, language, begins)
+            or self._noun_seam(number, words, language)
         )
 
     def _foreword(self, words: list[str], language: Language, initial: bool) -> int:
@@ -177,18 +194,31 @@ class _Cutter:
                 return not is_given_name(word, language)
             # An adjective with a capital is part of a name; a noun with an article is not.
             adjective = _GERMAN_ADJECTIVE.search(word) and not usage.is_common_noun(rest[0])
-            if adjective or usage.lower[word.lower()]:
+            if adjective or usage.lower[word.lower()] or word in GIVEN_NAMES:
                 return False
-            if word.endswith("er") and word.removesuffix("er") in usage.inside_words:
+            if word.endswith("er") and (
+                word.removesuffix("er") in usage.inside_words
+                or self._begins_with_adjective(rest, language)
+            ):
                 return False
             return word.lower() not in KINDS and usage.is_common_noun(word)
         if usage.is_demonym(word) and len(rest) > 1 and self._may_be_person(rest):
             return True
-        if not initial or usage.inside_words[word] or is_given_name(word, language):
+        if not initial or usage.inside_words[word]:
             return False
+        if is_given_name(word, language):
+            # Miny Adama Wilka: what only looks like a form of Mina, if nobody is called so.
+            given = usage.base([word], language)[0]
+            return given not in GIVEN_NAMES and is_given_name(rest[0], language)
         if usage.lower[word.lower()] > 0 or (word.endswith(("ing", "ed")) and len(word) > 5):
             return True
         return bool(language.endings) and self._governs(word, rest, language)
+
+    def _begins_with_adjective(self, words: list[str], language: Language) -> bool:
+        """German: (Frankfurter) Allgemeine Zeitung; but (Dichter) Goethe."""
+        if is_given_name(words[0], language) or not _GERMAN_ADJECTIVE.search(words[0]):
+            return False
+        return len(words) > 1 or self.usage.lower[words[0].lower()] > 0
 
     def _governs(self, word: str, rest: list[str], language: Language) -> bool:
         """Tell whether a sentence begins with a verb or noun that the name behind depends on.
@@ -197,7 +227,7 @@ class _Cutter:
         """
         if word.lower() in APPOSITIVES:
             return True
-        if word.lower() in KINDS or rest[0].islower():
+        if word.lower() in KINDS - _GERMAN_KINDS or rest[0].islower():
             return False
         if not is_title(word):
             verb = language.verb_endings and word.endswith(language.verb_endings)
@@ -225,11 +255,26 @@ class _Cutter:
             if word.endswith(("'s", "’s")):
                 if self.usage.known([word[:-2]], language):
                     return at, at
-            elif language.genitive_s and word.endswith("s") and at == 1:
-                base = self.usage.base([word], language)
-                if base != (word,) and not self.usage.is_common_noun(base[0]):
-                    return at, at
+                continue
+            genitive = language.genitive_s and word.endswith("s")
+            if genitive and self._is_owner(words[:at], words[at:], language):
+                return at, at
         return None
+
+    def _is_owner(self, words: list[str], rest: list[str], language: Language) -> bool:
+        """Tell whether words that end in s own what follows: Goethes Haus, Lena Harts Bruder."""
+        base = self.usage.base(words[-1:], language)[0]
+        if len(words) == 1:
+            return base != words[0] and not self.usage.is_common_noun(base)
+        if not language.capitalizes_nouns:
+            return False
+        if base != words[-1] and self.usage.known(words, language):
+            return True
+        if words[-1] in GIVEN_NAMES or _NO_GENITIVE.search(words[-1]):
+            return False
+        if rest[0].islower() or is_given_name(rest[0], language) or rest[-1].lower() in KINDS:
+            return False
+        return self._is_full_name(words, language) and rest[0] not in self.surnames
 
     def _particle_seam(
         self, number: int, words: list[str], language: Language, initial: bool
@@ -310,6 +355,25 @@ class _Cutter:
             if right > times and (left > times or (place and usage.preposition[number])):
                 return at, at
         return None
+
+    def _noun_seam(
+        self, number: int, words: list[str], language: Language
+    ) -> tuple[int, int] | None:
+        """German: cut a noun off behind a person: (dann hatte) Heinrich Brandt Ärger."""
+        usage, times = self.usage, self.usage.total[number]
+        left, noun = words[:-1], words[-1]
+        if not language.capitalizes_nouns or len(left) < 2 or times > _RARE:
+            return None
+        if noun.lower() in KINDS | _NAMED_AFTER or left[-1] in GIVEN_NAMES:
+            return None
+        if not self._is_full_name(left, language):
+            return None
+        if usage.known(left, language) < times and not usage.known(left[-1:], language):
+            return None
+        # It may be a second surname, if it is one elsewhere.
+        if noun in self.surnames or usage.known([noun], language):
+            return None
+        return len(left), len(left)
 
 
 def _says_kind(word: str) -> bool:

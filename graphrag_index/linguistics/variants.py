@@ -32,6 +32,7 @@ _DISTINGUISHING = frozenset(
     ).split()
 )
 _INITIAL = re.compile(r"[^\W\d_]\.(?=[^\W\d_]\.|$)")
+_ADJECTIVE_ENDING = re.compile(r"(?<=[^\W\d_]{3})e[nmrs]?$")
 Words = tuple[str, ...]
 
 
@@ -71,6 +72,7 @@ def merge_variants(
     merging = _Merging(judged, counts.tolist())
     merging.join_same_spelling()
     merging.join_inflected()
+    merging.join_inflected_adjectives()
     merging.join_titled()
     for short, long in abbreviations:
         merging.join(short, long)
@@ -161,6 +163,36 @@ class _Merging:
                 base = min(numbers, key=lambda n: self._unlikeliness(n))
             for number in numbers:
                 self.join(number, base)
+
+    def join_inflected_adjectives(self) -> None:
+        """German: join "(der) Deutschen Bank" to "Deutsche Bank", "Roten Kreuzes" to "Rote Kreuz".
+
+        The forms differ in the endings of adjectives, and in the last word in that of the
+        genitive. The first case names the entity, if the corpus has it.
+        """
+        forms: dict[Words, list[int]] = defaultdict(list)
+        for number, words in enumerate(self.words):
+            if self.languages[number].capitalizes_nouns and len(words) > 1:
+                stems = tuple(map(_adjective_stem, words[:-1]))
+                if stems != words[:-1]:
+                    forms[*stems, words[-1]].append(number)
+        for name, numbers in list(forms.items()):
+            for genitive in (name[-1] + "s", name[-1] + "es"):
+                owners = forms.pop((*name[:-1], genitive), [])
+                numbers.extend(n for n in owners if self._n_oblique_adjectives(n))
+        for numbers in forms.values():
+            if len(numbers) > 1:
+                base = min(numbers, key=self._unlikeliness_of_adjectives)
+                for number in numbers:
+                    self.join(number, base)
+
+    def _unlikeliness_of_adjectives(self, number: int) -> tuple[int, int, int, int]:
+        """Rank forms of a name by how little they look like the first case."""
+        length = len(self.words[number][-1])
+        return self._n_oblique_adjectives(number), length, -self.counts[number], number
+
+    def _n_oblique_adjectives(self, number: int) -> int:
+        return sum(word.endswith(("en", "em")) for word in self.words[number][:-1])
 
     def _all_inflected(self, number: int) -> bool:
         """Tell whether the base form of a name is known, though the text never writes it."""
@@ -403,6 +435,12 @@ def _apart(words: Words) -> Words:
     if len(words) == 1 or all(word.count(".") < 2 for word in words):
         return words
     return tuple(part for word in words for part in (_INITIAL.findall(word) or [word]))
+
+
+def _adjective_stem(word: str) -> str:
+    """German: return an adjective without its ending; other words as they are."""
+    ending = _ADJECTIVE_ENDING.search(word)
+    return word if ending is None or word in GIVEN_NAMES else word[: ending.start()]
 
 
 def _head(words: Words) -> str:
