@@ -5,19 +5,20 @@ sentences, chosen for the entities that they cover, each with its citations.
 """
 
 import json
-import re
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from graphrag_index.core.alike import alike, telling_words
+
 Related = Callable[[tuple[int, ...]], tuple[int, ...]]
 
-# Two sentences that share more of their words than this say the same.
-MAX_OVERLAP = 0.55
 SUMMARY_SENTENCES = 2
 SENTENCES_PER_FINDING = 3
+# Members that a heading names beside the one that its finding is about.
+COMPANIONS = 2
 # Ids in one citation; more are shown as "+more".
 MAX_CITED = 5
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +81,7 @@ def write_findings(
     evidence: Sequence[Evidence],
     weight: Mapping[int, float],
     titles: Mapping[int, str],
+    main: Sequence[int],
     related: Related,
     max_findings: int,
     max_sentences: int,
@@ -88,7 +90,9 @@ def write_findings(
 
     The summary takes the sentences that together cover the weightiest members. Each
     finding is about one member, the weightiest first, and takes what is said of it
-    with others. No sentence is used twice, and no two that are alike.
+    with others. No sentence is used twice, and no two that are alike. A heading names
+    the member and those spoken of with it that neither the report's title nor an earlier
+    heading names, so that no two are the same.
 
     Parameters
     ----------
@@ -98,6 +102,8 @@ def write_findings(
         How central each member is.
     titles
         Titles of the members.
+    main
+        The members that the report's title names.
     related
         Gives the numbers of the relationships among a few members.
     """
@@ -111,6 +117,7 @@ def write_findings(
         covered.update(best.entities)
         summary.append(best)
     findings: list[Finding] = []
+    named = set(main)
     left = max_sentences - len(summary)
     for focus in sorted(pool.mentioned, key=lambda entity: (-weight[entity], entity)):
         if len(findings) == max_findings or left <= 0:
@@ -125,7 +132,13 @@ def write_findings(
             sentences.append(best)
         if sentences:
             left -= len(sentences)
-            heading = _heading(focus, sentences, weight, titles)
+            named.add(focus)
+            companions = _companions(sentences, weight, named)
+            named.update(companions)
+            heading = join_titles([titles[entity] for entity in (focus, *companions)])
+            if list(main) == [focus] and not companions:
+                # The report is on this one member, and its title says so already.
+                heading = f"More on {heading}"
             sentences.sort(key=lambda sentence: sentence.source)
             findings.append(Finding(heading, _cited(sentences, related)))
     return _cited(summary, related), tuple(findings)
@@ -163,27 +176,19 @@ class _Pool:
             if best is None:
                 return None
             taken.add(best)
-            words = frozenset(_WORD.findall(best.text.lower()))
-            if not any(_alike(words, used) for used in self.words):
+            words = telling_words(best.text)
+            if not any(alike(words, used) for used in self.words):
                 self.words.append(words)
                 return best
 
 
-def _alike(a: frozenset[str], b: frozenset[str]) -> bool:
-    """Tell whether two sentences share more than `MAX_OVERLAP` of all their words."""
-    shared = len(a & b)
-    return shared > MAX_OVERLAP * (len(a) + len(b) - shared)
-
-
-def _heading(
-    focus: int,
-    sentences: Sequence[Evidence],
-    weight: Mapping[int, float],
-    titles: Mapping[int, str],
-) -> str:
-    others = {entity for sentence in sentences for entity in sentence.entities} - {focus}
-    main = sorted(others, key=lambda entity: (-weight[entity], entity))[:2]
-    return join_titles([titles[focus], *(titles[entity] for entity in main)])
+def _companions(
+    sentences: Sequence[Evidence], weight: Mapping[int, float], named: Collection[int]
+) -> list[int]:
+    """Return the members that a finding speaks of most, without those named before."""
+    spoken = Counter(entity for sentence in sentences for entity in sentence.entities)
+    new = [entity for entity in spoken if entity not in named]
+    return sorted(new, key=lambda e: (-spoken[e], -weight[e], e))[:COMPANIONS]
 
 
 def join_titles(titles: Sequence[str]) -> str:

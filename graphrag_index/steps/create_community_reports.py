@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,10 +21,14 @@ from graphrag_index.step import step
 
 # Sentences from which one report is chosen.
 CANDIDATES = 24
+# Members that a report's title names.
+TITLE_MEMBERS = 3
 # Reports written at once: bounds memory, not results.
 BATCH_REPORTS = 2_000
 # A sentence of up to so many characters is easy to read; twice as long counts half.
 GOOD_LENGTH = 200
+# A sentence of more members lists them; all that it says of each is not worth more.
+LISTED = 4
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -63,23 +67,27 @@ def create_community_reports(
     titles, types = named["title"].to_list(), named["type"].to_list()
     members_of = _Grouped.of(members["community"].to_numpy(), members["entity"].to_numpy())
     rows = _community_rows(communities)
+    used_titles: set[str] = set()
     progress.start(rows.height, "reports")
     for part in rows.iter_slices(BATCH_REPORTS):
         reports = []
         for row in part.iter_rows(named=True):
             own = {entity: float(weight[entity]) for entity in members_of[row["community"]]}
             names = {entity: titles[entity] for entity in own}
+            # The most central members name a community, names before terms.
+            ranked = sorted(own, key=lambda e: (types[e] == "noun phrase", -own[e], e))
+            main = _main_members(ranked, names, used_titles)
+            title = join_titles([names[entity] for entity in main])
+            used_titles.add(title)
             summary, findings = write_findings(
                 evidence.of(row["community"], own),
                 own,
                 names,
+                main,
                 links.between,
                 settings.max_findings,
                 settings.max_sentences,
             )
-            # The most central members name a community, names before terms.
-            main = sorted(own, key=lambda e: (types[e] == "noun phrase", -own[e], e))[:3]
-            title = join_titles([names[entity] for entity in main])
             if not summary:
                 # Tables and lists name things without a sentence about them.
                 cited = ", ".join(map(str, main))
@@ -89,6 +97,19 @@ def create_community_reports(
             reports.append(_row(row, Report(title, summary, findings, row["rank"], _rating(row))))
             progress.advance()
         yield pl.DataFrame(reports, schema=TABLES["community_reports"].schema)
+
+
+def _main_members(
+    ranked: Sequence[int], titles: Mapping[int, str], used: Collection[str]
+) -> list[int]:
+    """Return the members that name a report: three, or more if those name another already.
+
+    A community and the largest part of it often have the same three in front.
+    """
+    n = TITLE_MEMBERS
+    while n < len(ranked) and join_titles([titles[entity] for entity in ranked[:n]]) in used:
+        n += 1
+    return list(ranked[:n])
 
 
 def _community_rows(communities: pl.LazyFrame) -> pl.DataFrame:
@@ -261,7 +282,7 @@ def _best(
     return (
         pl.DataFrame({"community": community[inside], "sentence": sentence[inside], "score": score})
         .group_by("community", "sentence")
-        .agg(pl.col("score").sum())
+        .agg(pl.col("score").sum() * (LISTED / pl.len()).clip(upper_bound=1.0))
         .sort("community", "score", "sentence", descending=[False, True, False])
         .group_by("community", maintain_order=True)
         .head(CANDIDATES)

@@ -1,4 +1,5 @@
 import json
+from collections.abc import Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,9 +28,9 @@ ENDURANCE_SANK = evidence("The Endurance sank in 1915 far from any land.", 1, so
 
 
 def write(
-    *sentences: Evidence, findings: int = 6, most: int = 14
+    *sentences: Evidence, main: Sequence[int] = (), findings: int = 6, most: int = 14
 ) -> tuple[str, tuple[Finding, ...]]:
-    return write_findings(sentences, WEIGHT, TITLES, lambda _: (), findings, most)
+    return write_findings(sentences, WEIGHT, TITLES, main, lambda _: (), findings, most)
 
 
 def test_the_summary_covers_the_main_members_first() -> None:
@@ -58,6 +59,27 @@ def test_sentences_that_are_alike_are_said_once() -> None:
     summary, findings = write(CREAN_SAILED, again)
     assert summary.count("sailed") == 1
     assert findings == ()
+
+
+def test_headings_name_neither_the_title_again_nor_what_an_earlier_one_names() -> None:
+    _, findings = write(
+        evidence("Crean and the Endurance drifted past Elephant Island.", 0, 1, 2, score=99),
+        evidence("Storms kept everybody awake, Crean of Kerry above all.", 0, 3, score=98),
+        evidence("Tom Crean was proud to sail in that ship, the Endurance.", 0, 1, source=3),
+        evidence("When spring came, Crean rowed towards Elephant Island.", 0, 2, source=4),
+        evidence("The Endurance lay crushed, far from Elephant Island.", 1, 2, source=5),
+        main=[0, 1],
+    )
+    assert [finding.summary for finding in findings] == [
+        "Tom Crean and Elephant Island",
+        "Endurance",
+    ]
+
+
+def test_the_finding_of_a_report_on_one_member_is_not_its_title() -> None:
+    sentences = ("Crean was born near Annascaul.", "He rowed.", "Nobody sang so loudly as Crean.")
+    _, findings = write(*(evidence(text, 0) for text in sentences), main=[0])
+    assert [finding.summary for finding in findings] == ["More on Tom Crean"]
 
 
 def test_no_evidence_gives_no_findings() -> None:
