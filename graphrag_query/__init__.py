@@ -8,6 +8,9 @@
 knowledge_model.py   the index, opened at one version
 local_search.py      questions about an entity
 global_search.py     questions about the whole corpus
+main_entities.py     the main people, places, events, organizations
+sentence_ranking.py  which sentences answer a question
+question_names.py    which of its names the documents do not hold
 answer.py            what a search returns
 
 Importing this is cheap; what a search needs is imported when it runs.

@@ -9,17 +9,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from graphrag_index.core.alike import alike, telling_words
 from graphrag_index.core.settings import GlobalSearch
 from graphrag_query.answer import Answer, Citation, Outcome
 from graphrag_query.knowledge_model import KnowledgeModel
+from graphrag_query.main_entities import kind_of, list_main_entities
+from graphrag_query.question_names import not_mentioned, unknown_names
 from graphrag_query.sentence_ranking import (
-    MAX_OVERLAP,
     SHARE_OF_BEST,
     Candidate,
     as_prose,
     cite,
     content_words,
     rank_sentences,
+    rarity_of,
     stem,
 )
 
@@ -31,9 +34,13 @@ MIN_REPORTS = 4
 REPORTS_READ = 24
 # A sentence less similar to the question is no point about it (cosine).
 MIN_SENTENCE_SIMILARITY = 0.3
+# A sentence must hold so much of the question's words, by rarity, and a third of what the one
+# holds that holds most: a word that is all over the corpus makes no point. More similarity than
+# this makes up for it (cosine).
+MIN_COVERAGE = 0.15
+ENOUGH_SIMILARITY = 0.48
 SENTENCES_PER_THEME = 2
 _CITED = re.compile(r"\s*\[Data: (?:[^\[\]]*; )?Sources \((?P<source>\d+)[^)]*\)\]")
-_WORD = re.compile(r"\w+")
 # Questions about the whole name no subject that a report could be similar to.
 _WHOLE = frozenset(
     map(
@@ -41,8 +48,8 @@ _WHOLE = frozenset(
         (
             "theme themes topic topics summary summarize summarise overview corpus collection "
             "document documents dataset text texts subject subjects story idea ideas point points "
-            "issue issues top key major most important overall thema themen überblick temat "
-            "tematy"
+            "issue issues top key major most important overall mentioned thema themen überblick "
+            "temat tematy"
         ).split(),
     )
 )
@@ -63,17 +70,27 @@ def global_search(model: KnowledgeModel, question: str, settings: GlobalSearch) 
 
     Map: every report of the level is scored by its similarity to the question and by
     its rank, and the best give their best sentences as points. Reduce: points are
-    gathered into one theme a report, the highest first, each sentence said once. The
-    outcome is `no_evidence` if no report is similar enough.
+    gathered into one theme a report, the highest first, each sentence said once. Asked
+    for the main people, places, events or organizations, it lists the entities instead.
+    The outcome is `no_evidence` if no report is similar enough, or if the question names
+    what the documents do not.
     """
+    subject = [word for word in content_words(question) if word not in _WHOLE]
+    kind = kind_of(subject)
+    if kind:
+        return list_main_entities(model, question, kind, settings)
+    unknown = unknown_names(model, question, ())
     vector = model.embed([question])[0]
-    about_all = not set(content_words(question)) - _WHOLE
+    about_all = not subject
     reports = _with_similarity(model, vector)
     level = settings.level
     if level is None:
         level = _coarsest(reports) if about_all else _closest(reports)
     reports = _of_level(reports, level)
-    points = _map(model, reports, question, vector, about_all, settings)
+    if about_all:
+        points = _points_of_best(reports, settings)
+    else:
+        points = [] if unknown else _map(model, reports, question, subject, vector, settings)
     themes = _reduce(points, settings.max_points)
     answer = partial(
         Answer,
@@ -84,10 +101,9 @@ def global_search(model: KnowledgeModel, question: str, settings: GlobalSearch) 
         version=model.version.number,
     )
     if not themes:
-        return answer(
-            text="The documents say nothing about this: no community report fits the question.",
-            outcome=Outcome.NO_EVIDENCE,
-        )
+        far = "No community report comes close enough to this question."
+        text = not_mentioned(unknown) if unknown else far
+        return answer(text=text, outcome=Outcome.NO_EVIDENCE)
     text, citations = _write(model, themes, about_all)
     return answer(text=text, outcome=Outcome.ANSWERED, citations=citations)
 
@@ -126,22 +142,25 @@ def _of_level(reports: pl.DataFrame, level: int) -> pl.DataFrame:
     return reports.filter((pl.col("level") == level) | ((pl.col("level") < level) & leaf))
 
 
+def _points_of_best(reports: pl.DataFrame, settings: GlobalSearch) -> list[Point]:
+    """Let the reports of the highest rank give their summaries."""
+    best = reports.sort("rank", "score", "community", descending=[True, True, False])
+    return [
+        Point(report, text, source, report["rank"])
+        for report in best.head(2 * settings.max_points).iter_rows(named=True)
+        for text, source in cited_sentences(report["summary"])
+    ]
+
+
 def _map(
     model: KnowledgeModel,
     reports: pl.DataFrame,
     question: str,
+    subject: list[str],
     vector: "np.ndarray[Any, Any]",
-    about_all: bool,
     settings: GlobalSearch,
 ) -> list[Point]:
     """Let reports give their sentences as points, scored against the question."""
-    if about_all:
-        best = reports.sort("rank", "score", "community", descending=[True, True, False])
-        return [
-            Point(report, text, source, report["rank"])
-            for report in best.head(2 * settings.max_points).iter_rows(named=True)
-            for text, source in cited_sentences(report["summary"])
-        ]
     fitting = reports.filter(pl.col("similarity") >= settings.min_similarity).sort(
         "score", "community", descending=[True, False]
     )
@@ -153,7 +172,9 @@ def _map(
             if text not in reports_of:
                 reports_of[text] = report
                 candidates.append(Candidate(text, source, 0, 0, report["score"]))
-    ranked = rank_sentences(question, vector, candidates, model.embed)
+    rarity = _rarity(reports, subject)
+    ranked = rank_sentences(question, vector, candidates, model.embed, rarity=rarity)
+    least_coverage = max([MIN_COVERAGE, *(r.coverage / 3 for r in ranked)])
     # Far below the best sentence is padding, not an answer.
     least = SHARE_OF_BEST * ranked[0].score if ranked else 0.0
     return [
@@ -161,8 +182,18 @@ def _map(
         for r in ranked
         if r.score >= least
         and r.similarity >= MIN_SENTENCE_SIMILARITY
-        and (r.coverage > 0 or r.similarity >= 1.6 * MIN_SENTENCE_SIMILARITY)
+        and (r.coverage >= least_coverage or r.similarity >= ENOUGH_SIMILARITY)
     ]
+
+
+def _rarity(reports: pl.DataFrame, words: list[str]) -> dict[str, float]:
+    """Return what words of a question are worth by how many reports hold them."""
+    texts = reports["full_content"].str.to_lowercase()
+    beginnings = {word: texts.str.contains(rf"\b{re.escape(word)}") for word in words}
+    return {
+        word: rarity_of(len(texts.filter(held)), reports.height)
+        for word, held in beginnings.items()
+    }
 
 
 def cited_sentences(text: str) -> list[tuple[str, int]]:
@@ -179,13 +210,12 @@ def cited_sentences(text: str) -> list[tuple[str, int]]:
 
 def _reduce(points: list[Point], max_points: int) -> list[list[Point]]:
     """Gather points into themes, one a report, the best first; no sentence is said twice."""
-    used: list[set[str]] = []
+    used: list[frozenset[str]] = []
     themes: dict[int, list[Point]] = {}
     for point in sorted(points, key=lambda p: -p.score):
-        words = set(_WORD.findall(point.text.lower()))
+        words = telling_words(point.text)
         theme = themes.setdefault(point.report["community"], [])
-        repeated = any(len(words & other) > MAX_OVERLAP * len(words | other) for other in used)
-        if len(theme) < SENTENCES_PER_THEME and not repeated:
+        if len(theme) < SENTENCES_PER_THEME and not any(alike(words, other) for other in used):
             theme.append(point)
             used.append(words)
     return [theme for theme in themes.values() if theme][:max_points]

@@ -12,13 +12,14 @@ import polars as pl
 from graphrag_index.core.settings import LocalSearch
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.knowledge_model import KnowledgeModel
+from graphrag_query.question_names import missing_names, not_mentioned, unknown_names
 from graphrag_query.sentence_ranking import (
     SHARE_OF_BEST,
+    Ranked,
     as_prose,
     candidates_of,
     cite,
     content_words,
-    missing_names,
     rank_sentences,
     without_repetition,
 )
@@ -50,13 +51,19 @@ class LocalContext:
     priors: dict[int, float]
     bonuses: dict[tuple[str, int], float]
 
+    def texts(self) -> list[str]:
+        """Return the names and the texts that were read."""
+        texts = [unit["text"] for unit in self.text_units.values()]
+        return [*self.named, *self.entities["title"], *texts]
+
 
 def local_search(model: KnowledgeModel, question: str, settings: LocalSearch) -> Answer:
     """Answer a question about an entity from the sentences that answer it best.
 
     Entities near the question are found by name and by vector; their text units and
     relationships join those that match the question themselves. The outcome is
-    `no_evidence` if nothing read is similar enough to the question.
+    `no_evidence` if nothing read is similar enough to the question, or if it names what
+    the documents do not.
     """
     vector = model.embed([question])[0]
     context = build_context(model, question, vector, settings)
@@ -73,6 +80,10 @@ def local_search(model: KnowledgeModel, question: str, settings: LocalSearch) ->
         },
         version=model.version.number,
     )
+    nothing = partial(answer, outcome=Outcome.NO_EVIDENCE)
+    unknown = unknown_names(model, question, context.texts())
+    if unknown:
+        return nothing(text=not_mentioned(unknown))
     candidates = candidates_of(context.text_units.values(), context.priors, context.bonuses)
     ranked = rank_sentences(question, vector, candidates, model.embed, context.named)
     evidence = [
@@ -81,16 +92,8 @@ def local_search(model: KnowledgeModel, question: str, settings: LocalSearch) ->
         if sentence.similarity >= settings.min_similarity
         and (sentence.coverage > 0 or sentence.similarity >= 2 * settings.min_similarity)
     ]
-    # What the question names must be in the corpus: similar words alone are no evidence.
-    unknown = not context.named and (
-        not any(s.coverage >= 0.34 for s in evidence)
-        or missing_names(question, [s.candidate.text for s in evidence])
-    )
-    if not evidence or (unknown and evidence[0].similarity < 2 * settings.min_similarity):
-        return answer(
-            text="The documents say nothing about this: no passage that was read answers it.",
-            outcome=Outcome.NO_EVIDENCE,
-        )
+    if not evidence or _is_beside_the_point(question, context, evidence, settings):
+        return nothing(text="No passage that was read answers this.")
     # Far below the best sentence is padding, not an answer.
     evidence = [s for s in evidence if s.score >= SHARE_OF_BEST * evidence[0].score]
     chosen = without_repetition(evidence, settings.max_sentences)
@@ -100,6 +103,26 @@ def local_search(model: KnowledgeModel, question: str, settings: LocalSearch) ->
     )
     text = " ".join(f"{as_prose(citation.quote)} [{citation.number}]" for citation in citations)
     return answer(text=text, outcome=Outcome.ANSWERED, citations=citations)
+
+
+def _is_beside_the_point(
+    question: str, context: LocalContext, evidence: list[Ranked], settings: LocalSearch
+) -> bool:
+    """Tell whether sentences hold so little of the question that similarity alone would answer.
+
+    Without a name that the index knows, they must hold a third of its words and whatever
+    name it has. With one, they must hold something of what is asked about it.
+    """
+    similarity = max(sentence.similarity for sentence in evidence)
+    texts = [sentence.candidate.text for sentence in evidence]
+    if not context.named:
+        held = any(sentence.coverage >= 0.34 for sentence in evidence)
+        return similarity < 2 * settings.min_similarity and (
+            not held or bool(missing_names(question, texts))
+        )
+    asked = set(content_words(question)) - {w for n in context.named for w in content_words(n)}
+    said = {word for text in texts for word in content_words(text)}
+    return bool(asked) and not asked & said and similarity < 1.6 * settings.min_similarity
 
 
 def build_context(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphrag_index.core.alike import alike, telling_words
 from graphrag_index.core.languages import LANGUAGES, detect_language
 from graphrag_index.core.sentences import split_sentences
 from graphrag_query.answer import Citation
@@ -19,17 +20,15 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"[^\W_]+")
 # Asking words of the closed classes and beyond, that say nothing of the subject.
-_ASKING = frozenset(
+ASKING = frozenset(
     (
         "who whom whose what which where when why how did does was were tell explain describe "
         "list give main about important role happened happen think know wer was wann wo warum "
-        "wie welche kto co gdzie kiedy dlaczego jak jaki która"
+        "wie welche kto kim kogo czym co gdzie kiedy dlaczego jak jaki która"
     ).split()
 )
 # Sentences whose vectors are compared with the question's; the rest is sorted out by words.
 MAX_EMBEDDED = 24
-# Two sentences that share more of their words than this say the same.
-MAX_OVERLAP = 0.6
 # What the similarity to a sentence that is taken already costs.
 REPETITION_WEIGHT = 0.4
 # Sentences that score less than this share of the best are left out.
@@ -63,20 +62,9 @@ def content_words(text: str) -> list[str]:
     function_words = language.function_words if language else frozenset()
     words = []
     for word in _WORD.findall(text.lower()):
-        if word not in function_words and word not in _ASKING and len(word) > 1:
+        if word not in function_words and word not in ASKING and len(word) > 1:
             words.append(stem(word))
     return list(dict.fromkeys(words))
-
-
-def missing_names(question: str, sentences: Iterable[str]) -> list[str]:
-    """Return the capitalized words of a question that no sentence holds."""
-    # The first word has its capital from its place.
-    _, *others = _WORD.findall(question) or [""]
-    names = {stem(word.lower()) for word in others if word[0].isupper()} & set(
-        content_words(question)
-    )
-    held = {stem(word) for sentence in sentences for word in _WORD.findall(sentence.lower())}
-    return sorted(names - held)
 
 
 def stem(word: str) -> str:
@@ -120,18 +108,21 @@ def rank_sentences(
     candidates: Sequence[Candidate],
     embed: "Embed",
     must_name: Sequence[str] = (),
+    rarity: Mapping[str, float] | None = None,
 ) -> list[Ranked]:
     """Order sentences by how well they answer a question, the best first.
 
     A sentence counts by its similarity to the question, by the question's words that it
     holds (rare ones more), by its text unit's fit, and by naming whom the question asks about.
+    `rarity` is that of the words that count; without it, it is found among the candidates.
     """
-    words = content_words(question)
     stems = [{stem(word) for word in _WORD.findall(c.text.lower())} for c in candidates]
-    document_frequency = Counter(word for found in stems for word in found if word in words)
-    rarity = {word: log(1 + len(candidates) / (1 + document_frequency[word])) for word in words}
+    if rarity is None:
+        holding = Counter(word for found in stems for word in found)
+        words = content_words(question)
+        rarity = {word: rarity_of(holding[word], len(candidates)) for word in words}
     total = sum(rarity.values()) or 1.0
-    coverage = [sum(rarity[word] for word in words if word in found) / total for found in stems]
+    coverage = [sum(rarity[word] for word in rarity if word in found) / total for found in stems]
     names = [name.lower() for name in must_name]
     naming = [any(name in c.text.lower() for name in names) for c in candidates]
     rough = [c.prior + c.bonus + coverage[i] + 0.3 * naming[i] for i, c in enumerate(candidates)]
@@ -163,11 +154,16 @@ def rank_sentences(
     return sorted(ranked, key=lambda r: (-r.score, r.candidate.text_unit, r.candidate.start_char))
 
 
+def rarity_of(n_holding: int, n_all: int) -> float:
+    """Return what a word is worth that so many of all texts hold."""
+    return log(1 + n_all / (1 + n_holding))
+
+
 def without_repetition(ranked: Sequence[Ranked], most: int) -> list[Ranked]:
     """Take the best sentences, but each for what it adds to those taken before.
 
     Maximal marginal relevance [1]_: what is similar to a sentence that is taken counts
-    less, and what shares most of its words with one is left out.
+    less, and what is alike to one is left out.
 
     References
     ----------
@@ -175,12 +171,12 @@ def without_repetition(ranked: Sequence[Ranked], most: int) -> list[Ranked]:
     """
     left = list(ranked)
     taken: list[Ranked] = []
-    used: list[set[str]] = []
+    used: list[frozenset[str]] = []
     while left and len(taken) < most:
         best = max(left, key=lambda r: r.score - REPETITION_WEIGHT * _nearness(r, taken))
         left.remove(best)
-        words = set(_WORD.findall(best.candidate.text.lower()))
-        if not any(len(words & other) > MAX_OVERLAP * len(words | other) for other in used):
+        words = telling_words(best.candidate.text)
+        if not any(alike(words, other) for other in used):
             taken.append(best)
             used.append(words)
     return taken

@@ -1,3 +1,4 @@
+import shutil
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import settings as hypothesis_settings
 import graphrag_query
 from graphrag_query.answer import Outcome
 from graphrag_query.global_search import cited_sentences, locate
+from tests.conftest import copy_project, run_project
 from tests.query.test_local_search import QUESTIONS, check_citations
 
 
@@ -34,10 +36,55 @@ def test_a_subject_is_answered_from_the_reports_that_speak_of_it(
     assert "scurvy" in answer.citations[0].quote.lower()
 
 
+def test_a_word_that_is_all_over_the_corpus_makes_no_point(index: graphrag_query.Index) -> None:
+    answer = index.global_("How did expeditions fight scurvy?")
+    assert len(answer.citations) > 2
+    assert all("scurvy" in citation.quote.lower() for citation in answer.citations)
+
+
+@pytest.mark.parametrize(
+    ("question", "titles"),
+    [
+        ("What are the most important people?", ("Ernest Shackleton", "Robert Falcon Scott")),
+        ("Which places are the main ones?", ("South Pole", "Cape Evans")),
+        ("Main events?", ("Discovery Expedition",)),
+    ],
+)
+def test_asked_for_the_main_ones_of_a_kind_it_lists_entities(
+    index: graphrag_query.Index, sample_project: Path, question: str, titles: tuple[str, ...]
+) -> None:
+    answer = index.global_(question)
+    assert answer.outcome is Outcome.ANSWERED
+    assert all(f"**{title}** [Data: Entities (" in answer.text for title in titles)
+    assert len(answer.citations) == answer.looked_at["entities_listed"] == 6
+    check_citations(answer, sample_project / "output")
+
+
+@pytest.mark.usefixtures("embedding_model_files")
+def test_a_kind_of_which_there_is_none_is_no_evidence(tmp_path: Path) -> None:
+    project = copy_project(tmp_path / "project")
+    shutil.rmtree(project / "input")
+    (project / "input").mkdir()
+    (project / "input" / "a.txt").write_text(
+        "Anna Berg met Tom Crean. Tom Crean met Anna Berg again.", encoding="utf-8"
+    )
+    run_project(project)
+    answer = graphrag_query.open(project / "output").global_("What are the main events?")
+    assert answer.outcome is Outcome.NO_EVIDENCE
+    assert answer.text == "The index knows no events of these documents."
+
+
 def test_what_no_report_speaks_of_is_no_evidence(index: graphrag_query.Index) -> None:
     answer = index.global_("What is quantum chromodynamics?")
     assert answer.outcome is Outcome.NO_EVIDENCE
     assert answer.looked_at["community_reports"] > 0
+    assert answer.text == "No community report comes close enough to this question."
+
+
+def test_a_name_that_the_documents_do_not_hold_is_said_so(index: graphrag_query.Index) -> None:
+    answer = index.global_("What did Albert Einstein find out about ice?")
+    assert answer.outcome is Outcome.NO_EVIDENCE
+    assert answer.text == "The documents do not mention Albert Einstein."
 
 
 @hypothesis_settings(max_examples=20)

@@ -1,3 +1,4 @@
+from itertools import combinations
 from pathlib import Path
 
 import polars as pl
@@ -7,6 +8,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import graphrag_query
+from graphrag_index.core.alike import alike, telling_words
 from graphrag_index.core.errors import SettingsError, TableError
 from graphrag_query.answer import Outcome
 
@@ -41,6 +43,8 @@ def test_questions_with_known_answers_are_answered(
         "What is the capital of Mongolia?",
         "What is the capital of Brazil?",
         "Who is the president of France?",
+        "What is the capital of France?",
+        "What is the population of London?",
         "How do I bake sourdough bread?",
         "Who won the football World Cup in 2014?",
         "asdf qwer zxcv",
@@ -53,6 +57,34 @@ def test_what_the_documents_do_not_say_is_no_evidence(
     assert answer.outcome is Outcome.NO_EVIDENCE
     assert answer.citations == ()
     assert answer.looked_at["text_units"] > 0
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("What did Albert Einstein say about the South Pole?", "Albert Einstein"),
+        ("Did Marie Curie travel to Antarctica?", "Marie Curie"),
+        ("How did Napoleon Bonaparte die in Antarctica?", "Napoleon Bonaparte"),
+        ("When was Elon Musk at Cape Evans?", "Elon Musk"),
+        ("Did Marie Curie meet Ernest Shackleton?", "Marie Curie"),
+    ],
+)
+def test_a_name_that_the_documents_do_not_hold_is_said_so(
+    index: graphrag_query.Index, question: str, name: str
+) -> None:
+    answer = index.local(question)
+    assert answer.outcome is Outcome.NO_EVIDENCE
+    assert answer.text == f"The documents do not mention {name}."
+
+
+@pytest.mark.parametrize(
+    "question", ["When did the Fram leave Norway?", "Who wintered at Cape Adare?"]
+)
+def test_no_sentence_of_an_answer_repeats_another(
+    index: graphrag_query.Index, question: str
+) -> None:
+    said = [telling_words(citation.quote) for citation in index.local(question).citations]
+    assert not any(alike(one, other) for one, other in combinations(said, 2))
 
 
 def check_citations(answer: graphrag_query.Answer, output: Path) -> None:

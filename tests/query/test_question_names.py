@@ -1,0 +1,67 @@
+from pathlib import Path
+
+import pytest
+
+import graphrag_query
+from graphrag_query.question_names import missing_names, names_in, not_mentioned, unknown_names
+
+TEXTS = [
+    "Captain Scott and Douglas Mawson met Emil Racoviță at Cape Evans.",
+    "Roald Amundsen stood at the South Pole. Marie Byrd Land was not yet named.",
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Did Marie Curie meet Ernest Shackleton?", ["Marie Curie", "Ernest Shackleton"]),
+        ("Where was Mawson's hut?", ["Mawson"]),
+        ("What became of Bay of Whales and the U.S. Navy?", ["Bay of Whales", "U.S. Navy"]),
+        ("Was Dr. J. R. Smith with Erich von Drygalski?", ["Dr. J. R. Smith", "Erich von Drygalski"]),
+        # The first word of a sentence may be any word.
+        ("Compare dogs and ponies. Then go on.", []),
+        ("who was tom crean?", []),
+        # In a title, and in capitals only, a capital tells nothing.
+        ("What Did the Captain Write In His Diary?", []),
+        ("WHO WAS TOM CREAN?", []),
+        ("", []),
+        ("爱因斯坦是谁？", []),
+    ],
+)
+def test_runs_of_capitals_are_names(question: str, names: list[str]) -> None:
+    assert [name.text for name in names_in(question)] == names
+
+
+@pytest.mark.parametrize(
+    ("question", "missing"),
+    [
+        ("What did Albert Einstein say about the South Pole?", ["Albert Einstein"]),
+        # That there is another Marie does not make her known.
+        ("Did Marie Curie meet Scott?", ["Marie Curie"]),
+        ("When was Elon Musk or Jules Verne at Cape Evans?", ["Elon Musk", "Jules Verne"]),
+        # Forms, accents and titles of names that the texts hold.
+        ("Where are Mawson's papers, and the Mawsons?", []),
+        ("Was Racovita or Professor Mawson there?", []),
+        ("Co zrobił Scott z Amundsenem i Mawsonowi?", []),
+        # German writes every noun with a capital.
+        ("Was geschah mit Amundsens Schiff und dem Zelt?", []),
+        ("Was sagte der Physiker Albert Einstein über den Südpol?", ["Physiker Albert Einstein"]),
+    ],
+)
+def test_a_name_is_missing_if_no_text_holds_it_in_any_form(
+    question: str, missing: list[str]
+) -> None:
+    assert missing_names(question, TEXTS) == missing
+
+
+def test_names_are_looked_for_beyond_what_was_read(sample_project: Path) -> None:
+    model = graphrag_query.open(sample_project / "output").model
+    question = "Did Albert Einstein or Emil Racovita know Drygalski and Lashly?"
+    assert unknown_names(model, question, ()) == ["Albert Einstein"]
+
+
+@pytest.mark.parametrize(
+    ("names", "said"), [(["A"], "A"), (["A", "B"], "A or B"), (["A", "B", "C"], "A, B or C")]
+)
+def test_the_names_are_said(names: list[str], said: str) -> None:
+    assert not_mentioned(names) == f"The documents do not mention {said}."
