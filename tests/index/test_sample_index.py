@@ -2,12 +2,14 @@
 
 import json
 import re
+from itertools import combinations
 from pathlib import Path
 
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
+from graphrag_index.core.alike import alike, telling_words
 from graphrag_index.core.table_store import TableStore
 from graphrag_index.core.tables import TABLES
 from graphrag_index.core.tokens import count_tokens, load_encoding
@@ -342,7 +344,7 @@ def test_statistics_tell_what_each_step_cost(output: Path) -> None:
     statistics = json.loads((output / "stats.json").read_text(encoding="utf-8"))
     assert list(statistics["steps"]) == [
         *("load_documents", "create_text_units", "extract_graph_nlp", "finalize_graph"),
-        *("create_communities", "link_text_units", "create_community_reports"),
+        *("create_communities", "link_text_units", "create_community_reports_nlp"),
         "generate_text_embeddings",
     ]
     for step in statistics["steps"].values():
@@ -350,3 +352,19 @@ def test_statistics_tell_what_each_step_cost(output: Path) -> None:
         assert step["seconds"] >= 0
         assert step["cpu_seconds"] >= 0
         assert step["peak_memory_bytes"] is None or step["peak_memory_bytes"] > 10_000_000
+
+
+def test_titles_and_headings_of_reports_are_told_apart(tables: dict[str, pl.DataFrame]) -> None:
+    reports = tables["community_reports"]
+    assert reports["title"].is_unique().all()
+    for title, findings in reports.select("title", "findings").iter_rows():
+        headings = [finding["summary"] for finding in findings]
+        assert len({title, *headings}) == 1 + len(headings)
+
+
+def test_no_report_says_a_sentence_twice(tables: dict[str, pl.DataFrame]) -> None:
+    cited = re.compile(r"\s*\[Data: [^\]]*\]\s*")
+    for content in tables["community_reports"]["full_content"]:
+        parts = [part for part in content.split("\n\n") if not part.startswith("#")]
+        said = [telling_words(text) for part in parts for text in cited.split(part) if text]
+        assert not any(alike(one, other) for one, other in combinations(said, 2))

@@ -17,7 +17,10 @@ TEXTS = [
         ("Did Marie Curie meet Ernest Shackleton?", ["Marie Curie", "Ernest Shackleton"]),
         ("Where was Mawson's hut?", ["Mawson"]),
         ("What became of Bay of Whales and the U.S. Navy?", ["Bay of Whales", "U.S. Navy"]),
-        ("Was Dr. J. R. Smith with Erich von Drygalski?", ["Dr. J. R. Smith", "Erich von Drygalski"]),
+        (
+            "Was Dr. J. R. Smith with Erich von Drygalski?",
+            ["Dr. J. R. Smith", "Erich von Drygalski"],
+        ),
         # The first word of a sentence may be any word.
         ("Compare dogs and ponies. Then go on.", []),
         ("who was tom crean?", []),
