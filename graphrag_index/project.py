@@ -1,5 +1,6 @@
 """A new project: its settings, its workflows, and the services that its steps ask for."""
 
+import os
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -9,7 +10,8 @@ import yaml
 from pydantic import BaseModel
 
 from graphrag_index.core.errors import SettingsError
-from graphrag_index.core.settings import SETTINGS_FILE, Section, Settings
+from graphrag_index.core.section import Section
+from graphrag_index.core.settings import SETTINGS_FILE, Settings
 from graphrag_index.workflow import Service, Workflow
 
 
@@ -27,8 +29,15 @@ def init_project(folder: Path, input_folder: Path | None = None) -> list[Path]:
     settings_path = folder / SETTINGS_FILE
     if settings_path.exists():
         raise SettingsError(f"{settings_path} is there already: nothing was written.")
+    if input_folder is not None and input_folder.exists() and not input_folder.is_dir():
+        raise SettingsError(
+            f"The input folder {input_folder} is a file: name the folder in which it lies; "
+            "nothing was written."
+        )
     if input_folder is not None and not input_folder.is_dir():
         raise SettingsError(f"The input folder {input_folder} does not exist: nothing was written.")
+    for wanted in (folder, folder / "workflows", *([folder / "input"] * (input_folder is None))):
+        _check_can_be_folder(wanted)
     folder.mkdir(parents=True, exist_ok=True)
     documents = "input"
     if input_folder is None:
@@ -47,6 +56,16 @@ def init_project(folder: Path, input_folder: Path | None = None) -> list[Path]:
             path.write_text(text, encoding="utf-8")
             written.append(path)
     return written
+
+
+def _check_can_be_folder(path: Path) -> None:
+    """See that a folder is there or can be made: no file is in its way."""
+    there = next((part for part in (path, *path.parents) if os.path.lexists(part)), path)
+    if os.path.lexists(there) and not there.is_dir():
+        raise SettingsError(
+            f"{there} is not a folder: name another one for the project, or move what is there; "
+            "nothing was written."
+        )
 
 
 def settings_text(values: Mapping[str, Mapping[str, Any]] | None = None) -> str:

@@ -11,13 +11,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
-from graphrag_index.core.errors import SettingsError, WorkflowError
-from graphrag_index.core.settings import Section, Settings, describe_validation_error
+from graphrag_index.core.errors import (
+    GraphRAGError,
+    SettingsError,
+    WorkflowError,
+    describe_error,
+)
+from graphrag_index.core.section import Section
+from graphrag_index.core.settings import Settings, describe_validation_error
+from graphrag_index.core.yaml_text import read_yaml
 from graphrag_index.step import Step
 from graphrag_index.steps import STEPS
 
@@ -44,14 +51,14 @@ def load_workflow(root: Path, name: str) -> Workflow:
     """
     path = root / "workflows" / f"{name}.yaml"
     try:
-        names = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+        names = read_yaml(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         known = sorted(file.stem for file in (root / "workflows").glob("*.yaml"))
         raise WorkflowError(
             f"There is no workflow {name!r} ({path} is missing); "
             + _nearest(name, known, "`graphrag-index init` writes the first ones.")
         ) from None
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except (OSError, ValueError) as error:
         raise WorkflowError(f"{path} cannot be read: {' '.join(str(error).split())}.") from error
     if names is None or names == []:
         raise WorkflowError(f"{path} names no step.")
@@ -73,13 +80,27 @@ def load_step(name: str, root: Path, where: str) -> Step:
                 + _nearest(name, list(STEPS), "")
             )
         module_name, function = f"graphrag_index.steps.{name}", name
-    elif str(root.absolute()) not in sys.path:
-        # A module that lies beside settings.yaml is found, as beside a script.
-        sys.path.insert(0, str(root.absolute()))
+    else:
+        if not all((*module_name.split("."), function)) or module_name.endswith(".py"):
+            raise WorkflowError(
+                f"{where}: {name!r} names no step; a step of your own is named module:function, "
+                "such as redaction:redact_names for a function in redaction.py."
+            )
+        if str(root.absolute()) not in sys.path:
+            # A module that lies beside settings.yaml is found, as beside a script.
+            sys.path.insert(0, str(root.absolute()))
     try:
         module = importlib.import_module(module_name)
     except (ImportError, SyntaxError) as error:
         raise WorkflowError(f"{where}: step {name!r} cannot be imported: {error}.") from error
+    except (KeyboardInterrupt, GraphRAGError):
+        raise
+    # Someone else's code, which may raise anything and even exit.
+    except BaseException as error:
+        raise WorkflowError(
+            f"{where}: step {name!r} cannot be imported: "
+            f"{describe_error(error)}{last_line(error, module_name)}."
+        ) from error
     found = getattr(module, function, None)
     if not isinstance(found, Step):
         raise WorkflowError(
@@ -87,6 +108,16 @@ def load_step(name: str, root: Path, where: str) -> Step:
             "`@graphrag_index.step.step(writes=[...])`."
         )
     return found
+
+
+def last_line(error: BaseException, module_name: str) -> str:
+    """Name the last line of a module that an error came through: " (own.py, line 6)"."""
+    lines = [
+        f" ({Path(frame.f_code.co_filename).name}, line {number})"
+        for frame, number in walk_tb(error.__traceback__)
+        if frame.f_globals.get("__name__") == module_name
+    ]
+    return lines[-1] if lines else ""
 
 
 def _check_order(workflow: Workflow, where: str) -> None:

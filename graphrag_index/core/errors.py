@@ -17,6 +17,13 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130  # Ctrl-C: 128 + SIGINT, as shells report it
 
 
+def describe_error(error: BaseException) -> str:
+    """Say which error it is, on one line: the first paragraph of what it says."""
+    said = " ".join(str(error).strip().partition("\n\n")[0].split()).rstrip(".")
+    name = type(error).__name__
+    return f"{name}: {said}" if said else name
+
+
 class GraphRAGError(Exception):
     """Any failure that the program explains to its user."""
 
@@ -45,5 +52,15 @@ class TableError(GraphRAGError):
     """A table is missing, damaged, or does not have its columns."""
 
 
+class StepError(GraphRAGError):
+    """A step failed in a way that the program does not know."""
+
+
 class ModelError(GraphRAGError):
     """A model cannot be reached, is not installed, or refuses to work."""
+
+
+class BudgetError(GraphRAGError):
+    """The next call to a model could cost more than the budget leaves."""
+
+    exit_code = ExitCode.BUDGET

@@ -32,9 +32,9 @@ class _EmptyModules(MetaPathFinder, Loader):
         return ModuleSpec(name, self, is_package=True)
 
     def exec_module(self, module: ModuleType) -> None:
-        def __getattr__(name: str) -> type:
+        def empty_class(name: str) -> type:
             if name.startswith("__"):
                 raise AttributeError(name)
             return type(name, (), {})
 
-        module.__getattr__ = __getattr__  # type: ignore[method-assign]
+        module.__getattr__ = empty_class  # type: ignore[method-assign]

@@ -1,5 +1,7 @@
 """Lists in columns, built and unbuilt without a loop over the rows."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -19,7 +21,7 @@ def gather_lists(owners: Integers, values: pl.Series, n_lists: int) -> pl.Series
     # The newest form shares the strings instead of copying them.
     array = values.to_arrow(compat_level=pl.CompatLevel.newest())
     # Not by pa.array, which would load pandas where there is one.
-    starts = pl.Series(offsets).to_arrow()
+    starts: Any = pl.Series(offsets).to_arrow()
     lists = pl.Series(pa.LargeListArray.from_arrays(starts, array))
     return lists.cast(pl.List(values.dtype))
 

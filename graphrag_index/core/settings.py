@@ -4,31 +4,20 @@ The models mirror `settings.yaml`: one section a step, one section a search.
 Unknown keys are refused with the nearest known one.
 """
 
+import copy
 import difflib
 import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from graphrag_index.core.errors import SettingsError
-
-
-class Section(BaseModel):
-    """A part of `settings.yaml`; keys that it does not know are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    def with_values(self, values: Mapping[str, Any]) -> Self:
-        """Return the section with some values replaced, and checked like all others."""
-        try:
-            return type(self).model_validate({**self.model_dump(), **values})
-        except ValidationError as error:
-            name = type(self).__name__
-            raise SettingsError(describe_validation_error(error, type(self), name)) from None
+from graphrag_index.core.yaml_text import read_yaml
+from graphrag_index.core.models.settings import ModelSettings
+from graphrag_index.core.section import Section
 
 
 class LoadDocuments(Section):
@@ -79,9 +68,9 @@ class LoadDocuments(Section):
 class CreateTextUnits(Section):
     """How documents are cut."""
 
-    max_tokens: int = Field(240, ge=8, description="Longest text unit, in tokens.")
+    max_tokens: int = Field(240, ge=8, le=1_000_000, description="Longest text unit, in tokens.")
     overlap_tokens: int = Field(
-        30, ge=0, description="At most so many tokens of whole sentences are repeated."
+        30, ge=0, le=500_000, description="At most so many tokens of whole sentences are repeated."
     )
     encoding: Literal["o200k_base", "cl100k_base"] = Field(
         "o200k_base", description="Encoding that counts the tokens."
@@ -97,19 +86,26 @@ class CreateTextUnits(Section):
 class ExtractGraphNlp(Section):
     """Names, terms and their relationships, found without a model."""
 
-    min_frequency: int = Field(1, ge=1, description="A name must be mentioned so many times.")
+    min_frequency: int = Field(
+        1, ge=1, le=_MANY, description="A name must be mentioned so many times."
+    )
     min_frequency_caseless: int = Field(
-        3, ge=2, description="The same in scripts that do not mark names (Chinese, Arabic, ...)."
+        3,
+        ge=2,
+        le=_MANY,
+        description="The same in scripts that do not mark names (Chinese, Arabic, ...).",
     )
     noun_phrases: bool = Field(
         True, description="Also find terms in lower case, such as 'sea ice'."
     )
-    min_frequency_noun_phrase: int = Field(3, ge=2, description="A term must occur so many times.")
+    min_frequency_noun_phrase: int = Field(
+        3, ge=2, le=_MANY, description="A term must occur so many times."
+    )
     merge_variants: bool = Field(
         True, description="Join short, titled and inflected forms of a name where unambiguous."
     )
     max_links: int = Field(
-        8, ge=1, description="A mention is linked with at most so many mentions after it."
+        8, ge=1, le=1_000, description="A mention is linked with at most so many mentions after it."
     )
     neighbour_weight: float = Field(
         0.2,
@@ -127,7 +123,7 @@ class FinalizeGraph(Section):
     """Merging, degrees and the drawing's layout."""
 
     layout: bool = Field(True, description="Compute the positions x and y of the entities.")
-    seed: int = Field(42, ge=0, description="Seed of the layout.")
+    seed: int = Field(42, ge=0, le=_LARGEST_SEED, description="Seed of the layout.")
 
 
 class CreateCommunities(Section):
@@ -139,21 +135,26 @@ class CreateCommunities(Section):
     quality: Literal["modularity", "cpm"] = Field(
         "modularity", description="What a partition maximises; microsoft knows modularity only."
     )
-    resolution: float = Field(1.0, gt=0, description="Higher values give smaller communities.")
+    resolution: float = Field(
+        1.0, gt=0, le=1_000_000, description="Higher values give smaller communities."
+    )
     scale_resolution: bool = Field(
         True,
         description="Modularity: raise the resolution above 1,000 entities in proportion to them, "
         "so that communities do not grow with the corpus.",
     )
     max_cluster_size: int = Field(
-        10, ge=2, description="Communities of more entities are split again one level down."
+        10,
+        ge=2,
+        le=_MANY,
+        description="Communities of more entities are split again one level down.",
     )
-    max_levels: int = Field(6, ge=1, description="Deepest hierarchy.")
-    iterations: int = Field(2, ge=1, description="Passes of Leiden.")
+    max_levels: int = Field(6, ge=1, le=100, description="Deepest hierarchy.")
+    iterations: int = Field(2, ge=1, le=1_000, description="Passes of Leiden.")
     min_component_size: int = Field(
-        3, ge=1, description="Smaller connected components are gathered into islands."
+        3, ge=1, le=_MANY, description="Smaller connected components are gathered into islands."
     )
-    seed: int = Field(42, ge=0, description="Seed of the partition.")
+    seed: int = Field(42, ge=0, le=_LARGEST_SEED, description="Seed of the partition.")
 
     @model_validator(mode="after")
     def _engine_knows_the_quality(self) -> "CreateCommunities":
@@ -162,11 +163,13 @@ class CreateCommunities(Section):
         return self
 
 
-class CreateCommunityReports(Section):
-    """What is written about each community."""
+class CreateCommunityReportsNlp(Section):
+    """What is quoted about each community, without a model."""
 
-    max_findings: int = Field(6, ge=1, description="Findings of one report at most.")
-    max_sentences: int = Field(14, ge=2, description="Sentences of evidence in one report at most.")
+    max_findings: int = Field(6, ge=1, le=1_000, description="Findings of one report at most.")
+    max_sentences: int = Field(
+        14, ge=2, le=10_000, description="Sentences of evidence in one report at most."
+    )
 
 
 class GenerateTextEmbeddings(Section):
@@ -178,9 +181,11 @@ class GenerateTextEmbeddings(Section):
 class LocalSearch(Section):
     """Questions about an entity and its neighbourhood."""
 
-    top_k_entities: int = Field(10, ge=1, description="Entities near the question.")
-    top_k_text_units: int = Field(12, ge=1, description="Text units read for the answer.")
-    max_sentences: int = Field(6, ge=1, description="Sentences of the answer at most.")
+    top_k_entities: int = Field(10, ge=1, le=10_000, description="Entities near the question.")
+    top_k_text_units: int = Field(
+        12, ge=1, le=10_000, description="Text units read for the answer."
+    )
+    max_sentences: int = Field(6, ge=1, le=10_000, description="Sentences of the answer at most.")
     min_similarity: float = Field(
         0.25, ge=-1, le=1, description="Evidence less similar to the question is none (cosine)."
     )
@@ -190,9 +195,12 @@ class GlobalSearch(Section):
     """Questions about the whole corpus, mapped over the reports of a level."""
 
     level: int | None = Field(
-        None, ge=0, description="Level of the reports; null picks one that fits the question."
+        None,
+        ge=0,
+        le=100,
+        description="Level of the reports; null picks one that fits the question.",
     )
-    max_points: int = Field(6, ge=1, description="Themes of the answer at most.")
+    max_points: int = Field(6, ge=1, le=1_000, description="Themes of the answer at most.")
     min_similarity: float = Field(
         0.1, ge=-1, le=1, description="Reports less similar to the question give nothing (cosine)."
     )
@@ -205,12 +213,15 @@ class Settings(Section):
     output: str = Field(
         "output", min_length=1, description="Folder of the index, relative to settings.yaml."
     )
+    models: dict[str, ModelSettings] = Field(
+        {}, description="Models behind an OpenAI-compatible address, by the names that steps use."
+    )
     load_documents: LoadDocuments = LoadDocuments()
     create_text_units: CreateTextUnits = CreateTextUnits()
     extract_graph_nlp: ExtractGraphNlp = ExtractGraphNlp()
     finalize_graph: FinalizeGraph = FinalizeGraph()
     create_communities: CreateCommunities = CreateCommunities()
-    create_community_reports: CreateCommunityReports = CreateCommunityReports()
+    create_community_reports_nlp: CreateCommunityReportsNlp = CreateCommunityReportsNlp()
     generate_text_embeddings: GenerateTextEmbeddings = GenerateTextEmbeddings()
     local_search: LocalSearch = LocalSearch()
     global_search: GlobalSearch = GlobalSearch()
@@ -237,6 +248,11 @@ class Settings(Section):
 
 
 SETTINGS_FILE = "settings.yaml"
+# Used where settings.yaml names no models.
+DEFAULT_MODELS = {
+    "chat": {"model": "gpt-5-mini", "api_key": "${OPENAI_API_KEY:-}"},
+    "embedding": {"model": "text-embedding-3-small", "api_key": "${OPENAI_API_KEY:-}"},
+}
 
 
 def load_settings(root: Path, overrides: tuple[str, ...] = ()) -> Settings:
@@ -263,9 +279,12 @@ def load_settings(root: Path, overrides: tuple[str, ...] = ()) -> Settings:
     if not isinstance(values, dict):
         what = "a list" if isinstance(values, list) else "a single value"
         raise SettingsError(f"{path} must hold sections of `key: value`, not {what}.")
-    values = _expand(values, {**read_env_file(root / ".env"), **os.environ}, path)
+    if values.get("models") is None:
+        values["models"] = copy.deepcopy(DEFAULT_MODELS)
+    variables = {**read_env_file(root / ".env"), **os.environ}
+    values = _expand(values, variables, str(path))
     for override in overrides:
-        _apply_override(values, override)
+        _apply_override(values, override, variables)
     return parse_settings(values, f"{path} with --set" if overrides else str(path))
 
 
@@ -309,23 +328,6 @@ def _known_keys(model: type[BaseModel], location: tuple[str | int, ...]) -> list
     return list(model.model_fields)
 
 
-class _Loader(yaml.SafeLoader):
-    """Refuses a mapping that has a key twice, of which YAML would quietly take the last."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                continue
-            if key.value in seen:
-                raise yaml.MarkedYAMLError(
-                    problem=f"the key {key.value!r} stands there twice",
-                    problem_mark=key.start_mark,
-                )
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
 def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
@@ -339,27 +341,25 @@ def _read_text(path: Path) -> str:
 
 def _read_yaml(text: str, where: str) -> Any:
     try:
-        return yaml.load(text, _Loader)
-    # A date that no calendar has is a ValueError.
-    except (yaml.YAMLError, ValueError) as error:
-        reason = " ".join(str(error).split()).rstrip(".")
-        raise SettingsError(f"{where} is not valid YAML: {reason}.") from error
+        return read_yaml(text)
+    except ValueError as error:
+        raise SettingsError(f"{where} is not valid YAML: {error}.") from error
 
 
 _VARIABLE = re.compile(r"\$\$|\$\{([^}]*)\}?")
 _NAME_AND_DEFAULT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
 
 
-def _expand(value: Any, variables: Mapping[str, str], path: Path) -> Any:
+def _expand(value: Any, variables: Mapping[str, str], where: str) -> Any:
     """Replace `${NAME}` and `${NAME:-default}` in every string; `$$` is a dollar sign.
 
     As in a shell the default also stands for a variable that is empty. A number that
     comes from a variable is still text here; the models read it as what they need.
     """
     if isinstance(value, dict):
-        return {key: _expand(item, variables, path) for key, item in value.items()}
+        return {key: _expand(item, variables, where) for key, item in value.items()}
     if isinstance(value, list):
-        return [_expand(item, variables, path) for item in value]
+        return [_expand(item, variables, where) for item in value]
     if not isinstance(value, str):
         return value
 
@@ -369,7 +369,7 @@ def _expand(value: Any, variables: Mapping[str, str], path: Path) -> Any:
         parts = _NAME_AND_DEFAULT.fullmatch(found[1])
         if parts is None or not found.group().endswith("}"):
             raise SettingsError(
-                f"{path} has {found.group()!r}: write ${{NAME}} or ${{NAME:-default}}, "
+                f"{where} has {found.group()!r}: write ${{NAME}} or ${{NAME:-default}}, "
                 "or $$ for a dollar sign."
             )
         name, default = parts.groups()
@@ -377,7 +377,7 @@ def _expand(value: Any, variables: Mapping[str, str], path: Path) -> Any:
             return variables.get(name) or str(default)
         if name not in variables:
             raise SettingsError(
-                f"{path} uses ${{{name}}}, which is not set: export {name} or write it into .env."
+                f"{where} uses ${{{name}}}, which is not set: export {name} or write it into .env."
             )
         return variables[name]
 
@@ -397,6 +397,8 @@ def read_env_file(path: Path) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     variables = {}
+    if "\0" in text:
+        raise SettingsError(f"{path} has a null character, which no variable can have.")
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
         if not line or line.startswith("#"):
@@ -409,12 +411,13 @@ def read_env_file(path: Path) -> dict[str, str]:
     return variables
 
 
-def _apply_override(values: dict[str, Any], override: str) -> None:
+def _apply_override(values: dict[str, Any], override: str, variables: Mapping[str, str]) -> None:
     """Set `section.key=value`; the value is read as YAML, so `[a, b]` and `null` work."""
     keys, equals, text = override.partition("=")
     if not equals or not keys:
         raise SettingsError(f"--set {override}: expected section.key=value.")
-    value = _read_yaml(text, f"--set {override}")
+    where = f"--set {override}"
+    value = _expand(_read_yaml(text, where), variables, where)
     *parents, last = keys.split(".")
     for parent in parents:
         if values.get(parent) is None:

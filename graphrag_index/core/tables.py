@@ -9,7 +9,7 @@ Character offsets count Unicode code points and are half open:
 `documents.text[start_char:end_char]`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal
@@ -33,6 +33,8 @@ class Table:
 
     `kind` tells where it lies: `public` and `internal` tables are Parquet files,
     public ones are linked into the output folder; `vectors` are LanceDB tables.
+    `nullable` names the columns that may hold nulls; without it any may.
+    A column `id` is different in every row.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Table:
     order: str
     columns: Mapping[str, pl.DataType | type[pl.DataType]]
     kind: Literal["public", "internal", "vectors"] = "public"
+    nullable: Collection[str] | None = None
 
     @property
     def schema(self) -> pl.Schema:
@@ -64,6 +67,7 @@ _DEFINITIONS = [
             "metadata": pl.String,  # JSON object of the metadata columns; null if none are named
         },
         "internal",
+        nullable=("raw_data", "metadata"),
     ),
     Table(
         "unread_files",
@@ -71,6 +75,7 @@ _DEFINITIONS = [
         "path",
         {"path": pl.String, "reason": pl.String},
         "internal",
+        nullable=(),
     ),
     Table(
         "documents",
@@ -88,6 +93,7 @@ _DEFINITIONS = [
             "metadata": pl.String,
             "language": pl.String,  # ISO 639-1, or the script's name, or "und"
         },
+        nullable=("raw_data", "metadata"),
     ),
     Table(
         "base_text_units",
@@ -105,6 +111,7 @@ _DEFINITIONS = [
             "metadata": pl.String,
         },
         "internal",
+        nullable=("metadata",),
     ),
     Table(
         "sentences",
@@ -118,6 +125,7 @@ _DEFINITIONS = [
             "line": pl.Int32,  # hash of the line that it begins in; 0 if that is long
         },
         "internal",
+        nullable=(),
     ),
     Table(
         "text_units",
@@ -137,6 +145,7 @@ _DEFINITIONS = [
             "headings": pl.String,
             "metadata": pl.String,
         },
+        nullable=("metadata",),
     ),
     Table(
         "raw_entities",
@@ -151,6 +160,7 @@ _DEFINITIONS = [
             "evidence": EVIDENCE,
         },
         "internal",
+        nullable=(),
     ),
     Table(
         "raw_relationships",
@@ -165,6 +175,7 @@ _DEFINITIONS = [
             "evidence": EVIDENCE,
         },
         "internal",
+        nullable=(),
     ),
     Table(
         "raw_mentions",
@@ -177,6 +188,7 @@ _DEFINITIONS = [
             "end_char": pl.Int32,
         },
         "internal",
+        nullable=(),
     ),
     Table(
         "entities",
@@ -196,6 +208,7 @@ _DEFINITIONS = [
             "aliases": STRINGS,  # other forms of the name in the text
             "evidence": EVIDENCE,
         },
+        nullable=("x", "y"),
     ),
     Table(
         "relationships",
@@ -214,6 +227,7 @@ _DEFINITIONS = [
             "target_id": pl.String,
             "evidence": EVIDENCE,
         },
+        nullable=(),
     ),
     Table(
         "mentions",
@@ -225,6 +239,7 @@ _DEFINITIONS = [
             "start_char": pl.Int32,  # in the document
             "end_char": pl.Int32,
         },
+        nullable=(),
     ),
     Table(
         "communities",
@@ -245,6 +260,7 @@ _DEFINITIONS = [
             "size": pl.Int64,
             "island": pl.Boolean,  # gathered from small components that nothing links
         },
+        nullable=(),
     ),
     Table(
         "community_reports",
@@ -267,6 +283,7 @@ _DEFINITIONS = [
             "period": pl.String,
             "size": pl.Int64,
         },
+        nullable=(),
     ),
     Table(
         "covariates",
@@ -286,6 +303,15 @@ _DEFINITIONS = [
             "source_text": pl.String,
             "text_unit_id": pl.String,
         },
+        nullable=(
+            "type",
+            "description",
+            "object_id",
+            "status",
+            "start_date",
+            "end_date",
+            "source_text",
+        ),
     ),
     Table(
         "text_unit_text",
@@ -301,6 +327,7 @@ _DEFINITIONS = [
             "vector": VECTOR,
         },
         "vectors",
+        nullable=("metadata",),
     ),
     Table(
         "entity_description",
@@ -316,6 +343,7 @@ _DEFINITIONS = [
             "vector": VECTOR,
         },
         "vectors",
+        nullable=(),
     ),
     Table(
         "community_full_content",
@@ -331,6 +359,7 @@ _DEFINITIONS = [
             "vector": VECTOR,
         },
         "vectors",
+        nullable=(),
     ),
 ]
 

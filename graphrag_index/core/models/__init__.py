@@ -1,0 +1,11 @@
+"""Language models behind an OpenAI-compatible address: asked once for each thing, and paid once.
+
+settings     a model: its address, limits and price
+request      what a step asks, and what comes of it
+chat_model   asks many requests at once; results in the order of the requests
+endpoint     one call over HTTP: parameters, capabilities, what went wrong
+reply        from the text of a reply to records, tolerantly
+pacing       how many calls at once, and how fast
+ledger       every request and reply, in SQLite
+prices       what a call costs
+"""

@@ -1,0 +1,156 @@
+"""Makes calls to one model: paced, within the budget, again and again while failures may pass."""
+
+import asyncio
+import random
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from graphrag_index.core.errors import ModelError
+from graphrag_index.core.models.endpoint import Endpoint, RejectedError, RetryError, hide
+from graphrag_index.core.models.ledger import Ledger
+from graphrag_index.core.models.pacing import Pace
+from graphrag_index.core.models.prices import Budget, cost_of, price_of
+from graphrag_index.core.models.request import Usage
+from graphrag_index.core.models.settings import ModelSettings
+
+# So many requests are refused one after the other before it is clear that all will be.
+MAX_REFUSALS = 5
+# A request that keeps failing while others succeed is at fault itself.
+MAX_FAILURES = 6
+FIRST_DELAY, LONGEST_DELAY = 0.5, 30.0
+
+T = TypeVar("T")
+
+
+class Caller:
+    """One model, with its limits. Its calls run in one event loop."""
+
+    def __init__(self, name: str, settings: ModelSettings, ledger: Ledger, budget: Budget) -> None:
+        self.name, self.settings = name, settings
+        self.endpoint = Endpoint(name, settings, ledger)
+        self.price = price_of(settings)
+        self._budget = budget
+        self._pace = Pace(
+            settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute
+        )
+        self._probe = asyncio.Lock()
+        self._works = False
+        self._last_success = 0.0
+        self._refusals = 0
+        self._stopped: Exception | None = None
+
+    def stop(self, error: Exception) -> None:
+        """Let no further call be made; those under way end."""
+        self._stopped = error
+
+    async def call(
+        self,
+        ask: Callable[[], Awaitable[tuple[T, Usage]]],
+        n_tokens: int,
+        max_tokens: int,
+        note: Callable[[], None] = lambda: None,
+    ) -> T:
+        """Make a call of about so many tokens, whose reply has at most so many.
+
+        `note` is called each time right before the request is sent.
+
+        Raises
+        ------
+        RejectedError
+            This request is at fault: refused, or failing again and again while others succeed.
+        ModelError
+            The endpoint is: it has not answered for as long as the settings allow.
+        BudgetError
+            The call could cost more than the budget leaves.
+        """
+        began = time.monotonic()
+        failures = 0
+        # A prompt is hardly ever a quarter longer than it was guessed.
+        most = cost_of(Usage(n_tokens * 5 // 4, 0, max_tokens), self.price) or 0.0
+        while True:
+            try:
+                async with self._budget.reserve(most), self._pace.turn(n_tokens + max_tokens // 8):
+                    if self._stopped is not None:
+                        raise self._stopped
+                    note()
+                    result, usage = await self._alone_at_first(ask)
+                    self._pace.accepted()
+                    self._pace.told(self.endpoint.headers)
+                    self._last_success = time.monotonic()
+                    self._budget.spend(cost_of(usage, self.price))
+                    return result
+            except RejectedError as error:
+                self._refusals += 1
+                if not self._works and self._refusals >= MAX_REFUSALS:
+                    raise ModelError(
+                        f"Model {self.name} refuses every request: {self.hide(str(error))}."
+                    ) from None
+                raise
+            except RetryError as error:
+                failures += 1
+                if error.rate:
+                    self._pace.refused(error.after)
+                delay = error.after if error.after is not None else _backoff(failures)
+                self._give_up_if_hopeless(error, failures, began, delay)
+            await asyncio.sleep(delay)
+
+    async def _alone_at_first(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Let one call find out what the endpoint supports before all others follow."""
+        if self._works:
+            return await ask()
+        async with self._probe:
+            result = await ask()
+            self._works = True
+            return result
+
+    def _give_up_if_hopeless(
+        self, error: RetryError, failures: int, began: float, delay: float
+    ) -> None:
+        reason = self.hide(str(error))
+        too_long = time.monotonic() - began + delay > self.settings.retry_seconds
+        others_succeed = self._last_success > began
+        if others_succeed and (too_long or (failures >= MAX_FAILURES and not error.rate)):
+            raise RejectedError(f"failed {failures} times: {reason}") from None
+        if too_long:
+            raise ModelError(
+                f"Model {self.name} has not answered for {self.settings.retry_seconds:g} s "
+                f"({reason}): run again when it does; what was answered is kept."
+            ) from None
+
+    def hide(self, text: str) -> str:
+        """Take the key out of a text."""
+        return hide(text, self.settings.key)
+
+
+class LoopThread:
+    """An event loop in a thread of its own, for code that is not asynchronous."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="models", daemon=True)
+        self._thread.start()
+
+    def start(self, coroutine: Any) -> "Future[Any]":
+        """Run a coroutine there."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
+    def close(self) -> None:
+        """End the loop; what still runs there is dropped."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+def estimate_tokens(text: str) -> int:
+    """Guess the tokens of a text from its length, rather too many: to count takes longer."""
+    n_bytes = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    return n_bytes * 10 // 35 + 8
+
+
+def _backoff(failures: int) -> float:
+    """Wait twice as long after each failure, and not all at the same moment."""
+    longest = min(LONGEST_DELAY, FIRST_DELAY * 2 ** (failures - 1))
+    return random.uniform(longest / 2, longest)

@@ -1,0 +1,459 @@
+"""One call to a model over HTTP: what is sent, what the endpoint can do, and what went wrong.
+
+The `openai` package does the HTTP. Its own retries are off, since they know no time budget,
+and replies are read from plain JSON: to build its objects takes as long as the call itself.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from time import time
+from typing import TYPE_CHECKING, Any
+
+from graphrag_index.core.errors import ModelError
+from graphrag_index.core.models.ledger import Ledger
+from graphrag_index.core.models.pacing import parse_duration
+from graphrag_index.core.models.request import Message, Reply, ReplyFormat, Usage
+from graphrag_index.core.models.settings import ModelSettings
+
+if TYPE_CHECKING:
+    import httpx2
+    import openai
+
+# The ways to make a reply fit, best first.
+RUNGS = ("json_schema", "tool", "json_object", "text")
+# Parameters of ours that an endpoint may not know, and what each is replaced by.
+_OPTIONAL = {"max_completion_tokens": "max_tokens", "temperature": None, "stream_options": None}
+_RETRIED = frozenset((408, 409, 425, 429))
+
+
+class RetryError(Exception):
+    """The call failed for a reason that may pass."""
+
+    def __init__(self, reason: str, after: float | None = None, rate: bool = False) -> None:
+        super().__init__(reason)
+        self.after = after
+        # The provider refused it for its rate.
+        self.rate = rate
+
+
+class RejectedError(Exception):
+    """The endpoint will not answer this request, however often it is asked."""
+
+
+@dataclass
+class Capabilities:
+    """What an endpoint was found to support; remembered in the ledger."""
+
+    rung: str
+    dropped: tuple[str, ...] = ()
+
+    def json(self) -> str:
+        return json.dumps({"rung": self.rung, "dropped": list(self.dropped)})
+
+    @classmethod
+    def of(cls, settings: ModelSettings, known: str | None) -> "Capabilities":
+        found: Any = json.loads(known) if known else {"rung": RUNGS[0], "dropped": []}
+        rung: str = settings.structured
+        return cls(found["rung"] if rung == "auto" else rung, tuple(found["dropped"]))
+
+
+class Endpoint:
+    """A model behind an address. Lives in one event loop."""
+
+    def __init__(self, name: str, settings: ModelSettings, ledger: Ledger) -> None:
+        self.name, self.settings, self._ledger = name, settings, ledger
+        self._fact = f"capabilities of {settings.model} at {settings.base_url}"
+        self.capabilities = Capabilities.of(settings, ledger.recall(self._fact))
+        self.headers: Mapping[str, str] = {}
+        self._client: openai.AsyncOpenAI | None = None
+
+    @property
+    def client(self) -> "openai.AsyncOpenAI":
+        """The client of the `openai` package, made at first use."""
+        if self._client is None:
+            self._client = make_client(self.settings)
+        return self._client
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.close()
+
+    async def chat(
+        self, messages: Sequence[Message], format: ReplyFormat, max_tokens: int
+    ) -> Reply:
+        """Ask once; parameters that the endpoint does not know are dropped on the way.
+
+        Raises
+        ------
+        RetryError
+            Try again later.
+        RejectedError
+            This request will never be answered.
+        ModelError
+            No request will: a wrong key, an unknown model, a wrong address.
+        """
+        while True:
+            body = self._body(messages, format, max_tokens)
+            sent = (self.capabilities.rung, self.capabilities.dropped)
+            try:
+                data = await self._post("/chat/completions", body)
+            except _UnsupportedError as error:
+                # Another call may have learnt it meanwhile.
+                now = (self.capabilities.rung, self.capabilities.dropped)
+                if now == sent and not self._give_up(error, body):
+                    raise RejectedError(str(error)) from None
+                continue
+            return _read_chat(data)
+
+    async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
+        """Ask for the vectors of some texts, in their order. Raises as `chat` does."""
+        body: dict[str, Any] = {"model": self._model(), "input": list(texts)}
+        body["encoding_format"] = "base64"
+        if self.settings.dimensions:
+            body["dimensions"] = self.settings.dimensions
+        if "encoding_format" in self.capabilities.dropped:
+            body["encoding_format"] = "float"
+        try:
+            data = await self._post("/embeddings", body)
+        except _UnsupportedError as error:
+            if "encoding_format" in str(error) and body["encoding_format"] == "base64":
+                self._learn(self.capabilities.rung, "encoding_format")
+                return await self.embed(texts)
+            raise RejectedError(str(error)) from None
+        return _read_embeddings(data, len(texts))
+
+    async def check(self) -> None:
+        """See that the server answers, takes the key and knows the model, at no cost.
+
+        Raises
+        ------
+        ModelError
+            It does not.
+        """
+        import openai
+
+        try:
+            response: Any = await self.client.get("/models", cast_to=_response_class())
+        except openai.APIStatusError as error:
+            if error.status_code in (401, 403):
+                raise ModelError(self._explain(error)) from None
+            return  # Not every server lists its models.
+        except openai.APITimeoutError:
+            return  # A slow one may still answer.
+        except openai.APIConnectionError as error:
+            raise ModelError(self._unreachable(error)) from None
+        if self.settings.provider == "azure":
+            return  # Azure lists models, not deployments.
+        try:
+            known = [str(model["id"]) for model in response.json()["data"]]
+        except (ValueError, KeyError, TypeError):
+            return
+        # Ollama adds a tag to the names of its models.
+        wanted = self.settings.model
+        if known and not any(id == wanted or id.split(":")[0] == wanted for id in known):
+            shown = ", ".join(sorted(known)[:8]) + (", ..." if len(known) > 8 else "")
+            raise ModelError(
+                f"Model {self.name}: {self._address()} has no model {wanted!r}; it has {shown}."
+            )
+
+    def _model(self) -> str:
+        return self.settings.deployment or self.settings.model
+
+    def _body(
+        self, messages: Sequence[Message], format: ReplyFormat, max_tokens: int
+    ) -> dict[str, Any]:
+        settings, rung = self.settings, self.capabilities.rung
+        body: dict[str, Any] = {"model": self._model(), "messages": list(messages)}
+        body["max_completion_tokens"] = max_tokens
+        if settings.temperature is not None:
+            body["temperature"] = settings.temperature
+        if settings.stream:
+            body["stream"] = True
+            body["stream_options"] = {"include_usage": True}
+        for name in self.capabilities.dropped:
+            value = body.pop(name, None)
+            other = _OPTIONAL.get(name)
+            if other is not None and value is not None:
+                body[other] = value
+        body.update(settings.parameters)
+        if rung == "json_schema":
+            schema = {"name": format.name, "strict": True, "schema": format.schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        elif rung == "tool":
+            function = {"name": format.name, "parameters": format.schema}
+            body["tools"] = [{"type": "function", "function": function}]
+            body["tool_choice"] = {"type": "function", "function": {"name": format.name}}
+        elif rung == "json_object":
+            body["response_format"] = {"type": "json_object"}
+        if rung in ("json_object", "text"):
+            body["messages"] = _with_format(messages, format)
+        return body
+
+    def _give_up(self, error: "_UnsupportedError", body: Mapping[str, Any]) -> bool:
+        """Do without what the endpoint does not support; False if there is nothing to give up."""
+        text = str(error).lower()
+        for name in (*_OPTIONAL, *_OPTIONAL.values()):
+            if name and name in body and name in text and name not in self.capabilities.dropped:
+                self._learn(self.capabilities.rung, name)
+                return True
+        rung = self.capabilities.rung
+        if rung == "text" or self.settings.structured != "auto" or not _is_about_format(text):
+            return False
+        self._learn(RUNGS[RUNGS.index(rung) + 1], None)
+        return True
+
+    def _learn(self, rung: str, dropped: str | None) -> None:
+        known = self.capabilities.dropped
+        self.capabilities = Capabilities(rung, (*known, dropped) if dropped else known)
+        self._ledger.remember(self._fact, self.capabilities.json())
+
+    async def _post(self, path: str, body: Mapping[str, Any]) -> Any:
+        import openai
+
+        try:
+            if body.get("stream"):
+                return await self._stream(path, body)
+            response: httpx2.Response = await self.client.post(
+                path, body=body, cast_to=_response_class()
+            )
+            self.headers = response.headers
+            return response.json()
+        except openai.APIStatusError as error:
+            self.headers = error.response.headers
+            raise self._status_error(error) from None
+        except openai.APITimeoutError:
+            raise RetryError(f"no answer within {self.settings.timeout:g} s") from None
+        except openai.APIConnectionError as error:
+            raise RetryError(_cause(error)) from None
+        except (ValueError, UnicodeDecodeError):
+            raise RetryError("the answer was no JSON") from None
+        except _transport_errors() as error:
+            raise RetryError(_cause(error)) from None
+
+    async def _stream(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Put the pieces of a streamed reply together to what it would be in one piece."""
+        text, tool, finish, usage, refusal = [], [], None, None, ""
+        stream: Any = await self.client.chat.completions.create(**body)
+        async with stream:
+            async for chunk in stream:
+                usage = chunk.usage.model_dump() if chunk.usage else usage
+                for choice in chunk.choices[:1]:
+                    delta = choice.delta
+                    text.append(delta.content or "")
+                    refusal += getattr(delta, "refusal", None) or ""
+                    for call in delta.tool_calls or ():
+                        tool.append(call.function.arguments if call.function else "")
+                    finish = choice.finish_reason or finish
+                if _repeats_itself(text):
+                    finish = "length"
+                    break
+        if finish is None:
+            raise RetryError("the stream ended early")
+        message: dict[str, Any] = {"content": "".join(text), "refusal": refusal or None}
+        if tool:
+            message["tool_calls"] = [{"function": {"arguments": "".join(map(str, tool))}}]
+        return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}
+
+    def _status_error(self, error: "openai.APIStatusError") -> Exception:
+        status, said = error.status_code, _said(error)
+        if status in _RETRIED or status >= 500:
+            if status == 429 and "quota" in said.lower() and "insufficient" in said.lower():
+                return ModelError(self._explain(error))
+            after = retry_after(error.response.headers)
+            return RetryError(f"HTTP {status}: {said}", after, rate=status == 429)
+        if status in (401, 403):
+            return ModelError(self._explain(error))
+        if status == 404:
+            return ModelError(self._explain(error))
+        code = str(getattr(error, "code", "") or "")
+        about_content = ("content_filter", "content_policy", "context_length", "string_above_max")
+        if any(word in f"{code} {said}".lower() for word in about_content):
+            return RejectedError(f"HTTP {status}: {said}")
+        if status in (400, 404, 405, 415, 422, 501):
+            return _UnsupportedError(f"HTTP {status}: {said}")
+        return RejectedError(f"HTTP {status}: {said}")
+
+    def _address(self) -> str:
+        return self.settings.base_url or "api.openai.com"
+
+    def _explain(self, error: "openai.APIStatusError") -> str:
+        status, said = error.status_code, hide(_said(error), self.settings.key)
+        what = {
+            401: "does not accept the key: set api_key of this model",
+            403: "refuses access: see what the key may do",
+            404: f"does not know the model {self._model()!r} or this address: set model or "
+            "base_url",
+            429: "says that the account has no quota left",
+        }.get(status, f"answers {status}")
+        return f"Model {self.name}: {self._address()} {what} (HTTP {status}: {said})."
+
+    def _unreachable(self, error: Exception) -> str:
+        return (
+            f"Model {self.name}: no server answers at {self._address()} ({_cause(error)}): "
+            "start it, or set base_url of this model."
+        )
+
+
+class _UnsupportedError(Exception):
+    """The endpoint does not take the request as it is written."""
+
+
+def make_client(settings: ModelSettings) -> "openai.AsyncOpenAI":
+    """Make the client of the `openai` package; local servers need no key."""
+    import httpx2
+    import openai
+
+    timeout = httpx2.Timeout(settings.timeout, connect=min(30.0, settings.timeout), pool=None)
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=settings.concurrency)
+    http = openai.DefaultAsyncHttpxClient(timeout=timeout, limits=limits)
+    key = settings.key or "none"
+    if settings.provider == "azure":
+        return openai.AsyncAzureOpenAI(
+            azure_endpoint=settings.base_url or "",
+            api_key=key,
+            api_version=settings.api_version,
+            max_retries=0,
+            http_client=http,
+        )
+    return openai.AsyncOpenAI(
+        base_url=settings.base_url, api_key=key, max_retries=0, http_client=http
+    )
+
+
+def hide(text: str, secret: str) -> str:
+    """Take a key out of a text; providers repeat parts of it in their messages."""
+    if len(secret) >= 4:
+        text = text.replace(secret, "***")
+    return re.sub(r"\b(sk|key|Bearer)[-_ ][\w*.-]{4,}", r"\1-***", text)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return how many seconds the server asks to wait, by any of the headers in use."""
+    milliseconds = headers.get("retry-after-ms", "")
+    if milliseconds.strip():
+        try:
+            return max(0.0, float(milliseconds) / 1000)
+        except ValueError:
+            pass
+    value = headers.get("retry-after", "").strip()
+    seconds = parse_duration(value)
+    if seconds is None and value:
+        try:
+            seconds = max(0.0, parsedate_to_datetime(value).timestamp() - time())
+        except ValueError:
+            return None
+    return seconds
+
+
+def _response_class() -> Any:
+    import httpx2
+
+    return httpx2.Response
+
+
+def _transport_errors() -> tuple[type[BaseException], ...]:
+    import httpx2
+
+    return (httpx2.TransportError, httpx2.StreamError, asyncio.IncompleteReadError, OSError)
+
+
+def _read_chat(data: Any) -> Reply:
+    """Read the answer of `/chat/completions`, as OpenAI or as others write it."""
+    try:
+        choice = data["choices"][0]
+        message = choice.get("message") or {}
+    except (KeyError, IndexError, TypeError, AttributeError):
+        raise RetryError("the answer has no choice") from None
+    calls = message.get("tool_calls") or []
+    text = message.get("content") or ""
+    if isinstance(text, list):  # in parts
+        text = "".join(str(part.get("text", "")) for part in text if isinstance(part, dict))
+    if calls and isinstance(calls[0], dict):
+        text = str((calls[0].get("function") or {}).get("arguments") or text)
+    finish = str(choice.get("finish_reason") or "stop")
+    if message.get("refusal"):
+        text, finish = str(message["refusal"]), "refusal"
+    return Reply(text, finish, read_usage(data.get("usage")))
+
+
+def read_usage(usage: Any) -> Usage:
+    """Read the tokens of a call; 0 where the server does not count."""
+    if not isinstance(usage, dict):
+        return Usage()
+    details = usage.get("prompt_tokens_details") or {}
+    return Usage(
+        int(usage.get("prompt_tokens") or 0),
+        int(details.get("cached_tokens") or 0) if isinstance(details, dict) else 0,
+        int(usage.get("completion_tokens") or 0),
+    )
+
+
+def _read_embeddings(data: Any, n_texts: int) -> tuple[list[list[float]], Usage]:
+    import base64
+
+    import numpy as np
+
+    try:
+        rows = sorted(data["data"], key=lambda row: row["index"])
+        vectors = [
+            np.frombuffer(base64.b64decode(row["embedding"]), "<f4").tolist()
+            if isinstance(row["embedding"], str)
+            else [float(value) for value in row["embedding"]]
+            for row in rows
+        ]
+    except (KeyError, TypeError, ValueError):
+        raise RetryError("the answer holds no vectors") from None
+    if len(vectors) != n_texts:
+        raise RetryError(f"the answer holds {len(vectors)} vectors for {n_texts} texts")
+    return vectors, read_usage(data.get("usage"))
+
+
+def _with_format(messages: Sequence[Message], format: ReplyFormat) -> list[Message]:
+    """Say in words what the reply must hold: at the end of the first message."""
+    first, *rest = messages
+    content = f"{first['content']}\n\n{format.in_words}"
+    return [Message(role=first["role"], content=content), *rest]
+
+
+def _is_about_format(text: str) -> bool:
+    words = (
+        "response_format",
+        "json_schema",
+        "json_object",
+        "schema",
+        "tool",
+        "function",
+        "format",
+    )
+    return any(word in text for word in words) or "unsupported" in text or "not support" in text
+
+
+def _repeats_itself(pieces: Sequence[str]) -> bool:
+    """Tell whether a model has fallen into a loop: its last words over and over."""
+    if len(pieces) < 400 or len(pieces) % 50:
+        return False
+    tail = "".join(pieces[-400:])
+    last = tail[-40:]
+    return len(last) == 40 and tail.count(last) > 12
+
+
+def _said(error: "openai.APIStatusError") -> str:
+    """Return the provider's own words, on one line."""
+    body = error.body
+    if isinstance(body, dict):
+        inner = body.get("error", body)
+        if isinstance(inner, dict) and inner.get("message"):
+            parts = [inner["message"], inner.get("code"), inner.get("param")]
+            return " ".join(" ".join(str(part) for part in parts if part).split())[:500]
+    return " ".join(str(getattr(error, "message", error)).split())[:500]
+
+
+def _cause(error: BaseException) -> str:
+    """Name the innermost reason of a failed connection."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return " ".join(str(error).split()) or type(error).__name__

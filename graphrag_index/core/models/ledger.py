@@ -1,0 +1,233 @@
+"""Every request to a model and what became of it, so that no reply is paid for twice.
+
+One SQLite file beside the tables. A request is written before it is sent and again when its
+reply has been read: a process that is killed in between has lost that one call.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from graphrag_index.core.errors import GraphRAGError
+from graphrag_index.core.models.request import Usage
+
+FILE = "ledger.sqlite"
+
+# What a request can be. `open`: sent, or to be sent, and not answered yet.
+OPEN, DONE, QUARANTINED, SKIPPED = "open", "done", "quarantined", "skipped"
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS requests (
+    key TEXT PRIMARY KEY,        -- hash of model, parameters, messages and schema
+    step TEXT NOT NULL,
+    unit TEXT NOT NULL,          -- what it is about, for people
+    model TEXT NOT NULL,
+    state TEXT NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    reply BLOB,                  -- validated
+    reason TEXT NOT NULL DEFAULT '',
+    raw TEXT NOT NULL DEFAULT '', -- the last reply that was no good
+    used_in INTEGER NOT NULL DEFAULT 0  -- the newest version whose tables rest on it
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS requests_by_step ON requests (step, used_in, state);
+CREATE TABLE IF NOT EXISTS calls (
+    key TEXT NOT NULL,
+    step TEXT NOT NULL,
+    model TEXT NOT NULL,
+    version INTEGER NOT NULL,    -- for which it was made
+    prompt_tokens INTEGER NOT NULL,
+    cached_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL,
+    cost REAL                    -- in dollars; null where the price is not known
+);
+CREATE TABLE IF NOT EXISTS facts (
+    name TEXT PRIMARY KEY,       -- such as what an endpoint was found to support
+    value TEXT NOT NULL
+) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the ledger knows of a request."""
+
+    state: str
+    reply: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class StepStatus:
+    """The requests of one step and model in its newest version, and all that they have cost."""
+
+    step: str
+    model: str
+    done: int
+    open: int
+    quarantined: int
+    skipped: int
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    cost: float | None  # null if the price of a call is not known
+
+
+@dataclass(frozen=True)
+class Quarantined:
+    """A request that gave nothing, and why."""
+
+    step: str
+    unit: str
+    reason: str
+    raw: str
+
+
+class Ledger:
+    """The ledger of one output folder; safe to use from several threads."""
+
+    def __init__(self, output: Path, version: int = 0) -> None:
+        self.path = output / FILE
+        self.version = version
+        self._lock = threading.Lock()
+        output.mkdir(parents=True, exist_ok=True)
+        try:
+            self._database = sqlite3.connect(
+                self.path, isolation_level=None, check_same_thread=False, timeout=30
+            )
+            self._database.execute("PRAGMA journal_mode = WAL")
+            # A killed process loses nothing; a power cut may lose the last moments.
+            self._database.execute("PRAGMA synchronous = NORMAL")
+            self._database.executescript(_SCHEMA)
+        except sqlite3.DatabaseError as error:
+            raise GraphRAGError(
+                f"{self.path} cannot be used ({error}): it holds the replies that were paid for; "
+                "restore it, or move it away to start without them."
+            ) from error
+
+    def close(self) -> None:
+        with self._lock:
+            self._database.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._database
+            except BaseException:
+                self._database.execute("ROLLBACK")
+                raise
+            self._database.execute("COMMIT")
+
+    def _rows(self, query: str, *values: Any) -> list[Any]:
+        with self._lock:
+            return self._database.execute(query, values).fetchall()
+
+    def find(self, key: str) -> Entry | None:
+        rows = self._rows("SELECT state, reply, reason FROM requests WHERE key = ?", key)
+        return Entry(rows[0][0], rows[0][1] or "", rows[0][2]) if rows else None
+
+    def send(self, key: str, step: str, unit: str, model: str) -> None:
+        """Note that a request is about to be sent."""
+        with self._lock:
+            self._database.execute(
+                "INSERT INTO requests (key, step, unit, model, state, attempts, used_in) "
+                "VALUES (?, ?, ?, ?, ?, 1, ?) ON CONFLICT (key) DO UPDATE SET "
+                "state = excluded.state, attempts = attempts + 1, unit = excluded.unit, "
+                "used_in = excluded.used_in",
+                (key, step, unit, model, OPEN, self.version),
+            )
+
+    def pay(self, key: str, step: str, model: str, usage: Usage, cost: float | None) -> None:
+        """Note what a call has cost, whether its reply is good or not."""
+        row = (key, step, model, self.version, usage.prompt, usage.cached, usage.completion, cost)
+        with self._lock:
+            self._database.execute("INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+    def finish(
+        self, key: str, step: str, model: str, reply: str, usage: Usage, cost: float | None
+    ) -> None:
+        """Keep a validated reply and what it has cost."""
+        row = (key, step, model, self.version, usage.prompt, usage.cached, usage.completion, cost)
+        with self._transaction() as database:
+            database.execute("INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+            database.execute(
+                "UPDATE requests SET state = ?, reply = ?, reason = '', raw = '' WHERE key = ?",
+                (DONE, reply, key),
+            )
+
+    def put_aside(self, key: str, state: str, reason: str, raw: str = "") -> None:
+        """Note that a request is quarantined or skipped."""
+        with self._lock:
+            self._database.execute(
+                "UPDATE requests SET state = ?, reason = ?, raw = ? WHERE key = ?",
+                (state, reason, raw, key),
+            )
+
+    def use(self, keys: Iterable[str]) -> None:
+        """Note that the version which is being made rests on these requests."""
+        with self._transaction() as database:
+            database.executemany(
+                "UPDATE requests SET used_in = ? WHERE key = ?",
+                ((self.version, key) for key in keys),
+            )
+
+    def recall(self, name: str) -> str | None:
+        rows = self._rows("SELECT value FROM facts WHERE name = ?", name)
+        return rows[0][0] if rows else None
+
+    def remember(self, name: str, value: str) -> None:
+        with self._lock:
+            self._database.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+
+    def spent(self) -> float:
+        """Return what the version that is being made has cost so far, in dollars."""
+        rows = self._rows("SELECT total(cost) FROM calls WHERE version = ?", self.version)
+        return float(rows[0][0])
+
+    def quarantined(self, steps: Iterable[str]) -> list[Quarantined]:
+        """Return what is quarantined in the newest version of some steps."""
+        return [
+            Quarantined(*row)
+            for step in steps
+            for row in self._rows(
+                "SELECT step, unit, reason, raw FROM requests WHERE step = ?1 AND state = ?2 "
+                "AND used_in = (SELECT max(used_in) FROM requests WHERE step = ?1) ORDER BY unit",
+                step,
+                QUARANTINED,
+            )
+        ]
+
+    def release(self, steps: Iterable[str]) -> int:
+        """Make what is quarantined open again; returns how many requests that are."""
+        steps = list(steps)
+        marks = ", ".join("?" * len(steps))
+        with self._lock:
+            cursor = self._database.execute(
+                "UPDATE requests SET state = ?, attempts = 0 "
+                f"WHERE state = ? AND step IN ({marks})",
+                (OPEN, QUARANTINED, *steps),
+            )
+            return cursor.rowcount
+
+    def status(self) -> list[StepStatus]:
+        """Return the state of each step that asked a model, and what it has cost."""
+        states = self._rows(
+            "SELECT step, model, sum(state = 'done'), sum(state = 'open'), "
+            "sum(state = 'quarantined'), sum(state = 'skipped') FROM requests AS r "
+            "WHERE used_in = (SELECT max(used_in) FROM requests WHERE step = r.step) "
+            "GROUP BY step, model ORDER BY min(used_in), step, model"
+        )
+        costs = {
+            row[:2]: row[2:]
+            for row in self._rows(
+                "SELECT step, model, sum(prompt_tokens), sum(cached_tokens), "
+                "sum(completion_tokens), CASE WHEN count(*) = count(cost) THEN total(cost) END "
+                "FROM calls GROUP BY step, model"
+            )
+        }
+        return [StepStatus(*row, *costs.get(row[:2], (0, 0, 0, 0.0))) for row in states]

@@ -1,0 +1,122 @@
+"""The models of one run: made when a step asks for them, over one ledger and one budget."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from graphrag_index.core.errors import SettingsError
+from graphrag_index.core.models.caller import LoopThread
+from graphrag_index.core.models.chat_model import ChatModel
+from graphrag_index.core.models.embedding import RemoteEmbeddingModel
+from graphrag_index.core.models.endpoint import Endpoint
+from graphrag_index.core.models.ledger import FILE, Ledger, Quarantined
+from graphrag_index.core.models.prices import Budget
+from graphrag_index.core.models.settings import ModelSettings
+
+
+class Models:
+    """The models that the settings name, for one output folder.
+
+    Nothing is opened before a step asks for a model. Then all that `needed` names are
+    checked, so that a wrong key of the last is found before the first is paid.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, ModelSettings],
+        output: Path,
+        version: int = 0,
+        needed: Iterable[str] = (),
+        budget: float | None = None,
+    ) -> None:
+        self.settings, self.output, self.version = settings, output, version
+        self._needed = tuple(needed)
+        self._limit = budget
+        self._ledger: Ledger | None = None
+        self._loop: LoopThread | None = None
+        self._budget: Budget | None = None
+        self._made: list[ChatModel | RemoteEmbeddingModel] = []
+
+    def chat(self, name: str, step: str) -> ChatModel:
+        """Make the chat model of a step."""
+        model = ChatModel(name, *self._parts(name, step))
+        self._made.append(model)
+        return model
+
+    def embedding(self, name: str, step: str) -> RemoteEmbeddingModel:
+        """Make the embedding model of a step."""
+        model = RemoteEmbeddingModel(name, *self._parts(name, step))
+        self._made.append(model)
+        return model
+
+    def quarantined(self, steps: Iterable[str]) -> list[Quarantined]:
+        """Return what some steps could not get answered."""
+        return self.ledger.quarantined(steps) if self._has_ledger() else []
+
+    def quarantined_share(self, step: str) -> float:
+        """Return which share of a step's requests is quarantined, 0 to 1."""
+        if not self._has_ledger():
+            return 0.0
+        rows = [row for row in self.ledger.status() if row.step == step]
+        failed = sum(row.quarantined for row in rows)
+        return failed / max(1, failed + sum(row.done for row in rows))
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger of the output folder, opened at first use."""
+        if self._ledger is None:
+            self._ledger = Ledger(self.output, self.version)
+        return self._ledger
+
+    def close(self) -> None:
+        """Close connections, loop and ledger."""
+        if self._loop is not None:
+            for model in self._made:
+                model.close()
+            self._loop.close()
+        if self._ledger is not None:
+            self._ledger.close()
+        self._made, self._loop, self._ledger = [], None, None
+
+    def _has_ledger(self) -> bool:
+        return self._ledger is not None or (self.output / FILE).exists()
+
+    def _parts(self, name: str, step: str) -> tuple[ModelSettings, str, Ledger, LoopThread, Budget]:
+        settings = find_model(self.settings, name, step)
+        if self._loop is None:
+            self._loop = LoopThread()
+            self._budget = Budget(self._limit, self.ledger.spent())
+            for needed in dict.fromkeys((*self._needed, name)):
+                self._check(needed, find_model(self.settings, needed, step))
+        assert self._budget is not None
+        return settings, step, self.ledger, self._loop, self._budget
+
+    def _check(self, name: str, settings: ModelSettings) -> None:
+        assert self._loop is not None
+        endpoint = Endpoint(name, settings, self.ledger)
+        try:
+            self._loop.start(endpoint.check()).result()
+        finally:
+            self._loop.start(endpoint.close()).result()
+
+
+def find_model(models: Mapping[str, ModelSettings], name: str, step: str) -> ModelSettings:
+    """Return a model by its name in the settings.
+
+    Raises
+    ------
+    SettingsError
+        There is none of this name.
+    """
+    if name not in models:
+        known = ", ".join(models) or "none"
+        raise SettingsError(
+            f"{step}.model is {name!r}, which the section models does not have; it has: {known}."
+        )
+    return models[name]
+
+
+def identity(models: Mapping[str, ModelSettings], section: Any) -> Any:
+    """Return what the replies to a step depend on beyond its own settings."""
+    name = getattr(section, "model", None)
+    return models[name].identity() if name in models else None

@@ -1,0 +1,85 @@
+"""What a step asks of a model, and what comes of it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
+
+
+class Message(TypedDict):
+    """One message of a conversation: `role` is system, user or assistant."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read from a reply: its value, and how many records of it were no good."""
+
+    value: Any
+    dropped: int = 0
+
+
+class ReplyError(Exception):
+    """A reply that cannot be used; the message says why, to the model as well as to a person."""
+
+
+@dataclass(frozen=True)
+class ReplyFormat:
+    """What a reply must hold.
+
+    `schema` is a JSON Schema in OpenAI's strict subset; `read` turns the object that such a
+    reply is into a value, dropping bad records and counting them, or raises `ReplyError`.
+    `in_words` tells the format to a model that knows no schemas.
+    """
+
+    name: str
+    schema: Mapping[str, Any]
+    read: Callable[[Any], Reading]
+    in_words: str
+
+
+@dataclass(frozen=True)
+class Request:
+    """One question to a model.
+
+    `unit` names what it is about, for people: a document and its passage, a community.
+    `then` gives the question that follows from the value of the reply, if any does.
+    """
+
+    unit: str
+    messages: Sequence[Message]
+    format: ReplyFormat
+    max_output_tokens: int | None = None
+    then: "Callable[[Any], Request | None] | None" = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a request and of those that followed from it.
+
+    `values` are those of the replies, in order; with a `failure` the rest is missing.
+    """
+
+    unit: str
+    values: tuple[Any, ...] = ()
+    dropped: int = 0
+    failure: str = ""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens of one call."""
+
+    prompt: int = 0
+    cached: int = 0  # of the prompt
+    completion: int = 0
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The text of one reply, why it ended, and its tokens."""
+
+    text: str
+    finish: str = "stop"  # or length, content_filter, refusal
+    usage: Usage = field(default_factory=Usage)

@@ -1,0 +1,92 @@
+"""What a user says of a model: its address, its parameters, its limits and its price."""
+
+from typing import Any, Literal
+
+from pydantic import Field, SecretStr, model_validator
+
+from graphrag_index.core.section import Section
+
+
+class Price(Section):
+    """Dollars for a million tokens."""
+
+    input: float = Field(0.0, ge=0, description="Prompt tokens.")
+    cached_input: float | None = Field(
+        None, ge=0, description="Prompt tokens that the provider had cached; null: as input."
+    )
+    output: float = Field(0.0, ge=0, description="Tokens of the reply, thoughts included.")
+
+
+class ModelSettings(Section):
+    """A model behind an OpenAI-compatible address."""
+
+    model: str = Field(description="Name of the model, as its server knows it.")
+    provider: Literal["openai", "azure"] = Field(
+        "openai", description="azure: an Azure OpenAI deployment; openai: every other server."
+    )
+    base_url: str | None = Field(
+        None, description="Address of the server, such as http://localhost:11434/v1; null: OpenAI."
+    )
+    api_key: SecretStr = Field(
+        SecretStr(""), description="Key; ${OPENAI_API_KEY} takes it from the environment."
+    )
+    api_version: str = Field("2024-10-21", description="Azure: version of the API.")
+    deployment: str | None = Field(None, description="Azure: name of the deployment; null: model.")
+    context_window: int = Field(
+        128_000, ge=512, description="Tokens that prompt and reply may have together."
+    )
+    max_output_tokens: int = Field(
+        8_192, ge=16, description="Longest reply, in tokens; thoughts count."
+    )
+    temperature: float | None = Field(
+        0.0, ge=0, le=2, description="null: the server's own; dropped where it is not supported."
+    )
+    parameters: dict[str, Any] = Field(
+        {}, description="Sent with each request as they are, such as reasoning_effort: low."
+    )
+    structured: Literal["auto", "json_schema", "tool", "json_object", "text"] = Field(
+        "auto", description="How a reply is made to fit; auto tries them in this order, once."
+    )
+    stream: bool = Field(
+        False,
+        description="Receive replies as they are written: timeout then counts from the "
+        "last piece, not from the start. For slow servers.",
+    )
+    timeout: float = Field(300.0, gt=0, le=86_400, description="Seconds without an answer.")
+    retry_seconds: float = Field(
+        600.0, ge=0, le=86_400, description="How long one request is tried again after failures."
+    )
+    concurrency: int = Field(
+        32, ge=1, le=4_096, description="Requests at once at most; fewer where the server objects."
+    )
+    requests_per_minute: int | None = Field(None, ge=1, description="null: no limit of ours.")
+    tokens_per_minute: int | None = Field(None, ge=1, description="null: no limit of ours.")
+    dimensions: int | None = Field(
+        None, ge=1, description="Embeddings: shorter vectors, where the model can; null: all."
+    )
+    price: Price | None = Field(
+        None, description="null: from the price list of this program, where the model is in it."
+    )
+
+    @property
+    def key(self) -> str:
+        """The key itself, which no log, table or message may show."""
+        return self.api_key.get_secret_value()
+
+    def identity(self) -> dict[str, Any]:
+        """What replies depend on; limits, address and key are no part of it."""
+        return {
+            "model": self.deployment or self.model,
+            "temperature": self.temperature,
+            "parameters": self.parameters,
+            "max_output_tokens": self.max_output_tokens,
+            "dimensions": self.dimensions,
+        }
+
+    @model_validator(mode="after")
+    def _azure_has_an_address(self) -> "ModelSettings":
+        if self.provider == "azure" and not self.base_url:
+            raise ValueError("azure needs base_url: https://NAME.openai.azure.com")
+        if self.max_output_tokens >= self.context_window:
+            raise ValueError("max_output_tokens must be less than context_window")
+        return self
