@@ -52,7 +52,10 @@ _COMPOUNDING = (
 )
 
 # What makes one word of itself and what follows its hyphen.
-_PREFIXES = "Anti|Co|Ex|Inter|Mid|Multi|Non|Post|Pre|Pro|Re|Self|Semi|Sub|Trans|Ultra|Vice"
+_PREFIXES = (
+    *("Anti", "Co", "Ex", "Inter", "Mid", "Multi", "Non", "Post", "Pre", "Pro", "Re", "Self"),
+    *("Semi", "Sub", "Trans", "Ultra", "Vice"),
+)
 
 # Flags of one occurrence.
 INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN, PERSON, PREPOSITION = (
@@ -104,23 +107,25 @@ def _name_pattern(code: str) -> re.Pattern[str]:
     up = _uppercase_class()
     # Combining marks belong to the letter before them.
     letter = r"[\w\u0300-\u036f]"
-    # D'Arcy, AT&T, Science+Business, Smith-Jones, Stoke-on-Trent, Kim Jong-il
+    # D'Arcy, AT&T, Science+Business, Russo–Japanese, Smith-Jones, Stoke-on-Trent, Kim Jong-il,
+    # Co-operation
+    prefixes = "|".join(rf"(?<=\b{prefix}-)" for prefix in _PREFIXES)
     joints = "|".join(
         (
             r"['’](?!s\b)",
             "&",
-            rf"\+(?=[{up}])",
-            rf"-(?=[{up}\d])",
-            rf"-(?:[a-z]{{1,5}}-)+(?=[{up}])",
-            rf"(?<={letter}{{2}})-(?!(?:{_COMPOUNDING})\b)(?=[a-z]{{2,5}}(?![\w-]))",
+            rf"[+–](?=[{up}])",
+            rf"-(?:(?=[{up}\d])|(?:[a-z]{{1,5}}-)+(?=[{up}])"
+            rf"|(?<={letter}{{2}}-)(?!(?:{_COMPOUNDING})\b)(?=[a-z]{{2,5}}(?![\w-]))"
+            rf"|(?=[a-z])(?:{prefixes}))",
         )
     )
-    # Co-operation is one word.
-    word = rf"(?:(?:{_PREFIXES})-[a-z]{letter}+|[{up}]{letter}*(?:(?:{joints}){letter}+)*)"
+    word = rf"[{up}]{letter}*(?:(?:{joints}){letter}+)*"
     titles = "|".join(
         form for title in sorted(ABBREVIATED_TITLES) for form in (title.title(), title.upper())
     )
-    before = rf"(?:(?:[{up}]\.|(?:{titles})\.)-?[^\S\n]?)*"
+    # Looking for the full stop first is quicker than trying all titles.
+    before = rf"(?:(?=\w{{1,6}}\.)(?:[{up}]|{titles})\.-?[^\S\n]?)*"
     # One character, so that a span and its words joined by single spaces are equally long.
     space = r"(?:[^\S\n]|\n(?!\s))"
     particles = _PARTICLES.get(code, _OTHER_PARTICLES)

@@ -35,6 +35,7 @@ from tests.index.extraction import extract
         # What is joined by a plus or a hyphen.
         ("It was printed by Springer Science+Business Media.", {"Springer Science+Business Media"}),
         ("They talked to Kim Jong-il and Ban Ki-moon.", {"Kim Jong-il", "Ban Ki-moon"}),
+        ("They fought in the Russo–Japanese War of old.", {"Russo–Japanese War"}),
         ("She left the Economic Co-operation Council.", {"Economic Co-operation Council"}),
         # Function words and months that belong to names.
         ("They passed Jan Mayen and Easter Island.", {"Jan Mayen", "Easter Island"}),
