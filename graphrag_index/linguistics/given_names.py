@@ -41,7 +41,7 @@ GIVEN_NAMES = frozenset(
         "Loretta Lorna Lorraine Lottie Louis Louisa Louise Lucas Lucy Luke Lydia Lyndon Lynn "
         "Mabel Madeleine Madge Maggie Maisie Malcolm Mamie Mandy Marcia Marcus Margaret Margery "
         "Maria Marian Marie Marilyn Marion Marjorie Mark Marlon Marsha Martha Martin Marvin Mary "
-        "Mathilda Matilda Matt Matthew Maud Maude Maureen Maurice Mavis Max Maxwell Megan "
+        "Mathilda Matilda Matt Matthew Maud Maude Maureen Maurice Mavis Max Maxwell May Megan "
         "Melanie Melissa Melvin Mercy Mia Michael Michelle Mick Mike Mildred Millicent Minnie "
         "Miranda Miriam Mitch Mollie Molly Monica Morgan Moses Muriel Myra Nadine Nancy Naomi "
         "Natalie Natasha Nate Nathan Nathaniel Neil Nell Nettie Nicholas Nick Nicola Nicole "

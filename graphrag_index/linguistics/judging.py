@@ -17,7 +17,7 @@ from graphrag_index.core.languages import Language
 from graphrag_index.linguistics.given_names import GIVEN_NAMES
 from graphrag_index.linguistics.inflection import is_given_name, is_oblique
 from graphrag_index.linguistics.kinds import APPOSITIVES, KINDS, PARTICLES, is_title, n_titles
-from graphrag_index.linguistics.names import Names
+from graphrag_index.linguistics.names import CALENDAR, Names
 from graphrag_index.linguistics.usage import Usage
 
 _GERMAN_ADJECTIVE = re.compile(r"(?:e|en|em|es)$")
@@ -187,6 +187,10 @@ class _Cutter:
         usage = self.usage
         if word.lower() in PARTICLES:
             return False
+        if word.lower() in CALENDAR and word not in GIVEN_NAMES:
+            # (said) Tuesday Whitmore; but Christmas Island.
+            surname = len(rest) == 1 and rest[0] in self.surnames
+            return surname or is_given_name(rest[0], language) or is_title(rest[0])
         if language.capitalizes_nouns:
             base = usage.base(rest[:1], language)
             if len(rest) == 1 and base != (rest[0],) and usage.known(list(base), language):

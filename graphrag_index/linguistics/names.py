@@ -19,6 +19,7 @@ import numpy as np
 
 from graphrag_index.core.languages import Language
 from graphrag_index.core.sentences import Sentence
+from graphrag_index.linguistics.given_names import GIVEN_NAMES
 from graphrag_index.linguistics.inflection import is_given_name
 from graphrag_index.linguistics.kinds import (
     ABBREVIATED_TITLES,
@@ -66,13 +67,22 @@ INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN, PERSON, PREPOSITION = (
 # wears an apostrophe.
 BEHIND, BEFORE, OWNER = 256, 512, 1024
 
-_CALENDAR = frozenset(
+CALENDAR = frozenset(
     (
-        "january february march april june july august september october november december "
+        "january february march april may june july august september october november december "
         "monday tuesday wednesday thursday friday saturday sunday januar februar märz mai "
         "juni juli oktober dezember montag dienstag mittwoch donnerstag freitag samstag "
         "sonntag jan feb mar apr jun jul aug sep sept oct nov dec christmas easter spring "
         "summer autumn winter"
+    ).split()
+)
+# What a date begins like, so that hardly any other span is looked at twice.
+_CALENDAR_OPENINGS = frozenset(word[:3].title() for word in CALENDAR)
+# Behind these a month or a day is a date: (in) June Carter sang, but (about) June Carter.
+_DATING = frozenset(
+    (
+        "in on since until till during throughout last next this every each early late mid "
+        "im am seit bis ab vom zum anfang mitte ende"
     ).split()
 )
 _PARTICLES = {
@@ -302,9 +312,12 @@ class Names:
                 raw = _up_to_line_end(text, start, raw)
                 reached = end = start + len(raw)
                 after = text[end : end + 1]
-            number = surfaces.get(raw)
-            if number is not None:
-                span: Trimmed | None = Trimmed(0, len(raw), number, False)
+            dated = raw[:3] in _CALENDAR_OPENINGS and _is_dating(_word_before(text, start))
+            number = None if dated else surfaces.get(raw)
+            if dated:
+                span: Trimmed | None = self._trim(raw, language, initial or not prose, dated)
+            elif number is not None:
+                span = Trimmed(0, len(raw), number, False)
             else:
                 known = trimmed_initial if initial or not prose else trimmed
                 if raw not in known:
@@ -329,8 +342,13 @@ class Names:
             ended = start + span.length
         return rows
 
-    def _trim(self, raw: str, language: Language, initial: bool) -> Trimmed | None:
-        """Cut function words and dates from both ends of a span; number what is left."""
+    def _trim(
+        self, raw: str, language: Language, initial: bool, dated: bool = False
+    ) -> Trimmed | None:
+        """Cut function words and dates from both ends of a span; number what is left.
+
+        `dated` tells that what stands before it makes a date of its first word.
+        """
         words = raw.split()
         first, last = 0, len(words)
         number_behind = words[-1] if words[-1].isdigit() and len(words) > 1 else ""
@@ -338,8 +356,12 @@ class Names:
             last -= 1
         opening = -1
         while first < last and _is_empty(words[first], language):
-            if words[first].lower() in _NAME_OPENING and first < last - 1:
-                if not initial:
+            dated = _is_dating(words[first - 1]) if first else dated
+            if first < last - 1 and _may_open(words[first : first + 2], dated, language):
+                lower = words[first].lower()
+                # (The) Monday Club, April Mills; but May God help us.
+                named = words[first] in GIVEN_NAMES and lower not in language.function_words
+                if not initial or (lower in CALENDAR and (first or named)):
                     break
                 opening = first
             first += 1
@@ -399,7 +421,22 @@ def _is_empty(word: str, language: Language) -> bool:
     lower = word.lower()
     if word in _ACRONYMS:
         return False
-    return lower in language.function_words or lower in _CALENDAR
+    return lower in language.function_words or lower in CALENDAR
+
+
+def _may_open(words: list[str], dated: bool, language: Language) -> bool:
+    """Tell whether the first of two words that is empty by itself may be a part of the name."""
+    word, lower = words[0], words[0].lower()
+    if lower in _NAME_OPENING:
+        return True
+    if lower not in CALENDAR or dated or _is_empty(words[1], language):
+        return False
+    # Sonntag Abend is no name.
+    return word in GIVEN_NAMES or not language.capitalizes_nouns
+
+
+def _is_dating(word: str) -> bool:
+    return word.lower() in _DATING or word[:1].isdigit()
 
 
 def _usage(
