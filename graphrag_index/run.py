@@ -12,7 +12,7 @@ import logging
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -23,16 +23,24 @@ from pydantic import BaseModel
 
 from graphrag_index import __version__
 from graphrag_index.core.atomic import write_json
-from graphrag_index.core.errors import SettingsError, TableError, WorkflowError
+from graphrag_index.core.errors import (
+    GraphRAGError,
+    SettingsError,
+    StepError,
+    TableError,
+    WorkflowError,
+    describe_error,
+)
 from graphrag_index.core.memory import measure_peak_memory, release_memory
 from graphrag_index.core.progress import Progress, Silent
 from graphrag_index.core.settings import Settings
+from graphrag_index.core.table_check import TableCheck
 from graphrag_index.core.table_store import Previous, TableStore
 from graphrag_index.core.table_writer import TableWriter
 from graphrag_index.core.tables import Table
 from graphrag_index.core.versions import StepRecord, StoredTable, Version
 from graphrag_index.step import Frames, Step
-from graphrag_index.workflow import Service, Workflow, check_services, check_settings
+from graphrag_index.workflow import Service, Workflow, check_services, check_settings, last_line
 
 if TYPE_CHECKING:
     from graphrag_index.core.vector_store import VectorWriter
@@ -111,10 +119,18 @@ class _Run:
         self.done: list[StepRecord] = []
 
     def run(self) -> RunResult:
+        """Run the steps that are not current.
+
+        Raises
+        ------
+        StepError
+            A step raised what is none of the program's own errors; it is the cause.
+        """
         steps_run: list[str] = []
         steps_kept: list[str] = []
         for number, step in enumerate(self.workflow.steps, 1):
-            key = self._key(step)
+            with _failures_of(step):
+                key = self._key(step)
             record = self.known.get(key)
             kept = record is not None and all(
                 self.store.exists(name, table) for name, table in record.tables.items()
@@ -124,7 +140,8 @@ class _Run:
                 logger.debug(
                     "%s runs with %r", step.name, self.sections.get(step.name, "no settings")
                 )
-                record = self._run_step(step, key, progress)
+                with _failures_of(step):
+                    record = self._run_step(step, key, progress)
             (steps_kept if kept else steps_run).append(step.name)
             self.done.append(record)
             for name, table in record.tables.items():
@@ -188,6 +205,7 @@ class _Run:
         self, step: Step, key: str, result: Frames | Iterator[Frames]
     ) -> dict[str, StoredTable]:
         tables = {table.name: table for table in step.writes}
+        checks = {table.name: TableCheck(step.name, table) for table in step.writes}
         with ExitStack() as stack:
             writers: dict[str, TableWriter | VectorWriter] = {}
             for name, table in tables.items():
@@ -199,8 +217,11 @@ class _Run:
             written: set[str] = set()
             for frames in _batches(step, tables, result):
                 for name, frame in frames.items():
+                    checks[name].add(frame)
                     writers[name].append(frame)
                     written.add(name)
+            for check in checks.values():
+                check.finish()
             for name in tables.keys() - written:
                 writers[name].append(tables[name].empty())
         stored = {name: writer.stored for name, writer in writers.items()}
@@ -233,6 +254,23 @@ class _Run:
         return RunResult(version, steps_run, steps_kept, new)
 
 
+@contextmanager
+def _failures_of(step: Step) -> Iterator[None]:
+    """Name the step in whatever it raises, but for interruptions and the system's own errors."""
+    try:
+        yield
+    except (KeyboardInterrupt, GraphRAGError, OSError):
+        raise
+    # A step may be someone else's code, and a library in Rust panics past Exception.
+    except BaseException as error:
+        logger.debug("%s failed:", step.name, exc_info=True)
+        where = "" if step.is_shipped else last_line(error, step.function.__module__)
+        hint = " This is a mistake of the program: --verbose shows where." * step.is_shipped
+        raise StepError(
+            f"Step {step.name}{where} failed: {describe_error(error)}.{hint}"
+        ) from error
+
+
 def _batches(
     step: Step, tables: Mapping[str, Table], result: Frames | Iterator[Frames]
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
@@ -259,12 +297,11 @@ def _what(frames: object) -> str:
 
 def _code(step: Step) -> str:
     """What stands for a step's code: the program's version, or the text of a user's own module."""
-    module = step.function.__module__
-    if module == f"graphrag_index.steps.{step.name}":
+    if step.is_shipped:
         return __version__
     try:
         # All of the module, since a function beside the step may have changed.
-        return inspect.getsource(sys.modules[module])
+        return inspect.getsource(sys.modules[step.function.__module__])
     except (OSError, TypeError):  # typed into an interpreter
         return inspect.getsource(step.function)
 

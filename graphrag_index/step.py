@@ -56,6 +56,11 @@ class Step:
     code_version: int
     fingerprint: Callable[[Any, Path], str] | None
 
+    @property
+    def is_shipped(self) -> bool:
+        """Whether it is one of the program's, not a user's own."""
+        return self.function.__module__ == f"graphrag_index.steps.{self.name}"
+
     def __call__(self, *tables: Any, **services: Any) -> Frames | Iterator[Frames]:
         return self.function(*tables, **services)
 
@@ -74,6 +79,12 @@ def step(
     """
 
     def declare(function: Callable[..., Any]) -> Step:
+        if isinstance(writes, str | Table):
+            one = repr(writes) if isinstance(writes, str) else "..."
+            raise WorkflowError(
+                f"Step {function.__name__}: writes must be a list of tables, "
+                f"`@step(writes=[{one}])`, also if it is one."
+            )
         hints = get_type_hints(function)
         section = hints.get("settings")
         reads, services = [], []

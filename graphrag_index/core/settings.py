@@ -15,9 +15,14 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from graphrag_index.core.errors import SettingsError
-from graphrag_index.core.yaml_text import read_yaml
 from graphrag_index.core.models.settings import ModelSettings
 from graphrag_index.core.section import Section
+from graphrag_index.core.yaml_text import read_yaml
+
+# More than any corpus has of anything; all that computes with it takes 32 bits.
+_MANY = 1_000_000_000
+# 32 bits, as all engines take them, among them the seed of Microsoft's, 0xDEADBEEF.
+_LARGEST_SEED = 2**32 - 1
 
 
 class LoadDocuments(Section):
