@@ -7,6 +7,6 @@ STEPS = (
     "finalize_graph",
     "create_communities",
     "link_text_units",
-    "create_community_reports",
+    "create_community_reports_nlp",
     "generate_text_embeddings",
 )

@@ -58,7 +58,7 @@ TEXTS = {
 }
 SHIPPED = (
     "load_documents create_text_units extract_graph_nlp finalize_graph create_communities "
-    "link_text_units create_community_reports"
+    "link_text_units create_community_reports_nlp"
 ).split()
 
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from graphrag_index.core.progress import Progress
 from graphrag_index.core.quotations import Quotations, quotable
-from graphrag_index.core.settings import CreateCommunityReports
+from graphrag_index.core.settings import CreateCommunityReportsNlp
 from graphrag_index.core.tables import TABLES, content_id
 from graphrag_index.extractive_report import Evidence, Report, join_titles, write_findings
 from graphrag_index.step import step
@@ -35,7 +35,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @step(writes=["community_reports"])
-def create_community_reports(
+def create_community_reports_nlp(
     communities: pl.LazyFrame,
     entities: pl.LazyFrame,
     relationships: pl.LazyFrame,
@@ -44,10 +44,10 @@ def create_community_reports(
     base_text_units: pl.LazyFrame,
     documents: pl.LazyFrame,
     *,
-    settings: CreateCommunityReports,
+    settings: CreateCommunityReportsNlp,
     progress: Progress,
 ) -> Iterator[pl.DataFrame]:
-    """Write a report on each community out of its evidence.
+    """Write a report on each community out of sentences of its evidence, without a model.
 
     A sentence counts for a community by the centrality of the members that it
     mentions, in the graph of the whole corpus. The report's summary covers the
