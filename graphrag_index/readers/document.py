@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 from datetime import date, datetime, time
 from typing import Any, Final
 
@@ -28,14 +29,16 @@ class Document:
     metadata: str | None = None
     id: str | None = None  # as the record states it
     place: str = ""  # of a record in its file, such as "record 7"
+    # The record or front matter that it was made of; None if there was none.
+    record: Record | None = dataclass_field(default=None, compare=False, repr=False)
 
     def printable(self) -> "Document":
         """Give the document in valid Unicode: JSON may state halves of characters."""
         values = {name: getattr(self, name) for name in self.__slots__}
-        changed = {
+        changed: dict[str, Any] = {
             name: replace_surrogates(value)
             for name, value in values.items()
-            if value is not None and has_surrogates(value)
+            if isinstance(value, str) and has_surrogates(value)
         }
         return replace(self, **changed) if changed else self
 

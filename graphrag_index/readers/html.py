@@ -10,6 +10,13 @@ from graphrag_index.readers.document import Document, Unread, UnreadableFile
 from graphrag_index.readers.encodings import read_text
 from graphrag_index.readers.text import whole_file
 
+# A document type that declares something itself; the parser takes its first ">" for its end.
+_INTERNAL_SUBSET = re.compile(
+    r"""<!DOCTYPE(?:[^"'\[>]|"[^"]*"|'[^']*')*\[
+    (?:<!--.*?-->|<\?.*?\?>|"[^"]*"|'[^']*'|[^\]"'])*+
+    \]\s*>""",
+    re.DOTALL | re.IGNORECASE | re.VERBOSE,
+)
 _DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([A-Za-z0-9_:.-]+)""", re.IGNORECASE)
 
 _VOID = frozenset(
@@ -45,6 +52,10 @@ _BLOCKS = frozenset(
     ).split()
 )
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
+_NOT_SHOWN = re.compile(
+    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE
+)
+_FENCE = "```"
 # Elements that a new one of the same kind ends.
 _IMPLIED_END = {
     "p": {"p"},
@@ -67,12 +78,14 @@ class Page(HTMLParser):
 
     Paragraphs are apart by an empty line, items begin with ``- ``, the cells of
     a row stand in one line. Navigation, page furniture, scripts and controls are
-    left out.
+    left out, and so is what is marked as hidden. Preformatted text becomes a fenced
+    block, so that a line of it that begins with # is no heading.
     """
 
     def __init__(self, source: str) -> None:
         super().__init__(convert_charrefs=True)
         self.open: list[str] = []
+        self.hides: list[bool] = []  # for each open element
         self.hidden = 0  # open elements that hide what they hold
         self.content = 0  # open elements that are what the page is about
         self.preformatted = 0
@@ -84,7 +97,7 @@ class Page(HTMLParser):
         self.page_title: list[str] = []
         self.heading = ""
         try:
-            self.feed(source)
+            self.feed(_INTERNAL_SUBSET.sub("", source, count=1))
             self.close()
         except AssertionError as error:
             # So the parser takes leave of a declaration that it cannot read.
@@ -111,15 +124,16 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         while self.open and self.open[-1] in _IMPLIED_END.get(tag, ()):
-            self._close(self.open.pop())
+            self._close()
         if tag == "br":
             self.lines.append([])
         elif tag in _BLOCKS or tag == "li" or tag in _HEADINGS or tag in ("table", "tr", "caption"):
-            self._end_block()
+            self._end_block_at(tag)
         if tag in _VOID:
             return
         self.open.append(tag)
-        self.hidden += self._hides(tag)
+        self.hides.append(self._hides(tag, dict(attrs)))
+        self.hidden += self.hides[-1]
         self.content += tag in _CONTENT
         self.preformatted += tag == "pre"
         if self.hidden:
@@ -142,9 +156,7 @@ class Page(HTMLParser):
             return
         # What was left open inside ends with it.
         while self.open:
-            element = self.open.pop()
-            self._close(element)
-            if element == tag:
+            if self._close() == tag:
                 return
 
     def handle_data(self, data: str) -> None:
@@ -153,17 +165,32 @@ class Page(HTMLParser):
         elif not self.hidden:
             self.lines[-1].append(data)
 
-    def _hides(self, tag: str) -> bool:
-        return tag in _HIDDEN or (tag in _EDGES and not self.content)
+    def _hides(self, tag: str, attributes: dict[str, str | None]) -> bool:
+        if tag in _HIDDEN or (tag in _EDGES and not self.content):
+            return True
+        # A page that is hidden as a whole is shown by its scripts.
+        if tag in ("html", "body"):
+            return False
+        # What is hidden until it is searched for can be read.
+        hidden = (attributes.get("hidden") or "").lower() != "until-found"
+        return ("hidden" in attributes and hidden) or bool(
+            _NOT_SHOWN.search(attributes.get("style") or "")
+        )
 
-    def _close(self, element: str) -> None:
+    def _close(self) -> str:
+        """Close the innermost open element, and return it."""
+        element, hides = self.open.pop(), self.hides.pop()
         if element in _BLOCKS or element in _HEADINGS or element in ("li", "td", "th", "caption"):
-            self._end_block()
+            self._end_block_at(element)
+        was_hidden = self.hidden
         self.content -= element in _CONTENT
-        self.hidden -= self._hides(element)
+        self.hidden -= hides
         self.preformatted -= element == "pre"
-        if self.hidden:
-            return
+        if not was_hidden:
+            self._end(element)
+        return element
+
+    def _end(self, element: str) -> None:
         if element in _HEADINGS or element == "li":
             self.prefix = self.kind = ""
         elif element == "tr" and self.rows:
@@ -172,6 +199,13 @@ class Page(HTMLParser):
             self._end_row()
             self.rows.pop()
 
+    def _end_block_at(self, tag: str) -> None:
+        """End the block at the start or the end of an element; within a `pre`, the line."""
+        if not self.preformatted or tag == "pre":
+            self._end_block()
+        elif self.lines[-1] and not self.lines[-1][-1].endswith("\n"):
+            self.lines.append([])
+
     def _end_block(self) -> None:
         lines = ["".join(line) for line in self.lines]
         self.lines = [[]]
@@ -179,6 +213,11 @@ class Page(HTMLParser):
             text = "\n".join(lines).strip("\n")
             if not text.strip():
                 return
+            in_line = self.rows and "\n" not in text
+            if not in_line and not self.prefix.startswith("#"):
+                # A fence in it would end the block.
+                text = "\n".join([_FENCE, re.sub(rf"^(?={_FENCE})", " ", text, flags=re.M), _FENCE])
+                self.prefix = ""
         else:
             lines = [" ".join(line.split()) for line in lines]
             text = "\n".join(line for line in lines if line)
@@ -200,12 +239,12 @@ class Page(HTMLParser):
     def _end_row(self) -> None:
         self._end_block()
         cells, self.rows[-1] = self.rows[-1], []
-        if all(len(cell) <= 1 for cell in cells):
+        if all(len(cell) <= 1 and not "".join(cell).startswith(_FENCE) for cell in cells):
             line = " | ".join(" ".join(" ".join(cell).split()) for cell in cells)
             if line.strip(" |"):
                 self._add_outside(line, "row")
             return
-        # A cell of several blocks is there for the layout of the page.
+        # A cell of several blocks or of code is there for the layout of the page.
         for cell in cells:
             for block in cell:
                 self._add_outside(block, "")

@@ -3,6 +3,7 @@
 import csv
 import difflib
 import json
+import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -40,11 +41,16 @@ Numbered = tuple[int, Record | str]
 _LONGEST_FIELD = 1 << 27
 # Rows in memory at once; a text may be long.
 _PARQUET_ROWS = 256
+# What may part the fields of a CSV file, the likeliest first.
+_DELIMITERS = ",;\t|"
 _UNDECODABLE = "holds bytes that are not in the file's encoding"
 
 
 def read_csv(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
-    """Read rows under a header; also files that take semicolons or tabs for commas."""
+    """Read rows under a header; also files that take semicolons, tabs or | for commas.
+
+    A first line such as ``sep=;``, which Excel understands, names what parts the fields.
+    """
     with open_text(path, settings.encoding) as stream:
         yield from to_documents(_csv_records(stream, path, settings), "record", name, settings)
 
@@ -142,6 +148,7 @@ def to_document(
         metadata=metadata_of(record, settings),
         id=identity,
         place=place,
+        record=record,
     )
 
 
@@ -149,15 +156,20 @@ def _csv_records(stream: Iterable[str], path: Path, settings: LoadDocuments) -> 
     csv.field_size_limit(_LONGEST_FIELD)
     lines = iter(stream)
     first = next(lines, "")
-    delimiter = _delimiter(first, path, settings)
-    rows = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
+    named = re.fullmatch(r'"?sep=([^"\r\n])"?[\r\n]*', first)
+    delimiter = named[1] if named else _delimiter(first, path, settings)
+    rows = csv.reader(lines if named else chain([first], lines), delimiter=delimiter, strict=True)
     try:
         header = next(rows, [])
     except csv.Error as error:
         raise UnreadableFile(f"has a header that is not valid CSV: {error}") from error
     if header:
-        _check_columns(header, settings)
+        _check_header(header, settings)
+    header = _distinct(header)
     number = 0
+    # Lines before the one that begins the next record.
+    n_lines = above = 1 if named else 0
+    n_lines += rows.line_num
     while True:
         try:
             row = next(rows)
@@ -165,8 +177,13 @@ def _csv_records(stream: Iterable[str], path: Path, settings: LoadDocuments) -> 
             return
         except csv.Error as error:
             number += 1
-            yield number, f"(before line {rows.line_num + 1:,}) is not valid CSV: {error}"
+            what = str(error)
+            if what == "unexpected end of data":
+                what = "a quotation mark is not closed, all after it is one field"
+            yield number, f"(line {n_lines + 1:,}) is not valid CSV: {what}"
+            n_lines = above + rows.line_num
             continue
+        n_lines = above + rows.line_num
         if not row:
             continue
         number += 1
@@ -179,14 +196,54 @@ def _csv_records(stream: Iterable[str], path: Path, settings: LoadDocuments) -> 
 
 
 def _delimiter(header: str, path: Path, settings: LoadDocuments) -> str:
-    """Choose what splits the header so that the text column is one of its fields."""
-    choices = "\t,;" if path.suffix.lower() == ".tsv" else ",;\t"
+    """Choose what splits the header so that the text column is one of its fields.
+
+    If nothing does, choose what splits it into most fields.
+    """
+    choices = sorted(_DELIMITERS, key="\t".__ne__) if path.suffix.lower() == ".tsv" else _DELIMITERS
+    line = [header.rstrip("\r\n")]
+    fields = {choice: next(csv.reader(line, delimiter=choice), []) for choice in choices}
     for delimiter in choices:
-        if settings.text_column in next(
-            csv.reader([header.rstrip("\r\n")], delimiter=delimiter), []
-        ):
+        if settings.text_column in fields[delimiter]:
             return delimiter
-    return choices[0]
+    return max(choices, key=lambda delimiter: len(fields[delimiter]))
+
+
+def _check_header(header: list[str], settings: LoadDocuments) -> None:
+    """Refuse a CSV file whose header does not have the text column, or has a column twice.
+
+    Columns that no setting names may have any name.
+    """
+    column = settings.text_column
+    # The text column stands there, but beside something that does not part fields.
+    word = rf"(?<![\w.-]){re.escape(column)}(?![\w.-])"
+    if len(header) == 1 and header[0] != column and re.search(word, header[0]):
+        raise UnreadableFile(
+            f"has a header of one field, {header[0]!r}: what parts fields is a comma, a semicolon, "
+            "a tab or |, or the character that a first line such as sep=: names"
+        )
+    _check_columns(header, settings)
+    for used in (
+        *(column, settings.title_column, settings.id_column, settings.date_column),
+        *settings.metadata_columns,
+    ):
+        if used is not None and header.count(used) > 1:
+            raise UnreadableFile(
+                f"has {header.count(used)} columns {used!r}: rename all but the one to be read"
+            )
+
+
+def _distinct(header: list[str]) -> list[str]:
+    """Number the columns whose name stood there before, so that each keeps its values."""
+    # Of each name how often it stood there, in the order in which they came.
+    names: dict[str, int] = {}
+    for name in header:
+        new = name
+        while new in names:
+            names[name] += 1
+            new = f"{name} ({names[name]})"
+        names[new] = 1
+    return list(names)
 
 
 def _json_records(stream: JsonStream) -> Iterator[Numbered]:

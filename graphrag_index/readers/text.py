@@ -44,12 +44,13 @@ def whole_file(
     text = text.removeprefix("\ufeff")
     if not text.strip():
         return Unread("has no text")
-    record = record or {}
+    values = record or {}
     return Document(
         text=text,
         title=title or PurePosixPath(name).name,
-        creation_date=date_of(record, settings),
-        metadata=metadata_of(record, settings),
+        creation_date=date_of(values, settings),
+        metadata=metadata_of(values, settings),
+        record=record or None,
     )
 
 

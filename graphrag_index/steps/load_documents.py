@@ -1,5 +1,6 @@
 """Read the documents of the input folder."""
 
+import logging
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,17 +13,26 @@ from typing import NamedTuple
 
 import polars as pl
 
-from graphrag_index.core.errors import InputError
+from graphrag_index.core.errors import InputError, SettingsError
 from graphrag_index.core.progress import Progress
 from graphrag_index.core.settings import LoadDocuments
+from graphrag_index.core.table_store import INDEX_FILE
 from graphrag_index.core.tables import TABLES, content_id
 from graphrag_index.readers import READERS, Document, Unread, read_file, system_reason
-from graphrag_index.readers.document import listed
+from graphrag_index.readers.document import MISSING, field, listed
 from graphrag_index.readers.office import office_version, read_office
 from graphrag_index.step import step
 
+logger = logging.getLogger(__name__)
+
 # Characters of text and raw data held before they are written.
 BATCH_CHARACTERS = 8_000_000
+# How an index begins, as `TableStore.move_pointer` writes it; and what a run leaves that was
+# stopped before it had one.
+_POINTER = re.compile(rb'\{\s*"format": \d+,\s*"version": \d+,\s*"workflow": "')
+# Names of fields that are kept for a warning.
+_MOST_FIELDS = 50
+_STORED_TABLE = re.compile(r"\w+-[0-9a-f]{12}\.parquet")
 
 
 class InputFile(NamedTuple):
@@ -83,6 +93,7 @@ def load_documents(
     files = find_files(settings, root)
     progress.start(sum(file.size for file in files), "bytes")
     identify = _Identities()
+    columns = _Columns(settings)
     documents: list[tuple[str | None, ...]] = []
     unread: list[tuple[str, str]] = []
     n_documents = n_characters = 0
@@ -95,6 +106,7 @@ def load_documents(
                 first_problem = first_problem or f"{file.name}: {item.reason}"
                 n_characters += len(item.reason)
             else:
+                columns.see(item)
                 documents.append(
                     (
                         *(item.id, item.title, item.text, item.creation_date, item.raw_data),
@@ -120,8 +132,54 @@ def load_documents(
             else f"The only file in {folder} could not be read; "
             f"mend or replace it: {first_problem}."
         )
+    columns.warn()
     if documents or unread:
         yield _frames(documents, unread)
+
+
+class _Columns:
+    """Finds out which of the columns that the settings name are in no record.
+
+    Those of the defaults need not be there, and a missing text or id is told of
+    each record.
+    """
+
+    def __init__(self, settings: LoadDocuments) -> None:
+        named: dict[str, list[str | None] | list[str]] = {
+            "title_column": [settings.title_column],
+            "date_column": [settings.date_column],
+            "metadata_columns": settings.metadata_columns,
+        }
+        self.unseen = {
+            setting: dict.fromkeys(column for column in columns if column is not None)
+            for setting, columns in named.items()
+            if getattr(settings, setting) != LoadDocuments.model_fields[setting].default
+        }
+        self.fields: dict[str, None] = {}
+
+    def see(self, document: Document) -> None:
+        record = document.record
+        if record is None or not any(self.unseen.values()):
+            return
+        for columns in self.unseen.values():
+            for column in [column for column in columns if field(record, column) is not MISSING]:
+                del columns[column]
+        # Records of many names, such as those keyed by a date, show what is meant early.
+        if len(self.fields) < _MOST_FIELDS:
+            self.fields.update(dict.fromkeys(record))
+
+    def warn(self) -> None:
+        for setting, columns in self.unseen.items():
+            if columns:
+                there = (
+                    f"their fields are {listed(self.fields, 12)}"
+                    if self.fields
+                    else "there is none"
+                )
+                logger.warning(
+                    "load_documents.%s: no record and no front matter has %s; %s.",
+                    *(setting, " or ".join(map(repr, columns)), there),
+                )
 
 
 class _Identities:
@@ -173,11 +231,40 @@ def input_folder(settings: LoadDocuments, root: Path) -> Path:
     return root / Path(settings.folder).expanduser()
 
 
+def check_output(settings: LoadDocuments, root: Path, output: Path) -> None:
+    """See that the index is not written where the documents lie, or around them.
+
+    Below them it may lie: there it is passed over.
+
+    Raises
+    ------
+    SettingsError
+        The output is the input folder, or holds it.
+    """
+    folder, output = (
+        Path(os.path.realpath(path)) for path in (input_folder(settings, root), output)
+    )
+    places = [folder, *folder.parents]
+    # Two names may be one folder where capitals do not count.
+    if output in places or any(map(partial(_is_same, output), places)):
+        what = "is" if output == folder else "holds"
+        raise SettingsError(
+            f"The output {output} {what} the input folder: name another with `--set output=FOLDER`."
+        )
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
+
+
 def find_files(settings: LoadDocuments, root: Path) -> list[InputFile]:
     """Find the files to read, in the order of their names by code point.
 
-    Files of other types, hidden ones and indexes that this program wrote are
-    passed over. Links are followed, but never into a folder that they lie in.
+    Files of other types, hidden ones and indexes that this program wrote below the
+    folder are passed over. Links are followed, but never into a folder that they lie in.
 
     Raises
     ------
@@ -247,7 +334,8 @@ def _walk(folder: Path, excluded: list[re.Pattern[str]]) -> Iterator[tuple[str, 
                 ) from error
             yield prefix.rstrip("/"), place, f"cannot be listed: {system_reason(error)}"
             continue
-        if _is_index({entry.name for entry in children}):
+        # The folder itself is what the user asks for, whatever lies in it.
+        if prefix and _is_index(place, {entry.name for entry in children}):
             continue
         for entry in children:
             name = prefix + entry.name
@@ -269,9 +357,24 @@ def _walk(folder: Path, excluded: list[re.Pattern[str]]) -> Iterator[tuple[str, 
                 waiting.append((path, name + "/", around | {real}))
 
 
-def _is_index(names: set[str]) -> bool:
-    """Tell whether a folder is the output of a run, which is no input even if it lies there."""
-    return "versions" in names and not names.isdisjoint({"index.json", ".lock"})
+def _is_index(folder: Path, names: set[str]) -> bool:
+    """Tell whether a folder is the output of a run, which is no input even if it lies there.
+
+    A run may have been stopped before it wrote an index: then its tables tell.
+    """
+    if "versions" not in names:
+        return False
+    try:
+        if INDEX_FILE in names:
+            with (folder / INDEX_FILE).open("rb") as stream:
+                if _POINTER.match(stream.read(256)):
+                    return True
+        return any(
+            path.parent.name.isdecimal() and _STORED_TABLE.fullmatch(path.name)
+            for path in folder.glob("versions/*/*.parquet")
+        )
+    except OSError:
+        return False
 
 
 def _inspect(name: str, path: Path, problem: str) -> InputFile:
@@ -289,9 +392,33 @@ def _inspect(name: str, path: Path, problem: str) -> InputFile:
 
 
 def _glob(pattern: str) -> re.Pattern[str]:
-    """Translate a glob pattern: ``*`` and ``?`` within a name, ``**`` across folders."""
+    """Translate a glob pattern.
+
+    ``*``, ``?``, ``[abc]``, ``[a-c]`` and ``[!abc]`` stand for characters of a name,
+    ``**`` for any folders.
+    """
     wildcards = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern.replace("\\", "/").removeprefix("./"))
-    expression = "".join(wildcards.get(part) or re.escape(part) for part in parts)
+    # A bracket that is not closed within its name is a bracket.
+    parts = re.split(
+        r"(\*\*/|\*\*|\*|\?|\[!?[^/][^]/]*\])", pattern.replace("\\", "/").removeprefix("./")
+    )
+    expression = "".join(
+        wildcards.get(part) or (_one_of(part) if index % 2 else re.escape(part))
+        for index, part in enumerate(parts)
+    )
     # A pattern that ends with / means all below that folder.
     return re.compile(expression + (".*" if pattern.endswith("/") else ""), re.DOTALL)
+
+
+def _one_of(bracket: str) -> str:
+    """Translate a character class as `fnmatch` reads it; an empty range matches nothing."""
+    inverse = bracket.startswith("[!")
+    members = ""
+    for item in re.findall(r".-.|.", bracket[1 + inverse : -1], re.DOTALL):
+        if len(item) == 1:
+            members += re.escape(item)
+        elif item[0] <= item[2]:
+            members += f"{re.escape(item[0])}-{re.escape(item[2])}"
+    if inverse:
+        return f"[^/{members}]"
+    return f"(?!/)[{members}]" if members else "(?!)"

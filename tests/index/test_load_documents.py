@@ -1,10 +1,12 @@
 """The step: which files it finds, what ids it gives, what it says when there is nothing to read."""
 
+import fnmatch
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import polars as pl
 import pytest
@@ -12,12 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.core.errors import ExitCode, InputError
+from graphrag_index.core.errors import ExitCode, InputError, SettingsError
 from graphrag_index.core.progress import Silent
 from graphrag_index.core.settings import LoadDocuments
+from graphrag_index.core.table_store import TableStore
 from graphrag_index.core.tables import TABLES, content_id
+from graphrag_index.core.versions import Version
 from graphrag_index.steps.load_documents import (
     BATCH_CHARACTERS,
+    check_output,
     find_files,
     fingerprint_input,
     load_documents,
@@ -152,19 +157,47 @@ class TestFindingFiles:
         write(tmp_path, dict.fromkeys(reversed(listed), "x"))
         assert names(tmp_path) == listed
 
-    def test_other_types_hidden_files_and_indexes_are_passed_over(self, tmp_path: Path) -> None:
+    def test_other_types_and_hidden_files_are_passed_over(self, tmp_path: Path) -> None:
         write(
             tmp_path,
             dict.fromkeys(
                 [
                     *("A.TXT", ".gitkeep", ".hidden/a.txt", "sub/.b.txt", "~$a.docx", "x.png"),
-                    *("README", "output/index.json", "output/versions/1/documents.parquet"),
-                    *("output/documents.parquet", "versions/a.txt"),
+                    "README",
                 ],
                 "x",
             ),
         )
-        assert names(tmp_path) == ["A.TXT", "versions/a.txt"]
+        assert names(tmp_path) == ["A.TXT"]
+
+    def test_indexes_are_passed_over_finished_or_not(self, tmp_path: Path) -> None:
+        write(
+            tmp_path,
+            dict.fromkeys(
+                [
+                    *("a.txt", "output/stats.json", "output/versions/1/steps.json"),
+                    *("stopped/.lock", "stopped/versions/1/steps.json"),
+                    "stopped/versions/1/input_documents-0123456789ab.parquet",
+                ],
+                "x",
+            ),
+        )
+        version = Version(number=1, workflow="standard", program="0.1", steps=(), settings={})
+        TableStore(tmp_path / "input" / "output").move_pointer(version)
+        assert names(tmp_path) == ["a.txt"]
+
+    def test_files_of_ones_own_may_be_called_as_those_of_an_index(self, tmp_path: Path) -> None:
+        files = [
+            *("book/index.json", "book/part.txt", "book/versions/1/a.parquet"),
+            *("other/.lock", "other/versions/2/steps.json", "other/versions/notes.txt"),
+        ]
+        write(tmp_path, dict.fromkeys(files, '{"version": 1, "workflow": "x"}'))
+        assert names(tmp_path) == [name for name in files if name != "other/.lock"]
+
+    def test_the_input_folder_itself_is_never_taken_for_an_index(self, tmp_path: Path) -> None:
+        left_by_a_run = "versions/1/input_documents-0123456789ab.parquet"
+        write(tmp_path, dict.fromkeys(["a.txt", ".lock", left_by_a_run], "x"))
+        assert names(tmp_path) == ["a.txt", left_by_a_run]
 
     @pytest.mark.parametrize(
         ("include", "exclude", "expected"),
@@ -179,13 +212,29 @@ class TestFindingFiles:
             (["**/*"], ["n/o"], ["a.md", "a.txt", "n/a.md"]),
             (["**/*"], ["**/o/"], ["a.md", "a.txt", "n/a.md"]),
             (["**/*"], ["**/a.*"], ["n/o/b.txt"]),
+            (["**/[bc].*"], [], ["n/o/b.txt"]),
+            (["**/[a-c].md"], [], ["a.md", "n/a.md", "n/o/a.md"]),
+            (["**/[!b].txt"], [], ["a.txt"]),
+            (["n[!x]a.md", "n[+-9]a.md"], ["[z-a].md"], []),
         ],
     )
     def test_patterns_choose_the_files(
         self, tmp_path: Path, include: list[str], exclude: list[str], expected: list[str]
     ) -> None:
         write(tmp_path, dict.fromkeys(["a.md", "a.txt", "n/a.md", "n/o/a.md", "n/o/b.txt"], "x"))
-        assert names(tmp_path, include=include, exclude=exclude) == expected
+        if expected:
+            assert names(tmp_path, include=include, exclude=exclude) == expected
+        else:
+            assert "matches load_documents.include" in failure(tmp_path, include=include)
+
+    @pytest.mark.parametrize("pattern", ["[ab].txt", "[]].txt", "[!]].txt", "[c-a].txt", "[a.txt"])
+    def test_brackets_mean_what_they_do_in_other_programs(
+        self, tmp_path: Path, pattern: str
+    ) -> None:
+        files = ["[a.txt", "].txt", "a.txt", "b.txt", "c.txt", "^.txt"]
+        write(tmp_path, dict.fromkeys([*files, "README.md"], "x"))
+        found = names(tmp_path, include=[pattern, "*.md"])
+        assert found == sorted(["README.md", *fnmatch.filter(files, pattern)])
 
     def test_a_type_that_is_not_read_is_an_error_where_a_pattern_names_it(
         self, tmp_path: Path
@@ -306,12 +355,91 @@ class TestNothingToRead:
         (tmp_path / "input" / "a.json").unlink()
         assert failure(tmp_path) == (
             f"The only file in {tmp_path / 'input'} could not be read; "
-            "mend or replace it: b.txt: looks binary."
+            "mend or replace it: b.txt: looks binary; if it is text, set load_documents.encoding."
         )
 
     def test_the_fingerprint_fails_alike(self, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="does not exist"):
             fingerprint_input(LoadDocuments(), tmp_path)
+
+
+class TestOutput:
+    @pytest.mark.parametrize(
+        ("folder", "output", "said"),
+        [
+            ("input", "input", "is"),
+            ("input", "./other/../input/", "is"),
+            ("input", ".", "holds"),
+            ("input", "link", "is"),
+            ("link", "input", "is"),
+            (".", ".", "is"),
+            ("a/b/c", "a", "holds"),
+        ],
+    )
+    def test_it_is_not_where_the_documents_lie(
+        self, tmp_path: Path, folder: str, output: str, said: str
+    ) -> None:
+        write(tmp_path, {"a.txt": "x"})
+        (tmp_path / "link").symlink_to(tmp_path / "input", target_is_directory=True)
+        with pytest.raises(SettingsError) as caught:
+            check_output(LoadDocuments(folder=folder), tmp_path, tmp_path / output)
+        place = (tmp_path / output).resolve()
+        assert str(caught.value) == (
+            f"The output {place} {said} the input folder: name another with `--set output=FOLDER`."
+        )
+
+    @pytest.mark.parametrize("output", ["output", "input/output", "inputs", "in"])
+    def test_it_may_lie_below_them_or_elsewhere(self, tmp_path: Path, output: str) -> None:
+        for _ in range(2):
+            check_output(LoadDocuments(), tmp_path, tmp_path / output)
+            (tmp_path / output).mkdir(parents=True, exist_ok=True)
+
+
+class TestColumns:
+    """What is said of the columns that the settings name and no record has."""
+
+    FILES: ClassVar[dict[str, str | bytes]] = {
+        "a.csv": "id,title,text\n1,One,x\n",
+        "b.csv": "id,title,text\n2,Two,y\n",
+        "c.md": "---\nauthor: Cherry\n---\nz",
+        "d.txt": "z",
+    }
+
+    def test_each_setting_is_named_once_with_the_fields_that_there_are(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        write(tmp_path, self.FILES)
+        load(
+            tmp_path,
+            title_column="titel",
+            date_column="day",
+            metadata_columns=["autor", "author", "place"],
+        )
+        there = "their fields are id, title, text, author."
+        assert caplog.messages == [
+            f"load_documents.title_column: no record and no front matter has 'titel'; {there}",
+            f"load_documents.date_column: no record and no front matter has 'day'; {there}",
+            "load_documents.metadata_columns: no record and no front matter has "
+            f"'autor' or 'place'; {there}",
+        ]
+
+    def test_nothing_is_said_of_defaults_and_of_what_some_record_has(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        write(tmp_path, {**self.FILES, "e.jsonl": '{"text": "x", "m": {"n": null}}'})
+        load(tmp_path)
+        load(tmp_path, title_column=None, metadata_columns=["author", "m.n"])
+        assert caplog.messages == []
+
+    def test_without_records_that_is_said(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        write(tmp_path, {"d.txt": "z"})
+        load(tmp_path, metadata_columns=["author"])
+        assert caplog.messages == [
+            "load_documents.metadata_columns: no record and no front matter has 'author'; "
+            "there is none."
+        ]
 
 
 class TestFingerprint:

@@ -1,5 +1,6 @@
 """Each format: what its documents are, and what is said of what cannot be read."""
 
+import codecs
 import io
 import json
 import subprocess
@@ -20,10 +21,11 @@ from hypothesis import strategies as st
 from graphrag_index.core.settings import LoadDocuments
 from graphrag_index.readers import Document, Unread, read_file
 from graphrag_index.readers.document import UnreadableFile
-from graphrag_index.readers.encodings import detect_encoding
+from graphrag_index.readers.encodings import Encoding, detect_encoding
 from graphrag_index.readers.html import Page
 from graphrag_index.readers.json_stream import JsonStream
 from graphrag_index.readers.text import first_heading, split_front_matter
+from graphrag_index.steps.create_text_units import find_headings
 
 GERMAN = (
     "Der Schriftsteller Günter Graß lebte in Lübeck; später zog er nach München. "
@@ -69,8 +71,9 @@ class TestPlainText:
         assert reasons(tmp_path / "a.txt", content) == ["has no text"]
 
     def test_a_binary_file_is_not_text(self, tmp_path: Path) -> None:
-        assert reasons(tmp_path / "a.txt", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0") == ["looks binary"]
-        assert reasons(tmp_path / "b.txt", bytes(range(1, 32)) * 9) == ["looks binary"]
+        said = "looks binary; if it is text, set load_documents.encoding"
+        assert reasons(tmp_path / "a.txt", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0") == [said]
+        assert reasons(tmp_path / "b.txt", bytes(range(1, 32)) * 9) == [said]
         late = b"a" * 100_000 + b"\0"
         assert reasons(tmp_path / "c.txt", late) == ["looks binary: null at byte 100,000"]
 
@@ -106,17 +109,28 @@ class TestEncodings:
             ("Ο Αριστοτέλης γεννήθηκε στα Στάγειρα.", "cp1253"),
             ("東京は日本の首都です。夏目漱石は小説家でした。", "cp932"),
             ("北京是中华人民共和国的首都。鲁迅出生于浙江绍兴。", "gb18030"),
+            (GERMAN.replace("„", '"').replace("“", '"'), "cp850"),
+            (GERMAN, "mac_roman"),
+            ("Władysław Żeleński urodził się w Łodzi.", "cp852"),
+            ("Лев Толстой родился в Ясной Поляне.", "cp866"),
+            ("北京是中华人民共和国的首都。\n鲁迅出生于浙江绍兴。", "utf-16-le"),
+            ("北京是中华人民共和国的首都。\n鲁迅出生于浙江绍兴。", "utf-16-be"),
+            ("北京是中华人民共和国的首都。", "utf-16-le"),
+            ("東京は日本の首都です。\n夏目漱石は小説家でした。", "utf-16-le"),
+            ("東京は日本の首都です。", "utf-16-be"),
+            ("서울은 대한민국의 수도이다. 세종대왕은 조선의 왕이다.\n", "utf-16-le"),
         ],
     )
     def test_the_encoding_of_a_file_is_found(
-        self, tmp_path: Path, text: str, encoding: str
+        self, tmp_path: Path, text: str, encoding: str, caplog: pytest.LogCaptureFixture
     ) -> None:
         found = read_one(tmp_path / "a.txt", text.encode(encoding))
         assert found.text == text.removeprefix("\ufeff")
+        assert caplog.messages == []
 
     @given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1))
     def test_every_text_in_utf8_is_found_to_be_utf8(self, text: str) -> None:
-        assert detect_encoding(io.BytesIO(("x" + text).encode("utf-8"))) == "utf-8"
+        assert detect_encoding(io.BytesIO(("x" + text).encode("utf-8"))) == Encoding("utf-8")
 
     @pytest.mark.parametrize("length", range(65_530, 65_538))
     def test_a_character_at_the_edge_of_a_piece_stays_whole(
@@ -135,6 +149,39 @@ class TestEncodings:
         assert reasons(tmp_path / "a.txt", damaged) == [
             f"is not valid utf-8: byte {position} is 0xff"
         ]
+
+    @pytest.mark.parametrize(
+        ("text", "encoding", "gives"),
+        [
+            ("Der König kam.", "cp850", "cp850, which gives 'König'"),
+            ("Der König kam.", "mac_roman", "cp1250, which gives 'Kšnig'"),
+            ("Ärger gab es nie.", "cp850", "cp1250, which gives 'Žrger'"),
+            ("Die Tür stand offen.", "mac_roman", "cp1250, which gives 'Tźr'"),
+            ("Лев Толстой родился в Ясной Поляне.", "mac_cyrillic", "cp1251, which gives '‹ев'"),
+            ("ירושלים היא בירת ישראל.", "cp1255", "cp1251, which gives 'йшещмйн', 'дйа', 'бйшъ'"),
+        ],
+    )
+    def test_a_guess_that_may_be_wrong_is_told_with_the_file_and_the_setting(
+        self,
+        tmp_path: Path,
+        caplog: pytest.LogCaptureFixture,
+        text: str,
+        encoding: str,
+        gives: str,
+    ) -> None:
+        path = tmp_path / "a.txt"
+        read_one(path, text.encode(encoding))
+        (said,) = caplog.messages
+        assert said.startswith(f"{path}: its encoding is not certain; it is read as {gives}")
+        assert said.endswith(" If that is wrong, set load_documents.encoding.")
+        caplog.clear()
+        assert texts(path, text.encode(encoding), encoding=encoding) == [text]
+        assert caplog.messages == []
+
+    @given(st.binary(max_size=80).map(lambda data: b"\x81\0" + data))
+    def test_any_bytes_are_in_some_encoding_or_in_none(self, data: bytes) -> None:
+        with suppress(UnreadableFile):
+            assert codecs.lookup(detect_encoding(io.BytesIO(data)).name)
 
     def test_a_named_encoding_is_taken_strictly(self, tmp_path: Path) -> None:
         assert texts(tmp_path / "a.txt", b"\xe0", encoding="cp1251") == ["а"]
@@ -223,7 +270,7 @@ class TestHtml:
             "- one\n- two\n  - inner\n\n"
             "Ship | Year\nTerra Nova | 1910\n | x\n\n"
             "## Log\n\n"
-            "  a\n    b\n\n"
+            "```\n  a\n    b\n```\n\n"
             "A form"
         )
 
@@ -233,6 +280,55 @@ class TestHtml:
             "<td><table><tr><td>a<td>b</table></td></tr></table>"
         )
         assert page.text == "One\n\nTwo\n\na | b"
+
+    @pytest.mark.parametrize(
+        ("source", "text"),
+        [
+            ("<p>a<p hidden>b<p>c", "a\n\nc"),
+            ('<div style="color: red; Display : none !important">a<p>b</div>c', "c"),
+            ('a <span style="visibility:hidden">b</span>c', "a c"),
+            ('<div hidden="until-found">a</div><div hidden="">b</div>', "a"),
+            ('<div style="overflow:hidden">a</div>', "a"),
+            ('<body style="display:none"><p>Shown by a script.</body>', "Shown by a script."),
+            ("<table><tr hidden><td>a<tr><td>b<td hidden>c<td>d</table>", "b | d"),
+            ("<table><tr><td>a<table hidden><tr><td>b</table><td>c</table>", "a | c"),
+            ("<ul><li hidden>a<li>b</ul>", "- b"),
+        ],
+    )
+    def test_what_is_marked_as_hidden_is_left_out(self, source: str, text: str) -> None:
+        assert Page(source).text == text
+
+    @pytest.mark.parametrize(
+        ("source", "text"),
+        [
+            ("<pre>\n# no heading\n\nls  -l\n</pre>a", "```\n# no heading\n\nls  -l\n```\n\na"),
+            ("<pre>a\n```\nb</pre>", "```\na\n ```\nb\n```"),
+            ("<pre><div># a</div><div>b\n</div><div>c</div></pre>", "```\n# a\nb\nc\n```"),
+            ("<ul><li><pre># a</pre>b<li>c</ul>", "```\n# a\n```\nb\n- c"),
+            ("<table><tr><td><pre>a</pre><td>b</table>", "a | b"),
+            (
+                "<table><tr><td><pre>1\n2</pre><td><pre># a\nb</pre></table>",
+                "```\n1\n2\n```\n\n```\n# a\nb\n```",
+            ),
+            ("<pre> \n</pre>a", "a"),
+        ],
+    )
+    def test_preformatted_text_is_a_fenced_block(self, source: str, text: str) -> None:
+        page = Page(source)
+        assert page.text == text
+        assert find_headings(text) == []
+
+    @pytest.mark.parametrize(
+        "subset",
+        [
+            '<!ENTITY x "y">',
+            "<!ENTITY x 'y>]'> <!-- don't ]> -->\n<!ELEMENT b (c)>",
+            "",
+        ],
+    )
+    def test_what_a_document_type_declares_is_no_text(self, subset: str) -> None:
+        start = '<?xml version="1.0"?>\n<!doctype html PUBLIC "-//W3C//[DTD" "x.dtd" ['
+        assert Page(f"{start}\n{subset}\n] >\n<p>a [b] > c").text == "a [b] > c"
 
     def test_an_element_left_open_hides_no_more_than_what_it_stands_in(self) -> None:
         assert Page("<div>a<nav>hidden</div>b").text == "a\n\nb"
@@ -298,6 +394,9 @@ class TestCsv:
         [
             ("a.csv", "n;text\n1;x, y\n"),
             ("a.csv", "n\ttext\n1\tx, y\n"),
+            ("a.csv", "n|text\n1|x, y\n"),
+            ("a.csv", "sep=;\nn;text\n1;x, y\n"),
+            ("a.csv", '\ufeff"sep=^"\r\nn^text\r\n1^x, y\r\n'),
             ("a.tsv", "n\ttext\n1\tx, y\n"),
             ("a.csv", '\ufeffn,text\n1,"x, y"\n'),
         ],
@@ -317,9 +416,41 @@ class TestCsv:
         assert reasons(tmp_path / "a.csv", content) == [
             "record 2 has 3 fields, the header has 2",
             "record 3 has 1 fields, the header has 2",
-            "record 4 (before line 6) is not valid CSV: ',' expected after '\"'",
+            "record 4 (line 5) is not valid CSV: ',' expected after '\"'",
             "record 6: field 'text' has no text",
-            "record 7 (before line 9) is not valid CSV: unexpected end of data",
+            "record 7 (line 8) is not valid CSV: "
+            "a quotation mark is not closed, all after it is one field",
+        ]
+
+    def test_a_mark_that_is_never_closed_is_found_by_its_line(self, tmp_path: Path) -> None:
+        content = 'sep=,\nn,text\n1,"a\nb"\n2,"c\n' + "3,d\n" * 100
+        assert texts(tmp_path / "a.csv", content) == ["a\nb"]
+        assert reasons(tmp_path / "a.csv", content) == [
+            "record 2 (line 5) is not valid CSV: "
+            "a quotation mark is not closed, all after it is one field"
+        ]
+
+    @pytest.mark.parametrize("column", ["text", "title", "tag"])
+    def test_a_column_that_is_used_stands_there_once(self, tmp_path: Path, column: str) -> None:
+        header = f"text,title,tag,{column}"
+        assert reasons(tmp_path / "a.csv", f"{header}\na,b,c,d\n", metadata_columns=["tag"]) == [
+            f"has 2 columns {column!r}: rename all but the one to be read"
+        ]
+
+    def test_other_columns_of_one_name_are_numbered(self, tmp_path: Path) -> None:
+        found = read_one(tmp_path / "a.csv", "text,,n,n,n (2),n,\na,1,2,3,4,5,6\n")
+        assert found.raw_data == (
+            '{"text": "a", "": "1", "n": "2", "n (2)": "3", "n (2) (2)": "4", "n (3)": "5", '
+            '" (2)": "6"}'
+        )
+
+    def test_what_parts_fields_but_is_not_understood_is_named(self, tmp_path: Path) -> None:
+        assert reasons(tmp_path / "a.csv", "id^text\n1^a\n") == [
+            "has a header of one field, 'id^text': what parts fields is a comma, a semicolon, "
+            "a tab or |, or the character that a first line such as sep=: names"
+        ]
+        assert reasons(tmp_path / "b.csv", "id|Text\n1|a\n") == [
+            "has no field 'text'; did you mean 'Text'? Set load_documents.text_column"
         ]
 
     def test_a_row_in_another_encoding_costs_itself(self, tmp_path: Path) -> None:
