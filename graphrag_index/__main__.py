@@ -83,9 +83,11 @@ def _run(root: Path, overrides: list[str] | None, quiet: bool, verbose: bool) ->
     from graphrag_index.core.memory import keep_modules_for_good
     from graphrag_index.project import check_models, services_of
     from graphrag_index.run import Watcher, run_workflow
+    from graphrag_index.steps.load_documents import check_output
     from graphrag_index.terminal import TerminalWatcher
 
     keep_modules_for_good()
+    check_output(settings.load_documents, root, root / settings.output)
     check_models(workflow, settings)
     watcher = Watcher() if quiet else TerminalWatcher(bars=not verbose)
     result = run_workflow(workflow, settings, root, services_of(settings), watcher)
@@ -99,13 +101,17 @@ def _run(root: Path, overrides: list[str] | None, quiet: bool, verbose: bool) ->
 
 @app.command()
 def validate(root: Root = Path(), set_: Set = None) -> None:
-    """Check the settings, the workflow and the models, without running anything."""
+    """Check settings, workflow, models and the input folder, without running anything."""
     settings, workflow = _load(root, set_)
     from graphrag_index.project import check_models, services_of
+    from graphrag_index.steps.load_documents import check_output, find_files, load_documents
     from graphrag_index.workflow import check_services, check_settings
 
     check_settings(workflow, settings)
     check_services(workflow, services_of(settings))
+    check_output(settings.load_documents, root, root / settings.output)
+    if load_documents in workflow.steps:
+        find_files(settings.load_documents, root)
     check_models(workflow, settings)
     steps = ", ".join(step.name for step in workflow.steps)
     print(f"All is well. The workflow {workflow.name} runs: {steps}.")

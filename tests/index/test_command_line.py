@@ -127,6 +127,8 @@ class TestInit:
             "Next: graphrag-index download-model && "
             f"graphrag-index run --root '{folder}'\n"
         )
+        assert "is empty: put documents there" in graphrag_index("validate", "--root", folder).err
+        (folder / "input" / "a.txt").write_text(TEXTS["scott.txt"], encoding="utf-8")
         assert graphrag_index("validate", "--root", folder).code == 0
 
     def test_a_second_time_is_refused(self, graphrag_index: Call, tmp_path: Path) -> None:
@@ -224,6 +226,19 @@ class TestRun:
             assert result.err.endswith("Mend or remove these files and run again.\n")
         (root / "input" / "bad.json").unlink()
         assert graphrag_index("run", "--root", root, "--quiet").code == 0
+
+    def test_a_column_that_no_record_has_is_told_and_is_no_failure(
+        self, graphrag_index: Call, tmp_path: Path
+    ) -> None:
+        settings = "load_documents: {metadata_columns: [autor]}\n"
+        records = {"a.csv": "author,text\nScott,One.\n", "b.csv": "author,text\nFram,Two.\n"}
+        root = write_project(tmp_path, SHIPPED[:1], settings, records)
+        result = call(root, "run")
+        assert (result.returncode, result.stderr) == (
+            0,
+            "WARNING: load_documents.metadata_columns: no record and no front matter has 'autor'; "
+            "their fields are author, text.\n",
+        )
 
     def test_many_unread_files_are_counted(self, graphrag_index: Call, tmp_path: Path) -> None:
         bad = {f"{number:02}.json": "{" for number in range(25)}
@@ -334,13 +349,60 @@ class TestRefusals:
         assert result.err.count("\n") == 1
         assert not (root / "output").exists()
 
-    def test_an_input_folder_that_is_not_there_is_wrong_use(
-        self, graphrag_index: Call, tmp_path: Path
+    @pytest.mark.parametrize("name", ["run", "validate"])
+    def test_an_input_folder_without_documents_is_wrong_use(
+        self, graphrag_index: Call, tmp_path: Path, name: str
     ) -> None:
-        root = write_project(tmp_path, SHIPPED)
-        result = graphrag_index("run", "--root", root)
+        root = write_project(tmp_path, SHIPPED[:2])
+        result = graphrag_index(name, "--root", root)
         assert (result.code, result.out) == (2, "")
         assert result.err.startswith(f"Error: The input folder {root / 'input'} does not exist: ")
+        (root / "input").mkdir()
+        result = graphrag_index(name, "--root", root)
+        assert (result.code, result.out) == (2, "")
+        assert result.err.startswith(f"Error: The input folder {root / 'input'} is empty: ")
+
+    @pytest.mark.parametrize("name", ["run", "validate"])
+    @pytest.mark.parametrize(
+        ("folder", "output", "said"),
+        [("input", "input", "is"), ("input", ".", "holds"), (".", ".", "is")],
+    )
+    def test_an_output_where_the_documents_lie_is_wrong_use_and_leaves_nothing(
+        self,
+        graphrag_index: Call,
+        tmp_path: Path,
+        name: str,
+        folder: str,
+        output: str,
+        said: str,
+    ) -> None:
+        root = write_project(tmp_path, SHIPPED[:2], documents=TEXTS)
+        before = sorted(root.rglob("*"))
+        result = graphrag_index(
+            *(name, "--root", root, "--set", f"output={output}"),
+            *("--set", f"load_documents.folder={folder}"),
+        )
+        assert (result.code, result.out) == (2, "")
+        assert result.err == (
+            f"Error: The output {(root / output).resolve()} {said} the input folder: "
+            "name another with `--set output=FOLDER`.\n"
+        )
+        assert sorted(root.rglob("*")) == before
+
+    def test_an_output_below_the_documents_is_passed_over(
+        self, graphrag_index: Call, tmp_path: Path
+    ) -> None:
+        root = write_project(tmp_path, SHIPPED[:2], "output: input/index\n", TEXTS)
+        for expected in ("2 documents", "unchanged", "unchanged"):
+            assert graphrag_index("validate", "--root", root).code == 0
+            result = graphrag_index("run", "--root", root)
+            assert (result.code, result.err) == (0, "")
+            assert expected in result.out.splitlines()[0]
+        # An older output lies there as well; a run that was stopped wrote no index.
+        (root / "input" / "index" / "index.json").unlink()
+        result = graphrag_index("run", "--root", root, "--set", "output=input/other")
+        assert (result.code, result.err) == (0, "")
+        assert "2 documents" in result.out.splitlines()[0]
 
     def test_a_missing_model_is_found_before_any_step_runs(self, tmp_path: Path) -> None:
         root = write_project(tmp_path, [*SHIPPED, "generate_text_embeddings"], documents=TEXTS)
