@@ -73,10 +73,7 @@ class Caller:
         while True:
             try:
                 async with self._budget.reserve(most), self._pace.turn(n_tokens + max_tokens // 8):
-                    if self._stopped is not None:
-                        raise self._stopped
-                    note()
-                    result, usage = await self._alone_at_first(ask)
+                    result, usage = await self._alone_at_first(ask, note)
                     self._pace.accepted()
                     self._pace.told(self.endpoint.headers)
                     self._last_success = time.monotonic()
@@ -97,14 +94,24 @@ class Caller:
                 self._give_up_if_hopeless(error, failures, began, delay)
             await asyncio.sleep(delay)
 
-    async def _alone_at_first(self, ask: Callable[[], Awaitable[T]]) -> T:
+    async def _alone_at_first(self, ask: Callable[[], Awaitable[T]], note: Callable[[], None]) -> T:
         """Let one call find out what the endpoint supports before all others follow."""
         if self._works:
-            return await ask()
+            return await self._send(ask, note)
         async with self._probe:
-            result = await ask()
+            result = await self._send(ask, note)
             self._works = True
             return result
+
+    async def _send(self, ask: Callable[[], Awaitable[T]], note: Callable[[], None]) -> T:
+        if self._stopped is not None:
+            raise self._stopped
+        note()
+        try:
+            return await ask()
+        except ModelError as error:
+            self.stop(error)
+            raise
 
     def _give_up_if_hopeless(
         self, error: RetryError, failures: int, began: float, delay: float

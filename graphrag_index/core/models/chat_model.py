@@ -46,7 +46,7 @@ class ChatModel:
         budget: Budget | None = None,
     ) -> None:
         self.name, self.settings, self.step = name, settings, step
-        self._ledger, self._loop = ledger, loop
+        self.ledger, self._loop = ledger, loop
         self._caller = Caller(name, settings, ledger, budget or Budget(None))
         self._used: list[str] = []
 
@@ -79,7 +79,7 @@ class ChatModel:
             self._stop(error, waiting)
             raise
         finally:
-            self._ledger.use(self._used)
+            self.ledger.use(self._used)
             self._used.clear()
 
     def close(self) -> None:
@@ -107,7 +107,7 @@ class ChatModel:
         asked: Request | None = request
         while asked is not None:
             key = self._key(asked)
-            entry = self._ledger.find(key)
+            entry = self.ledger.find(key)
             if entry is None:
                 return None
             keys.append(key)
@@ -131,7 +131,7 @@ class ChatModel:
         while asked is not None:
             key = self._key(asked)
             self._used.append(key)
-            entry = self._ledger.find(key)
+            entry = self.ledger.find(key)
             try:
                 if entry is not None and entry.state == DONE:
                     reading = read_reply(entry.reply, asked.format)
@@ -152,7 +152,7 @@ class ChatModel:
         max_tokens = request.max_output_tokens or self.settings.max_output_tokens
         if n_tokens > self.settings.context_window - 16:
             reason = f"the prompt of about {n_tokens} tokens does not fit the context window"
-            self._ledger.send(key, self.step, request.unit, self.name)
+            self.ledger.send(key, self.step, request.unit, self.name)
             self._put_aside(key, SKIPPED, reason)
         messages: list[Message] = list(request.messages)
         corrected = longer = False
@@ -161,26 +161,30 @@ class ChatModel:
             cost = cost_of(reply.usage, self._caller.price)
             raw = self._caller.hide(reply.text)
             if reply.finish in ("content_filter", "refusal"):
-                self._ledger.pay(key, self.step, self.name, reply.usage, cost)
+                self.ledger.pay(key, self.step, self.name, reply.usage, cost)
                 said = f": {raw[:200]}" if raw else ""
                 reason = f"the model refused ({reply.finish}){said}"
                 self._put_aside(key, QUARANTINED, reason)
             try:
                 reading = read_reply(reply.text, request.format)
-                if reply.finish == "length" and not longer:
-                    raise ReplyError("it was cut off at its longest")
+                if reply.finish == "length":
+                    if not longer:
+                        raise ReplyError("it was cut off at its longest")
+                    reading = Reading(reading.value, reading.dropped + 1)
             except ReplyError as error:
-                self._ledger.pay(key, self.step, self.name, reply.usage, cost)
+                self.ledger.pay(key, self.step, self.name, reply.usage, cost)
                 room = self.settings.context_window - n_tokens
                 if reply.finish == "length" and not longer and max_tokens < room // 2:
                     longer, max_tokens = True, max_tokens * 2
                 elif not corrected:
                     corrected = longer = True
-                    messages = [*request.messages, *_correction(reply, error)]
+                    # A model that said nothing is asked the same again.
+                    wrong = _correction(reply, error) if reply.text.strip() else []
+                    messages = [*request.messages, *wrong]
                 else:
                     self._put_aside(key, QUARANTINED, f"the reply was no good: {error}", raw)
                 continue
-            self._ledger.finish(key, self.step, self.name, reply.text, reply.usage, cost)
+            self.ledger.finish(key, self.step, self.name, reply.text, reply.usage, cost)
             return reading
 
     async def _call(
@@ -195,13 +199,13 @@ class ChatModel:
                 ask,
                 n_tokens,
                 max_tokens,
-                lambda: self._ledger.send(key, self.step, request.unit, self.name),
+                lambda: self.ledger.send(key, self.step, request.unit, self.name),
             )
         except RejectedError as error:
             self._put_aside(key, QUARANTINED, self._caller.hide(str(error)))
 
     def _put_aside(self, key: str, state: str, reason: str, raw: str = "") -> NoReturn:
-        self._ledger.put_aside(key, state, reason, raw)
+        self.ledger.put_aside(key, state, reason, raw)
         raise _PutAsideError(reason)
 
     def _key(self, request: Request) -> str:

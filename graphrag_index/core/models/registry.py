@@ -118,5 +118,5 @@ def find_model(models: Mapping[str, ModelSettings], name: str, step: str) -> Mod
 
 def identity(models: Mapping[str, ModelSettings], section: Any) -> Any:
     """Return what the replies to a step depend on beyond its own settings."""
-    name = getattr(section, "model", None)
+    name: Any = getattr(section, "model", None)
     return models[name].identity() if name in models else None

@@ -1,0 +1,230 @@
+"""The chat model against a server that behaves and misbehaves like the real ones."""
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_index.core.errors import BudgetError, ModelError
+from graphrag_index.core.models.caller import LoopThread
+from graphrag_index.core.models.chat_model import ChatModel
+from graphrag_index.core.models.ledger import Ledger
+from graphrag_index.core.models.prices import Budget
+from graphrag_index.core.models.request import Message, Outcome, Reading, ReplyError, ReplyFormat
+from graphrag_index.core.models.request import Request as Asked
+from graphrag_index.core.models.settings import ModelSettings
+from tests.server import ChatRequest, Faults, Server
+
+KEY = "sk-secret-1234567890"
+
+
+def read(data: Any) -> Reading:
+    if not isinstance(data, dict) or not isinstance(data.get("words"), list):
+        raise ReplyError("it has no list `words`")
+    words = [word for word in data["words"] if isinstance(word, str)]
+    return Reading(words, len(data["words"]) - len(words))
+
+
+WORDS = ReplyFormat(
+    "words",
+    {
+        "type": "object",
+        "properties": {"words": {"type": "array", "items": {"type": "string"}}},
+        "required": ["words"],
+        "additionalProperties": False,
+    },
+    read,
+    'Reply with JSON: {"words": ["..."]}',
+)
+
+
+def words_of_text(chat: ChatRequest) -> str:
+    """The server's model: gives the words of the last message back."""
+    return json.dumps({"words": str(chat.messages[-1]["content"]).split()})
+
+
+def request(text: str, **more: Any) -> Asked:
+    messages = [
+        Message(role="system", content="List the words."),
+        Message(role="user", content=text),
+    ]
+    return Asked(text, messages, WORDS, **more)
+
+
+MADE: list[ChatModel] = []
+
+
+@pytest.fixture
+def loop() -> Iterator[LoopThread]:
+    thread = LoopThread()
+    yield thread
+    while MADE:
+        chat = MADE.pop()
+        chat.close()
+        chat.ledger.close()
+    thread.close()
+
+
+def model(
+    server: Server, output: Path, loop: LoopThread, budget: Budget | None = None, **settings: Any
+) -> ChatModel:
+    defaults = {"model": "test-model", "base_url": server.url, "api_key": KEY, "timeout": 2.0}
+    values = {**defaults, "concurrency": 8, **settings}
+    ledger = Ledger(output, version=1)
+    known = ModelSettings.model_validate(values)
+    MADE.append(ChatModel("chat", known, "step", ledger, loop, budget))
+    return MADE[-1]
+
+
+def ask(chat: ChatModel, *texts: str) -> list[Outcome]:
+    return list(chat.replies([request(text) for text in texts]))
+
+
+def states(output: Path) -> dict[str, str]:
+    with closing(sqlite3.connect(output / "ledger.sqlite")) as database:
+        return dict(database.execute("SELECT unit, state FROM requests").fetchall())
+
+
+def test_outcomes_come_in_the_order_of_the_requests(tmp_path: Path, loop: LoopThread) -> None:
+    with Server(answer=words_of_text, jitter=0.05) as server:
+        outcomes = ask(model(server, tmp_path, loop), *(f"text {n}" for n in range(50)))
+    assert [outcome.values for outcome in outcomes] == [(["text", str(n)],) for n in range(50)]
+    assert set(states(tmp_path).values()) == {"done"}
+
+
+def test_what_the_ledger_has_is_not_asked_again(tmp_path: Path, loop: LoopThread) -> None:
+    with Server(answer=words_of_text) as server:
+        first = ask(model(server, tmp_path, loop), "a b", "c")
+        asked = len(server.requests)
+        assert ask(model(server, tmp_path, loop), "a b", "c") == first
+        assert len(server.requests) == asked == 2
+        # Another temperature is another question.
+        ask(model(server, tmp_path, loop, temperature=1.0), "c")
+        assert len(server.requests) == 3
+
+
+def test_a_conversation_goes_on_from_the_value_of_a_reply(tmp_path: Path, loop: LoopThread) -> None:
+    def then(words: list[str]) -> Asked | None:
+        return request(" ".join(words[1:]), then=then) if len(words) > 1 else None
+
+    with Server(answer=words_of_text) as server:
+        for _ in range(2):
+            (outcome,) = model(server, tmp_path, loop).replies([request("a b c", then=then)])
+            assert outcome.values == (["a", "b", "c"], ["b", "c"], ["c"])
+        assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["408", "409", "429", "429_retry_after", "500", "502_html", "503", "close", "close_half",
+     "hang", "truncated_json", "empty_choices", "malformed_content",
+     "null_content", "empty_content", "prose", "fences", "think"],
+)  # fmt: skip
+def test_a_fault_that_passes_costs_nothing(kind: str, tmp_path: Path, loop: LoopThread) -> None:
+    faults = Faults(by_text={"poison": f"{kind}*1"}, retry_after=0.2)
+    with Server(answer=words_of_text, faults=faults) as server:
+        outcomes = ask(model(server, tmp_path, loop, timeout=0.5), "a", "poison b", "c")
+    assert [outcome.values for outcome in outcomes] == [(["a"],), (["poison", "b"],), (["c"],)]
+
+
+@pytest.mark.parametrize("kind", ["wrong_schema", "length", "endless"])
+def test_a_bad_reply_is_asked_for_once_more(kind: str, tmp_path: Path, loop: LoopThread) -> None:
+    with Server(answer=words_of_text, faults=Faults(by_number=[kind])) as server:
+        (outcome,) = ask(model(server, tmp_path, loop), "first of all")
+        assert outcome.failure == ""
+        bodies = [json.loads(asked.body) for asked in server.requests]
+    if kind == "wrong_schema":
+        # It is shown its reply and what is wrong with it.
+        assert outcome.values
+        assert "no list `words`" in bodies[1]["messages"][-1]["content"]
+    else:
+        assert outcome.values == (["first", "of", "all"],)
+        limits = [body["max_completion_tokens"] for body in bodies]
+        assert limits[1] == 2 * limits[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [("content_filter", "refused"), ("refusal", "refused"), ("wrong_schema", "no list `words`")],
+)
+def test_a_request_that_never_succeeds_costs_that_one(
+    kind: str, reason: str, tmp_path: Path, loop: LoopThread
+) -> None:
+    with Server(answer=words_of_text, faults=Faults(by_text={"poison": kind})) as server:
+        outcomes = ask(model(server, tmp_path, loop), "a", "poison b", "c")
+        assert [bool(outcome.failure) for outcome in outcomes] == [False, True, False]
+        assert reason in outcomes[1].failure
+        assert states(tmp_path) == {"a": "done", "poison b": "quarantined", "c": "done"}
+        # It stays aside until it is released.
+        asked = len(server.requests)
+        chat = model(server, tmp_path, loop)
+        assert ask(chat, "poison b")[0].failure == outcomes[1].failure
+        assert len(server.requests) == asked
+        server.faults = Faults()
+        assert chat.ledger.release(["step"]) == 1
+        assert ask(chat, "poison b")[0].values == (["poison", "b"],)
+
+
+def test_a_wrong_key_is_one_sentence_and_shows_in_no_file(tmp_path: Path, loop: LoopThread) -> None:
+    with (
+        Server(answer=words_of_text, api_keys=["another"]) as server,
+        pytest.raises(ModelError, match=r"does not accept the key: set api_key") as error,
+    ):
+        ask(model(server, tmp_path, loop), "a", "b", "c")
+    assert KEY not in str(error.value)
+    assert len(server.requests) == 1
+    for path in tmp_path.iterdir():
+        assert KEY.encode() not in path.read_bytes()
+
+
+def test_no_server_is_one_sentence_after_the_time_budget(tmp_path: Path, loop: LoopThread) -> None:
+    with Server() as server:
+        pass
+    chat = model(server, tmp_path, loop, retry_seconds=0.3)
+    with pytest.raises(ModelError, match=r"has not answered for 0\.3 s"):
+        ask(chat, "a", "b")
+
+
+def test_the_ladder_is_climbed_down_once_and_remembered(tmp_path: Path, loop: LoopThread) -> None:
+    faults = Faults(by_text={"List the words": "no_json_schema"})
+    with Server(answer=words_of_text, faults=faults) as server:
+        outcomes = ask(model(server, tmp_path, loop), *"abc")
+        assert [outcome.values for outcome in outcomes] == [(["a"],), (["b"],), (["c"],)]
+        assert len(server.requests) == 4
+        ask(model(server, tmp_path, loop), "d")
+        assert len(server.requests) == 5
+
+
+def test_the_budget_stops_before_it_is_exceeded(tmp_path: Path, loop: LoopThread) -> None:
+    price = {"input": 0.0, "output": 1_000_000.0}  # a dollar a token
+    budget = Budget(30.0)
+    with Server(answer=words_of_text) as server:
+        chat = model(server, tmp_path, loop, budget, price=price, max_output_tokens=16)
+        with pytest.raises(BudgetError, match=r"The budget of \$30\.00 would be exceeded"):
+            ask(chat, *(f"text {n}" for n in range(30)))
+        done = sum(state == "done" for state in states(tmp_path).values())
+        assert 0 < done < 30
+        spent = chat.ledger.spent()
+        assert spent <= 30.0
+        assert budget.spent == pytest.approx(spent)
+        chat = model(
+            server, tmp_path, loop, Budget(1000.0, spent), price=price, max_output_tokens=16
+        )
+        assert all(not outcome.failure for outcome in ask(chat, *(f"text {n}" for n in range(30))))
+        assert len(server.requests) == 30
+
+
+def test_waiting_for_a_limit_keeps_no_other_call_from_running(
+    tmp_path: Path, loop: LoopThread
+) -> None:
+    with Server(answer=words_of_text) as server:
+        chat = model(server, tmp_path, loop, requests_per_minute=1200)
+        began = time.monotonic()
+        ask(chat, *(f"text {n}" for n in range(80)))
+        # Sixty at once, the other twenty at twenty a second.
+        assert 0.8 <= time.monotonic() - began < 5
