@@ -1,0 +1,23 @@
+"""A small OpenAI-compatible server that answers from what it is sent, and errs on request.
+
+In a test: `with Server(faults=Faults(rate=0.3, kinds=["500", "hang"])) as server`, then a client
+with `base_url=server.url`. As a process of its own: `python -m tests.server --help`.
+"""
+
+from tests.server.answers import answer_from_text
+from tests.server.chat import ChatRequest
+from tests.server.faults import KINDS, Faults
+from tests.server.limits import Limits
+from tests.server.request_log import counts, read_log
+from tests.server.server import Server
+
+__all__ = [
+    "KINDS",
+    "ChatRequest",
+    "Faults",
+    "Limits",
+    "Server",
+    "answer_from_text",
+    "counts",
+    "read_log",
+]

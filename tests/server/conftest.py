@@ -1,0 +1,20 @@
+"""A server, and the real client to it."""
+
+from collections.abc import Iterator
+
+import pytest
+from openai import OpenAI
+
+from tests.server import Server
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as server:
+        yield server
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[OpenAI]:
+    with OpenAI(base_url=server.url, api_key="sk-secret", max_retries=0) as client:
+        yield client

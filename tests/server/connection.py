@@ -1,0 +1,135 @@
+"""HTTP/1.1 with keep-alive over asyncio: as much of it as a client of a model needs."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from urllib.parse import unquote
+
+REASONS = {status.value: status.phrase for status in HTTPStatus}
+
+
+@dataclass(slots=True)
+class Request:
+    """One request; the names of its headers are in lower case."""
+
+    method: str
+    path: str
+    query: str
+    headers: dict[str, str]
+    body: bytes
+
+
+class Connection(asyncio.Protocol):
+    """Reads requests one after the other; `serve` answers each through the methods below."""
+
+    def __init__(
+        self,
+        serve: Callable[[Request, "Connection"], Awaitable[None]],
+        opened: "set[Connection]",
+    ) -> None:
+        self.serve, self.opened = serve, opened
+        self.buffer = bytearray()
+        self.head: Request | None = None
+        self.length = 0
+        self.task: asyncio.Task[None] | None = None
+        self.transport: asyncio.Transport
+        # Called with the status just before the last of an answer is written.
+        self.before_answer: Callable[[int], None] = lambda status: None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        self.opened.add(self)
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self.opened.discard(self)
+        if self.task:
+            self.task.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        self.buffer += data
+        self._next_request()
+
+    def _next_request(self, done: "asyncio.Task[None] | None" = None) -> None:
+        if done:
+            self.task = None
+            if not done.cancelled() and (error := done.exception()):
+                self.close()
+                raise error
+        if self.task or self.transport.is_closing():
+            return
+        if not self.head:
+            end = self.buffer.find(b"\r\n\r\n")
+            if end < 0:
+                return
+            self.head = _head(self.buffer[:end].decode("latin-1"))
+            self.length = int(self.head.headers.get("content-length", 0))
+            del self.buffer[: end + 4]
+            if "transfer-encoding" in self.head.headers:
+                self.send(411, b"")
+                self.close()
+                return
+        if len(self.buffer) >= self.length:
+            request, self.head = self.head, None
+            request.body = bytes(self.buffer[: self.length])
+            del self.buffer[: self.length]
+            self.task = asyncio.get_running_loop().create_task(self._serve(request))
+            self.task.add_done_callback(self._next_request)
+
+    async def _serve(self, request: Request) -> None:
+        await self.serve(request, self)
+        if request.headers.get("connection", "").lower() == "close":
+            self.close()
+
+    def send(
+        self,
+        status: int,
+        body: bytes,
+        headers: dict[str, str] | None = None,
+        *,
+        content_type: str = "application/json",
+        cut_at: int | None = None,
+    ) -> None:
+        """Answer in one write; `cut_at` leaves out the body from there, but announces it whole."""
+        fields = {
+            "content-type": content_type,
+            "content-length": str(len(body)),
+            **(headers or {}),
+        }
+        self.before_answer(status)
+        self.transport.write(_start(status, fields) + body[:cut_at])
+
+    def start_stream(self, headers: dict[str, str]) -> None:
+        """Begin an answer of server-sent events, sent in chunks as they come."""
+        fields = {
+            "content-type": "text/event-stream; charset=utf-8",
+            "transfer-encoding": "chunked",
+        }
+        self.transport.write(_start(200, fields | headers))
+
+    def send_chunk(self, data: bytes) -> None:
+        """Send one piece of a stream; an empty one ends it."""
+        if not data:
+            self.before_answer(200)
+        self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+
+    def close(self) -> None:
+        self.transport.close()
+
+
+def _head(text: str) -> Request:
+    first, *lines = text.split("\r\n")
+    method, target, _ = first.split(" ", 2)
+    headers = {}
+    for line in lines:
+        name, _, value = line.partition(":")
+        headers[name.strip().lower()] = value.strip()
+    path, _, query = target.partition("?")
+    return Request(method, unquote(path), query, headers, b"")
+
+
+def _start(status: int, headers: dict[str, str]) -> bytes:
+    lines = [f"HTTP/1.1 {status} {REASONS.get(status, 'Unknown')}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")

@@ -1,0 +1,107 @@
+"""The errors of the API: status, body and headers for each kind."""
+
+from email.utils import formatdate
+from time import time
+from typing import Any, TypeGuard
+
+# `unsupported:NAME` rejects every request that has the parameter.
+UNSUPPORTED = "unsupported:"
+
+INVALID = "invalid_request_error"
+FILTERED = (
+    "The response was filtered due to the prompt triggering Azure OpenAI's content management "
+    "policy. Please modify your prompt and retry."
+)
+TOO_LONG = (
+    "This model's maximum context length is 8192 tokens. However, your messages resulted in "
+    "9000 tokens. Please reduce the length of the messages."
+)
+RATE = "Rate limit reached for requests. Please try again later."
+
+# kind: status, message, type, code, param
+ERRORS: dict[str, tuple[int, str, str, str | None, str | None]] = {
+    "400": (400, "The request could not be read.", INVALID, None, None),
+    "400_content_filter": (400, FILTERED, INVALID, "content_filter", "prompt"),
+    "context_length": (400, TOO_LONG, INVALID, "context_length_exceeded", "messages"),
+    "no_json_schema": (
+        400,
+        "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this "
+        "model.",
+        INVALID,
+        None,
+        "response_format",
+    ),
+    "no_json_object": (
+        400,
+        "Invalid parameter: 'response_format' of type 'json_object' is not supported with this "
+        "model.",
+        INVALID,
+        None,
+        "response_format",
+    ),
+    "401": (401, "Incorrect API key provided.", INVALID, "invalid_api_key", None),
+    "403": (403, "You have no access to this model.", INVALID, "model_not_allowed", None),
+    "404": (404, "The model does not exist.", INVALID, "model_not_found", "model"),
+    "408": (408, "The request timed out.", "timeout", None, None),
+    "409": (409, "The request conflicts with another one.", "conflict", None, None),
+    "429": (429, RATE, "requests", "rate_limit_exceeded", None),
+    "429_retry_after": (429, RATE, "requests", "rate_limit_exceeded", None),
+    "429_retry_date": (429, RATE, "requests", "rate_limit_exceeded", None),
+    "429_retry_ms": (429, RATE, "requests", "rate_limit_exceeded", None),
+    "429_quota": (
+        429,
+        "You exceeded your current quota, please check your plan and billing details.",
+        "insufficient_quota",
+        "insufficient_quota",
+        None,
+    ),
+    "500": (500, "The server had an error.", "server_error", None, None),
+    "502_html": (502, "", "server_error", None, None),
+    "503": (503, "The engine is overloaded, please try again later.", "server_error", None, None),
+}
+HTML = b"<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>"
+
+
+def error(
+    status: int,
+    message: str,
+    kind: str = INVALID,
+    code: str | None = None,
+    param: str | None = None,
+) -> tuple[int, dict[str, Any]]:
+    return status, {"error": {"message": message, "type": kind, "param": param, "code": code}}
+
+
+def is_error(kind: str | None) -> TypeGuard[str]:
+    """Whether a kind of fault is an answer with a status of its own."""
+    return kind is not None and (kind in ERRORS or kind.startswith(UNSUPPORTED))
+
+
+def error_of(kind: str, body: dict[str, Any], key: str = "") -> tuple[int, dict[str, Any]]:
+    """Status and body of a kind of error; the message names what the request asked for.
+
+    That of 401 holds the whole `key`, as some servers do it: a client must not pass it on.
+    """
+    if kind.startswith(UNSUPPORTED):
+        name = kind.removeprefix(UNSUPPORTED)
+        message = f"Unsupported parameter: '{name}' is not supported with this model."
+        if name == "max_tokens":
+            message += " Use 'max_completion_tokens' instead."
+        return error(400, message, INVALID, "unsupported_parameter", name)
+    status, message, type_, code, param = ERRORS[kind]
+    if code == "model_not_found":
+        message = f"The model `{body.get('model', '')}` does not exist or you do not have access."
+    if status == 401:
+        message = f"Incorrect API key provided: {key}."
+    return error(status, message, type_, code, param)
+
+
+def retry_headers(kind: str, seconds: float) -> dict[str, str]:
+    """How an error says when to come back; most say nothing."""
+    if kind == "429_retry_after":
+        return {"retry-after": f"{seconds:g}"}
+    if kind == "429_retry_date":
+        return {"retry-after": formatdate(time() + seconds, usegmt=True)}
+    if kind == "429_retry_ms":
+        return {"retry-after-ms": f"{1000 * seconds:.0f}"}
+    return {}

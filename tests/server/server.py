@@ -1,0 +1,284 @@
+"""The server: what it is set to, how it is started, and how one request goes through it."""
+
+import asyncio
+import json
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import Self
+
+from tests.server.answers import answer_from_text
+from tests.server.batches import Batches
+from tests.server.chat import Answer, ChatRequest, Json, PromptCache, complete
+from tests.server.connection import Connection, Request
+from tests.server.control import control
+from tests.server.embeddings import embeddings
+from tests.server.errors import error, error_of, is_error, retry_headers
+from tests.server.faults import (
+    ASKS_MODEL,
+    COMPLETIONS,
+    TRANSPORT,
+    VECTORS,
+    Faults,
+    spoil_completion,
+    spoil_vectors,
+)
+from tests.server.limits import Limits
+from tests.server.managing import manage
+from tests.server.request_log import Asked, RequestLog
+from tests.server.sending import forever, send_answer, send_stream
+from tests.server.validation import complaint, read_json
+
+ROUTE = re.compile(r"(?:/openai/deployments/(?P<deployment>[^/]+)|/openai/v1|/openai|/v1)(/.+)")
+DEFAULT_MODELS = ("test-model", "test-embedding")
+
+
+@dataclass
+class Server:
+    """An OpenAI-compatible server on loopback; used as a context, it runs in a thread.
+
+    All fields but the last three may be set while it runs.
+
+    Parameters
+    ----------
+    faults
+        What goes wrong.
+    latency, jitter
+        Seconds before an answer, and up to how many more; drawn by the hash of the body.
+    chunk_delay
+        Seconds between the events of a stream.
+    limits
+        What is answered with 429.
+    models, api_keys
+        What is accepted, anything when empty.
+    context_window
+        Tokens of prompt and `max_tokens` together, over which a request is refused.
+    dimensions
+        Of vectors, where the request names none.
+    batch_seconds
+        How long a batch takes; None is until `finish_batches`.
+    answer
+        Gives the text, or the object, that answers a chat.
+    log
+        File that gets a line for each arrival and each answer.
+    """
+
+    faults: Faults = field(default_factory=Faults)
+    latency: float = 0.0
+    jitter: float = 0.0
+    chunk_delay: float = 0.0
+    limits: Limits = field(default_factory=Limits)
+    models: Sequence[str] = ()
+    api_keys: Sequence[str] = ()
+    context_window: int | None = None
+    dimensions: int = 64
+    batch_seconds: float | None = 0.0
+    answer: Answer = answer_from_text
+    log: Path | None = None
+    port: int = 0
+
+    def __post_init__(self) -> None:
+        self._log = RequestLog(self.log)
+        self._cache = PromptCache()
+        self._opened: set[Connection] = set()
+        self.batches = Batches(self._answer_line)
+        self.n_running = self.max_running = 0
+
+    @property
+    def url(self) -> str:
+        """What a client takes as its `base_url`."""
+        return f"{self.origin}/v1"
+
+    @property
+    def origin(self) -> str:
+        """What an Azure client takes as its `azure_endpoint`."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def requests(self) -> list[Asked]:
+        """All that was asked so far, in the order of arrival."""
+        return self._log.requests
+
+    def counts(self) -> Counter[str]:
+        """How often each body was asked, by key."""
+        return Counter(self._log.attempts)
+
+    def finish_batches(self, status: str = "completed") -> None:
+        """End all batches that run: completed, expired or cancelled."""
+        for batch_id in list(self.batches.batches):
+            self.batches.finish(batch_id, status)
+
+    async def run(self, ready: Callable[[], None]) -> None:
+        """Listen until stopped; `ready` is called as soon as the port is known."""
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        listening = await self._loop.create_server(
+            lambda: Connection(self.serve, self._opened), "127.0.0.1", self.port, backlog=1024
+        )
+        self.port = listening.sockets[0].getsockname()[1]
+        ready()
+        await self._stop.wait()
+        listening.close()
+        for connection in list(self._opened):
+            connection.transport.abort()
+        while self._opened:
+            await asyncio.sleep(0)
+        self._log.close()
+
+    def __enter__(self) -> Self:
+        ready = threading.Event()
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self.run(ready.set)), daemon=True
+        )
+        self._thread.start()
+        ready.wait()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+
+    async def serve(self, request: Request, connection: Connection) -> None:
+        """Answer one request."""
+        if request.path == "/control":
+            connection.send(200, json.dumps(control(self, request.body)).encode())
+            return
+        asked = self._log.arrived(request.path, request.headers, request.body)
+        self.n_running += 1
+        self.max_running = max(self.max_running, self.n_running)
+        # Logged before it is sent: who has an answer finds it in the log.
+        connection.before_answer = partial(self._log.answered, asked)
+        try:
+            await self._serve(asked, request, connection)
+        finally:
+            self.n_running -= 1
+            if asked.status is None:
+                self._log.answered(asked, 0)
+
+    async def _serve(self, asked: Asked, request: Request, connection: Connection) -> None:
+        headers = {"x-request-id": f"req_{asked.number}"}
+        body: Json | None = {}
+        if not request.headers.get("content-type", "").startswith("multipart/"):
+            body = read_json(request.body)
+        route = ROUTE.fullmatch(request.path)
+        if not route or (route["deployment"] and "api-version=" not in request.query):
+            wrong = error(404, f"Invalid URL ({request.method} {request.path})")
+            send_answer(connection, *wrong, headers)
+            return
+        if body is None:
+            send_answer(connection, *error(400, "The body is no JSON object."), headers)
+            return
+        endpoint = route[2]
+        if route["deployment"]:
+            body.setdefault("model", route["deployment"])
+        refused = self._refuse(endpoint, request, body)
+        headers |= self.limits.headers()
+        if refused:
+            status, why, more = refused
+            send_answer(connection, status, why, headers | more)
+            return
+        fault = self._choose_fault(asked, endpoint, body)
+        if seconds := self._delay(asked):
+            await asyncio.sleep(seconds)
+        if fault == "hang":
+            await forever()
+        if fault == "close":
+            connection.close()
+            return
+        if is_error(fault):
+            headers |= retry_headers(fault, self.faults.retry_after)
+        answer: Json | bytes
+        if endpoint in ASKS_MODEL or is_error(fault):
+            status, answer = self._ask_model(asked, endpoint, body, api_key(request))
+        else:
+            models = self.models or DEFAULT_MODELS
+            status, answer = manage(
+                self.batches, models, self.batch_seconds, endpoint, request, body
+            )
+        streamed = bool(body.get("stream")) and endpoint == "/chat/completions"
+        if streamed and status == 200 and isinstance(answer, dict):
+            options = body.get("stream_options") or {}
+            await send_stream(
+                connection, answer, headers, fault,
+                with_usage=bool(options.get("include_usage")), chunk_delay=self.chunk_delay,
+            )  # fmt: skip
+        else:
+            send_answer(connection, status, answer, headers, fault)
+
+    def _choose_fault(self, asked: Asked, endpoint: str, body: Json) -> str | None:
+        asked.fault = self.faults.choose(endpoint, body, asked.body, asked.key, asked.attempt)
+        return asked.fault
+
+    def _delay(self, asked: Asked) -> float:
+        if not self.jitter:
+            return self.latency
+        draw = blake2b(f"{asked.key} {asked.attempt}".encode(), digest_size=4).digest()
+        return self.latency + self.jitter * int.from_bytes(draw, "big") / 2**32
+
+    def _refuse(
+        self, endpoint: str, request: Request, body: Json
+    ) -> tuple[int, Json, dict[str, str]] | None:
+        """Keys, models, sizes and limits; None if the request may go on."""
+        key = api_key(request)
+        if self.api_keys and key not in self.api_keys:
+            return (*error_of("401", body, key), {})
+        if endpoint not in ASKS_MODEL:
+            return None
+        if wrong := complaint(endpoint, body):
+            return (*error(400, wrong[0], param=wrong[1]), {})
+        if self.models and body["model"] not in self.models:
+            return (*error_of("404", body), {})
+        tokens = 0
+        if endpoint == "/chat/completions":
+            chat = ChatRequest(body)
+            tokens = chat.n_tokens + (chat.max_tokens or 0)
+            if self.context_window and tokens > self.context_window:
+                return (*error_of("context_length", body), {})
+        if over := self.limits.refuse(self.n_running, tokens):
+            return (*error(429, over[0], "requests", "rate_limit_exceeded"), over[1])
+        return None
+
+    def _ask_model(
+        self, asked: Asked, endpoint: str, body: Json, key: str = ""
+    ) -> tuple[int, Json]:
+        """The answer to a chat or a request for vectors, with what goes wrong in it."""
+        fault = asked.fault
+        if is_error(fault):
+            return error_of(fault, body, key)
+        if endpoint == "/embeddings":
+            answer = embeddings(body, self.dimensions)
+            if fault in VECTORS:
+                spoil_vectors(fault, answer)
+            return 200, answer
+        chat = ChatRequest(body)
+        cached = self._cache.look_up(chat.texts)
+        completion = complete(chat, self.answer, asked.key, cached, int(asked.arrival))
+        if fault in COMPLETIONS:
+            spoil_completion(fault, completion, chat.max_tokens)
+        return 200, completion
+
+    def _answer_line(self, url: str, body: Json) -> tuple[int, Json]:
+        """Answer one line of a batch, which is logged as a request of its own."""
+        raw = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+        asked = self._log.arrived(url, {}, raw)
+        endpoint = url.removeprefix("/v1")
+        fault = self._choose_fault(asked, endpoint, body)
+        if wrong := complaint(endpoint, body):
+            status, answer = error(400, wrong[0], param=wrong[1])
+        elif fault in TRANSPORT:
+            # There is no connection here that could break.
+            status, answer = error_of("500", body)
+        else:
+            status, answer = self._ask_model(asked, endpoint, body)
+        self._log.answered(asked, status)
+        return status, answer
+
+
+def api_key(request: Request) -> str:
+    """The key that was sent, in either of the two headers."""
+    bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
+    return request.headers.get("api-key") or bearer
