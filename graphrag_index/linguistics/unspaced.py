@@ -33,9 +33,13 @@ _SOFT_EDGES = frozenset(
     "个些每各某几多少一二三四五六七八九十百千万年月日时分后前里外间来去说道看见做"
     "為對無說來時會後間裡個幾萬"
 )
+# Words that end the name before them, but not behind these: "this gentleman".
+_ENDINGS = "公司|集团|集團|先生|女士|小姐|夫人"
+_NO_NAME = frozenset("的了是在和与與或位个個名家间間本该該此贵貴这這那哪各某两兩几幾新老大小")
 _BREAKS = re.compile(
+    rf"({_ENDINGS})|"
     "表示|认为|宣布|指出|出生|因为|所以|但是|可以|没有|已经|开始|以及|其中|我们|他们|她们|自己|这个|"
-    "一个|进行|通过|成为|之后|以后|之前|以前|当时|后来|去世|访问|公司|先生|女士|总统|"
+    "一个|进行|通过|成为|之后|以后|之前|以前|当时|后来|去世|访问|总统|"
     "である|であった|という|から|まで|として|によって|において|について|です|ます|でした|ました"
 )
 # Kana, Chinese characters, Thai, Lao, Burmese, Khmer.
@@ -102,7 +106,11 @@ def find_unspaced(text: str, names: Collection[str]) -> Iterator[tuple[int, int,
 
 def _runs(text: str) -> Iterator[str]:
     for run in _RUN.findall(text):
-        yield from filter(None, _BREAKS.split(run))
+        # Every second part is an ending, or None for another break.
+        parts = [*_BREAKS.split(run), None]
+        for piece, ending in zip(parts[::2], parts[1::2], strict=True):
+            if piece:
+                yield piece + ending if ending and piece[-1] not in _NO_NAME else piece
 
 
 def _frequent_strings(

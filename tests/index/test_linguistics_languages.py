@@ -331,3 +331,28 @@ def test_other_scripts_without_capitals_fall_back_to_what_recurs(text: str) -> N
     counts = extract(text).mentioned
     assert max(counts.values()) >= 3
     assert max(len(title) for title in counts) >= 4
+
+
+@pytest.mark.parametrize(
+    ("text", "mentioned"),
+    [
+        (
+            "陳先生住在台北。昨天陳先生去了香港。我認識陳先生。李女士和陳先生結婚。"
+            "李女士是老師。大家喜歡李女士。",
+            {"陳先生": 4, "李女士": 3},
+        ),
+        ("华光公司在上海。华光公司发布新产品。员工喜欢华光公司。", {"华光公司": 3}),
+        (
+            "王小姐来了。我喜欢王小姐。昨天王小姐走了。先生说你好。那位先生走了。先生笑了。",
+            {"王小姐": 3},
+        ),
+        (
+            "公司很大。这家公司不错。那家公司更好。这家公司很新。腾讯爱这家公司。腾讯来了。我爱腾讯。",
+            {"腾讯": 3},
+        ),
+    ],
+)
+def test_a_chinese_title_or_kind_ends_the_name_before_it(
+    text: str, mentioned: dict[str, int]
+) -> None:
+    assert extract(text).mentioned == mentioned
