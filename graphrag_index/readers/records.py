@@ -178,6 +178,13 @@ def _csv_records(stream: Iterable[str], path: Path, settings: LoadDocuments) -> 
         except csv.Error as error:
             number += 1
             what = str(error)
+            if what.startswith("field larger"):
+                # Where it would go on, no record begins.
+                raise UnreadableFile(
+                    f"has a field of more than {_LONGEST_FIELD:,} characters in record {number:,} "
+                    f"(line {n_lines + 1:,}): is its quotation mark closed? "
+                    "What follows is not read"
+                ) from error
             if what == "unexpected end of data":
                 what = "a quotation mark is not closed, all after it is one field"
             yield number, f"(line {n_lines + 1:,}) is not valid CSV: {what}"
@@ -291,11 +298,32 @@ def _parquet_records(path: Path, settings: LoadDocuments) -> Iterator[Numbered]:
             # A buffer of its own reads a column in pieces, not a row group at once.
             file = pq.ParquetFile(stream, buffer_size=1 << 20, pre_buffer=False)
             _check_columns(file.schema_arrow.names, settings)
+            _check_type(file.schema_arrow, settings.text_column)
             batches = file.iter_batches(batch_size=_PARQUET_ROWS, use_threads=False)
             yield from enumerate(chain.from_iterable(map(_rows, batches)), 1)
     except (pa.ArrowException, pl.exceptions.PolarsError, OSError) as error:
+        # The system has a number for each failure of its own; the others are of the content.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
         reason = str(error).splitlines()[0]
         raise UnreadableFile(f"is not a readable Parquet file: {reason}") from error
+
+
+def _check_type(schema: "pa.Schema", column: str) -> None:
+    """Refuse a file whose text column holds no text in any record."""
+    import pyarrow as pa
+
+    if schema.get_field_index(column) < 0:
+        return
+    kind = schema.field(column).type
+    if pa.types.is_struct(kind):
+        names = listed([repr(f"{column}.{field.name}") for field in kind])
+        raise UnreadableFile(
+            f"has objects in field {column!r}, not text; "
+            f"set load_documents.text_column to a field of them: {names}"
+        )
+    if pa.types.is_nested(kind):
+        raise UnreadableFile(f"has lists in field {column!r}, not text")
 
 
 def _rows(batch: "pa.RecordBatch") -> Iterator[Record]:

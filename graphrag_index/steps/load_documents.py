@@ -69,7 +69,7 @@ def fingerprint_input(settings: LoadDocuments, root: Path) -> str:
     return whole.hexdigest()
 
 
-@step(writes=["input_documents", "unread_files"], fingerprint=fingerprint_input)
+@step(writes=["input_documents", "unread_files"], code_version=2, fingerprint=fingerprint_input)
 def load_documents(
     *, settings: LoadDocuments, root: Path, progress: Progress
 ) -> Iterator[Mapping[str, pl.DataFrame]]:

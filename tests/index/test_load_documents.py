@@ -320,6 +320,25 @@ def test_what_may_not_be_read_is_named_and_the_rest_goes_on(unprivileged: Path) 
     assert fingerprint_input(LoadDocuments(), unprivileged) != before
 
 
+def test_files_that_change_or_vanish_while_others_are_read_are_named(tmp_path: Path) -> None:
+    line = '{"text": "' + "word " * 200_000 + '"}\n'
+    write(tmp_path, {"a.jsonl": line * 9, "b.txt": "x", "c/d.txt": "y", "e.txt": "z"})
+    batches = load_documents(settings=LoadDocuments(), root=tmp_path, progress=Silent())
+    frames = [next(batches)]
+    os.truncate(tmp_path / "input" / "a.jsonl", 6 * len(line) - 100)
+    (tmp_path / "input" / "b.txt").unlink()
+    shutil.rmtree(tmp_path / "input" / "c")
+    frames += batches
+    documents = pl.concat([frame["input_documents"] for frame in frames])
+    unread = pl.concat([frame["unread_files"] for frame in frames])
+    assert documents["path"].to_list() == ["a.jsonl"] * 5 + ["e.txt"]
+    assert unread.rows() == [
+        ("a.jsonl", "line 6 is not valid JSON: Unterminated string starting at, character 10"),
+        ("b.txt", "cannot be read: No such file or directory"),
+        ("c/d.txt", "cannot be read: No such file or directory"),
+    ]
+
+
 class TestNothingToRead:
     def test_no_folder(self, tmp_path: Path) -> None:
         assert failure(tmp_path, folder="papers") == (

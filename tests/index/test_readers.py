@@ -453,6 +453,15 @@ class TestCsv:
             "has no field 'text'; did you mean 'Text'? Set load_documents.text_column"
         ]
 
+    def test_a_mark_that_swallows_too_much_ends_the_file(self, tmp_path: Path) -> None:
+        rows = (
+            "1,some text of a row that the open quotation mark swallows, with commas,\n" * 2_000_000
+        )
+        assert reasons(tmp_path / "a.csv", f'n,text\n0,"open\n{rows}') == [
+            "has a field of more than 134,217,728 characters in record 1 (line 2): "
+            "is its quotation mark closed? What follows is not read"
+        ]
+
     def test_a_row_in_another_encoding_costs_itself(self, tmp_path: Path) -> None:
         rows = [f"Günter Graß {i}, Lübeck".encode() for i in range(9)]
         content = b"text\n" + b"\n".join(b'"' + row + b'"' for row in rows) + b"\nM\xfcnchen\n"
@@ -626,6 +635,35 @@ class TestParquet:
             ),
             Unread("record 2: field 'text' is null"),
         ]
+
+    @pytest.mark.parametrize(
+        ("values", "said"),
+        [
+            (
+                [{"body": "x", "n": 1}],
+                "has objects in field 'text', not text; set load_documents.text_column "
+                "to a field of them: 'text.body', 'text.n'",
+            ),
+            ([["x"]], "has lists in field 'text', not text"),
+        ],
+    )
+    def test_a_text_column_without_text_is_named_once(
+        self, tmp_path: Path, values: list[object], said: str
+    ) -> None:
+        path = tmp_path / "a.parquet"
+        pq.write_table(pa.table({"text": values * 9}), path)
+        assert list(read_file(path, "a.parquet", LoadDocuments())) == [Unread(said)]
+
+    def test_a_field_of_a_struct_is_named_by_its_path(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.parquet"
+        pq.write_table(pa.table({"text": [{"body": "x"}]}), path)
+        (found,) = read_file(path, "a.parquet", LoadDocuments(text_column="text.body"))
+        assert isinstance(found, Document)
+        assert found.text == "x"
+
+    def test_a_missing_file_is_not_said_to_be_damaged(self, tmp_path: Path) -> None:
+        (unread,) = read_file(tmp_path / "a.parquet", "a.parquet", LoadDocuments())
+        assert unread == Unread("cannot be read: No such file or directory")
 
     def test_a_truncated_file_says_so(self, tmp_path: Path) -> None:
         path = tmp_path / "a.parquet"
