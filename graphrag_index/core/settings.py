@@ -35,7 +35,8 @@ class LoadDocuments(Section):
     include: list[str] = Field(
         ["**/*"],
         description="Patterns of the files to read, relative to the folder: * and ? stand for "
-        "characters of a name, ** for any folders. Types that are not read are passed over.",
+        "characters of a name, [ab] for one of these, ** for any folders. Types that are not read "
+        "are passed over.",
     )
     exclude: list[str] = Field(
         [], description="Patterns of files and folders to leave out, such as drafts/."
