@@ -6,6 +6,7 @@ import shlex
 import signal
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,6 +35,16 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", help="Override a setting: section.key=value.", metavar="KEY=VALUE"),
 ]
+Budget = Annotated[
+    float | None,
+    typer.Option("--budget", min=0, help="Stop before the models cost more.", metavar="DOLLARS"),
+]
+AllowPartial = Annotated[
+    str,
+    typer.Option(
+        "--allow-partial", help="Succeed if no more of a step's requests fail.", metavar="SHARE"
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Print what happens inside.")]
 
@@ -61,13 +72,40 @@ def run(
     set_: Set = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
+    budget: Budget = None,
+    allow_partial: AllowPartial = "0%",
 ) -> None:
     """Bring the index up to date: run the steps whose input has changed."""
+    _run_safely(root, set_, quiet, verbose, budget, allow_partial, retry=False)
+
+
+@app.command()
+def retry(
+    root: Root = Path(),
+    set_: Set = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+    budget: Budget = None,
+    allow_partial: AllowPartial = "0%",
+) -> None:
+    """Ask the models again for what is quarantined, and bring the index up to date."""
+    _run_safely(root, set_, quiet, verbose, budget, allow_partial, retry=True)
+
+
+def _run_safely(
+    root: Path,
+    overrides: list[str] | None,
+    quiet: bool,
+    verbose: bool,
+    budget: float | None,
+    allow_partial: str,
+    retry: bool,
+) -> None:
     _configure_logging(quiet, verbose)
     # `kill` and `docker stop` stop a run as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        _run(root, set_, quiet, verbose)
+        _run(root, overrides, quiet, verbose, budget, _share(allow_partial), retry)
     except KeyboardInterrupt:
         print(
             "Stopped. The index is as it was, and finished steps are kept: "
@@ -77,11 +115,19 @@ def run(
         raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
-def _run(root: Path, overrides: list[str] | None, quiet: bool, verbose: bool) -> None:
+def _run(
+    root: Path,
+    overrides: list[str] | None,
+    quiet: bool,
+    verbose: bool,
+    budget: float | None,
+    allowed_share: float,
+    retry: bool,
+) -> None:
     started = time.perf_counter()
     settings, workflow = _load(root, overrides)
     from graphrag_index.core.memory import keep_modules_for_good
-    from graphrag_index.project import check_models, services_of
+    from graphrag_index.project import check_models, models_of, services_of
     from graphrag_index.run import Watcher, run_workflow
     from graphrag_index.steps.load_documents import check_output
     from graphrag_index.terminal import TerminalWatcher
@@ -90,13 +136,69 @@ def _run(root: Path, overrides: list[str] | None, quiet: bool, verbose: bool) ->
     check_output(settings.load_documents, root, root / settings.output)
     check_models(workflow, settings)
     watcher = Watcher() if quiet else TerminalWatcher(bars=not verbose)
-    result = run_workflow(workflow, settings, root, services_of(settings), watcher)
+    with closing(models_of(workflow, settings, root, budget)) as models:
+        again = models.release([step.name for step in workflow.steps]) if retry else []
+        result = run_workflow(
+            workflow,
+            settings,
+            root,
+            services_of(settings, models, root),
+            watcher,
+            quarantined=lambda step: len(models.quarantined([step])),
+            again=again,
+        )
+        partial = [record.name for record in result.version.steps if record.quarantined]
+        failed = models.quarantined(partial)
+        share = max((models.quarantined_share(step) for step in partial), default=0.0)
     if not quiet:
         _summarize(result, root, settings, time.perf_counter() - started)
     unread = _unread_files(result, root, settings)
     if unread:
         print(_describe_unread(unread), file=sys.stderr)
+    if failed:
+        from graphrag_index.status import describe_quarantined
+
+        hint = f"`graphrag-index retry{_root_option(root)}` asks for them again."
+        print(f"\n{describe_quarantined(failed)}\n{hint}", file=sys.stderr)
+    if unread or share > allowed_share:
         raise typer.Exit(ExitCode.QUARANTINED)
+
+
+def _share(text: str) -> float:
+    """Read "2%" or "0.02"."""
+    number, percent, rest = text.partition("%")
+    try:
+        share = float(number) / (100 if percent else 1)
+    except ValueError:
+        share = -1.0
+    if rest or not 0 <= share <= 1:
+        raise typer.BadParameter("--allow-partial takes a share such as 2%.")
+    return share
+
+
+@app.command()
+def status(
+    root: Root = Path(),
+    every: Annotated[
+        bool, typer.Option("--all", help="List all quarantined requests, with their replies.")
+    ] = False,
+    set_: Set = None,
+) -> None:
+    """Print what the models were asked: done, open and quarantined; tokens and money."""
+    settings, workflow = _load(root, set_)
+    from graphrag_index.project import models_of
+    from graphrag_index.status import write_status
+
+    with closing(models_of(workflow, settings, root)) as models:
+        if not models.has_ledger:
+            print("No model was asked.")
+            return
+        rows = models.ledger.status()
+        steps = list(dict.fromkeys(row.step for row in rows))
+        quarantined = models.quarantined(steps)
+    write_status(rows, [] if every else quarantined, sys.stdout)
+    for row in quarantined if every else ():
+        print(f"\n{row.step}, {row.unit}: {row.reason}\n{row.raw}".rstrip())
 
 
 @app.command()

@@ -4,15 +4,22 @@ import os
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from pydantic import BaseModel
 
 from graphrag_index.core.errors import SettingsError
+from graphrag_index.core.models.settings import find_model
+from graphrag_index.core.prompts import Prompts
 from graphrag_index.core.section import Section
 from graphrag_index.core.settings import SETTINGS_FILE, Settings
+from graphrag_index.core.table_store import TableStore
+from graphrag_index.step import Step
 from graphrag_index.workflow import Service, Workflow
+
+if TYPE_CHECKING:
+    from graphrag_index.core.models.registry import Models
 
 
 def init_project(folder: Path, input_folder: Path | None = None) -> list[Path]:
@@ -116,15 +123,49 @@ def shipped_workflows() -> dict[str, str]:
     return {}
 
 
-def services_of(settings: Settings) -> dict[str, Service]:
+def services_of(
+    settings: Settings, models: "Models | None" = None, root: Path = Path()
+) -> dict[str, Service]:
     """Return what steps may ask for by name, beyond their tables and settings."""
 
-    def embedding_model(_: object) -> Any:
+    def model_of(step: Step) -> str:
+        section = getattr(settings, step.name, settings.steps.get(step.name, {}))
+        name = section.get("model") if isinstance(section, dict) else section.model
+        return str(name or "chat")
+
+    def chat_model(step: Step) -> Any:
+        return _models(settings, models).chat(model_of(step), step.name)
+
+    def embedding_model(step: Step) -> Any:
+        name = settings.generate_text_embeddings.model
+        if name in settings.models:
+            return _models(settings, models).embedding(name, step.name)
         from graphrag_index.core.embedding_model import load_embedding_model
 
-        return load_embedding_model(settings.generate_text_embeddings.model)
+        return load_embedding_model(name)
 
-    return {"embedding_model": embedding_model}
+    def prompts(_: Step) -> Prompts:
+        return Prompts(root)
+
+    return {"chat_model": chat_model, "embedding_model": embedding_model, "prompts": prompts}
+
+
+def _models(settings: Settings, models: "Models | None") -> "Models":
+    from graphrag_index.core.models.registry import Models
+
+    return models or Models(settings.models, Path(settings.output))
+
+
+def models_of(
+    workflow: Workflow, settings: Settings, root: Path, budget: float | None = None
+) -> "Models":
+    """Return the models that a workflow asks; nothing is opened before a step does."""
+    from graphrag_index.core.models.registry import Models
+
+    store = TableStore(root / settings.output)
+    return Models(
+        settings.models, store.output, store.next_number, _named_models(workflow, settings), budget
+    )
 
 
 def check_models(workflow: Workflow, settings: Settings) -> None:
@@ -132,10 +173,29 @@ def check_models(workflow: Workflow, settings: Settings) -> None:
 
     Raises
     ------
+    SettingsError
+        A step names a model that the settings do not have.
     ModelError
         The embedding model is not on this machine.
     """
-    if any("embedding_model" in step.services for step in workflow.steps):
+    _named_models(workflow, settings)
+    name = settings.generate_text_embeddings.model
+    if name not in settings.models and any(
+        "embedding_model" in step.services for step in workflow.steps
+    ):
         from graphrag_index.core.embedding_model import check_embedding_model
 
-        check_embedding_model(settings.generate_text_embeddings.model)
+        check_embedding_model(name)
+
+
+def _named_models(workflow: Workflow, settings: Settings) -> tuple[str, ...]:
+    """Return the names of the models behind an address that the steps of a workflow ask."""
+    names = []
+    for step in workflow.steps:
+        name = getattr(getattr(settings, step.name, None), "model", "chat")
+        if "chat_model" in step.services:
+            find_model(settings.models, name, step.name)
+            names.append(name)
+        elif "embedding_model" in step.services and name in settings.models:
+            names.append(name)
+    return tuple(dict.fromkeys(names))

@@ -11,7 +11,7 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
@@ -32,6 +32,7 @@ from graphrag_index.core.errors import (
     describe_error,
 )
 from graphrag_index.core.memory import measure_peak_memory, release_memory
+from graphrag_index.core.models.settings import identity
 from graphrag_index.core.progress import Progress, Silent
 from graphrag_index.core.settings import Settings
 from graphrag_index.core.table_check import TableCheck
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
     from graphrag_index.core.vector_store import VectorWriter
 
 logger = logging.getLogger(__name__)
+
+# What of the settings no file may show.
+SECRET: Any = {"models": {"__all__": {"api_key"}}}
 
 
 @dataclass(frozen=True)
@@ -76,17 +80,22 @@ def run_workflow(
     root: Path,
     services: Mapping[str, Service],
     watcher: Watcher | None = None,
+    *,
+    quarantined: Callable[[str], int] = lambda step: 0,
+    again: Collection[str] = (),
 ) -> RunResult:
     """Bring the index up to date: run the steps whose inputs changed, then move the pointer.
 
     `services` gives what steps ask for by name beyond tables and settings; each is
-    called with the step, and only for a step that runs.
+    called with the step, and only for a step that runs. `quarantined` counts the requests
+    to a model that a step got no answer to; the steps named by `again` run in any case.
     """
     sections = check_settings(workflow, settings)
     check_services(workflow, services)
     store = TableStore(root / settings.output)
     with closing(watcher or Watcher()) as watcher, lock(store):
-        return _Run(workflow, settings, root, services, watcher, sections, store).run()
+        run = _Run(workflow, settings, root, services, watcher, sections, store, quarantined)
+        return run.run(again)
 
 
 class _Run:
@@ -101,13 +110,13 @@ class _Run:
         watcher: Watcher,
         sections: Mapping[str, Any],
         store: TableStore,
+        quarantined: Callable[[str], int],
     ) -> None:
+        self.quarantined = quarantined
         self.workflow, self.settings, self.root = workflow, settings, root
         self.services, self.watcher, self.sections, self.store = services, watcher, sections, store
         self.current = store.read_pointer()
-        finished = self.current.number if self.current else 0
-        unfinished = store.newest_folder()
-        self.number = max(unfinished, finished + 1)
+        self.number = store.next_number()
         store.remove_leftovers(keep=self.number)
         self.known = {
             record.key: record
@@ -118,8 +127,8 @@ class _Run:
         }
         self.done: list[StepRecord] = []
 
-    def run(self) -> RunResult:
-        """Run the steps that are not current.
+    def run(self, again: Collection[str]) -> RunResult:
+        """Run the steps that are not current, and those named.
 
         Raises
         ------
@@ -131,7 +140,7 @@ class _Run:
         for number, step in enumerate(self.workflow.steps, 1):
             with _failures_of(step):
                 key = self._key(step)
-            record = self.known.get(key)
+            record = None if step.name in again else self.known.get(key)
             kept = record is not None and all(
                 self.store.exists(name, table) for name, table in record.tables.items()
             )
@@ -164,6 +173,9 @@ class _Run:
             [(r.table, tables[r.table].digest) for r in step.reads if r.table in tables],
             [table.name for table in step.writes],
         ]
+        replies = _replies(step, section, self.settings)
+        if replies is not None:
+            parts.append(replies)
         if step.fingerprint is not None:
             parts.append(step.fingerprint(section, self.root))
         return blake2b(json.dumps(parts, default=str).encode(), digest_size=16).hexdigest()
@@ -178,7 +190,15 @@ class _Run:
             services = {name: self._service(name, step, progress) for name in step.services}
             stored = self._write(step, key, step(*self._inputs(step), **services))
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        return StepRecord(step.name, key, stored, round(wall, 3), round(cpu, 3), memory.peak)
+        return StepRecord(
+            name=step.name,
+            key=key,
+            tables=stored,
+            seconds=round(wall, 3),
+            cpu_seconds=round(cpu, 3),
+            peak_memory_bytes=memory.peak,
+            quarantined=self.quarantined(step.name),
+        )
 
     def _inputs(self, step: Step) -> Iterator[pl.LazyFrame | pl.DataFrame | None]:
         tables = self._tables()
@@ -240,7 +260,7 @@ class _Run:
             workflow=self.workflow.name,
             program=__version__,
             steps=tuple(self.done),
-            settings=self.settings.model_dump(mode="json"),
+            settings=self.settings.model_dump(mode="json", exclude=SECRET),
         )
         current = self.current
         if current is not None and replace(version, number=current.number) == current:
@@ -295,6 +315,13 @@ def _what(frames: object) -> str:
     return ", ".join(f"{name}: {type(frame).__name__}" for name, frame in frames.items())
 
 
+def _replies(step: Step, section: Any, settings: Settings) -> Any:
+    """Return what the replies of a step's model depend on; None if it asks none over HTTP."""
+    if not {"chat_model", "embedding_model"} & set(step.services):
+        return None
+    return identity(settings.models, section)
+
+
 def _code(step: Step) -> str:
     """What stands for a step's code: the program's version, or the text of a user's own module."""
     if step.is_shipped:
@@ -344,6 +371,7 @@ def statistics(version: Version) -> dict[str, Any]:
                 "seconds": record.seconds,
                 "cpu_seconds": record.cpu_seconds,
                 "peak_memory_bytes": record.peak_memory_bytes,
+                "quarantined": record.quarantined,
             }
             for record in version.steps
         },

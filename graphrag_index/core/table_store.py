@@ -104,6 +104,11 @@ class TableStore:
         folders = self.output.glob("versions/*")
         return max((int(path.name) for path in folders if path.name.isdecimal()), default=0)
 
+    def next_number(self) -> int:
+        """Return the number of the version that a run makes now, or goes on making."""
+        current = self.read_pointer()
+        return max(self.newest_folder(), current.number + 1 if current else 1)
+
     def exists(self, name: str, table: StoredTable) -> bool:
         """Tell whether what a record names is still there, in its full length."""
         if table.file is not None:

@@ -26,6 +26,7 @@ class StepRecord:
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     peak_memory_bytes: int | None = None
+    quarantined: int = 0  # requests to a model that gave nothing, and so are missing in the tables
 
 
 @dataclass(frozen=True)

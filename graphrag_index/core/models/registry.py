@@ -1,17 +1,15 @@
 """The models of one run: made when a step asks for them, over one ledger and one budget."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
-from graphrag_index.core.errors import SettingsError
 from graphrag_index.core.models.caller import LoopThread
 from graphrag_index.core.models.chat_model import ChatModel
 from graphrag_index.core.models.embedding import RemoteEmbeddingModel
 from graphrag_index.core.models.endpoint import Endpoint
 from graphrag_index.core.models.ledger import FILE, Ledger, Quarantined
 from graphrag_index.core.models.prices import Budget
-from graphrag_index.core.models.settings import ModelSettings
+from graphrag_index.core.models.settings import ModelSettings, find_model
 
 
 class Models:
@@ -25,7 +23,7 @@ class Models:
         self,
         settings: Mapping[str, ModelSettings],
         output: Path,
-        version: int = 0,
+        version: Callable[[], int] = lambda: 0,
         needed: Iterable[str] = (),
         budget: float | None = None,
     ) -> None:
@@ -49,13 +47,20 @@ class Models:
         self._made.append(model)
         return model
 
+    def release(self, steps: Iterable[str]) -> list[str]:
+        """Let what is quarantined be asked again; returns the steps that it belongs to."""
+        found = list(dict.fromkeys(row.step for row in self.quarantined(steps)))
+        if found:
+            self.ledger.release(found)
+        return found
+
     def quarantined(self, steps: Iterable[str]) -> list[Quarantined]:
         """Return what some steps could not get answered."""
-        return self.ledger.quarantined(steps) if self._has_ledger() else []
+        return self.ledger.quarantined(steps) if self.has_ledger else []
 
     def quarantined_share(self, step: str) -> float:
         """Return which share of a step's requests is quarantined, 0 to 1."""
-        if not self._has_ledger():
+        if not self.has_ledger:
             return 0.0
         rows = [row for row in self.ledger.status() if row.step == step]
         failed = sum(row.quarantined for row in rows)
@@ -65,7 +70,7 @@ class Models:
     def ledger(self) -> Ledger:
         """The ledger of the output folder, opened at first use."""
         if self._ledger is None:
-            self._ledger = Ledger(self.output, self.version)
+            self._ledger = Ledger(self.output, self.version())
         return self._ledger
 
     def close(self) -> None:
@@ -78,7 +83,9 @@ class Models:
             self._ledger.close()
         self._made, self._loop, self._ledger = [], None, None
 
-    def _has_ledger(self) -> bool:
+    @property
+    def has_ledger(self) -> bool:
+        """Whether any model was ever asked for this output folder."""
         return self._ledger is not None or (self.output / FILE).exists()
 
     def _parts(self, name: str, step: str) -> tuple[ModelSettings, str, Ledger, LoopThread, Budget]:
@@ -98,25 +105,3 @@ class Models:
             self._loop.start(endpoint.check()).result()
         finally:
             self._loop.start(endpoint.close()).result()
-
-
-def find_model(models: Mapping[str, ModelSettings], name: str, step: str) -> ModelSettings:
-    """Return a model by its name in the settings.
-
-    Raises
-    ------
-    SettingsError
-        There is none of this name.
-    """
-    if name not in models:
-        known = ", ".join(models) or "none"
-        raise SettingsError(
-            f"{step}.model is {name!r}, which the section models does not have; it has: {known}."
-        )
-    return models[name]
-
-
-def identity(models: Mapping[str, ModelSettings], section: Any) -> Any:
-    """Return what the replies to a step depend on beyond its own settings."""
-    name: Any = getattr(section, "model", None)
-    return models[name].identity() if name in models else None

@@ -1,9 +1,11 @@
 """What a user says of a model: its address, its parameters, its limits and its price."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import Field, SecretStr, model_validator
 
+from graphrag_index.core.errors import SettingsError
 from graphrag_index.core.section import Section
 
 
@@ -90,3 +92,28 @@ class ModelSettings(Section):
         if self.max_output_tokens >= self.context_window:
             raise ValueError("max_output_tokens must be less than context_window")
         return self
+
+
+def identity(models: Mapping[str, ModelSettings], section: Any) -> Any:
+    """Return what the replies to a step depend on beyond its own settings.
+
+    None if its section names no model of these.
+    """
+    name: Any = getattr(section, "model", None)
+    return models[name].identity() if name in models else None
+
+
+def find_model(models: Mapping[str, ModelSettings], name: str, step: str) -> ModelSettings:
+    """Return a model by its name in the settings.
+
+    Raises
+    ------
+    SettingsError
+        There is none of this name.
+    """
+    if name not in models:
+        known = ", ".join(models) or "none"
+        raise SettingsError(
+            f"{step}.model is {name!r}, which the section models does not have; it has: {known}."
+        )
+    return models[name]
