@@ -408,6 +408,38 @@ _SCRIPTS = (
     ("el", re.compile(r"[\u0370-\u03ff\u1f00-\u1fff]")),
 )
 _WORD = re.compile(r"[^\W\d_]+")
+# Function words of languages of which no more is known, so that their texts are not taken for
+# those of another.
+_OTHER_LANGUAGES = {
+    "tr": _words(
+        "bir ve bu için ile olarak daha çok gibi kadar sonra önce ama ancak veya ya ki mi mı mu "
+        "mü ne nasıl neden var yok değil olan oldu olduğu oldular idi ise onun onlar biz siz ben "
+        "sen şu hem her bazı tüm göre üzerine arasında tarafından o da de"
+    ),
+    "hu": _words(
+        "a az egy és is nem hogy volt van vagy de meg már csak még mint ez azt ezt ki mert ha "
+        "majd után között lett voltak pedig azonban ő aki amely el"
+    ),
+    "fi": _words(
+        "ja on ei oli että se hän ovat joka mutta kun niin myös tai sekä hänen ollut olivat ovat "
+        "jossa sen siitä kuin vain mukaan jälkeen kanssa vuonna"
+    ),
+    "ro": _words(
+        "și în a al ale cu la de pe din că nu este sunt era fost care un o lui mai pentru prin "
+        "după dar sau ca fi au s-a său sa"
+    ),
+    "id": _words(
+        "yang dan di ke dari untuk dengan pada adalah ini itu dalam tidak oleh sebagai juga akan "
+        "telah karena atau ia mereka setelah lebih bahwa"
+    ),
+}
+# Words of content that are function words in another language: Dutch "met" is "with".
+_LIKE_FUNCTION_WORDS = {"en": _words("met men")}
+# Lower-case letters of one language only, for texts without a single function word.
+_LETTERS = (
+    *(("pl", "łęąńźż"), ("de", "ß"), ("cs", "řůěť"), ("es", "ñ"), ("pt", "ãõ"), ("tr", "ğış")),
+    *(("hu", "őű"), ("ro", "țăş"), ("ru", "ыэ")),
+)
 # So much of a document tells its language.
 _SAMPLE = 2_000
 _SHORT = 200
@@ -430,21 +462,40 @@ def detect_language(text: str) -> str:
             if len(script.findall(sample)) * (8 if code == "ja" else 2) > letters:
                 return code
     languages_of_word = _languages_of_words()
-    votes: Counter[str] = Counter()
+    votes: dict[str, float] = dict.fromkeys(LANGUAGES, 0.0)
+    times: Counter[str] = Counter()
     for word, count in Counter(_WORD.findall(sample.lower())).items():
-        for code in languages_of_word.get(word, ()):
-            votes[code] += count
-    best = [*votes.most_common(2), ("und", 0), ("und", 0)]
-    (code, most), (_, second) = best[:2]
+        codes = languages_of_word.get(word, ())
+        for code in codes:
+            # A word of several languages tells less.
+            votes[code] = votes.get(code, 0.0) + count / len(codes)
+            times[code] += count
+    # Of languages with as many votes, the first that is listed.
+    code = max(votes, key=lambda code: votes[code])
     # One word tells the language of a short text if it is a word of no other.
-    enough = most >= 2 or (most > second and len(sample) <= _SHORT)
-    return code if enough else "und"
+    alone = all(votes[code] > votes[other] for other in votes if other != code)
+    if times[code] >= 2 or (times[code] and alone and len(sample) <= _SHORT):
+        return code
+    return _language_of_letters(sample)
+
+
+def _language_of_letters(sample: str) -> str:
+    """Tell a language by letters of its own in words that are no names."""
+    if sample.isascii():
+        return "und"
+    letters = {c for word in _WORD.findall(sample) if word.islower() for c in word}
+    codes = [code for code, own in _LETTERS if letters & {*own}]
+    return codes[0] if len(codes) == 1 else "und"
 
 
 @cache
 def _languages_of_words() -> dict[str, list[str]]:
+    words = {code: language.function_words for code, language in LANGUAGES.items()}
+    words |= _OTHER_LANGUAGES
+    for code, more in _LIKE_FUNCTION_WORDS.items():
+        words[code] |= more
     languages: dict[str, list[str]] = {}
-    for code, language in LANGUAGES.items():
-        for word in language.function_words:
+    for code, own in words.items():
+        for word in own:
             languages.setdefault(word, []).append(code)
     return languages
