@@ -1,6 +1,5 @@
 """Cut documents into text units: passages that fit a prompt and are embedded."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -8,6 +7,7 @@ from zlib import crc32
 
 import polars as pl
 
+from graphrag_index.core.headings import Heading, breadcrumb, find_headings
 from graphrag_index.core.languages import detect_language
 from graphrag_index.core.progress import Progress
 from graphrag_index.core.sentences import Sentence, segment_starts, split_sentences
@@ -20,8 +20,6 @@ from graphrag_index.step import step
 BATCH_DOCUMENTS = 256
 # A longer line is a paragraph, which repeats for a reason, and not furniture of the page.
 MAX_FURNITURE = 200
-_HEADING = re.compile(r"^(#{1,6})[^\S\n]+([^\n]+?)[^\S\n]*#*[^\S\n]*$", re.MULTILINE)
-_FENCE = re.compile(r"^(```|~~~).*?^\1[^\S\n]*$", re.MULTILINE | re.DOTALL)
 
 
 class Passage(NamedTuple):
@@ -33,14 +31,6 @@ class Passage(NamedTuple):
     headings: str
 
 
-class Heading(NamedTuple):
-    """A heading: where it begins, its depth (1 is the outermost), its words."""
-
-    start: int
-    depth: int
-    words: str
-
-
 class Segment(NamedTuple):
     """A sentence with the space after it, the smallest piece that is not cut without need."""
 
@@ -50,7 +40,7 @@ class Segment(NamedTuple):
     opens_section: bool
 
 
-@step(writes=["documents", "base_text_units", "sentences"], code_version=2)
+@step(writes=["documents", "base_text_units", "sentences"], code_version=3)
 def create_text_units(
     input_documents: pl.LazyFrame, *, settings: CreateTextUnits, progress: Progress
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
@@ -78,7 +68,9 @@ def create_text_units(
         rows = batch.select("id", "text", "metadata").iter_rows()
         for number, (document_id, text, metadata) in enumerate(rows, offset):
             headings = find_headings(text)
-            starts = sorted({*segment_starts(text), *(start for start, _, _ in headings)})
+            # A heading is a sentence of its own: it is cut before and behind.
+            edges = (edge for heading in headings for edge in (heading.start, heading.end + 1))
+            starts = sorted({*segment_starts(text), *(at for at in edges if at < len(text))})
             found = split_sentences(text, starts)
             for sentence, line in zip(found, _lines(text, found), strict=True):
                 sentences.append((number, *sentence, line))
@@ -135,27 +127,18 @@ def cut(
     while first < len(segments):
         stop = _fill(segments, first, settings)
         start, end, n_tokens = _measure(text, segments[first:stop], counts)
-        # Tokens may merge differently across sentences; hardly ever to more of them.
-        while n_tokens > settings.max_tokens and stop - first > 1:
-            stop -= 1
+        # Tokens may merge differently across sentences, and without the space between them;
+        # hardly ever to more of them.
+        while n_tokens > settings.max_tokens and end - start > 1:
+            if stop - first > 1:
+                stop -= 1
+            else:
+                segments[first:stop] = _halves(text, segments[first], counts)
             start, end, n_tokens = _measure(text, segments[first:stop], counts)
         if end > start:
-            passages.append(Passage(start, end, n_tokens, _breadcrumb(headings, start)))
+            passages.append(Passage(start, end, n_tokens, breadcrumb(headings, start)))
         first = _overlap(segments, first, stop, settings)
     return passages
-
-
-def find_headings(text: str) -> list[Heading]:
-    """Find Markdown headings outside of code."""
-    if "#" not in text:
-        return []
-    fenced = "```" in text or "~~~" in text
-    fences = [match.span() for match in _FENCE.finditer(text)] if fenced else []
-    return [
-        Heading(match.start(), len(match[1]), match[2])
-        for match in _HEADING.finditer(text)
-        if not any(start <= match.start() < end for start, end in fences)
-    ]
 
 
 def _lines(text: str, sentences: Sequence[Sentence]) -> Iterator[int]:
@@ -168,7 +151,11 @@ def _lines(text: str, sentences: Sequence[Sentence]) -> Iterator[int]:
             end = len(text) if end < 0 else end
             words = text[begin:end].strip()
             # Less 2³¹: the table has no unsigned numbers.
-            line = crc32(words.encode()) - (1 << 31) if len(words) <= MAX_FURNITURE else 0
+            line = (
+                crc32(words.encode("utf-8", "surrogatepass")) - (1 << 31)
+                if len(words) <= MAX_FURNITURE
+                else 0
+            )
         yield line
 
 
@@ -190,6 +177,20 @@ def _segments(
             count = counts.of(piece_start, piece_end)
             segments.append(Segment(piece_start, piece_end, count, piece_start in opening))
     return segments
+
+
+def _halves(text: str, segment: Segment, counts: TokenCounts) -> list[Segment]:
+    """Part a segment in two, at a space if there is one near its middle."""
+    middle = (segment.start + segment.end) // 2
+    space = text.rfind(" ", (segment.start + middle) // 2, middle)
+    cut_at = space + 1 if space > segment.start else middle
+    return [
+        Segment(start, end, counts.of(start, end), opens)
+        for start, end, opens in (
+            (segment.start, cut_at, segment.opens_section),
+            (cut_at, segment.end, False),
+        )
+    ]
 
 
 def _measure(text: str, segments: Sequence[Segment], counts: TokenCounts) -> tuple[int, int, int]:
@@ -249,15 +250,3 @@ def _overlap(segments: list[Segment], first: int, stop: int, settings: CreateTex
 def _strip(text: str, start: int, end: int) -> tuple[int, int]:
     piece = text[start:end]
     return start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
-
-
-def _breadcrumb(headings: Sequence[Heading], position: int) -> str:
-    """Join the headings that a position stands under, the outermost first."""
-    path: list[tuple[int, str]] = []
-    for start, depth, words in headings:
-        if start > position:
-            break
-        while path and path[-1][0] >= depth:
-            path.pop()
-        path.append((depth, words))
-    return " > ".join(words for _, words in path)

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphrag_index.core.headings import find_headings
 from graphrag_index.core.progress import Silent
 from graphrag_index.core.sentences import segment_starts
 from graphrag_index.core.settings import CreateTextUnits
 from graphrag_index.core.tables import TABLES
 from graphrag_index.core.tokens import count_tokens, load_encoding
-from graphrag_index.steps.create_text_units import create_text_units, find_headings
+from graphrag_index.steps.create_text_units import create_text_units
 
 SMALL = CreateTextUnits(max_tokens=16, overlap_tokens=6)
 
@@ -144,6 +145,29 @@ def test_headings_are_kept_as_a_breadcrumb() -> None:
 def test_comments_in_code_are_no_headings() -> None:
     text = "# Real\n\n```\n# a comment\n```\n\n## Also real\n"
     assert [heading.words for heading in find_headings(text)] == ["Real", "Also real"]
+
+
+def test_headings_are_underlined_or_indented_too() -> None:
+    text = (
+        "The Guide\n=========\n\nFirst words.\n\nA part\n---\n\nMore.\n\n  ## Third\n\na | b\n---\n"
+    )
+    assert [heading[2:] for heading in find_headings(text)] == [
+        (1, "The Guide"),
+        (2, "A part"),
+        (2, "Third"),
+    ]
+    sentences = cut(text)["sentences"].filter("quotable")
+    assert sentences.is_empty()
+    assert cut(text)["base_text_units"]["headings"][0] == "The Guide"
+
+
+@pytest.mark.parametrize(
+    "words", ["\ufdf7\ufdf7\ufdf7\U0002070e\u3000👩\u200d👩\u200d👧 ", "عليكم.漢字かな。！？ "]
+)
+def test_no_text_unit_is_over_the_budget_whatever_the_script(words: str) -> None:
+    for n_tokens in (8, 16, 40):
+        settings = CreateTextUnits(max_tokens=n_tokens, overlap_tokens=3)
+        assert cut(words * 40, settings=settings)["base_text_units"]["n_tokens"].max() <= n_tokens
 
 
 def test_a_sentence_over_the_budget_is_cut_at_a_space() -> None:

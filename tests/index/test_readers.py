@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphrag_index.core.headings import find_headings
 from graphrag_index.core.settings import LoadDocuments
 from graphrag_index.readers import Document, Unread, read_file
 from graphrag_index.readers.document import UnreadableFile
@@ -25,7 +26,6 @@ from graphrag_index.readers.encodings import Encoding, detect_encoding
 from graphrag_index.readers.html import Page
 from graphrag_index.readers.json_stream import JsonStream
 from graphrag_index.readers.text import first_heading, split_front_matter
-from graphrag_index.steps.create_text_units import find_headings
 
 GERMAN = (
     "Der Schriftsteller Günter Graß lebte in Lübeck; später zog er nach München. "
