@@ -69,6 +69,8 @@ _USUAL = re.compile("[\u3001\u3002\uff0c的一是不了在有人之のにはを�
 _EAST_ASIAN = re.compile(
     "[\t\n\r -~\u2010-\u2027\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff00-\uffef]"
 )
+# Fewer bytes may look like UTF-16 by chance.
+_FEW_BYTES = 16
 _PUNCTUATION = re.compile(r"[\xa0„“”‚‘’‹›«»–—…]")
 # Signs that stand by themselves tell nothing; inside a word they are letters read wrongly.
 # In m² and m³ they are not.
@@ -219,12 +221,12 @@ def _utf16_by_characters(head: bytes) -> str:
     In the other byte order, and read from anything else, they are scattered over
     all of Unicode.
     """
-    if _is_utf8(head):
+    if len(head) < _FEW_BYTES or _is_utf8(head):
         return ""
     found = []
     for name in ("utf-16-le", "utf-16-be"):
         # The last pair may be the first half of a character.
-        text = head[: max(2, len(head) // 2 * 2 - 2)].decode(name, "replace")
+        text = head[: len(head) // 2 * 2 - 2].decode(name, "replace")
         n_usual = len(_USUAL.findall(text))
         if n_usual > 0.05 * len(text) and len(_EAST_ASIAN.findall(text)) > 0.97 * len(text):
             found.append(name)
