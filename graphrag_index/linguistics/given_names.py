@@ -86,7 +86,7 @@ GIVEN_NAMES = frozenset(
         "Kaja Karin Karl Karla Karsten Kaspar Kasper Katharina Katharine Katja Katrin Kerstin "
         "Kirsten Kjell Klaas Klara Klaus Knud Knut Konrad Konstantin Konstanze Korbinian "
         "Kristian Kristin Kristina Kuno Kurt Käthe Lars Lasse Leif Lena Leni Leonhard Leonie "
-        "Leontine Leopold Liesel Lieselotte Lina Linus Lisbeth Liselotte Lorenz Lothar Lotte "
+        "Leontine Leopold Liesel Lieselotte Lina Linus Lisbeth Lise Liselotte Lorenz Lothar Lotte "
         "Ludger Ludwig Luise Lukas Lutz Lüder Magda Magdalena Magnus Maike Malte Manfred Manuela "
         "Marcel Maren Margarete Margarethe Margot Margret Margrit Marianne Marit Markus Marlene "
         "Marlies Marten Martina Mathias Mathilde Mats Matthias Maximilian Mechthild Meike "

@@ -74,9 +74,9 @@ def base_forms(
     return bases
 
 
-def _unlikeliness(word: str, language: Language) -> tuple[bool, int]:
+def _unlikeliness(word: str, language: Language) -> tuple[bool, bool, int]:
     """Rank words by how little they look like base forms."""
-    return is_oblique(word, language), len(word)
+    return word not in GIVEN_NAMES, is_oblique(word, language), len(word)
 
 
 def is_oblique(word: str, language: Language) -> bool:

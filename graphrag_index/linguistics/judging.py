@@ -210,6 +210,9 @@ class _Cutter:
             return True
         if not initial or usage.inside_words[word]:
             return False
+        if usage.is_written_inside([word, *rest], language):
+            # Pałac Kultury, if "w Pałacu Kultury" is written too.
+            return False
         if is_given_name(word, language):
             # Miny Adama Wilka: what only looks like a form of Mina, if nobody is called so.
             given = usage.base([word], language)[0]

@@ -34,10 +34,10 @@ _SOFT_EDGES = frozenset(
     "為對無說來時會後間裡個幾萬"
 )
 # Words that end the name before them, but not behind these: "this gentleman".
-_ENDINGS = "公司|集团|集團|先生|女士|小姐|夫人"
+_ENDINGS = ("公司", "集团", "集團", "先生", "女士", "小姐", "夫人")
 _NO_NAME = frozenset("的了是在和与與或位个個名家间間本该該此贵貴这這那哪各某两兩几幾新老大小")
 _BREAKS = re.compile(
-    rf"({_ENDINGS})|"
+    rf"({'|'.join(_ENDINGS)})|"
     "表示|认为|宣布|指出|出生|因为|所以|但是|可以|没有|已经|开始|以及|其中|我们|他们|她们|自己|这个|"
     "一个|进行|通过|成为|之后|以后|之前|以前|当时|后来|去世|访问|总统|"
     "である|であった|という|から|まで|として|によって|において|について|です|ます|でした|ました"
@@ -85,6 +85,7 @@ def unspaced_names(texts: Callable[[], Iterable[str]], code: str, min_frequency:
         and _is_edge(string[0], times, edges)
         and _is_edge(string[-1], times, edges)
         and string[0] not in _MARKS
+        and not string.startswith(_ENDINGS)
     }
     return _without_parts(free)
 

@@ -127,6 +127,13 @@ class Usage:
             numbers = [] if number is None else [number]
         return sum(int(self.total[number]) for number in numbers if self.is_name(number))
 
+    def is_written_inside(self, words: list[str], language: Language) -> bool:
+        """Tell whether a sentence has words inside, in any case, where capitals mark names."""
+        if language.code not in self._bases:
+            return False
+        numbers = self._same_base.get(self.base(words, language), [])
+        return any(self.inside[number] for number in numbers)
+
     def is_part_of_name(self, word: str, language: Language) -> bool:
         """Tell whether a word, in any case, stands in a span of several words."""
         if word in self.in_longer:

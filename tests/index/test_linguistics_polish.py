@@ -51,6 +51,21 @@ def test_a_word_before_a_name_is_no_given_name(text: str, title: str, aliases: s
     assert {t for t in found.titles if t.endswith(title.split()[-1])} == {title}
 
 
+def test_a_given_name_is_the_base_form_though_another_case_is_more_frequent() -> None:
+    counts = {"Pawła": 5, "Paweł": 1, "Adama": 3, "Adam": 1}
+    bases = base_forms(counts, POLISH)
+    assert bases == {"Pawła": "Paweł", "Paweł": "Paweł", "Adama": "Adam", "Adam": "Adam"}
+
+
+def test_what_a_sentence_writes_inside_is_whole_at_the_start_of_another() -> None:
+    found = extract(
+        "Pałac Kultury stoi w Warszawie. Grano też w Pałacu Kultury. Banku Polskiego nie ma. "
+        "Kiedyś stał tam Bank Polski, ale to było dawno."
+    )
+    assert found.aliases["Bank Polski"] == {"Banku Polskiego"}
+    assert found.mentioned["Pałac Kultury"] == 2
+
+
 def test_two_given_names_stay_together() -> None:
     found = extract(
         "Maria Anna Kos mieszka w Łodzi. Listy do Marii Anny Kos są długie. Marii Anny Kos nie ma."
@@ -68,6 +83,7 @@ def test_two_given_names_stay_together() -> None:
         ("Belgrad", ["Belgradu", "Belgradzie"]),
         ("Marta", ["Marty", "Marcie", "Martę"]),
         ("Ankara", ["Ankary", "Ankarze"]),
+        ("Jerzy", ["Jerzego", "Jerzemu"]),
     ],
 )
 def test_cases_of_short_and_of_changing_words_have_one_base_form(
