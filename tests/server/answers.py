@@ -29,6 +29,9 @@ PASSAGE = re.compile(
     r"real data|input data)\b\W*$|"
     r"^\W*(?:text|passage|input|descriptions|context)[ \t]*:[ \t]*(?=\S)"
 )
+# Characters that may come before that line.
+FOREWORD = 300
+MISSED = re.compile(r"(?i)\b(?:missed|overlooked|left out|more)\b")
 YES_OR_NO = re.compile(r"\b(?:yes or no|y or n|yes/no|y/n)\b", re.I)
 
 
@@ -42,10 +45,11 @@ def passage(request: ChatRequest) -> str:
     marks = list(PASSAGE.finditer(text))
     if not marks:
         return text
-    # A prompt of one message may show examples first.
-    instructed = any(message["role"] != "user" for message in request.messages)
+    # A prompt of one message may show examples first; a message of its own is the passage, in
+    # which such a line may stand as well.
+    instructed = request.messages[0]["role"] != "user"
     mark = marks[0] if instructed else marks[-1]
-    return text[mark.end() :]
+    return text if instructed and mark.start() > FOREWORD else text[mark.end() :]
 
 
 def prompt(request: ChatRequest) -> str:
@@ -54,7 +58,9 @@ def prompt(request: ChatRequest) -> str:
 
 
 def already_said(request: ChatRequest) -> str:
-    """The earlier answers: what is asked for again is only what they lack."""
+    """The earlier answers, where only what they lack is asked for, and not the whole again."""
+    if not MISSED.search(request.texts[-1]):
+        return ""
     pairs = zip(request.messages, request.texts, strict=True)
     return "\n".join(text for message, text in pairs if message["role"] == "assistant")
 
@@ -192,7 +198,7 @@ def answer_from_text(request: ChatRequest) -> str | Json:
         answers = choose(set(request.schema.get("properties", {}))) or answer_question
         shaped: Json = shape(answers(request), request.schema)
         return shaped
-    if YES_OR_NO.search(request.texts[-1][-300:]):
+    if len(request.messages) > 2 and YES_OR_NO.search(request.texts[-1]):
         return "NO" if "NO" in request.texts[-1] else "N"
     asked = prompt(request)
     shown = set(re.findall(r'"(\w+)"\s*:', asked))
