@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from graphrag_index.core.settings import load_settings
 from graphrag_index.project import services_of
 from graphrag_index.run import run_workflow
 from graphrag_index.workflow import load_workflow
+from tests.server import Server
 
 # No test asserts how long something takes: machines are shared. In CI the examples are always
 # the same, so that a failure there can be repeated.
@@ -52,3 +54,10 @@ def sample_project(tmp_path_factory: pytest.TempPathFactory, embedding_model_fil
     root = copy_project(tmp_path_factory.mktemp("sample") / "project")
     run_project(root)
     return root
+
+
+@pytest.fixture
+def model_server() -> Iterator[Server]:
+    """An OpenAI-compatible server on loopback, to be told how to answer and what to do wrong."""
+    with Server() as server:
+        yield server

@@ -9,9 +9,8 @@ from tests.server import Server
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as server:
-        yield server
+def server(model_server: Server) -> Server:
+    return model_server
 
 
 @pytest.fixture
