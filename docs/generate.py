@@ -72,7 +72,9 @@ def _allowed(schema: Mapping[str, Any]) -> str:
     kinds = {"string": "text", "boolean": "`true`, `false`", "array": "list", "object": "sections"}
     words = [kinds.get(schema["type"], schema["type"])]
     if "minimum" in schema and "maximum" in schema:
-        words.append(f"{schema['minimum']:g} to {schema['maximum']:g}")
+        words.append(f"{schema['minimum']:,} to {schema['maximum']:,}")
+    elif "exclusiveMinimum" in schema and "maximum" in schema:
+        words.append(f"more than {schema['exclusiveMinimum']:g}, up to {schema['maximum']:,}")
     elif "minimum" in schema:
         words.append(f"{schema['minimum']:g} or more")
     elif "exclusiveMinimum" in schema:

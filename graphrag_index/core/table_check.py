@@ -27,7 +27,10 @@ class TableCheck:
         TableError
             A column is missing or unknown, has another type, or a null that may not be there.
         """
-        check_columns(batch, self.table)
+        try:
+            check_columns(batch, self.table)
+        except TableError as error:
+            raise TableError(f"{self.wrote} the wrong columns. {error}") from None
         for name, dtype in self.table.schema.items():
             column = batch[name]
             if not fits(column.dtype, dtype):

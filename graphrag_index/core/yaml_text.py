@@ -39,9 +39,11 @@ def read_yaml(text: str) -> Any:
         value = yaml.load(text, _Loader)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    # A date that no calendar has is a ValueError, a wrong value behind a tag any of the others.
-    except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError) as error:
-        raise ValueError(" ".join(str(error).split()).rstrip(".") or repr(error)) from error
+    # A date that no calendar has is a ValueError.
+    except (yaml.YAMLError, ValueError) as error:
+        raise ValueError(" ".join(str(error).split()).rstrip(".")) from error
+    except (LookupError, AttributeError, TypeError) as error:
+        raise ValueError("a value does not fit the tag before it, such as `!!int`") from error
     _check(value)
     return value
 

@@ -1,6 +1,7 @@
 """Settings: what may stand in settings.yaml, .env and --set, and what is said about the rest."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,73 @@ def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
     assert "line 3" in said
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "load_documents: &x {folder: *x}",
+            "it is nested too deeply, or an alias stands inside of its own anchor.",
+        ),
+        ("a: &x [*x]", "it is nested too deeply, or an alias stands inside of its own anchor."),
+        ("[" * 3000, "it is nested too deeply."),
+        (
+            "a: &a [1,1,1,1,1,1,1,1,1]\n"
+            + "".join(f"{b}: &{b} [{','.join([f'*{a}'] * 9)}]\n" for a, b in pairwise("abcdefgh")),
+            "it has more than 100,000 values.",
+        ),
+        ('output: "a\\0b"', "'a\\x00b' has a null character, which no name or text can have."),
+        ('output: !!int ""', "a value does not fit the tag before it, such as `!!int`."),
+    ],
+)
+def test_yaml_that_cannot_be_meant_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    assert refusal(tmp_path, text) == f"settings.yaml is not valid YAML: {said}"
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        (
+            "create_communities.seed=99999999999999999999",
+            "create_communities.seed is 99999999999999999999: "
+            "input should be less than or equal to 4294967295.",
+        ),
+        (
+            "finalize_graph.seed=4294967296",
+            "finalize_graph.seed is 4294967296: input should be less than or equal to 4294967295.",
+        ),
+        (
+            "create_communities.iterations=100000000000",
+            "create_communities.iterations is 100000000000: "
+            "input should be less than or equal to 1000.",
+        ),
+        (
+            "create_communities.resolution=.inf",
+            "create_communities.resolution is inf: input should be a finite number.",
+        ),
+        (
+            "extract_graph_nlp.min_weight=.nan",
+            "extract_graph_nlp.min_weight is nan: input should be a finite number.",
+        ),
+    ],
+)
+def test_a_number_with_which_nothing_can_be_computed_is_refused(
+    tmp_path: Path, override: str, said: str
+) -> None:
+    assert refusal(tmp_path, "", override) == f"settings.yaml with --set: {said}"
+
+
+def test_every_number_has_a_lower_and_every_integer_an_upper_bound() -> None:
+    for name, section in Settings.model_json_schema()["$defs"].items():
+        if name.endswith("Settings"):
+            continue
+        for key, field in section["properties"].items():
+            for kind in field.get("anyOf", [field]):
+                if kind.get("type") in ("integer", "number"):
+                    assert "minimum" in kind or "exclusiveMinimum" in kind, (name, key)
+                if kind.get("type") == "integer":
+                    assert "maximum" in kind, (name, key)
+
+
 def test_settings_in_another_encoding_are_refused(tmp_path: Path) -> None:
     said = refusal(tmp_path, "output: Straße".encode("cp1252"))
     assert said == "settings.yaml is not UTF-8: save it in that encoding."
@@ -299,6 +367,21 @@ class TestOverrides:
         assert settings.create_text_units.max_tokens == 60
         assert settings.create_text_units.overlap_tokens == 5
         assert settings.load_documents.folder == "there"
+
+    def test_variables_stand_in_overrides_too(self, tmp_path: Path) -> None:
+        settings = load(
+            tmp_path,
+            "",
+            "output=${V_IN_TEST}/${W_IN_TEST:-$$x}",
+            "load_documents.include=['${V_IN_TEST}/*']",
+            env="V_IN_TEST=there",
+        )
+        assert settings.output == "there/$$x"
+        assert settings.load_documents.include == ["there/*"]
+        assert refusal(tmp_path, "", "output=${UNSET_IN_TEST}") == (
+            "--set output=${UNSET_IN_TEST} uses ${UNSET_IN_TEST}, which is not set: "
+            "export UNSET_IN_TEST or write it into .env."
+        )
 
     def test_the_last_override_of_a_key_wins(self, tmp_path: Path) -> None:
         assert load(tmp_path, "", "output=a", "output=b").output == "b"

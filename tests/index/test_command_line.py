@@ -153,6 +153,36 @@ class TestInit:
         assert version is not None
         assert version.tables["input_documents"].rows == 1
 
+    @pytest.mark.parametrize("name", ["file", "file/project", "half", "link"])
+    def test_a_file_in_the_way_of_a_project_is_wrong_use(
+        self, graphrag_index: Call, tmp_path: Path, name: str
+    ) -> None:
+        (tmp_path / "file").touch()
+        (tmp_path / "half").mkdir()
+        (tmp_path / "half" / "workflows").touch()
+        (tmp_path / "link").symlink_to("nowhere")
+        before = sorted(tmp_path.rglob("*"))
+        result = graphrag_index("init", tmp_path / name)
+        in_the_way = {"file/project": "file", "half": "half/workflows"}.get(name, name)
+        assert (result.code, result.out) == (2, "")
+        assert result.err == (
+            f"Error: {tmp_path / in_the_way} is not a folder: name another one for the project, "
+            "or move what is there; nothing was written.\n"
+        )
+        assert sorted(tmp_path.rglob("*")) == before
+
+    def test_a_document_in_place_of_their_folder_is_wrong_use(
+        self, graphrag_index: Call, tmp_path: Path
+    ) -> None:
+        (tmp_path / "a.txt").touch()
+        result = graphrag_index("init", tmp_path / "new", "--input", tmp_path / "a.txt")
+        assert (result.code, result.out) == (2, "")
+        assert result.err == (
+            f"Error: The input folder {tmp_path / 'a.txt'} is a file: name the folder in which "
+            "it lies; nothing was written.\n"
+        )
+        assert not (tmp_path / "new").exists()
+
     def test_documents_that_are_not_there_are_wrong_use(
         self, graphrag_index: Call, tmp_path: Path
     ) -> None:
@@ -492,11 +522,21 @@ class TestRefusals:
         assert ended.value.code == 1
         assert capsys.readouterr().err == said
 
-    def test_a_mistake_in_a_step_of_ones_own_shows_its_traceback(self, tmp_path: Path) -> None:
+    def test_a_mistake_in_a_step_of_ones_own_is_one_sentence_and_a_traceback_if_asked_for(
+        self, tmp_path: Path
+    ) -> None:
         root = small_project(tmp_path)
         result = call(root, "run", "--set", "steps.add_up.fail=true")
         assert result.returncode == 1
+        sentence = (
+            r"Error: Step add_up \(.*small_steps\.py, line \d+\) failed: "
+            r"ArithmeticError: The sum does not come out\.\n"
+        )
+        assert re.fullmatch(sentence, result.stderr)
+        result = call(root, "run", "--set", "steps.add_up.fail=true", "--verbose")
+        assert result.returncode == 1
         assert 'raise ArithmeticError("The sum does not come out.")' in result.stderr
+        assert re.search(sentence + r"\Z", result.stderr)
         assert call(root, "run").stdout.count("unchanged") == 3
 
 

@@ -1,6 +1,7 @@
 """Running a workflow: which steps run, what they may give, and what they leave."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,13 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from graphrag_index.core.errors import SettingsError, TableError, WorkflowError
+from graphrag_index.core.errors import (
+    ModelError,
+    SettingsError,
+    StepError,
+    TableError,
+    WorkflowError,
+)
 from graphrag_index.core.progress import Progress
 from graphrag_index.core.settings import Settings
 from graphrag_index.core.table_store import Previous, TableStore
@@ -297,6 +304,7 @@ class TestWhatStepsGive:
             ),
             (
                 NUMBERS.empty().drop("number"),
+                "Step give wrote numbers with the wrong columns. "
                 "The table numbers must have the columns generation, number; missing: number.",
             ),
         ],
@@ -305,6 +313,32 @@ class TestWhatStepsGive:
         with pytest.raises(TableError) as caught:
             self.write(tmp_path, result)
         assert str(caught.value) == said
+        assert TableStore(tmp_path / "output").read_pointer() is None
+
+    @pytest.mark.parametrize(
+        ("change", "said"),
+        [
+            ({"text": pl.lit(3)}, "Int32 in the column text, which is String."),
+            ({"text": pl.lit(None, pl.String)}, "null in the column text (row 0)."),
+            (
+                {"text": pl.when(pl.col("id") == "a").then("text")},
+                "null in the column text (row 1).",
+            ),
+            ({"id": pl.lit("a")}, "the same id in the rows 0 and 1."),
+        ],
+    )
+    @pytest.mark.parametrize("batches", [False, True])
+    def test_what_does_not_belong_into_a_table_is_refused(
+        self, tmp_path: Path, change: dict[str, pl.Expr], said: str, batches: bool
+    ) -> None:
+        documents = pl.DataFrame(
+            {"id": ["a", "b"], "title": "t", "text": "x", "creation_date": "", "path": "p"},
+        ).with_columns(raw_data=None, metadata=None)
+        documents = documents.with_columns(**change)
+        result = iter([documents[:1], documents[1:]]) if batches else documents
+        with pytest.raises(TableError) as caught:
+            self.write(tmp_path, result, "input_documents")
+        assert str(caught.value) == f"Step give wrote input_documents with {said}"
         assert TableStore(tmp_path / "output").read_pointer() is None
 
     def test_one_frame_is_not_enough_for_two_tables(self, tmp_path: Path) -> None:
@@ -321,16 +355,73 @@ class TestFailuresAndDamage:
         run(tmp_path)
         index = (tmp_path / "output" / "index.json").read_bytes()
         before = tables(tmp_path)
-        with pytest.raises(ArithmeticError):
+        with pytest.raises(StepError):
             run(tmp_path, small_settings({"generation": 1}, fail=True))
         assert (tmp_path / "output" / "index.json").read_bytes() == index
         assert tables(tmp_path) == before
         assert not [*tmp_path.rglob("*.tmp")]
 
+    @pytest.mark.parametrize(
+        ("error", "said"),
+        [
+            (ValueError("boom."), "ValueError: boom."),
+            (ValueError(), "ValueError."),
+            (SystemExit(3), "SystemExit: 3."),
+            (RuntimeError("one\n two\n\nthree"), "RuntimeError: one two."),
+        ],
+    )
+    @pytest.mark.parametrize("late", [False, True])
+    def test_a_failure_names_the_step_and_the_line(
+        self, tmp_path: Path, error: BaseException, said: str, late: bool
+    ) -> None:
+        @step(writes=[NUMBERS])
+        def give() -> Any:
+            if not late:
+                raise error
+            return batches()
+
+        def batches() -> Iterator[pl.DataFrame]:
+            yield NUMBERS.empty()
+            raise error
+
+        with pytest.raises(StepError) as caught:
+            run(tmp_path, Settings(), Workflow("w", (give,)))
+        place = r"Step give \(test_run\.py, line \d+\) failed: "
+        assert re.fullmatch(place + re.escape(said), str(caught.value))
+        assert caught.value.__cause__ is error
+
+    def test_a_mistake_of_the_program_names_the_step_and_how_to_see_more(
+        self, tmp_path: Path
+    ) -> None:
+        def give() -> Any:
+            raise KeyError("x")
+
+        give.__module__ = "graphrag_index.steps.give"
+        with pytest.raises(StepError) as caught:
+            run(tmp_path, Settings(), Workflow("w", (step(writes=[NUMBERS])(give),)))
+        assert str(caught.value) == (
+            "Step give failed: KeyError: 'x'. "
+            "This is a mistake of the program: --verbose shows where."
+        )
+
+    @pytest.mark.parametrize(
+        "error", [KeyboardInterrupt(), OSError(28, "No space"), ModelError("It is not there.")]
+    )
+    def test_interruptions_and_failures_that_explain_themselves_come_as_they_are(
+        self, tmp_path: Path, error: BaseException
+    ) -> None:
+        @step(writes=[NUMBERS])
+        def give() -> Any:
+            raise error
+
+        with pytest.raises(type(error)) as caught:
+            run(tmp_path, Settings(), Workflow("w", (give,)))
+        assert caught.value is error
+
     def test_the_steps_that_were_finished_before_a_failure_are_not_run_again(
         self, tmp_path: Path
     ) -> None:
-        with pytest.raises(ArithmeticError):
+        with pytest.raises(StepError):
             run(tmp_path, small_settings(fail=True))
         result = run(tmp_path)
         assert result.steps_kept == ("list_numbers", "square", "measure")
@@ -343,7 +434,7 @@ class TestFailuresAndDamage:
     ) -> None:
         run(tmp_path)
         before = files(tmp_path)
-        with pytest.raises(ArithmeticError):
+        with pytest.raises(StepError):
             run(tmp_path, small_settings({"generation": 1}, fail=True))
         assert run(tmp_path).steps_run == ()
         assert files(tmp_path) == before

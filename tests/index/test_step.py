@@ -1,5 +1,7 @@
 """What a step's signature says."""
 
+from typing import Any
+
 import polars as pl
 import pytest
 from pydantic import BaseModel
@@ -62,6 +64,18 @@ def test_a_step_can_be_called_as_the_function_that_it_is() -> None:
     found = list_words(titles, settings=Redact(words=["a"]))
     assert isinstance(found, pl.DataFrame)
     assert found["word"].to_list() == ["b"]
+
+
+@pytest.mark.parametrize(("writes", "shown"), [("documents", "'documents'"), (WORDS, "...")])
+def test_one_table_in_place_of_a_list_is_refused(writes: Any, shown: str) -> None:
+    def redact() -> None: ...
+
+    with pytest.raises(WorkflowError) as caught:
+        step(writes=writes)(redact)
+    assert str(caught.value) == (
+        "Step redact: writes must be a list of tables, "
+        f"`@step(writes=[{shown}])`, also if it is one."
+    )
 
 
 def test_a_table_that_nobody_defined_is_refused() -> None:

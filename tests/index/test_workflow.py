@@ -32,9 +32,13 @@ class TestLoading:
         assert caught.value.exit_code == ExitCode.WRONG_USE
         return str(caught.value).replace(f"{root / 'workflows'}/", "")
 
-    def test_the_embedded_workflow_runs_every_step_in_order(self) -> None:
-        workflow = load_workflow(REPOSITORY, "embedded")
-        assert tuple(step.name for step in workflow.steps) == STEPS
+    def test_shipped_workflows_name_shipped_steps_in_order_and_leave_none_out(self) -> None:
+        used = set()
+        for path in sorted((REPOSITORY / "workflows").glob("*.yaml")):
+            names = [step.name for step in load_workflow(REPOSITORY, path.stem).steps]
+            assert names == sorted(names, key=STEPS.index)
+            used.update(names)
+        assert used == set(STEPS)
 
     def test_a_byte_order_mark_is_no_part_of_the_first_step(self, tmp_path: Path) -> None:
         assert self.load(tmp_path, "\ufeff- load_documents").steps[0].name == "load_documents"
@@ -124,6 +128,44 @@ class TestLoading:
         workflow = self.load(tmp_path, "- steps_beside_settings:check_files")
         assert [step.name for step in workflow.steps] == ["check_files"]
         sys.path.remove(str(tmp_path))
+
+    @pytest.mark.parametrize(
+        ("code", "said"),
+        [
+            ("x = 1\n1/0\n", "ZeroDivisionError: division by zero (m{}.py, line 2)."),
+            ("import sys\nsys.exit(3)\n", "SystemExit: 3 (m{}.py, line 2)."),
+            ("no_name\n", "NameError: name 'no_name' is not defined (m{}.py, line 1)."),
+        ],
+    )
+    def test_a_module_that_fails_is_refused_by_its_line(
+        self, tmp_path: Path, code: str, said: str
+    ) -> None:
+        number = len(code)
+        (tmp_path / f"m{number}.py").write_text(code, encoding="utf-8")
+        assert self.refusal(tmp_path, f"- m{number}:f") == (
+            f"mine.yaml: step 'm{number}:f' cannot be imported: {said.format(number)}"
+        )
+        sys.path.remove(str(tmp_path))
+
+    @pytest.mark.parametrize("name", [":f", "own:", ".own:f", "a..b:f", "own.py:f"])
+    def test_a_name_without_module_or_function_is_refused(self, tmp_path: Path, name: str) -> None:
+        assert self.refusal(tmp_path, f'- "{name}"') == (
+            f"mine.yaml: {name!r} names no step; a step of your own is named module:function, "
+            "such as redaction:redact_names for a function in redaction.py."
+        )
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("&x [*x]", "it is nested too deeply, or an alias stands inside of its own anchor."),
+            ("[" * 3000, "it is nested too deeply."),
+            ('["a\\0b"]', "'a\\x00b' has a null character, which no name or text can have."),
+        ],
+    )
+    def test_yaml_that_cannot_be_meant_is_refused(
+        self, tmp_path: Path, text: str, said: str
+    ) -> None:
+        assert self.refusal(tmp_path, text) == f"mine.yaml cannot be read: {said}"
 
     def test_a_module_that_is_no_python_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "steps_with_a_typo.py").write_text("def f(:\n", encoding="utf-8")
