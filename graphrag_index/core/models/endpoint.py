@@ -5,6 +5,7 @@ and replies are read from plain JSON: to build its objects takes as long as the 
 """
 
 import asyncio
+import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from time import time
 from typing import TYPE_CHECKING, Any
+from urllib.request import getproxies
 
 from graphrag_index.core.errors import ModelError
 from graphrag_index.core.models.ledger import Ledger
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 RUNGS = ("json_schema", "tool", "json_object", "text")
 # Parameters of ours that an endpoint may not know, and what each is replaced by.
 _OPTIONAL = {"max_completion_tokens": "max_tokens", "temperature": None, "stream_options": None}
+CONNECTIONS_OF_A_POOL = 4
 _RETRIED = frozenset((408, 409, 425, 429))
 
 
@@ -308,8 +311,10 @@ def make_client(settings: ModelSettings) -> "openai.AsyncOpenAI":
     import openai
 
     timeout = httpx2.Timeout(settings.timeout, connect=min(30.0, settings.timeout), pool=None)
-    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=settings.concurrency)
-    http = openai.DefaultAsyncHttpxClient(timeout=timeout, limits=limits)
+    # A client that is given its transport goes past the proxies of the environment.
+    pools = settings.concurrency // CONNECTIONS_OF_A_POOL + 1
+    transport = None if getproxies() else _spread(pools)
+    http = openai.DefaultAsyncHttpxClient(timeout=timeout, transport=transport)
     key = settings.key or "none"
     if settings.provider == "azure":
         return openai.AsyncAzureOpenAI(
@@ -322,6 +327,29 @@ def make_client(settings: ModelSettings) -> "openai.AsyncOpenAI":
     return openai.AsyncOpenAI(
         base_url=settings.base_url, api_key=key, max_retries=0, http_client=http
     )
+
+
+def _spread(n_pools: int) -> "httpx2.AsyncBaseTransport":
+    """Spread requests over several pools of connections.
+
+    One pool looks at all of its connections for each request, which with 64 of them takes
+    longer than all the rest.
+    """
+    import httpx2
+
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=CONNECTIONS_OF_A_POOL)
+    pools = [httpx2.AsyncHTTPTransport(limits=limits, trust_env=True) for _ in range(n_pools)]
+    turns = itertools.cycle(pools)
+
+    class Spread(httpx2.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            return await next(turns).handle_async_request(request)
+
+        async def aclose(self) -> None:
+            for pool in pools:
+                await pool.aclose()
+
+    return Spread()
 
 
 def hide(text: str, secret: str) -> str:

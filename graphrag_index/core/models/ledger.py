@@ -51,6 +51,13 @@ CREATE TABLE IF NOT EXISTS facts (
 """
 
 
+_SEND = """
+INSERT INTO requests (key, step, unit, model, state, attempts, used_in) VALUES (?, ?, ?, ?, ?, 1, ?)
+ON CONFLICT (key) DO UPDATE SET state = excluded.state, attempts = attempts + 1,
+    unit = excluded.unit, used_in = excluded.used_in
+"""
+
+
 @dataclass(frozen=True)
 class Entry:
     """What the ledger knows of a request."""
@@ -93,6 +100,7 @@ class Ledger:
         self.path = output / FILE
         self.version = version
         self._lock = threading.Lock()
+        self._sent: list[tuple[str, str, str, str, str, int]] = []
         output.mkdir(parents=True, exist_ok=True)
         try:
             self._database = sqlite3.connect(
@@ -109,6 +117,8 @@ class Ledger:
             ) from error
 
     def close(self) -> None:
+        with self._transaction():
+            pass
         with self._lock:
             self._database.close()
 
@@ -117,6 +127,8 @@ class Ledger:
         with self._lock:
             self._database.execute("BEGIN IMMEDIATE")
             try:
+                self._database.executemany(_SEND, self._sent)
+                self._sent.clear()
                 yield self._database
             except BaseException:
                 self._database.execute("ROLLBACK")
@@ -132,21 +144,19 @@ class Ledger:
         return Entry(rows[0][0], rows[0][1] or "", rows[0][2]) if rows else None
 
     def send(self, key: str, step: str, unit: str, model: str) -> None:
-        """Note that a request is about to be sent."""
+        """Note that a request is about to be sent: with the next note that must last.
+
+        To write each by itself takes as long as the call. What a kill loses of them is that
+        a request, which was never answered, had been sent.
+        """
         with self._lock:
-            self._database.execute(
-                "INSERT INTO requests (key, step, unit, model, state, attempts, used_in) "
-                "VALUES (?, ?, ?, ?, ?, 1, ?) ON CONFLICT (key) DO UPDATE SET "
-                "state = excluded.state, attempts = attempts + 1, unit = excluded.unit, "
-                "used_in = excluded.used_in",
-                (key, step, unit, model, OPEN, self.version),
-            )
+            self._sent.append((key, step, unit, model, OPEN, self.version))
 
     def pay(self, key: str, step: str, model: str, usage: Usage, cost: float | None) -> None:
         """Note what a call has cost, whether its reply is good or not."""
         row = (key, step, model, self.version, usage.prompt, usage.cached, usage.completion, cost)
-        with self._lock:
-            self._database.execute("INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        with self._transaction() as database:
+            database.execute("INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def finish(
         self, key: str, step: str, model: str, reply: str, usage: Usage, cost: float | None
@@ -161,9 +171,9 @@ class Ledger:
             )
 
     def put_aside(self, key: str, state: str, reason: str, raw: str = "") -> None:
-        """Note that a request is quarantined or skipped."""
-        with self._lock:
-            self._database.execute(
+        """Note that a request is quarantined or skipped, or still open, and why."""
+        with self._transaction() as database:
+            database.execute(
                 "UPDATE requests SET state = ?, reason = ?, raw = ? WHERE key = ?",
                 (state, reason, raw, key),
             )
@@ -216,6 +226,8 @@ class Ledger:
 
     def status(self) -> list[StepStatus]:
         """Return the state of each step that asked a model, and what it has cost."""
+        with self._transaction():
+            pass
         states = self._rows(
             "SELECT step, model, sum(state = 'done'), sum(state = 'open'), "
             "sum(state = 'quarantined'), sum(state = 'skipped') FROM requests AS r "
