@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
+from time import time
 from typing import Self
 
 from tests.server.answers import answer_from_text
@@ -182,13 +183,6 @@ class Server:
             send_answer(connection, status, why, headers | more)
             return
         fault = self._choose_fault(asked, endpoint, body)
-        if seconds := self._delay(asked):
-            await asyncio.sleep(seconds)
-        if fault == "hang":
-            await forever()
-        if fault == "close":
-            connection.close()
-            return
         if is_error(fault):
             headers |= retry_headers(fault, self.faults.retry_after)
         answer: Json | bytes
@@ -199,6 +193,14 @@ class Server:
             status, answer = manage(
                 self.batches, models, self.batch_seconds, endpoint, request, body
             )
+        # What it took to write the answer is part of the latency.
+        if (seconds := asked.arrival + self._delay(asked) - time()) > 0:
+            await asyncio.sleep(seconds)
+        if fault == "hang":
+            await forever()
+        if fault == "close":
+            connection.close()
+            return
         streamed = bool(body.get("stream")) and endpoint == "/chat/completions"
         if streamed and status == 200 and isinstance(answer, dict):
             options = body.get("stream_options") or {}
