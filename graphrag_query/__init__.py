@@ -40,7 +40,8 @@ def open(output: str | Path = "output", settings: "Settings | None" = None) -> "
     """
     from graphrag_query.knowledge_model import KnowledgeModel
 
-    return Index(KnowledgeModel.open(Path(output)), settings)
+    models = settings.models if settings else None
+    return Index(KnowledgeModel.open(Path(output), models), settings)
 
 
 class Index:

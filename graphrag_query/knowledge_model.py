@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from graphrag_index.core.errors import TableError
+from graphrag_index.core.errors import SettingsError, TableError
 from graphrag_index.core.settings import Settings
 from graphrag_index.core.table_store import TableStore
 from graphrag_index.core.versions import StoredTable, Version
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from graphrag_index.core.embedding_model import EmbeddingModel
+    from graphrag_index.core.models.embedding import RemoteEmbeddingModel
+    from graphrag_index.core.models.settings import ModelSettings
     from graphrag_index.core.vector_store import VectorTable
 
 
@@ -25,14 +27,21 @@ class KnowledgeModel:
     The version is pinned: a run that finishes meanwhile does not change what is read.
     """
 
-    def __init__(self, store: TableStore, version: Version) -> None:
+    def __init__(
+        self, store: TableStore, version: Version, models: "Mapping[str, ModelSettings]"
+    ) -> None:
         self.store = store
+        self.models = models
         self.version = version
         self._vectors: dict[str, VectorTable] = {}
 
     @classmethod
-    def open(cls, output: Path) -> "KnowledgeModel":
+    def open(
+        cls, output: Path, models: "Mapping[str, ModelSettings] | None" = None
+    ) -> "KnowledgeModel":
         """Open the index in an output folder.
+
+        `models` are those of today's settings, with their keys, which the index does not keep.
 
         Raises
         ------
@@ -43,7 +52,7 @@ class KnowledgeModel:
         version = store.read_pointer()
         if version is None:
             raise TableError(f"There is no index in {output}: make one with `graphrag-index run`.")
-        return cls(store, version)
+        return cls(store, version, models or {})
 
     @cached_property
     def settings(self) -> Settings:
@@ -68,11 +77,32 @@ class KnowledgeModel:
         return self._vectors[table]
 
     @cached_property
-    def embedding_model(self) -> "EmbeddingModel":
-        """The model that made the vectors."""
-        from graphrag_index.core.embedding_model import load_embedding_model
+    def embedding_model(self) -> "EmbeddingModel | RemoteEmbeddingModel":
+        """The model that made the vectors.
 
-        return load_embedding_model(self.settings.generate_text_embeddings.model)
+        Raises
+        ------
+        ModelError
+            It is not on this machine, or does not answer.
+        SettingsError
+            The settings name another one by now.
+        """
+        name = self.settings.generate_text_embeddings.model
+        made_with = self.settings.models.get(name)
+        if made_with is None:
+            from graphrag_index.core.embedding_model import load_embedding_model
+
+            return load_embedding_model(name)
+        from graphrag_index.core.models.registry import Models
+
+        now = self.models.get(name, made_with)
+        if now.identity() != made_with.identity():
+            raise SettingsError(
+                f"The vectors of {self.store.output} were made by {made_with.model}, and the "
+                f"settings now say {now.model} for {name!r}: run `graphrag-index run`, or set it "
+                "back."
+            )
+        return Models({name: now}).embedding(name, "query")
 
     def embed(self, texts: list[str]) -> "np.ndarray[Any, Any]":
         return self.embedding_model.embed(texts)

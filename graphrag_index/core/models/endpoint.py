@@ -115,15 +115,14 @@ class Endpoint:
     async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """Ask for the vectors of some texts, in their order. Raises as `chat` does."""
         body: dict[str, Any] = {"model": self._model(), "input": list(texts)}
-        body["encoding_format"] = "base64"
         if self.settings.dimensions:
             body["dimensions"] = self.settings.dimensions
-        if "encoding_format" in self.capabilities.dropped:
-            body["encoding_format"] = "float"
+        if "encoding_format" not in self.capabilities.dropped:
+            body["encoding_format"] = "base64"
         try:
             data = await self._post("/embeddings", body)
         except _UnsupportedError as error:
-            if "encoding_format" in str(error) and body["encoding_format"] == "base64":
+            if "encoding_format" in str(error) and "encoding_format" in body:
                 self._learn(self.capabilities.rung, "encoding_format")
                 return await self.embed(texts)
             raise RejectedError(str(error)) from None

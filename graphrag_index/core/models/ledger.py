@@ -94,14 +94,15 @@ class Quarantined:
 
 
 class Ledger:
-    """The ledger of one output folder; safe to use from several threads."""
+    """The ledger of one output folder, or one in memory; safe to use from several threads."""
 
-    def __init__(self, output: Path, version: int = 0) -> None:
-        self.path = output / FILE
+    def __init__(self, output: Path | None, version: int = 0) -> None:
+        self.path = output / FILE if output else ":memory:"
         self.version = version
         self._lock = threading.Lock()
         self._sent: list[tuple[str, str, str, str, str, int]] = []
-        output.mkdir(parents=True, exist_ok=True)
+        if output:
+            output.mkdir(parents=True, exist_ok=True)
         try:
             self._database = sqlite3.connect(
                 self.path, isolation_level=None, check_same_thread=False, timeout=30

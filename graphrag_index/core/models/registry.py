@@ -15,14 +15,15 @@ from graphrag_index.core.models.settings import ModelSettings, find_model
 class Models:
     """The models that the settings name, for one output folder.
 
-    Nothing is opened before a step asks for a model. Then all that `needed` names are
-    checked, so that a wrong key of the last is found before the first is paid.
+    Without a folder the ledger is kept in memory. Nothing is opened before a step asks for
+    a model. Then all that `needed` names are checked, so that a wrong key of the last is
+    found before the first is paid.
     """
 
     def __init__(
         self,
         settings: Mapping[str, ModelSettings],
-        output: Path,
+        output: Path | None = None,
         version: Callable[[], int] = lambda: 0,
         needed: Iterable[str] = (),
         budget: float | None = None,
@@ -86,7 +87,8 @@ class Models:
     @property
     def has_ledger(self) -> bool:
         """Whether any model was ever asked for this output folder."""
-        return self._ledger is not None or (self.output / FILE).exists()
+        folder = self.output
+        return self._ledger is not None or (folder is not None and (folder / FILE).exists())
 
     def _parts(self, name: str, step: str) -> tuple[ModelSettings, str, Ledger, LoopThread, Budget]:
         settings = find_model(self.settings, name, step)
