@@ -10,10 +10,10 @@ import yaml
 from pydantic import BaseModel
 
 from graphrag_index.core.errors import SettingsError
-from graphrag_index.core.models.settings import find_model
+from graphrag_index.core.models.settings import ModelSettings, find_model
 from graphrag_index.core.prompts import Prompts
 from graphrag_index.core.section import Section
-from graphrag_index.core.settings import SETTINGS_FILE, Settings
+from graphrag_index.core.settings import DEFAULT_MODELS, SETTINGS_FILE, Settings
 from graphrag_index.core.table_store import TableStore
 from graphrag_index.step import Step
 from graphrag_index.workflow import Service, Workflow
@@ -87,6 +87,8 @@ def settings_text(values: Mapping[str, Mapping[str, Any]] | None = None) -> str:
         annotation = field.annotation
         if isinstance(annotation, type) and issubclass(annotation, Section):
             sections.append((name, annotation))
+        elif name == "models":
+            lines += ["", f"# {field.description}", "models:", *_models_text()]
         elif name != "steps":
             lines += ["", f"# {field.description}", f"{name}: {_yaml(field.default)}"]
     for name, section in sections:
@@ -98,6 +100,19 @@ def settings_text(values: Mapping[str, Mapping[str, Any]] | None = None) -> str:
             )
             lines += [f"  # {field.description}", f"  {key}: {_yaml(value)}"]
     return "\n".join(lines) + "\n"
+
+
+def _models_text() -> list[str]:
+    """Write the default models: every key of the first is explained, the others leave most out."""
+    lines: list[str] = []
+    for name, values in DEFAULT_MODELS.items():
+        fields = ModelSettings.model_fields
+        keys = list(values) if lines else list(fields)
+        lines += [f"  # What steps call {name}.", f"  {name}:"]
+        for key in keys:
+            lines.append(f"    # {fields[key].description}")
+            lines.append(f"    {key}: {_yaml(values.get(key, fields[key].default))}")
+    return lines
 
 
 def _yaml(value: Any) -> str:

@@ -15,6 +15,12 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from graphrag_index.core.errors import SettingsError
+from graphrag_index.core.model_steps import (
+    CreateCommunityReports,
+    ExtractCovariates,
+    ExtractGraph,
+    SummarizeDescriptions,
+)
 from graphrag_index.core.models.settings import ModelSettings
 from graphrag_index.core.section import Section
 from graphrag_index.core.yaml_text import read_yaml
@@ -181,7 +187,10 @@ class CreateCommunityReportsNlp(Section):
 class GenerateTextEmbeddings(Section):
     """Vectors of text units, entities and reports."""
 
-    model: str = Field("all-MiniLM-L6-v2", description="The embedding model.")
+    model: str = Field(
+        "all-MiniLM-L6-v2",
+        description="all-MiniLM-L6-v2, which runs here, or the name of a model in `models`.",
+    )
 
 
 class LocalSearch(Section):
@@ -212,6 +221,13 @@ class GlobalSearch(Section):
     )
 
 
+# Used where settings.yaml names no models.
+DEFAULT_MODELS = {
+    "chat": {"model": "gpt-5-mini", "api_key": "${OPENAI_API_KEY:-}"},
+    "embedding": {"model": "text-embedding-3-small", "api_key": "${OPENAI_API_KEY:-}"},
+}
+
+
 class Settings(Section):
     """One project: which workflow runs, where the output lies, and the section of each step."""
 
@@ -220,14 +236,20 @@ class Settings(Section):
         "output", min_length=1, description="Folder of the index, relative to settings.yaml."
     )
     models: dict[str, ModelSettings] = Field(
-        {}, description="Models behind an OpenAI-compatible address, by the names that steps use."
+        {name: ModelSettings(model=known["model"]) for name, known in DEFAULT_MODELS.items()},
+        description="Models behind an OpenAI-compatible address, by the names that steps use. "
+        "A workflow that asks none needs no key.",
     )
     load_documents: LoadDocuments = LoadDocuments()
     create_text_units: CreateTextUnits = CreateTextUnits()
     extract_graph_nlp: ExtractGraphNlp = ExtractGraphNlp()
+    extract_graph: ExtractGraph = ExtractGraph()
+    summarize_descriptions: SummarizeDescriptions = SummarizeDescriptions()
+    extract_covariates: ExtractCovariates = ExtractCovariates()
     finalize_graph: FinalizeGraph = FinalizeGraph()
     create_communities: CreateCommunities = CreateCommunities()
     create_community_reports_nlp: CreateCommunityReportsNlp = CreateCommunityReportsNlp()
+    create_community_reports: CreateCommunityReports = CreateCommunityReports()
     generate_text_embeddings: GenerateTextEmbeddings = GenerateTextEmbeddings()
     local_search: LocalSearch = LocalSearch()
     global_search: GlobalSearch = GlobalSearch()
@@ -254,11 +276,6 @@ class Settings(Section):
 
 
 SETTINGS_FILE = "settings.yaml"
-# Used where settings.yaml names no models.
-DEFAULT_MODELS = {
-    "chat": {"model": "gpt-5-mini", "api_key": "${OPENAI_API_KEY:-}"},
-    "embedding": {"model": "text-embedding-3-small", "api_key": "${OPENAI_API_KEY:-}"},
-}
 
 
 def load_settings(root: Path, overrides: tuple[str, ...] = ()) -> Settings:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.core.errors import ExitCode, SettingsError
+from graphrag_index.core.models.settings import ModelSettings
 from graphrag_index.core.settings import Settings, load_settings, parse_settings, read_env_file
 from graphrag_index.project import settings_text
 
@@ -59,6 +60,13 @@ def test_the_settings_that_init_writes_name_and_explain_every_key() -> None:
     written = yaml.safe_load(text)
     default = Settings().model_dump(mode="json")
     del default["steps"]  # of steps that the user has yet to write
+    models = written.pop("models")
+    assert {name: model["model"] for name, model in models.items()} == {
+        name: model["model"] for name, model in default.pop("models").items()
+    }
+    # The first explains every key.
+    assert set(models["chat"]) == set(ModelSettings.model_fields)
+    assert all(model["api_key"] == "${OPENAI_API_KEY:-}" for model in models.values())
     assert written == default
     lines = text.splitlines()
     keys = [i for i, line in enumerate(lines) if line and not line.lstrip().startswith("#")]
