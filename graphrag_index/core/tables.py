@@ -11,8 +11,10 @@ Character offsets count Unicode code points and are half open:
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Literal
+from unicodedata import normalize
 
 import polars as pl
 
@@ -148,6 +150,38 @@ _DEFINITIONS = [
         nullable=("metadata",),
     ),
     Table(
+        "extracted_entities",
+        "one entity as a model found it; `human_readable_id` numbers them for `raw_mentions`",
+        "first mention",
+        {
+            "human_readable_id": pl.Int64,
+            "title": pl.String,
+            "type": pl.String,
+            "descriptions": STRINGS,  # each once, in the order of the text units
+            "text_units": INTEGERS,  # numbers of base_text_units, ascending
+            "aliases": STRINGS,
+            "evidence": EVIDENCE,
+        },
+        "internal",
+        nullable=(),
+    ),
+    Table(
+        "extracted_relationships",
+        "one directed relationship of one type as a model found it, between `extracted_entities`",
+        "first evidence",
+        {
+            "source": pl.Int64,
+            "target": pl.Int64,
+            "type": pl.String,
+            "descriptions": STRINGS,
+            "weight": pl.Float64,  # sum of the strengths, 1 to 10 each
+            "text_units": INTEGERS,
+            "evidence": EVIDENCE,
+        },
+        "internal",
+        nullable=(),
+    ),
+    Table(
         "raw_entities",
         "one entity as extraction found it; `human_readable_id` numbers them for `raw_mentions`",
         "first mention",
@@ -173,6 +207,7 @@ _DEFINITIONS = [
             "weight": pl.Float64,
             "text_units": INTEGERS,  # numbers of base_text_units, ascending
             "evidence": EVIDENCE,
+            "type": pl.String,  # empty if it has none
         },
         "internal",
         nullable=(),
@@ -226,6 +261,7 @@ _DEFINITIONS = [
             "source_id": pl.String,
             "target_id": pl.String,
             "evidence": EVIDENCE,
+            "type": pl.String,  # empty if it has none
         },
         nullable=(),
     ),
@@ -377,3 +413,9 @@ def content_id(*parts: str) -> str:
         digest.update(len(data).to_bytes(8, "little"))
         digest.update(data)
     return digest.hexdigest()
+
+
+@lru_cache(maxsize=65_536)
+def title_key(title: str) -> str:
+    """The title without case, width and superfluous space: equal keys are one entity."""
+    return " ".join(normalize("NFKC", normalize("NFKC", title).casefold()).split())

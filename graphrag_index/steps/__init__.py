@@ -4,6 +4,8 @@ STEPS = (
     "load_documents",
     "create_text_units",
     "extract_graph_nlp",
+    "extract_graph",
+    "summarize_descriptions",
     "finalize_graph",
     "create_communities",
     "link_text_units",

@@ -26,7 +26,7 @@ Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
-@step(writes=["raw_entities", "raw_relationships", "raw_mentions"])
+@step(writes=["raw_entities", "raw_relationships", "raw_mentions"], code_version=2)
 def extract_graph_nlp(
     documents: pl.LazyFrame,
     base_text_units: pl.LazyFrame,
@@ -261,6 +261,7 @@ def _relationship_rows(pairs: pl.DataFrame, quotations: Quotations, ids: list[st
         "weight",
         pl.col("text_units").cast(pl.List(pl.Int64)),
         evidence.alias("evidence"),
+        pl.lit("").alias("type"),
     )
 
 

@@ -1,7 +1,6 @@
 """From what extraction found to the graph: entities, relationships and where they are named."""
 
 from collections.abc import Iterator
-from unicodedata import normalize
 
 import numpy as np
 import numpy.typing as npt
@@ -9,12 +8,11 @@ import polars as pl
 
 from graphrag_index.core.lists import distinct_pairs, gather_lists, spread_lists
 from graphrag_index.core.settings import FinalizeGraph
-from graphrag_index.core.tables import content_id
+from graphrag_index.core.tables import content_id, title_key
 from graphrag_index.graph.layout import layout
 from graphrag_index.graph.simple_graph import Graph, Integers, degrees, simple_graph
 from graphrag_index.graph.weights import check_weights
 from graphrag_index.step import step
-
 
 Floats = npt.NDArray[np.float64]
 
@@ -22,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 BATCH_RELATIONSHIPS = 65_536
 
 
-@step(writes=["entities", "relationships", "mentions"])
+@step(writes=["entities", "relationships", "mentions"], code_version=2)
 def finalize_graph(
     raw_entities: pl.DataFrame,
     raw_relationships: pl.LazyFrame,
@@ -36,7 +34,7 @@ def finalize_graph(
     Entities with the same title but for case and spacing become one, which
     keeps the title, type and description of the first. Relationships between
     the same two entities become one, whatever their direction: weights add up,
-    and the heaviest row gives the description. Loops and relationships with
+    and the heaviest row gives description and type. Loops and relationships with
     an unknown end are dropped; entities without relationships stay.
 
     Yields
@@ -98,11 +96,6 @@ def finalize_graph(
             pl.Series("combined_degree", degree[source] + degree[target]),
         )
         yield {"relationships": relationships}
-
-
-def title_key(title: str) -> str:
-    """The title without case, width and superfluous space: equal keys are one entity."""
-    return " ".join(normalize("NFKC", normalize("NFKC", title).casefold()).split())
 
 
 def _merge_entities(raw_entities: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -189,7 +182,7 @@ class _Links:
         self.ends = ends[first]
         self.weights = np.zeros(len(first))
         np.add.at(self.weights, group, weights)
-        self._raw = raw.select("description", "text_units", "evidence")
+        self._raw = raw.select("description", "text_units", "evidence", "type")
         self._heaviest = rows[by_weight[is_last]]
         # The raw rows in order of their groups.
         by_group = np.argsort(group, kind="stable")
@@ -199,7 +192,7 @@ class _Links:
         return len(self.ends)
 
     def rows(self, batch: slice, text_unit_ids: pl.Series) -> pl.DataFrame:
-        """Return weight, description, text_unit_ids and evidence of some relationships."""
+        """Return weight, description, text_unit_ids, evidence and type of some relationships."""
         first, last = np.searchsorted(self._groups, (batch.start, batch.stop))
         raw = self._raw[self._rows[first:last]]
         owners = self._groups[first:last] - batch.start
@@ -207,14 +200,16 @@ class _Links:
         row, units = spread_lists(raw["text_units"])
         owners_of_units, distinct_units = distinct_pairs(owners[row], units.to_numpy())
         row, evidence = spread_lists(raw["evidence"])
+        heaviest = self._heaviest[batch]
         return pl.DataFrame(
             {
                 "weight": self.weights[batch],
-                "description": self._raw["description"].gather(self._heaviest[batch]),
+                "description": self._raw["description"].gather(heaviest),
                 "text_unit_ids": gather_lists(
                     owners_of_units, text_unit_ids.gather(distinct_units), n_lists
                 ),
                 "evidence": gather_lists(owners[row], evidence, n_lists),
+                "type": self._raw["type"].gather(heaviest),
             }
         )
 

@@ -21,6 +21,7 @@ PARTS = {
     CORE: set(),
     "graphrag_index.graph": {CORE},
     "graphrag_index.linguistics": {CORE},
+    "graphrag_index.extraction": {CORE, "graphrag_index.linguistics"},
     "graphrag_index.readers": {CORE},
     "graphrag_index.extractive_report": {CORE},
     "graphrag_index.show": {CORE},
@@ -29,6 +30,7 @@ PARTS = {
     "graphrag_index.steps": {
         *(CORE, "graphrag_index.step", "graphrag_index.graph", "graphrag_index.linguistics"),
         *("graphrag_index.readers", "graphrag_index.extractive_report"),
+        "graphrag_index.extraction",
     },
     "graphrag_index.workflow": {CORE, "graphrag_index.step", "graphrag_index.steps"},
     "graphrag_index.run": {CORE, "graphrag_index.step", "graphrag_index.workflow"},

@@ -28,7 +28,7 @@ def raw_entities(*titles: str, **columns: list[object]) -> pl.DataFrame:
 
 
 def raw_relationships(*rows: dict[str, object]) -> pl.DataFrame:
-    default = {"description": "", "weight": 1.0, "text_units": [], "evidence": []}
+    default = {"description": "", "weight": 1.0, "text_units": [], "evidence": [], "type": ""}
     return pl.DataFrame(
         [{**default, **row} for row in rows], schema=TABLES["raw_relationships"].schema
     )
@@ -77,6 +77,7 @@ def test_rows_between_the_same_two_entities_become_one():
                 "target": 1,
                 "weight": 1.0,
                 "description": "light",
+                "type": "knows",
                 "text_units": [1],
                 "evidence": [span(5)],
             },
@@ -85,6 +86,7 @@ def test_rows_between_the_same_two_entities_become_one():
                 "target": 0,
                 "weight": 2.5,
                 "description": "heavy",
+                "type": "writes to",
                 "text_units": [0, 1],
                 "evidence": [span(3)],
             },
@@ -107,6 +109,7 @@ def test_rows_between_the_same_two_entities_become_one():
             "source_id": [CARL, ADA],
             "target_id": [ADA, BYRON],
             "evidence": [[], [span(5), span(3)]],
+            "type": ["", "writes to"],
         },
         schema=TABLES["relationships"].schema,
     )

@@ -1,0 +1,248 @@
+"""Where a text names what a model found in it.
+
+A model writes names in a form of its own: in another case, without a hyphen, in base form
+where the text inflects, in full where the text shortens. Each name takes the first of these
+that the text has: its exact form, its letters and digits, its words inflected, a part of it.
+"""
+
+import unicodedata
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+from graphrag_index.core.languages import language_of
+from graphrag_index.core.sentences import split_sentences
+from graphrag_index.extraction.spelling import (
+    FOLDED,
+    JOINED,
+    Words,
+    fold,
+    is_form,
+    is_whole,
+)
+from graphrag_index.linguistics.inflection import MIN_STEM
+
+Span = tuple[int, int]
+
+# Of names in so few letters a form in lower case is another word: US and us.
+SHORT = 3
+# A part of a name stands for it if it has this share of its letters.
+MIN_PART = 0.25
+# Mentions of an entity in one text unit that are looked at for evidence.
+MAX_MENTIONS = 16
+
+
+class Places(NamedTuple):
+    """Where a text names something; `whole` if in a form of the whole name."""
+
+    spans: tuple[Span, ...]
+    whole: bool
+
+
+class Passage:
+    """One text, in which names are looked for."""
+
+    def __init__(self, text: str, language: str = "") -> None:
+        self.text, self.language = text, language_of(language)
+
+    def contains(self, name: str) -> bool:
+        """Tell whether the text has a name, in whatever case and punctuation."""
+        return self.find(name) is not None
+
+    def find(self, name: str) -> Places | None:
+        """Return where the text has a name, in whatever case and punctuation, if it has."""
+        spans = self._exact(name) or self._by_letters(name)
+        return Places(tuple(spans), True) if spans else None
+
+    def align(self, names: Iterable[str]) -> dict[str, Places]:
+        """Find where the text names each of some entities.
+
+        Returns
+        -------
+        places
+            One or more spans for each name, in order of the text. What is nowhere in it is
+            mentioned by the first sentence that has most of its words, or by the whole text.
+        """
+        names = list(dict.fromkeys(names))
+        found = {name: self._exact(name) or self._by_letters(name) for name in names}
+        spans = {name: _not_within_others(name, found) for name in names if found[name]}
+        # A part of a name is no mention of it where it is part of another name.
+        taken = [span for others in spans.values() for span in others]
+        places = {name: Places(tuple(own), True) for name, own in spans.items()}
+        for name in names:
+            if name not in places:
+                places[name] = self._by_words(name, taken) or Places((self._about(name),), False)
+        return places
+
+    def evidence(self, one: Places, other: Places) -> Span:
+        """Return the sentences between the two nearest mentions of two entities."""
+        _, start, end = min(
+            (max(a[1], b[1]) - min(a[0], b[0]), min(a[0], b[0]), max(a[1], b[1]))
+            for a in one.spans[:MAX_MENTIONS]
+            for b in other.spans[:MAX_MENTIONS]
+        )
+        return self.sentences_around(start, end)
+
+    def sentences_around(self, start: int, end: int) -> Span:
+        """Extend a span to the sentences that it begins and ends in."""
+        for sentence_start, sentence_end in self._sentences:
+            if sentence_start <= start < sentence_end:
+                start = sentence_start
+            if sentence_start < end <= sentence_end:
+                return start, sentence_end
+        return start, end
+
+    @cached_property
+    def _sentences(self) -> list[Span]:
+        return [(start, end) for start, end, _ in split_sentences(self.text)]
+
+    @cached_property
+    def _letters(self) -> tuple[str, list[int]]:
+        """The letters and digits of the text, folded, and where each stands."""
+        parts = [FOLDED[c] for c in self.text]
+        return "".join(parts), [at for at, part in enumerate(parts) for _ in part]
+
+    @cached_property
+    def _words(self) -> Words:
+        return Words(self.text)
+
+    @cached_property
+    def _by_stem(self) -> Mapping[str, list[int]]:
+        """The numbers of the words that begin with the same letters."""
+        groups = defaultdict(list)
+        for number, letters in enumerate(self._words.letters):
+            groups[letters[:MIN_STEM]].append(number)
+        return groups
+
+    def _exact(self, name: str) -> list[Span]:
+        text, spans = self.text, []
+        at = text.find(name)
+        while at >= 0:
+            end = at + len(name)
+            if is_whole(text, at, end):
+                spans.append((at, end))
+            at = text.find(name, end)
+        return spans
+
+    def _by_letters(self, name: str) -> list[Span]:
+        """Find a name but for case, accents, width, punctuation and spaces."""
+        key = fold(name)
+        letters, offsets = self._letters
+        spans = []
+        at = letters.find(key) if key else -1
+        while at >= 0:
+            start, end = offsets[at], offsets[at + len(key) - 1] + 1
+            while end < len(self.text) and unicodedata.combining(self.text[end]):
+                end += 1
+            form = self.text[start:end]
+            if (
+                is_whole(self.text, start, end)
+                and not (len(key) <= SHORT and form.islower() and not name.islower())
+                and len(form) <= 2 * len(name) + 2
+                and "\n\n" not in form
+            ):
+                spans.append((start, end))
+            at = letters.find(key, at + len(key))
+        return spans
+
+    def _by_words(self, name: str, taken: list[Span]) -> Places | None:
+        """Find a name by its longest word that the text has, and those beside it."""
+        if JOINED.search(name):
+            return self._by_characters(name, taken)
+        words = Words(name)
+        n_letters = sum(map(len, words.letters))
+        order = sorted(range(len(words)), key=lambda n: (-len(words.letters[n]), n))
+        for anchor in order:
+            if len(words.letters[anchor]) < max(MIN_STEM, MIN_PART * n_letters):
+                return None
+            if self._is_function_word(words, anchor):
+                continue
+            runs = [self._run(words, anchor, at) for at in self._alike(words, anchor)]
+            wholes = [run for run in runs if run[1] - run[0] == len(words)]
+            spans = [self._words.span(*run) for run in wholes or runs]
+            spans = [span for span in spans if not any(_overlap(span, other) for other in taken)]
+            if spans:
+                return Places(tuple(spans), bool(wholes))
+        return None
+
+    def _alike(self, words: Words, number: int) -> list[int]:
+        """Return the words of the text that may be forms of a word of a name."""
+        places = self._by_stem.get(words.letters[number][:MIN_STEM], ())
+        return [at for at in places if self._is_form(at, words, number)]
+
+    def _is_form(self, at: int, words: Words, number: int) -> bool:
+        if words.is_capital(number) and not self._words.is_capital(at):
+            return False
+        return is_form(self._words.letters[at], words.letters[number], self.language)
+
+    def _is_function_word(self, words: Words, number: int) -> bool:
+        is_listed = words.letters[number] in self.language.function_words
+        return is_listed and not words.is_capital(number)
+
+    def _run(self, words: Words, anchor: int, at: int) -> Span:
+        """Return the words of the text around one that go on as the name does."""
+        first, stop = at, at + 1
+        for number in range(anchor - 1, -1, -1):
+            if not first or not self._is_form(first - 1, words, number):
+                break
+            first -= 1
+        for number in range(anchor + 1, len(words)):
+            if stop == len(self._words) or not self._is_form(stop, words, number):
+                break
+            stop += 1
+        return first, stop
+
+    def _by_characters(self, name: str, taken: list[Span]) -> Places | None:
+        """Find the longest part of a name in a script that does not part words."""
+        name = "".join(name.split())
+        for length in range(len(name) - 1, max(1, (len(name) - 1) // 2), -1):
+            for start in range(len(name) - length + 1):
+                spans = self._exact(name[start : start + length])
+                spans = [s for s in spans if not any(_overlap(s, other) for other in taken)]
+                if spans:
+                    return Places(tuple(spans), False)
+        return None
+
+    def _about(self, name: str) -> Span:
+        """Return the first sentence that has most words of a name; the text if none has any."""
+        if JOINED.search(name):
+            characters = set(filter(str.isalnum, name))
+            shares = [len(characters & set(self.text[a:b])) for a, b in self._sentences]
+        else:
+            shares = [0] * len(self._sentences)
+            starts = [start for start, _ in self._sentences]
+            words = Words(name)
+            telling = {
+                letters
+                for number, letters in enumerate(words.letters)
+                if not self._is_function_word(words, number)
+            }
+            for word in telling:
+                numbers = self._by_stem.get(word[:MIN_STEM], ())
+                places = [self._words.starts[n] for n in numbers if self._words.letters[n] == word]
+                for sentence in {bisect_right(starts, place) - 1 for place in places}:
+                    shares[sentence] += 1
+        most = max(shares, default=0)
+        return self._sentences[shares.index(most)] if most else (0, len(self.text))
+
+
+def _not_within_others(name: str, found: Mapping[str, list[Span]]) -> list[Span]:
+    """Leave out mentions that are part of longer names, if others remain."""
+    own = found[name]
+    free = [
+        span
+        for span in own
+        if not any(
+            start <= span[0] and span[1] <= end and end - start > span[1] - span[0]
+            for other, spans in found.items()
+            if len(other) > len(name) and name in other
+            for start, end in spans
+        )
+    ]
+    return free or own
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return one[0] < other[1] and other[0] < one[1]

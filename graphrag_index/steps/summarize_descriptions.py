@@ -1,0 +1,267 @@
+"""Make one description out of the several that text units gave an entity or relationship."""
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from graphrag_index.core.model_steps import SummarizeDescriptions
+from graphrag_index.core.models.chat_model import ChatModel
+from graphrag_index.core.models.request import (
+    Message,
+    Outcome,
+    Reading,
+    ReplyError,
+    ReplyFormat,
+    Request,
+)
+from graphrag_index.core.progress import Progress
+from graphrag_index.core.prompts import Prompts
+from graphrag_index.core.sentences import split_sentences
+from graphrag_index.core.tables import TABLES
+from graphrag_index.core.tokens import count_tokens, load_encoding
+from graphrag_index.extraction.records import clean
+from graphrag_index.step import step
+
+# Rows read at once: bounds memory, not results.
+BATCH_ROWS = 8_192
+# Counts what goes into a prompt; other models count much the same.
+ENCODING = "o200k_base"
+# What a prompt needs besides instructions and descriptions: names, types, marks.
+MARGIN = 300
+_DESCRIPTION = ("description", "summary", "text")
+_STOPS = (*".!?…。！？؟।", *"\"'”’»)")
+
+
+@step(writes=["raw_entities", "raw_relationships"])
+def summarize_descriptions(
+    extracted_entities: pl.LazyFrame,
+    extracted_relationships: pl.LazyFrame,
+    *,
+    settings: SummarizeDescriptions,
+    chat_model: ChatModel,
+    prompts: Prompts,
+    progress: Progress,
+) -> Iterator[Mapping[str, pl.DataFrame]]:
+    """Ask a model for one description where there are several; short ones are joined.
+
+    More descriptions than `max_input_tokens` allows are folded: each further request has the
+    summary so far and as many others as fit. Where a request fails, the summary so far and
+    the descriptions that are not in it are joined.
+
+    Yields
+    ------
+    raw_entities, raw_relationships
+        Batch by batch, in the order of the tables that they are made of.
+    """
+    progress.start(None, "descriptions")
+    writing = _Writing(settings, prompts, chat_model.max_prompt_tokens)
+    waiting: deque[tuple[str, int, Sequence[str]]] = deque()
+
+    def requests() -> Iterator[Request]:
+        for name, number, about, descriptions in _several(
+            extracted_entities, extracted_relationships
+        ):
+            if writing.needs_call(descriptions):
+                pieces = writing.pieces(descriptions)
+                waiting.append((name, number, pieces))
+                yield writing.request(about, pieces)
+
+    # Of each table, the descriptions that a model wrote, by row.
+    written: dict[str, dict[int, str]] = {"raw_entities": {}, "raw_relationships": {}}
+    for outcome in chat_model.replies(requests()):
+        name, number, pieces = waiting.popleft()
+        written[name][number] = writing.description(outcome, pieces)
+        progress.advance()
+    for name, frame in (
+        ("raw_entities", extracted_entities),
+        ("raw_relationships", extracted_relationships),
+    ):
+        for offset, batch in _batches(frame):
+            descriptions = [
+                written[name].get(number) or join(parts)
+                for number, parts in enumerate(batch["descriptions"].to_list(), offset)
+            ]
+            described = batch.with_columns(description=pl.Series(descriptions, dtype=pl.String))
+            yield {name: described.select(list(TABLES[name].columns))}
+
+
+class _Writing:
+    """What is asked about descriptions, and what is made of the replies."""
+
+    def __init__(
+        self, settings: SummarizeDescriptions, prompts: Prompts, max_prompt_tokens: int
+    ) -> None:
+        self.settings = settings
+        self.encoding = load_encoding(ENCODING)
+        values = {"max_words": str(settings.max_words)}
+        content = prompts.fill("summarize_descriptions", values).strip()
+        # The same for all requests, so that a provider's cache serves it.
+        self.system = Message(role="system", content=content)
+        room = max_prompt_tokens - self.count(content) - MARGIN
+        self.max_tokens = max(min(settings.max_input_tokens, room), 2)
+
+    def count(self, text: str) -> int:
+        return count_tokens(text, self.encoding)
+
+    def needs_call(self, descriptions: Sequence[str]) -> bool:
+        return self.count(" ".join(descriptions)) > self.settings.max_tokens_without_call
+
+    def pieces(self, descriptions: Sequence[str]) -> list[str]:
+        """Cut descriptions that are too long, so that two of any fit into a request."""
+        return [
+            piece for text in descriptions for piece in self._cut(text, self.max_tokens // 2)
+        ]  # fmt: skip
+
+    def request(
+        self, about: str, pieces: Sequence[str], first: int = 0, summary: str = ""
+    ) -> Request:
+        """Ask for a summary of as many pieces from `first` on as fit, with what is summarized."""
+        stop = self._stop(pieces, first, summary)
+        shown = [*([self._beginning(summary)] if summary else []), *pieces[first:stop]]
+        listed = "\n".join(f"- {text}" for text in shown)
+        user = Message(role="user", content=f"{about}\n\nDescriptions:\n{listed}")
+
+        def then(value: str) -> Request | None:
+            return self.request(about, pieces, stop, value) if stop < len(pieces) else None
+
+        label = f"description of {about.splitlines()[0].partition(': ')[2]}"
+        return Request(label, [self.system, user], FORMAT, then=then)
+
+    def description(self, outcome: Outcome, pieces: Sequence[str]) -> str:
+        """Return the last summary, with what it does not yet hold if a request failed."""
+        first, summary = 0, ""
+        for value in outcome.values:
+            first, summary = self._stop(pieces, first, summary), value
+        if first >= len(pieces):
+            return summary
+        rest = join([*([summary] if summary else []), *pieces[first:]])
+        return self._beginning(rest, self.max_tokens)
+
+    def _stop(self, pieces: Sequence[str], first: int, summary: str) -> int:
+        """Return the piece before which a request that begins with `first` ends."""
+        n_tokens = self.count(self._beginning(summary)) if summary else 0
+        for stop in range(first, len(pieces)):
+            # Three for the mark and the line end of a list item.
+            n_tokens += self.count(pieces[stop]) + 3
+            if n_tokens > self.max_tokens and stop > first:
+                return stop
+        return len(pieces)
+
+    def _beginning(self, text: str, max_tokens: int | None = None) -> str:
+        """Return what of a text fits, in whole sentences; by default into half of a request."""
+        return next(self._cut(text, max_tokens or self.max_tokens // 2), "")
+
+    def _cut(self, text: str, max_tokens: int) -> Iterator[str]:
+        """Cut a text at its sentences, and these anywhere if they are too long."""
+        if len(text.encode("utf-8", "replace")) <= max_tokens or self.count(text) <= max_tokens:
+            yield text
+            return
+        piece = ""
+        for sentence in _short_sentences(text, max_tokens):
+            longer = f"{piece} {sentence}".strip()
+            if piece and self.count(longer) > max_tokens:
+                yield piece
+                longer = sentence
+            piece = longer
+        if piece:
+            yield piece
+
+
+def join(descriptions: Sequence[str]) -> str:
+    """Put descriptions behind each other, each with a full stop where it ends without any."""
+    if len(descriptions) < 2:
+        return "".join(descriptions)
+    return " ".join(
+        text if text.endswith(_STOPS) else f"{text}." for text in dict.fromkeys(descriptions)
+    )
+
+
+def _short_sentences(text: str, max_tokens: int) -> Iterator[str]:
+    """Give the sentences of a text, those that may be too long in parts."""
+    # A token is hardly ever longer than a word of four letters, nor are there more than letters.
+    size = max(max_tokens // 2, 1)
+    for start, end, _ in split_sentences(text):
+        sentence = text[start:end]
+        if len(sentence) <= size:
+            yield sentence
+            continue
+        words = ""
+        for word in sentence.split(" "):
+            if words and len(words) + len(word) >= size:
+                yield words
+                words = ""
+            words = f"{words} {word}".strip()
+            while len(words) > size:
+                yield words[:size]
+                words = words[size:]
+        if words:
+            yield words
+
+
+def _several(
+    entities: pl.LazyFrame, relationships: pl.LazyFrame
+) -> Iterator[tuple[str, int, str, list[str]]]:
+    """Stream table, row, name and descriptions of what has several descriptions."""
+    for offset, batch in _batches(entities.select("title", "type", "descriptions")):
+        for number, (title, kind, descriptions) in enumerate(batch.iter_rows(), offset):
+            if len(descriptions) > 1:
+                about = f"Entity: {title}"
+                yield "raw_entities", number, _with_type(about, kind), descriptions
+    titles = entities.select("title").collect()["title"]
+    columns = relationships.select("source", "target", "type", "descriptions")
+    for offset, batch in _batches(columns):
+        rows = batch.iter_rows()
+        for number, (source, target, kind, descriptions) in enumerate(rows, offset):
+            if len(descriptions) > 1:
+                about = f"Relationship: {titles[source]} → {titles[target]}"
+                yield "raw_relationships", number, _with_type(about, kind), descriptions
+
+
+def _with_type(about: str, kind: str) -> str:
+    return f"{about}\nType: {kind}" if kind else about
+
+
+def _batches(frame: pl.LazyFrame) -> Iterator[tuple[int, pl.DataFrame]]:
+    """Give the rows of a frame in batches, with the number of the first; at least one batch."""
+    offset = 0
+    while True:
+        batch = frame.slice(offset, BATCH_ROWS).collect()
+        if batch.height or not offset:
+            yield offset, batch
+        if batch.height < BATCH_ROWS:
+            return
+        offset += BATCH_ROWS
+
+
+def _read(data: Any) -> Reading:
+    """Read {"description": "..."}, with a few liberties.
+
+    Raises
+    ------
+    ReplyError
+        There is no text.
+    """
+    if isinstance(data, list) and len(data) == 1:
+        data = data[0]
+    if isinstance(data, Mapping):
+        fields = {str(key).strip().lower(): value for key, value in data.items()}
+        data = next((fields[name] for name in _DESCRIPTION if name in fields), None)
+    text = clean(data) if isinstance(data, str) else ""
+    if not text:
+        raise ReplyError("it must be an object with a description, which must not be empty")
+    return Reading(text)
+
+
+FORMAT = ReplyFormat(
+    "description",
+    {
+        "type": "object",
+        "properties": {"description": {"type": "string"}},
+        "required": ["description"],
+        "additionalProperties": False,
+    },
+    _read,
+    'Reply with one JSON object and nothing else: {"description": "..."}',
+)
