@@ -24,11 +24,14 @@ _STRENGTHS = {
 _ENTITIES = ("entities", "nodes", "entity_list")
 _RELATIONSHIPS = ("relationships", "relations", "edges", "relationship_list")
 _NAME = ("name", "title", "entity", "entity_name", "label", "id")
-_TYPE = ("type", "entity_type", "category", "kind", "label")
+_TYPE = ("entity_type", "type", "category", "kind", "label")
 _DESCRIPTION = ("description", "entity_description", "relationship_description", "desc", "summary")
 _SOURCE = ("source", "source_entity", "from", "subject", "head", "start", "source_name")
 _TARGET = ("target", "target_entity", "to", "object", "tail", "end", "target_name")
-_LINK_TYPE = ("type", "relationship_type", "relation", "relationship", "predicate", "label")
+_LINK_TYPE = (
+    *("relationship_type", "relation_type", "type", "relation", "relationship", "predicate"),
+    "label",
+)
 _STRENGTH = ("strength", "relationship_strength", "weight", "score", "importance")
 _KINDS = {"entity": "entity", "node": "entity", "relationship": "link", "relation": "link"}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -185,7 +188,7 @@ def _relationship_fields(record: Any, names: Set[str]) -> tuple[Any, Any, Any, A
         if len(record) == 3 and title_key(_name(record[1])) not in names:
             # Subject, predicate, object.
             return record[0], record[2], record[1], None, None
-        if len(record) in (3, 4):
+        if len(record) == 3 or (len(record) == 4 and _NUMBER.match(_text(record[3]))):
             return record[0], record[1], None, *_padded(record[2:], 2)
         first, second, kind, description, strength = _padded(record, 5)
         return first, second, kind, description, strength

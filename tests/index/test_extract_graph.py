@@ -372,6 +372,7 @@ ADA, BEN = FoundEntity("Ada", "person", "A."), FoundEntity("Ben")
         {"result": {"nodes": [{"title": '"Ada"', "type": ["person"], "description": "A."}, "Ben"]}},
         [{"kind": "entity", "name": "Ada", "category": "person", "desc": "A."}, {"name": "Ben"}],
         [["entity", "Ada", "person", "A."], ["entity", "Ben"]],
+        [{"type": "entity", "name": "Ada", "entity_type": "person", "description": "A."}, "Ben"],
         [{"entities": [["Ada", "person", "A."]]}, {"entities": ["Ben"], "relationships": None}],
     ],
 )
@@ -401,11 +402,12 @@ def test_relationships_are_read_in_many_forms(record: Any) -> None:
 
 
 def test_lists_of_three_are_triples_unless_two_names_come_first() -> None:
-    records = [["Ada", "knows", "Ben"], ["Ada", "Ben", "They met."]]
+    records = [["Ada", "knows", "Ben"], ["Ada", "Ben", "They met."], ["Ada", "Ben", "It.", "9"]]
     found, _ = read_records({"entities": ["Ada", "Ben"], "relationships": records})
     assert [row[:4] for row in found.relationships] == [
         ("Ada", "Ben", "knows", ""),
         ("Ada", "Ben", "", "They met."),
+        ("Ada", "Ben", "", "It."),
     ]
 
 
