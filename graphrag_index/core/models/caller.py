@@ -96,12 +96,12 @@ class Caller:
 
     async def _alone_at_first(self, ask: Callable[[], Awaitable[T]], note: Callable[[], None]) -> T:
         """Let one call find out what the endpoint supports before all others follow."""
-        if self._works:
-            return await self._send(ask, note)
         async with self._probe:
-            result = await self._send(ask, note)
-            self._works = True
-            return result
+            if not self._works:
+                result = await self._send(ask, note)
+                self._works = True
+                return result
+        return await self._send(ask, note)
 
     async def _send(self, ask: Callable[[], Awaitable[T]], note: Callable[[], None]) -> T:
         if self._stopped is not None:

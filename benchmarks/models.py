@@ -1,0 +1,162 @@
+"""Measure what the program adds to a model: its pace, its CPU and its memory.
+
+    python benchmarks/models.py
+
+A server of our own stands for the model (tests/server), in a process of its own. Three things
+are printed: how long extraction of 2,000 text units takes against calls x latency / concurrency;
+the CPU seconds per request of a whole job (extraction, summaries, claims, reports, embeddings,
+tables) with a server that answers at once; its peak memory. A bare client tells
+what of it is the server and the machine. Linux and macOS.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+import yaml
+from index import REPOSITORY, describe_machine, markdown, working_folder
+from planted import make_corpus
+
+sys.path.insert(0, str(REPOSITORY))
+from tests.server.request_log import read_log
+
+MIB = 2**20
+EXTRACTION = ["load_documents", "create_text_units", "extract_graph"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--text-units", type=int, default=2_000)
+    parser.add_argument("--job-text-units", type=int, default=1_600)
+    parser.add_argument("--latency", type=float, default=0.2)
+    parser.add_argument("--concurrency", type=int, default=64)
+    parser.add_argument("--folder", type=Path, help="keep corpora and indices in this folder")
+    arguments = parser.parse_args()
+    print(describe_machine())
+    with working_folder(arguments.folder) as folder:
+        print()
+        print(pace(folder / "pace", arguments))
+        print()
+        print(job(folder / "job", arguments))
+
+
+def pace(project: Path, arguments: argparse.Namespace) -> str:
+    """Extraction against a slow server."""
+    latency, concurrency = arguments.latency, arguments.concurrency
+    log = project / "server.log"
+    project.mkdir(parents=True, exist_ok=True)
+    with server("--latency", str(latency), "--log", str(log)) as url:
+        write_project(project, arguments.text_units, EXTRACTION, url, concurrency)
+        run(project)
+        calls = [call for call in read_log(log) if "chat" in call["path"]]
+        bare = bare_seconds(url, len(calls), concurrency)
+    ideal = len(calls) * latency / concurrency
+    took = max(call["answered"] for call in calls) - min(call["arrival"] for call in calls)
+    rows = [
+        ["calls x latency / concurrency", f"{ideal:.2f}", "1.00"],
+        ["a bare client that sends as many", f"{bare:.2f}", f"{bare / ideal:.2f}"],
+        ["extract_graph, first request to last answer", f"{took:.2f}", f"{took / ideal:.2f}"],
+    ]
+    title = f"{len(calls):,} calls, {latency * 1000:.0f} ms, {concurrency} at once"
+    return markdown([title, "s", "ratio"], rows)
+
+
+def job(project: Path, arguments: argparse.Namespace) -> str:
+    """A whole job against a server that answers at once."""
+    log = project / "server.log"
+    project.mkdir(parents=True, exist_ok=True)
+    with server("--log", str(log)) as url:
+        steps = yaml.safe_load((REPOSITORY / "workflows/standard.yaml").read_text("utf-8"))
+        write_project(project, arguments.job_text_units, steps, url, arguments.concurrency)
+        seconds, cpu, memory = run(project)
+        n_requests = len(read_log(log))
+        again_seconds, again_cpu, _ = run(project)
+    stats = json.loads((project / "output/stats.json").read_text("utf-8"))["steps"]
+    rows = [
+        [name, f"{step['cpu_seconds']:.1f}", f"{step['seconds']:.1f}",
+         f"{(step['peak_memory_bytes'] or 0) / MIB:.0f}"]
+        for name, step in stats.items()
+    ]  # fmt: skip
+    rows.append(["the whole process", f"{cpu:.1f}", f"{seconds:.1f}", f"{memory / MIB:.0f}"])
+    rows.append(["run again, unchanged", f"{again_cpu:.1f}", f"{again_seconds:.1f}", ""])
+    rows.append([f"CPU ms a request, of {n_requests:,}", f"{1000 * cpu / n_requests:.2f}", "", ""])
+    units = stats["create_text_units"]["rows"]["base_text_units"]
+    return markdown([f"a whole job of {units:,} text units", "CPU s", "s", "peak MiB"], rows)
+
+
+@contextmanager
+def server(*options: str) -> Iterator[str]:
+    """Start the server; its address."""
+    command = [sys.executable, "-m", "tests.server", "--port", "0", *options]
+    process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip().split()[-1]
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def write_project(
+    project: Path, text_units: int, steps: Sequence[str], url: str, concurrency: int
+) -> None:
+    """Write a corpus with its settings and workflow; a corpus that is there already is kept."""
+    if not (project / "ground_truth.json").exists():
+        make_corpus(text_units, project)
+    known = {"base_url": url, "api_key": "none", "concurrency": concurrency}
+    settings: dict[str, Any] = {
+        "workflow": "benchmark",
+        "models": {
+            "chat": {"model": "test-model", **known},
+            "embedding": {"model": "test-embedding", **known},
+        },
+        "create_text_units": {"max_tokens": 600, "overlap_tokens": 100},
+        "generate_text_embeddings": {"model": "embedding"},
+    }
+    (project / "workflows").mkdir(exist_ok=True)
+    for path, content in (("workflows/benchmark.yaml", list(steps)), ("settings.yaml", settings)):
+        (project / path).write_text(yaml.safe_dump(content), encoding="utf-8")
+
+
+def run(project: Path) -> tuple[float, float, int]:
+    """Index a project in a process of its own: seconds, CPU seconds, peak memory in bytes."""
+    command = [sys.executable, "-m", "graphrag_index", "run", "--quiet", "--root", str(project)]
+    started = time.perf_counter()
+    process = subprocess.Popen(command)
+    _, status, used = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - started
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"{' '.join(command)} failed with exit code {process.returncode}.")
+    memory = used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return seconds, used.ru_utime + used.ru_stime, memory
+
+
+def bare_seconds(url: str, n_calls: int, concurrency: int) -> float:
+    """Send as many bodies of the usual size by threads that do nothing else; seconds."""
+    texts = [{"role": "user", "content": f"Call {n}. " + "Some words of a text. " * 200}
+             for n in range(n_calls)]  # fmt: skip
+
+    def send(message: dict[str, str]) -> None:
+        body = json.dumps({"model": "test-model", "messages": [message]}).encode()
+        headers = {"content-type": "application/json"}
+        with urlopen(Request(f"{url}/chat/completions", body, headers)) as answer:
+            answer.read()
+
+    started = time.perf_counter()
+    with ThreadPoolExecutor(concurrency) as threads:
+        list(threads.map(send, texts))
+    return time.perf_counter() - started
+
+
+if __name__ == "__main__":
+    main()
