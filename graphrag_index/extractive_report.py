@@ -4,11 +4,11 @@ Nothing is said that no document says: the summary and the findings are whole
 sentences, chosen for the entities that they cover, each with its citations.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from graphrag_index.community_report import Finding, join_titles
 from graphrag_index.core.alike import alike, telling_words
 
 Related = Callable[[tuple[int, ...]], tuple[int, ...]]
@@ -32,49 +32,6 @@ class Evidence:
     entities: tuple[int, ...]
     source: int
     score: float
-
-
-@dataclass(frozen=True)
-class Finding:
-    summary: str
-    explanation: str
-
-
-@dataclass(frozen=True)
-class Report:
-    """A report, not yet a row."""
-
-    title: str
-    summary: str
-    findings: tuple[Finding, ...]
-    rank: float
-    rating_explanation: str
-
-    def markdown(self) -> str:
-        """Return `full_content`: title, summary and findings, parted by blank lines."""
-        parts = [f"# {self.title}", self.summary]
-        for finding in self.findings:
-            parts += [f"## {finding.summary}", finding.explanation]
-        return "\n\n".join(parts)
-
-    def json(self) -> str:
-        """Return `full_content_json`, in Microsoft's order of keys."""
-        findings = ",\n".join(
-            f'        {{\n            "summary": {_quoted(finding.summary)},\n'
-            f'            "explanation": {_quoted(finding.explanation)}\n        }}'
-            for finding in self.findings
-        )
-        # Written out by hand: the standard encoder takes ten times as long to indent.
-        return (
-            f'{{\n    "title": {_quoted(self.title)},\n    "summary": {_quoted(self.summary)},\n'
-            + (f'    "findings": [\n{findings}\n    ],\n' if findings else '    "findings": [],\n')
-            + f'    "rating": {self.rank},\n'
-            f'    "rating_explanation": {_quoted(self.rating_explanation)}\n}}'
-        )
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
 
 
 def write_findings(
@@ -189,13 +146,6 @@ def _companions(
     spoken = Counter(entity for sentence in sentences for entity in sentence.entities)
     new = [entity for entity in spoken if entity not in named]
     return sorted(new, key=lambda e: (-spoken[e], -weight[e], e))[:COMPANIONS]
-
-
-def join_titles(titles: Sequence[str]) -> str:
-    """Join names as prose does: "A", "A and B", "A, B and C"."""
-    if len(titles) < 2:
-        return "".join(titles)
-    return f"{', '.join(titles[:-1])} and {titles[-1]}"
 
 
 def _cited(sentences: Sequence[Evidence], related: Related) -> str:

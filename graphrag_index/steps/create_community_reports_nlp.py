@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from graphrag_index.community_report import Report, community_rows, join_titles, report_row
 from graphrag_index.core.progress import Progress
 from graphrag_index.core.quotations import Quotations, quotable
 from graphrag_index.core.settings import CreateCommunityReportsNlp
-from graphrag_index.core.tables import TABLES, content_id
-from graphrag_index.extractive_report import Evidence, Report, join_titles, write_findings
+from graphrag_index.core.tables import TABLES
+from graphrag_index.extractive_report import Evidence, write_findings
 from graphrag_index.step import step
 
 # Sentences from which one report is chosen.
@@ -66,7 +67,7 @@ def create_community_reports_nlp(
     links = _links(relationships, named["id"])
     titles, types = named["title"].to_list(), named["type"].to_list()
     members_of = _Grouped.of(members["community"].to_numpy(), members["entity"].to_numpy())
-    rows = _community_rows(communities)
+    rows = community_rows(communities)
     used_titles: set[str] = set()
     progress.start(rows.height, "reports")
     for part in rows.iter_slices(BATCH_REPORTS):
@@ -94,7 +95,9 @@ def create_community_reports_nlp(
                 summary = f"No whole sentence speaks of {title}. [Data: Entities ({cited})]"
             if row["island"]:
                 title = f"Island: {title}"
-            reports.append(_row(row, Report(title, summary, findings, row["rank"], _rating(row))))
+            reports.append(
+                report_row(row, Report(title, summary, findings, row["rank"], _rating(row)))
+            )
             progress.advance()
         yield pl.DataFrame(reports, schema=TABLES["community_reports"].schema)
 
@@ -112,21 +115,6 @@ def _main_members(
     return list(ranked[:n])
 
 
-def _community_rows(communities: pl.LazyFrame) -> pl.DataFrame:
-    """Return the communities in the order of the reports, with their counts and `rank`."""
-    holds = (pl.col("size") + pl.col("n_relationships") + pl.col("n_text_units")).log1p()
-    return (
-        communities.select(
-            *("id", "community", "level", "parent", "children", "period", "size", "island"),
-            n_relationships=pl.col("relationship_ids").list.len(),
-            n_text_units=pl.col("text_unit_ids").list.len(),
-        )
-        .with_columns(rank=(10 * holds / holds.max().over("level")).round(1))
-        .sort("level", "community", descending=[True, False])
-        .collect()
-    )
-
-
 def _rating(row: dict[str, object]) -> str:
     return (
         f"{row['rank']} of 10 among the communities of its level, for "
@@ -138,30 +126,6 @@ def _rating(row: dict[str, object]) -> str:
 
 def _count(n: object, singular: str, plural: str) -> str:
     return f"{n} {singular if n == 1 else plural}"
-
-
-def _row(row: dict[str, object], report: Report) -> dict[str, object]:
-    content = report.markdown()
-    return {
-        "id": content_id("community report", str(row["id"]), content),
-        "human_readable_id": row["community"],
-        "community": row["community"],
-        "level": row["level"],
-        "parent": row["parent"],
-        "children": row["children"],
-        "title": report.title,
-        "summary": report.summary,
-        "full_content": content,
-        "rank": report.rank,
-        "rating_explanation": report.rating_explanation,
-        "findings": [
-            {"explanation": finding.explanation, "summary": finding.summary}
-            for finding in report.findings
-        ],
-        "full_content_json": report.json(),
-        "period": row["period"],
-        "size": row["size"],
-    }
 
 
 def _members(communities: pl.LazyFrame, entity_ids: pl.Series) -> pl.DataFrame:
