@@ -43,3 +43,36 @@ def distinct_pairs(owners: Integers, values: Integers) -> tuple[Integers, Intege
     is_new[1:] = keys[1:] != keys[:-1]
     owners, values = np.divmod(keys[is_new], base)
     return owners, values
+
+
+class Grouped:
+    """The rows of each owner, ascending, in two arrays."""
+
+    def __init__(self, owners: Integers, rows: Integers, n_owners: int) -> None:
+        self.owners, self.rows = distinct_pairs(owners, rows)
+        self.bounds = np.searchsorted(self.owners, np.arange(n_owners + 1))
+
+    @classmethod
+    def of(cls, lists: pl.Series, ids: pl.Series) -> "Grouped":
+        """Find the rows of the ids in each of the lists; ids that no row has are passed over."""
+        owners, named = spread_lists(lists)
+        rows = positions(named, ids)
+        return cls(owners[rows >= 0], rows[rows >= 0], len(lists))
+
+    def __getitem__(self, owner: int) -> Integers:
+        return self.rows[self.bounds[owner] : self.bounds[owner + 1]]
+
+    def sums(self, values: Integers) -> Integers:
+        """Add up the values of the rows of each owner."""
+        totals: Integers = np.append(0, np.cumsum(values[self.rows]))
+        return totals[self.bounds[1:]] - totals[self.bounds[:-1]]
+
+
+def positions(wanted: pl.Series, keys: pl.Series) -> Integers:
+    """Where in `keys` each wanted one stands, -1 if nowhere."""
+    places = pl.DataFrame({"key": keys, "place": np.arange(len(keys))})
+    found = pl.DataFrame({"key": wanted.cast(keys.dtype)}).join(
+        places, on="key", how="left", maintain_order="left"
+    )
+    places_found: Integers = found["place"].fill_null(-1).to_numpy()
+    return places_found
