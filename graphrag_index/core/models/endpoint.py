@@ -8,7 +8,8 @@ import asyncio
 import itertools
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from time import time
@@ -100,17 +101,14 @@ class Endpoint:
             No request will: a wrong key, an unknown model, a wrong address.
         """
         while True:
-            body = self._body(messages, format, max_tokens)
-            sent = (self.capabilities.rung, self.capabilities.dropped)
+            body, sent = self.body(messages, format, max_tokens), self.capabilities
             try:
                 data = await self._post("/chat/completions", body)
-            except _UnsupportedError as error:
-                # Another call may have learnt it meanwhile.
-                now = (self.capabilities.rung, self.capabilities.dropped)
-                if now == sent and not self._give_up(error, body):
+            except UnsupportedError as error:
+                if not self.adapt(error, body, sent):
                     raise RejectedError(str(error)) from None
                 continue
-            return _read_chat(data)
+            return read_chat(data)
 
     async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """Ask for the vectors of some texts, in their order. Raises as `chat` does."""
@@ -121,7 +119,7 @@ class Endpoint:
             body["encoding_format"] = "base64"
         try:
             data = await self._post("/embeddings", body)
-        except _UnsupportedError as error:
+        except UnsupportedError as error:
             if "encoding_format" in str(error) and "encoding_format" in body:
                 self._learn(self.capabilities.rung, "encoding_format")
                 return await self.embed(texts)
@@ -142,7 +140,7 @@ class Endpoint:
             response: Any = await self.client.get("/models", cast_to=_response_class())
         except openai.APIStatusError as error:
             if error.status_code in (401, 403):
-                raise ModelError(self._explain(error)) from None
+                raise ModelError(self._explain(error.status_code, _said(error))) from None
             return  # Not every server lists its models.
         except openai.APITimeoutError:
             return  # A slow one may still answer.
@@ -159,15 +157,16 @@ class Endpoint:
         if known and not any(id == wanted or id.split(":")[0] == wanted for id in known):
             shown = ", ".join(sorted(known)[:8]) + (", ..." if len(known) > 8 else "")
             raise ModelError(
-                f"Model {self.name}: {self._address()} has no model {wanted!r}; it has {shown}."
+                f"Model {self.name}: {self.address} has no model {wanted!r}; it has {shown}."
             )
 
     def _model(self) -> str:
         return self.settings.deployment or self.settings.model
 
-    def _body(
+    def body(
         self, messages: Sequence[Message], format: ReplyFormat, max_tokens: int
     ) -> dict[str, Any]:
+        """Write a request as the endpoint is known to take it."""
         settings, rung = self.settings, self.capabilities.rung
         body: dict[str, Any] = {"model": self._model(), "messages": list(messages)}
         body["max_completion_tokens"] = max_tokens
@@ -195,7 +194,14 @@ class Endpoint:
             body["messages"] = _with_format(messages, format)
         return body
 
-    def _give_up(self, error: "_UnsupportedError", body: Mapping[str, Any]) -> bool:
+    def adapt(self, error: "UnsupportedError", body: Mapping[str, Any], sent: Capabilities) -> bool:
+        """Do without what the endpoint does not support; False if the request is at fault.
+
+        `sent` is what was known when it was sent: another may have learnt more meanwhile.
+        """
+        return self.capabilities != sent or self._give_up(error, body)
+
+    def _give_up(self, error: "UnsupportedError", body: Mapping[str, Any]) -> bool:
         """Do without what the endpoint does not support; False if there is nothing to give up."""
         text = str(error).lower()
         for name in (*_OPTIONAL, *_OPTIONAL.values()):
@@ -214,9 +220,7 @@ class Endpoint:
         self._ledger.remember(self._fact, self.capabilities.json())
 
     async def _post(self, path: str, body: Mapping[str, Any]) -> Any:
-        import openai
-
-        try:
+        with self.errors():
             if body.get("stream"):
                 return await self._stream(path, body)
             response: httpx2.Response = await self.client.post(
@@ -224,6 +228,14 @@ class Endpoint:
             )
             self.headers = response.headers
             return response.json()
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Tell by whose turn it is to mend it what goes wrong in a call. Raises as `chat` does."""
+        import openai
+
+        try:
+            yield
         except openai.APIStatusError as error:
             self.headers = error.response.headers
             raise self._status_error(error) from None
@@ -261,29 +273,34 @@ class Endpoint:
         return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}
 
     def _status_error(self, error: "openai.APIStatusError") -> Exception:
-        status, said = error.status_code, _said(error)
+        code = str(getattr(error, "code", "") or "")
+        after = retry_after(error.response.headers)
+        return self.failure(error.status_code, _said(error), code, after)
+
+    def failure(
+        self, status: int, said: str, code: str = "", after: float | None = None
+    ) -> Exception:
+        """Return what an HTTP status and the provider's words mean; raised as by `chat`."""
         if status in _RETRIED or status >= 500:
             if status == 429 and "quota" in said.lower() and "insufficient" in said.lower():
-                return ModelError(self._explain(error))
-            after = retry_after(error.response.headers)
+                return ModelError(self._explain(status, said))
             return RetryError(f"HTTP {status}: {said}", after, rate=status == 429)
-        if status in (401, 403):
-            return ModelError(self._explain(error))
-        if status == 404:
-            return ModelError(self._explain(error))
-        code = str(getattr(error, "code", "") or "")
+        if status in (401, 403, 404):
+            return ModelError(self._explain(status, said))
         about_content = ("content_filter", "content_policy", "context_length", "string_above_max")
         if any(word in f"{code} {said}".lower() for word in about_content):
             return RejectedError(f"HTTP {status}: {said}")
-        if status in (400, 404, 405, 415, 422, 501):
-            return _UnsupportedError(f"HTTP {status}: {said}")
+        if status in (400, 405, 415, 422, 501):
+            return UnsupportedError(f"HTTP {status}: {said}")
         return RejectedError(f"HTTP {status}: {said}")
 
-    def _address(self) -> str:
+    @property
+    def address(self) -> str:
+        """Where the server is, for messages."""
         return self.settings.base_url or "api.openai.com"
 
-    def _explain(self, error: "openai.APIStatusError") -> str:
-        status, said = error.status_code, hide(_said(error), self.settings.key)
+    def _explain(self, status: int, said: str) -> str:
+        said = hide(said, self.settings.key)
         what = {
             401: "does not accept the key: set api_key of this model",
             403: "refuses access: see what the key may do",
@@ -291,16 +308,16 @@ class Endpoint:
             "base_url",
             429: "says that the account has no quota left",
         }.get(status, f"answers {status}")
-        return f"Model {self.name}: {self._address()} {what} (HTTP {status}: {said})."
+        return f"Model {self.name}: {self.address} {what} (HTTP {status}: {said})."
 
     def _unreachable(self, error: Exception) -> str:
         return (
-            f"Model {self.name}: no server answers at {self._address()} ({_cause(error)}): "
+            f"Model {self.name}: no server answers at {self.address} ({_cause(error)}): "
             "start it, or set base_url of this model."
         )
 
 
-class _UnsupportedError(Exception):
+class UnsupportedError(Exception):
     """The endpoint does not take the request as it is written."""
 
 
@@ -388,7 +405,7 @@ def _transport_errors() -> tuple[type[BaseException], ...]:
     return (httpx2.TransportError, httpx2.StreamError, asyncio.IncompleteReadError, OSError)
 
 
-def _read_chat(data: Any) -> Reply:
+def read_chat(data: Any) -> Reply:
     """Read the answer of `/chat/completions`, as OpenAI or as others write it."""
     try:
         choice = data["choices"][0]
@@ -469,14 +486,16 @@ def _repeats_itself(pieces: Sequence[str]) -> bool:
 
 
 def _said(error: "openai.APIStatusError") -> str:
-    """Return the provider's own words, on one line."""
-    body = error.body
-    if isinstance(body, dict):
-        inner = body.get("error", body)
-        if isinstance(inner, dict) and inner.get("message"):
-            parts = [inner["message"], inner.get("code"), inner.get("param")]
-            return " ".join(" ".join(str(part) for part in parts if part).split())[:500]
-    return " ".join(str(getattr(error, "message", error)).split())[:500]
+    return said_in(error.body) or " ".join(str(getattr(error, "message", error)).split())[:500]
+
+
+def said_in(body: Any) -> str:
+    """Return the provider's own words in the body of an error, on one line; or nothing."""
+    inner = body.get("error", body) if isinstance(body, dict) else None
+    if not isinstance(inner, dict) or not inner.get("message"):
+        return ""
+    parts = [inner["message"], inner.get("code"), inner.get("param")]
+    return " ".join(" ".join(str(part) for part in parts if part).split())[:500]
 
 
 def _cause(error: BaseException) -> str:

@@ -51,7 +51,7 @@ CREATE TABLE IF NOT EXISTS facts (
 """
 
 
-_SEND = """
+SEND = """
 INSERT INTO requests (key, step, unit, model, state, attempts, used_in) VALUES (?, ?, ?, ?, ?, 1, ?)
 ON CONFLICT (key) DO UPDATE SET state = excluded.state, attempts = attempts + 1,
     unit = excluded.unit, used_in = excluded.used_in
@@ -118,17 +118,18 @@ class Ledger:
             ) from error
 
     def close(self) -> None:
-        with self._transaction():
+        with self.transaction():
             pass
         with self._lock:
             self._database.close()
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Change the file: all of it or nothing, and before that what was noted as sent."""
         with self._lock:
             self._database.execute("BEGIN IMMEDIATE")
             try:
-                self._database.executemany(_SEND, self._sent)
+                self._database.executemany(SEND, self._sent)
                 self._sent.clear()
                 yield self._database
             except BaseException:
@@ -136,12 +137,13 @@ class Ledger:
                 raise
             self._database.execute("COMMIT")
 
-    def _rows(self, query: str, *values: Any) -> list[Any]:
+    def rows(self, query: str, *values: Any) -> list[Any]:
+        """Read rows of the file."""
         with self._lock:
             return self._database.execute(query, values).fetchall()
 
     def find(self, key: str) -> Entry | None:
-        rows = self._rows("SELECT state, reply, reason FROM requests WHERE key = ?", key)
+        rows = self.rows("SELECT state, reply, reason FROM requests WHERE key = ?", key)
         return Entry(rows[0][0], rows[0][1] or "", rows[0][2]) if rows else None
 
     def send(self, key: str, step: str, unit: str, model: str) -> None:
@@ -156,7 +158,7 @@ class Ledger:
     def pay(self, key: str, step: str, model: str, usage: Usage, cost: float | None) -> None:
         """Note what a call has cost, whether its reply is good or not."""
         row = (key, step, model, self.version, usage.prompt, usage.cached, usage.completion, cost)
-        with self._transaction() as database:
+        with self.transaction() as database:
             database.execute("INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def finish(
@@ -164,7 +166,7 @@ class Ledger:
     ) -> None:
         """Keep a validated reply and what it has cost."""
         row = (key, step, model, self.version, usage.prompt, usage.cached, usage.completion, cost)
-        with self._transaction() as database:
+        with self.transaction() as database:
             database.execute("INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
             database.execute(
                 "UPDATE requests SET state = ?, reply = ?, reason = '', raw = '' WHERE key = ?",
@@ -173,7 +175,7 @@ class Ledger:
 
     def put_aside(self, key: str, state: str, reason: str, raw: str = "") -> None:
         """Note that a request is quarantined or skipped, or still open, and why."""
-        with self._transaction() as database:
+        with self.transaction() as database:
             database.execute(
                 "UPDATE requests SET state = ?, reason = ?, raw = ? WHERE key = ?",
                 (state, reason, raw, key),
@@ -181,14 +183,14 @@ class Ledger:
 
     def use(self, keys: Iterable[str]) -> None:
         """Note that the version which is being made rests on these requests."""
-        with self._transaction() as database:
+        with self.transaction() as database:
             database.executemany(
                 "UPDATE requests SET used_in = ? WHERE key = ?",
                 ((self.version, key) for key in keys),
             )
 
     def recall(self, name: str) -> str | None:
-        rows = self._rows("SELECT value FROM facts WHERE name = ?", name)
+        rows = self.rows("SELECT value FROM facts WHERE name = ?", name)
         return rows[0][0] if rows else None
 
     def remember(self, name: str, value: str) -> None:
@@ -197,7 +199,7 @@ class Ledger:
 
     def spent(self) -> float:
         """Return what the version that is being made has cost so far, in dollars."""
-        rows = self._rows("SELECT total(cost) FROM calls WHERE version = ?", self.version)
+        rows = self.rows("SELECT total(cost) FROM calls WHERE version = ?", self.version)
         return float(rows[0][0])
 
     def quarantined(self, steps: Iterable[str]) -> list[Quarantined]:
@@ -205,7 +207,7 @@ class Ledger:
         return [
             Quarantined(*row)
             for step in steps
-            for row in self._rows(
+            for row in self.rows(
                 "SELECT step, unit, reason, raw FROM requests WHERE step = ?1 AND state = ?2 "
                 "AND used_in = (SELECT max(used_in) FROM requests WHERE step = ?1) ORDER BY unit",
                 step,
@@ -227,9 +229,9 @@ class Ledger:
 
     def status(self) -> list[StepStatus]:
         """Return the state of each step that asked a model, and what it has cost."""
-        with self._transaction():
+        with self.transaction():
             pass
-        states = self._rows(
+        states = self.rows(
             "SELECT step, model, sum(state = 'done'), sum(state = 'open'), "
             "sum(state = 'quarantined'), sum(state = 'skipped') FROM requests AS r "
             "WHERE used_in = (SELECT max(used_in) FROM requests WHERE step = r.step) "
@@ -237,7 +239,7 @@ class Ledger:
         )
         costs = {
             row[:2]: row[2:]
-            for row in self._rows(
+            for row in self.rows(
                 "SELECT step, model, sum(prompt_tokens), sum(cached_tokens), "
                 "sum(completion_tokens), CASE WHEN count(*) = count(cost) THEN total(cost) END "
                 "FROM calls GROUP BY step, model"

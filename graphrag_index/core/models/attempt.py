@@ -1,0 +1,165 @@
+"""How one request is asked: what it is known by, how its reply is judged, what is asked next.
+
+Shared by models that are asked at once and those that are asked in batches.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+from graphrag_index.core.models.ledger import DONE, QUARANTINED, SKIPPED, Entry
+from graphrag_index.core.models.reply import read_reply
+from graphrag_index.core.models.request import (
+    Message,
+    Outcome,
+    Reading,
+    Reply,
+    ReplyError,
+    Request,
+)
+from graphrag_index.core.models.settings import ModelSettings
+
+
+class PutAsideError(Exception):
+    """A request is quarantined or skipped; the message says why, `raw` is its last reply."""
+
+    def __init__(self, state: str, reason: str, raw: str = "") -> None:
+        super().__init__(reason)
+        self.state, self.raw = state, raw
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """How a request is asked once: as it is, with more room, or with its bad reply shown."""
+
+    max_tokens: int
+    corrected: bool = False
+    # No more room will be given, so that a reply which was cut off counts.
+    longer: bool = False
+    correction: tuple[Message, ...] = ()
+
+    @property
+    def code(self) -> str:
+        """All but the correction, in a word that `attempt_of` reads."""
+        return f"{self.max_tokens}{'c' * self.corrected}{'l' * self.longer}"
+
+    def messages(self, request: Request) -> list[Message]:
+        return [*request.messages, *self.correction]
+
+
+def attempt_of(code: str) -> Attempt:
+    """Return the attempt that has this code, without its correction."""
+    return Attempt(int(code.rstrip("cl")), "c" in code, "l" in code)
+
+
+def first_attempt(request: Request, settings: ModelSettings, n_tokens: int) -> Attempt:
+    """Return how a request of about so many tokens is asked at first.
+
+    Raises
+    ------
+    PutAsideError
+        It does not fit the context window.
+    """
+    if n_tokens > settings.context_window - 16:
+        reason = f"the prompt of about {n_tokens} tokens does not fit the context window"
+        raise PutAsideError(SKIPPED, reason)
+    return Attempt(request.max_output_tokens or settings.max_output_tokens)
+
+
+def judge(
+    reply: Reply, request: Request, attempt: Attempt, room: int, hide: Callable[[str], str]
+) -> Reading | Attempt:
+    """Read a reply; if it is no good, say how the request is asked again.
+
+    `room` is what the context window leaves for a reply, in tokens; `hide` takes the key out
+    of a text.
+
+    Raises
+    ------
+    PutAsideError
+        It will not be asked again.
+    """
+    raw = hide(reply.text)
+    if reply.finish in ("content_filter", "refusal"):
+        said = f": {raw[:200]}" if raw else ""
+        raise PutAsideError(QUARANTINED, f"the model refused ({reply.finish}){said}")
+    try:
+        reading = read_reply(reply.text, request.format)
+        if reply.finish == "length":
+            if not attempt.longer:
+                raise ReplyError("it was cut off at its longest")
+            reading = Reading(reading.value, reading.dropped + 1)
+        return reading
+    except ReplyError as error:
+        max_tokens = attempt.max_tokens
+        if reply.finish == "length" and not attempt.longer and max_tokens < room // 2:
+            return Attempt(max_tokens * 2, attempt.corrected, True, attempt.correction)
+        if attempt.corrected:
+            reason = f"the reply was no good: {error}"
+            raise PutAsideError(QUARANTINED, reason, raw) from None
+        # A model that said nothing is asked the same again.
+        correction = _correction(reply, error) if reply.text.strip() else ()
+        return Attempt(max_tokens, True, True, correction)
+
+
+class Conversation:
+    """A request and those that follow from it, as far as they are answered."""
+
+    def __init__(self, request: Request) -> None:
+        self.unit = request.unit
+        # The request that is to be answered next; None when all are.
+        self.asked: Request | None = request
+        self._values: list[Any] = []
+        self._dropped = 0
+
+    def go_on(self, reading: Reading) -> None:
+        """Take the reply to what was asked, and ask what follows from it."""
+        self._values.append(reading.value)
+        self._dropped += reading.dropped
+        then = self.asked.then if self.asked else None
+        self.asked = then(reading.value) if then else None
+
+    def outcome(self, failure: str = "") -> Outcome:
+        return Outcome(self.unit, tuple(self._values), self._dropped, failure)
+
+
+def recall(entry: Entry | None, request: Request) -> Reading | None:
+    """Read the reply that the ledger has; None if it has none yet.
+
+    Raises
+    ------
+    PutAsideError
+        The request was put aside.
+    """
+    if entry is not None and entry.state in (QUARANTINED, SKIPPED):
+        raise PutAsideError(entry.state, entry.reason)
+    if entry is None or entry.state != DONE:
+        return None
+    return read_reply(entry.reply, request.format)
+
+
+def request_key(request: Request, settings: ModelSettings) -> str:
+    """Hash all that a reply depends on."""
+    parts = [
+        settings.identity(),
+        request.max_output_tokens,
+        [[message["role"], message["content"]] for message in request.messages],
+        request.format.name,
+        request.format.schema,
+    ]
+    text = json.dumps(parts, ensure_ascii=False, sort_keys=True)
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _correction(reply: Reply, error: ReplyError) -> tuple[Message, ...]:
+    """Show a model its reply and what is wrong with it."""
+    return (
+        Message(role="assistant", content=reply.text[:8_000]),
+        Message(
+            role="user",
+            content=f"This reply cannot be used: {error}. Reply again, whole, in the format asked "
+            "for, and with nothing else.",
+        ),
+    )
