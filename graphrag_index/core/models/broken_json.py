@@ -1,0 +1,263 @@
+"""JSON as models write it: among prose, in wrong quotes, without commas, cut off.
+
+No step looks at a character more than a bounded number of times, and nothing that is missing
+at the end is made up: what was open there is told apart from what was whole.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+# Deeper is noise.
+MAX_DEPTH = 40
+# A failed attempt at strict JSON costs time that grows with the text.
+MAX_MISSES = 200
+
+_DOUBLE, _SINGLE = '"“”„‟＂', "'‘’‚`"
+_QUOTES = _DOUBLE + _SINGLE
+_COMMENT = r"//[^\n]*+|/\*(?:(?!\*/)[\s\S])*+(?:\*/)?|\#[^\n]*+"
+_FILLER = re.compile(rf"(?:[\s,，、;；]++|{_COMMENT}|\.\.\.|…|\\[nrt])*+")
+_BLANK = re.compile(rf"(?:\s++|{_COMMENT}|\\[nrt])*+")
+# A brace in prose is none unless a key, a string or a number follows.
+_ROOT = re.compile(
+    rf"""\{{(?=\s*+(?:["{_QUOTES}}}/#]|\{{\s*+["{_QUOTES}]|[\w-]{{1,40}}+\s{{0,9}}[:：]))"""
+    rf"""|\[(?=\s*+(?:[\[\]{{{_QUOTES}/#]|-?\d))"""
+)
+_COLON = re.compile(r"\s*+(?:[:：]|=>?)")
+_WORD_KEY = re.compile(r"([^\W\d][\w-]{0,60}+(?: [\w-]{1,40}+){0,3})[\"']?\s{0,9}[:：]")
+_KEY = (
+    rf"""(?:["{_DOUBLE}](?:[^"{_DOUBLE}\\\n]|\\.){{0,200}}+(?:["{_DOUBLE}]\s*+(?:[:：]|\Z)|\\?\Z)"""
+    rf"""|[{_SINGLE}][^{_SINGLE}\n]{{0,100}}+(?:[{_SINGLE}]\s*+(?:[:：]|\Z)|\Z)"""
+    rf"""|[^\W\d]\w{{0,60}}+(?:\s{{0,9}}[:：]|\Z))"""
+)
+_REST = rf"(?:\Z|[}}\]]|\.\.\.|…|{_COMMENT})"
+# What comes after a quotation mark that ends a string: in an object, and in a list.
+_AFTER_VALUE = re.compile(
+    rf"\s*+(?:{_REST}|```|[,，、;；]\s*+(?:{_REST}|```|\{{|{_KEY})|[{{]\s*+[{_QUOTES}]|{_KEY})"
+)
+_AFTER_ITEM = re.compile(
+    rf"\s*+(?:{_REST}|```|\)\s*+(?:[,\])]|\Z)|[,，、;；]\s*+(?:{_REST}|```|[\[{{{_QUOTES}\d+-]|[A-Za-z]{{4,5}}\b)"
+    rf"|[:：])|\s*+\n\s*+[\[{{{_QUOTES}]"
+)
+_MARK = {
+    **{mark: re.compile(rf"\\[\s\S]|[{_DOUBLE}]|\n```") for mark in _DOUBLE},
+    **{mark: re.compile(rf"\\[\s\S]|[{_SINGLE}]|\n```") for mark in _SINGLE},
+    '"': re.compile(r'\\[\s\S]|"|\n```'),
+}
+_MEMBER = re.compile(rf"[{_DOUBLE}][\w -]{{1,60}}+[{_DOUBLE}]\s{{0,9}}[:：]")
+_BARE = re.compile(r"(?:(?!\s//|\s\#|```)[^,，}\]\n])*+")
+_JUNK = re.compile(rf"[^\s,，\[\]{{}}(){_DOUBLE}]*+")
+_TUPLE = re.compile(rf"\(\s*+[{_QUOTES}]")
+_DEEP = re.compile(r"[\[{]++")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
+_STRAY_BRACE = re.compile(
+    rf"\}}\s*+\]|\}}\s*+[,，]\s*+(?:[\[{{]|[{_QUOTES}][^{_QUOTES}\n]{{0,200}}+[{_QUOTES}]\s*+[,\]])"
+)
+_ESCAPE = re.compile(r"\\(?:((?:u[0-9a-fA-F]{4})(?:\\u[0-9a-fA-F]{4})*+)|([\"'\\/bfnrt“”]))")
+_ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_CONSTANTS = {"true": True, "false": False}
+_NOTHING = frozenset(("", "null", "none", "nan", "undefined", "nil", "infinity", "-infinity"))
+_STRICT = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
+
+
+class BrokenJSON:
+    """Reads the objects and lists of a text.
+
+    Attributes
+    ----------
+    open
+        The objects and lists that were not closed where the text ended, the innermost first.
+        A string, a number or a word that was cut there is in none of them.
+    n_skipped
+        How often there were bare words in a list.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.open: list[Any] = []
+        self.n_skipped = self._at = self._misses = 0
+
+    def values(self) -> Iterator[Any]:
+        """Give the objects and lists that are not part of others, in order."""
+        while root := _ROOT.search(self.text, self._at):
+            self._at = root.start()
+            yield self._container(0, None)
+
+    def _container(self, depth: int, parent: str | None) -> Any:
+        if self._misses < MAX_MISSES:
+            try:
+                value, self._at = _STRICT.raw_decode(self.text, self._at)
+            except (ValueError, RecursionError):
+                self._misses += 1
+            else:
+                return value
+        kind = self.text[self._at]
+        self._at += 1
+        return self._object(depth, parent) if kind == "{" else self._list(depth, parent)
+
+    def _object(self, depth: int, parent: str | None) -> dict[str, Any]:
+        text, fields = self.text, dict[str, Any]()
+        if text.startswith("{", self._at):
+            # Braces doubled, as templates have them.
+            self._at += 1
+        while True:
+            self._skip(_FILLER)
+            mark = text[self._at : self._at + 1]
+            if not mark:
+                self.open.append(fields)
+                return fields
+            if mark == "}":
+                self._at += 1
+                return fields
+            if mark == "{" or (mark == "]" and parent == "[") or text.startswith("```", self._at):
+                # Its closing brace was forgotten.
+                return fields
+            key = self._key(mark)
+            if key is None:
+                continue
+            self._skip(_BLANK)
+            mark = text[self._at : self._at + 1]
+            if mark and mark in "[{":
+                if depth < MAX_DEPTH:
+                    fields[key] = self._container(depth + 1, "{")
+                else:
+                    self._skip(_DEEP)
+            elif mark and mark in _QUOTES:
+                value = self._string(_AFTER_VALUE)
+                if value is not None:
+                    fields[key] = value
+            elif mark:
+                bare = self._bare()
+                if self._at < len(text):
+                    fields[key] = _scalar(bare)
+
+    def _key(self, mark: str) -> str | None:
+        """Read a key and its colon; None, past it, if there is something else."""
+        if mark in _QUOTES:
+            start = self._at
+            for found in _MARK[mark].finditer(self.text, start + 1):
+                if found[0][0] in _QUOTES:
+                    self._at = found.end()
+                    break
+                if found[0][0] == "\n":
+                    self._at = found.start()
+                    return None
+            else:
+                self._at = len(self.text)
+                return None
+            key = _unescape(self.text[start + 1 : self._at - 1])
+            colon = _COLON.match(self.text, self._at)
+            self._at = colon.end() if colon else self._at
+            return key if colon else None
+        word = _WORD_KEY.match(self.text, self._at)
+        if word:
+            self._at = word.end()
+            return word[1]
+        self._at += 1
+        self._skip(_JUNK)
+        return None
+
+    def _list(self, depth: int, parent: str | None, end: str = "]") -> list[Any]:
+        text, items = self.text, list[Any]()
+        # Among words, what stands in quotation marks is prose.
+        prose = False
+        while True:
+            self._skip(_FILLER)
+            start = self._at
+            mark = text[start : start + 1]
+            if not mark:
+                self.open.append(items)
+                return items
+            if mark == end:
+                self._at += 1
+                return items
+            if text.startswith("```", start) or (mark == "]" and end == ")"):
+                return items
+            if mark == "}":
+                if parent == "{" and not _STRAY_BRACE.match(text, start):
+                    return items
+                self._at += 1
+            elif mark in "[{":
+                if depth < MAX_DEPTH:
+                    items.append(self._container(depth + 1, "["))
+                else:
+                    self._skip(_DEEP)
+            elif mark == "(" and depth < MAX_DEPTH and _TUPLE.match(text, start):
+                self._at += 1
+                items.append(self._list(depth + 1, "[", ")"))
+            elif mark in _QUOTES and not prose:
+                value = self._string(_AFTER_ITEM)
+                if parent == "{" and _COLON.match(text, self._at):
+                    # The next key: the closing bracket was forgotten.
+                    self._at = start
+                    return items
+                if value is not None:
+                    items.append(value)
+            elif parent == "{" and _WORD_KEY.match(text, start):
+                return items
+            else:
+                self._at += 1
+                self._skip(_JUNK)
+                value = _scalar(text[start : self._at])
+                if mark in _QUOTES or isinstance(value, str):
+                    self.n_skipped += not prose
+                    prose = True
+                elif self._at < len(text):
+                    items.append(value)
+
+    def _string(self, after: re.Pattern[str]) -> str | None:
+        """Read a string up to the quotation mark that ends it; None if the text ends first."""
+        text, start = self.text, self._at + 1
+        for found in _MARK[text[self._at]].finditer(text, start):
+            mark = found[0][0]
+            if mark == "\\":
+                continue
+            if mark == "\n":
+                self._at = found.start() + 1
+                return _unescape(text[start : found.start()])
+            if after.match(text, found.end()):
+                self._at = found.end()
+                return _unescape(text[start : found.start()])
+            before = text[max(start, found.start() - 40) : found.start()].rstrip()
+            if before.endswith(("{", ",")) and _MEMBER.match(text, found.start()):
+                # The next field: the mark that ends this string was forgotten.
+                value = text[start : found.start()].rstrip(" \t\r\n,{}[]")
+                self._at = start + len(value)
+                return _unescape(value)
+        self._at = len(text)
+        return None
+
+    def _bare(self) -> str:
+        start = self._at
+        self._skip(_BARE)
+        return self.text[start : self._at]
+
+    def _skip(self, pattern: re.Pattern[str]) -> None:
+        found = pattern.match(self.text, self._at)
+        self._at = found.end() if found else self._at
+
+
+def _scalar(bare: str) -> Any:
+    """Read what stands there without quotation marks."""
+    bare = bare.strip().rstrip(_QUOTES).rstrip()
+    word = bare.lower()
+    if word in _NOTHING:
+        return None
+    if word in _CONSTANTS:
+        return _CONSTANTS[word]
+    number = _NUMBER.fullmatch(bare)
+    if number is None or len(bare) > 40:
+        return bare
+    return float(bare) if number[1] or number[2] else int(bare)
+
+
+def _unescape(text: str) -> str:
+    """Resolve the escapes of JSON; a backslash before anything else stands for itself."""
+    return _ESCAPE.sub(_unescaped, text) if "\\" in text else text
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    if escape[1]:
+        return str(json.loads(f'"{escape[0]}"'))
+    return _ESCAPED.get(escape[2], escape[2])
