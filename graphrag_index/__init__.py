@@ -7,7 +7,10 @@ step.py       what a step is: a function from tables to tables
 steps/        the steps, one file each
 readers/      the formats of documents
 linguistics/  names, terms and relationships without a model
+extraction/   entities, relationships and claims from a model's replies
 graph/        hierarchical Leiden and the layout of a drawing
+reports/      community reports, with a model and without
+prompts/      what models are asked, one file for each kind of request
 core/         what this package and `graphrag_query` stand on
 """
 

@@ -16,16 +16,11 @@ PYPROJECT = REPOSITORY / "pyproject.toml"
 # What only indexing needs, and openai, which only workflows and searches with a model need.
 ONLY_FOR_INDEXING = {
     "charset_normalizer",
-    "graphrag_index.claims",
-    "graphrag_index.community_report",
-    "graphrag_index.extractive_report",
     "graphrag_index.graph",
     "graphrag_index.linguistics",
     "graphrag_index.readers",
-    "graphrag_index.rendered_rows",
-    "graphrag_index.report_citations",
-    "graphrag_index.report_context",
-    "graphrag_index.report_reply",
+    "graphrag_index.extraction",
+    "graphrag_index.reports",
     "graphrag_index.run",
     "graphrag_index.step",
     "graphrag_index.steps",

@@ -7,8 +7,10 @@ STEPS = (
     "extract_graph",
     "summarize_descriptions",
     "finalize_graph",
+    "extract_covariates",
     "create_communities",
     "link_text_units",
     "create_community_reports_nlp",
+    "create_community_reports",
     "generate_text_embeddings",
 )

@@ -6,22 +6,22 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from graphrag_index.community_report import (
-    Finding,
-    Report,
-    community_rows,
-    join_titles,
-    report_row,
-)
 from graphrag_index.core.model_steps import CreateCommunityReports
 from graphrag_index.core.models.chat_model import ChatModel
 from graphrag_index.core.models.request import Message, Outcome, Request
 from graphrag_index.core.progress import Progress
 from graphrag_index.core.prompts import Prompts
 from graphrag_index.core.tables import TABLES
-from graphrag_index.rendered_rows import n_prompt_tokens
-from graphrag_index.report_context import ReportContexts
-from graphrag_index.report_reply import IN_WORDS, report_format
+from graphrag_index.reports.context import ReportContexts
+from graphrag_index.reports.rendered_rows import n_prompt_tokens
+from graphrag_index.reports.reply import IN_WORDS, report_format
+from graphrag_index.reports.row import (
+    Finding,
+    Report,
+    community_rows,
+    join_titles,
+    report_row,
+)
 from graphrag_index.step import step
 
 logger = logging.getLogger(__name__)

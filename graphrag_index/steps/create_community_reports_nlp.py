@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.community_report import Report, community_rows, join_titles, report_row
 from graphrag_index.core.progress import Progress
 from graphrag_index.core.quotations import Quotations, quotable
 from graphrag_index.core.settings import CreateCommunityReportsNlp
 from graphrag_index.core.tables import TABLES
-from graphrag_index.extractive_report import Evidence, write_findings
+from graphrag_index.reports.extractive import Evidence, write_findings
+from graphrag_index.reports.row import Report, community_rows, join_titles, report_row
 from graphrag_index.step import step
 
 # Sentences from which one report is chosen.

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import polars as pl
 
-from graphrag_index.claims import CLAIMS_FORMAT, Claim, locate, together
 from graphrag_index.core.model_steps import ExtractCovariates
 from graphrag_index.core.models.chat_model import ChatModel
 from graphrag_index.core.models.request import Message, Request
 from graphrag_index.core.progress import Progress
 from graphrag_index.core.prompts import Prompts
 from graphrag_index.core.tables import TABLES, content_id
+from graphrag_index.extraction.claims import CLAIMS_FORMAT, Claim, locate, together
 from graphrag_index.step import step
 
 logger = logging.getLogger(__name__)

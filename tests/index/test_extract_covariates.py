@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.claims import Claim, locate, read_claims
 from graphrag_index.core.model_steps import ExtractCovariates
 from graphrag_index.core.models.request import ReplyError, Request
 from graphrag_index.core.progress import Silent
 from graphrag_index.core.prompts import Prompts
 from graphrag_index.core.tables import TABLES
+from graphrag_index.extraction.claims import Claim, locate, read_claims
 from graphrag_index.steps.extract_covariates import extract_covariates
 from graphrag_index.steps.link_text_units import link_text_units
 from tests.index.fake_model import FakeChatModel

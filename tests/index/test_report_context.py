@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from graphrag_index.core.errors import SettingsError
 from graphrag_index.core.tokens import count_tokens, load_encoding
-from graphrag_index.report_context import Context, ReportContexts
+from graphrag_index.reports.context import Context, ReportContexts
 from tests.index.small_index import table
 
 ENCODING = load_encoding("o200k_base")

@@ -14,8 +14,8 @@ import polars as pl
 from graphrag_index.core.errors import SettingsError
 from graphrag_index.core.lists import Grouped, positions
 from graphrag_index.core.tables import title_key
-from graphrag_index.rendered_rows import Budget, RenderedRows, report_row
-from graphrag_index.report_citations import Shown, cited
+from graphrag_index.reports.citations import Shown, cited
+from graphrag_index.reports.rendered_rows import Budget, RenderedRows, report_row
 
 REPORTS = "-----Reports-----\nid,report\n"
 ENTITIES = "-----Entities-----\nid,title,type,description\n"
