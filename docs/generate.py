@@ -25,6 +25,15 @@ _HEADING = re.compile(r"### `(\w+)`")
 _COLUMN = re.compile(r"\| `(\w+)` \| [^|]* \| (.*) \|")
 
 
+# Sections inside of others, by the names of their classes.
+PARTS_OF_MODELS = {
+    "ModelSettings": "A model: `models.NAME`",
+    "Price": "Its price: `models.NAME.price`",
+    "RelationshipType": "A type of relationship: `extract_graph.relationship_types`",
+    "Star": "A star: `extract_graph.star`",
+}
+
+
 def render(page: str) -> str:
     """Return a page with its generated parts as the code has them now."""
 
@@ -40,7 +49,13 @@ def settings_block(_: str) -> str:
     schema = Settings.model_json_schema()
     properties, parts = schema["properties"], []
     plain = {key: value for key, value in properties.items() if "$ref" not in value}
+    # Shown by the names of the models; what a model has stands in a part of its own.
+    plain["models"] = {**plain["models"], "default": list(plain["models"]["default"])}
     parts.append(f"### Top level\n\n{_settings_table(plain)}")
+    for name, heading in PARTS_OF_MODELS.items():
+        section = schema["$defs"][name]
+        text = inspect.cleandoc(section["description"])
+        parts.append(f"### {heading}\n\n{text}\n\n{_settings_table(section['properties'])}")
     for name, value in properties.items():
         if "$ref" in value:
             section = schema["$defs"][value["$ref"].rpartition("/")[2]]
@@ -53,8 +68,8 @@ def _settings_table(properties: Mapping[str, Any]) -> str:
     lines = ["| key | default | may be | meaning |", "|---|---|---|---|"]
     for key, value in properties.items():
         meaning = value["description"].replace("see docs/settings.md", "see [below](#engines)")
-        default = _as_yaml(value["default"])
-        lines.append(f"| `{key}` | `{default}` | {_allowed(value)} | {_cell(meaning)} |")
+        default = f"`{_as_yaml(value['default'])}`" if "default" in value else "(needed)"
+        lines.append(f"| `{key}` | {default} | {_allowed(value)} | {_cell(meaning)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -67,6 +82,8 @@ def _allowed(schema: Mapping[str, Any]) -> str:
     """Say in words which values a JSON Schema allows."""
     if "anyOf" in schema:
         return " or ".join(_allowed(option) for option in schema["anyOf"])
+    if "$ref" in schema:
+        return "keys of its own"
     if "enum" in schema:
         return ", ".join(f"`{value}`" for value in schema["enum"])
     kinds = {"string": "text", "boolean": "`true`, `false`", "array": "list", "object": "sections"}

@@ -34,6 +34,7 @@ from graphrag_index.core.errors import (
 from graphrag_index.core.memory import measure_peak_memory, release_memory
 from graphrag_index.core.models.settings import identity
 from graphrag_index.core.progress import Progress, Silent
+from graphrag_index.core.prompts import Prompts
 from graphrag_index.core.settings import Settings
 from graphrag_index.core.table_check import TableCheck
 from graphrag_index.core.table_store import Previous, TableStore
@@ -176,6 +177,8 @@ class _Run:
         replies = _replies(step, section, self.settings)
         if replies is not None:
             parts.append(replies)
+        if "prompts" in step.services:
+            parts.append(Prompts(self.root).own())
         if step.fingerprint is not None:
             parts.append(step.fingerprint(section, self.root))
         return blake2b(json.dumps(parts, default=str).encode(), digest_size=16).hexdigest()

@@ -31,6 +31,11 @@ class Prompts:
         except (OSError, UnicodeDecodeError) as error:
             raise SettingsError(f"The prompt {own} cannot be read: {error}.") from error
 
+    def own(self) -> dict[str, str]:
+        """Return the prompts that stand in for those of this program, by name."""
+        paths = sorted((self.root / FOLDER).glob("*.txt"))
+        return {path.stem: self.text(path.stem) for path in paths}
+
     def fill(self, name: str, values: Mapping[str, str]) -> str:
         """Put values into a prompt.
 

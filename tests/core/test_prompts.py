@@ -1,0 +1,33 @@
+from pathlib import Path
+
+import pytest
+
+from graphrag_index.core.errors import SettingsError
+from graphrag_index.core.prompts import Prompts
+
+
+def write(root: Path, name: str, text: str) -> Prompts:
+    (root / "prompts").mkdir(exist_ok=True)
+    (root / "prompts" / f"{name}.txt").write_text(text, encoding="utf-8")
+    return Prompts(root)
+
+
+def test_values_are_put_in_as_they_are(tmp_path: Path) -> None:
+    prompts = write(tmp_path, "mine", "Read {{text}} {and} {0} %s $x.")
+    text = "{{other}} {text} <|endoftext|> \\1 \\g<0>"
+    assert prompts.fill("mine", {"text": text}) == f"Read {text} {{and}} {{0}} %s $x."
+
+
+def test_a_place_that_nothing_fills_is_named(tmp_path: Path) -> None:
+    prompts = write(tmp_path, "mine", "Read {{texts}}.")
+    with pytest.raises(SettingsError, match=r"has the place \{\{texts\}\}.*known: \{\{text\}\}"):
+        prompts.fill("mine", {"text": ""})
+
+
+def test_a_prompt_of_the_project_stands_in_for_that_of_the_program(tmp_path: Path) -> None:
+    shipped = Prompts(tmp_path).text("extract_graph")
+    assert shipped
+    assert Prompts(tmp_path).own() == {}
+    prompts = write(tmp_path, "extract_graph", "Mine.")
+    assert prompts.text("extract_graph") == "Mine."
+    assert prompts.own() == {"extract_graph": "Mine."}
