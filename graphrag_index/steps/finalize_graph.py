@@ -175,18 +175,14 @@ class _Links:
         group, first = rank[part], np.sort(first)
 
         weights: Floats = raw["weight"].to_numpy()[rows]
-        # By group; within it the heaviest row last, of equally heavy ones the first.
-        by_weight = np.lexsort((-np.arange(len(rows)), weights, group))
-        is_last = np.ones(len(rows), dtype=bool)
-        is_last[:-1] = group[by_weight][1:] != group[by_weight][:-1]
         self.ends = ends[first]
         self.weights = np.zeros(len(first))
         np.add.at(self.weights, group, weights)
         self._raw = raw.select("description", "text_units", "evidence", "type")
-        self._heaviest = rows[by_weight[is_last]]
-        # The raw rows in order of their groups.
+        # The raw rows by group; within it in their order, and the heaviest first.
         by_group = np.argsort(group, kind="stable")
         self._rows, self._groups = rows[by_group], group[by_group]
+        self._by_weight = rows[np.lexsort((-weights, group))]
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -200,11 +196,12 @@ class _Links:
         row, units = spread_lists(raw["text_units"])
         owners_of_units, distinct_units = distinct_pairs(owners[row], units.to_numpy())
         row, evidence = spread_lists(raw["evidence"])
-        heaviest = self._heaviest[batch]
+        by_weight = self._by_weight[first:last]
+        heaviest = by_weight[np.searchsorted(owners, np.arange(n_lists))]
         return pl.DataFrame(
             {
                 "weight": self.weights[batch],
-                "description": self._raw["description"].gather(heaviest),
+                "description": self._descriptions(owners, by_weight, n_lists),
                 "text_unit_ids": gather_lists(
                     owners_of_units, text_unit_ids.gather(distinct_units), n_lists
                 ),
@@ -212,6 +209,22 @@ class _Links:
                 "type": self._raw["type"].gather(heaviest),
             }
         )
+
+    def _descriptions(self, owners: Integers, rows: Integers, n_lists: int) -> pl.Series:
+        """Join what the merged rows say, the heaviest first, each once."""
+        said = self._raw["description"].gather(rows)
+        if len(rows) == n_lists:
+            return said
+        distinct = (
+            pl.DataFrame({"owner": owners, "description": said})
+            .filter(pl.col("description") != "")
+            .unique(maintain_order=True)
+            .group_by("owner", maintain_order=True)
+            .agg(pl.col("description").str.join(" "))
+        )
+        everyone = pl.DataFrame({"owner": np.arange(n_lists)})
+        joined = everyone.join(distinct, on="owner", how="left", maintain_order="left")
+        return joined["description"].fill_null("")
 
 
 def _places(graph: Graph, node: Integers, settings: FinalizeGraph) -> list[pl.Series]:

@@ -102,7 +102,7 @@ def test_rows_between_the_same_two_entities_become_one():
             "human_readable_id": [0, 1],
             "source": ["Carl", "Ada"],
             "target": ["Ada", "Byron"],
-            "description": ["first", "heavy"],
+            "description": ["first", "heavy light"],
             "weight": [1.0, 3.5],
             "combined_degree": [3, 3],
             "text_unit_ids": [["t2"], ["t0", "t1"]],
