@@ -26,8 +26,8 @@ KEY = "sk-do-not-show-me-0123456789"
 def write_project(root: Path, url: str, n_documents: int = 6, **chat: object) -> Path:
     """A few documents of the sample, each model behind the server."""
     (root / "input").mkdir(parents=True)
-    paths = sorted((REPOSITORY / "input").rglob("*.md"))
-    for path in paths[:: len(paths) // n_documents][:n_documents]:
+    paths = sorted(path for path in (REPOSITORY / "input").rglob("*.*") if path.suffix != ".csv")
+    for path in paths[:: max(1, len(paths) // n_documents)][:n_documents]:
         shutil.copy(path, root / "input" / path.name)
     shutil.copytree(REPOSITORY / "workflows", root / "workflows")
     server = {"base_url": url, "api_key": "${MODEL_KEY}", "concurrency": 8, "timeout": 5}
