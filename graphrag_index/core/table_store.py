@@ -60,7 +60,7 @@ class TableStore:
                     steps=tuple(read_step_record(record) for record in content["steps"]),
                     settings=content["settings"],
                 )
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             raise TableError(f"{path} cannot be read: {error.strerror}.") from error
