@@ -1,11 +1,10 @@
 """One call to a model over HTTP: what is sent, what the endpoint can do, and what went wrong.
 
-The `openai` package does the HTTP. Its own retries are off, since they know no time budget,
-and replies are read from plain JSON: to build its objects takes as long as the call itself.
+The `openai` package does the HTTP (see `client`). Its own retries are off, since they know no
+time budget.
 """
 
 import asyncio
-import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,23 +13,21 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from time import time
 from typing import TYPE_CHECKING, Any
-from urllib.request import getproxies
 
 from graphrag_index.core.errors import ModelError
+from graphrag_index.core.models.client import Answer, Client
 from graphrag_index.core.models.ledger import Ledger
 from graphrag_index.core.models.pacing import parse_duration
 from graphrag_index.core.models.request import Message, Reply, ReplyFormat, Usage
 from graphrag_index.core.models.settings import ModelSettings
 
 if TYPE_CHECKING:
-    import httpx2
     import openai
 
 # The ways to make a reply fit, best first.
 RUNGS = ("json_schema", "tool", "json_object", "text")
 # Parameters of ours that an endpoint may not know, and what each is replaced by.
 _OPTIONAL = {"max_completion_tokens": "max_tokens", "temperature": None, "stream_options": None}
-CONNECTIONS_OF_A_POOL = 4
 _RETRIED = frozenset((408, 409, 425, 429))
 
 
@@ -73,18 +70,23 @@ class Endpoint:
         self._fact = f"capabilities of {settings.model} at {settings.base_url}"
         self.capabilities = Capabilities.of(settings, ledger.recall(self._fact))
         self.headers: Mapping[str, str] = {}
-        self._client: openai.AsyncOpenAI | None = None
+        self._http: Client | None = None
+
+    @property
+    def http(self) -> Client:
+        """The HTTP client, made at first use."""
+        if self._http is None:
+            self._http = Client(self.settings)
+        return self._http
 
     @property
     def client(self) -> "openai.AsyncOpenAI":
-        """The client of the `openai` package, made at first use."""
-        if self._client is None:
-            self._client = make_client(self.settings)
-        return self._client
+        """The client of the `openai` package."""
+        return self.http.openai
 
     async def close(self) -> None:
-        if self._client is not None:
-            await self._client.close()
+        if self._http is not None:
+            await self._http.close()
 
     async def chat(
         self, messages: Sequence[Message], format: ReplyFormat, max_tokens: int
@@ -223,15 +225,16 @@ class Endpoint:
         with self.errors():
             if body.get("stream"):
                 return await self._stream(path, body)
-            response: httpx2.Response = await self.client.post(
-                path, body=body, cast_to=_response_class()
-            )
-            self.headers = response.headers
-            return response.json()
+            answer = await self.http.post(path, body)
+            self.headers = answer.headers
+            if answer.status < 400:
+                return answer.json()
+            raise self._refusal(answer)
 
     @contextmanager
     def errors(self) -> Iterator[None]:
         """Tell by whose turn it is to mend it what goes wrong in a call. Raises as `chat` does."""
+        import httpx2
         import openai
 
         try:
@@ -239,7 +242,7 @@ class Endpoint:
         except openai.APIStatusError as error:
             self.headers = error.response.headers
             raise self._status_error(error) from None
-        except openai.APITimeoutError:
+        except (openai.APITimeoutError, httpx2.TimeoutException):
             raise RetryError(f"no answer within {self.settings.timeout:g} s") from None
         except openai.APIConnectionError as error:
             raise RetryError(_cause(error)) from None
@@ -276,6 +279,17 @@ class Endpoint:
         code = str(getattr(error, "code", "") or "")
         after = retry_after(error.response.headers)
         return self.failure(error.status_code, _said(error), code, after)
+
+    def _refusal(self, answer: Answer) -> Exception:
+        """Return what an answer that is none means; raised as by `chat`."""
+        try:
+            body = answer.json()
+        except ValueError:
+            body = answer.content.decode("utf-8", "replace")[:200]
+        inner = body.get("error", body) if isinstance(body, dict) else {}
+        code = str(inner.get("code") or "") if isinstance(inner, dict) else ""
+        said = said_in(body) or " ".join(str(body).split())[:200]
+        return self.failure(answer.status, said, code, retry_after(answer.headers))
 
     def failure(
         self, status: int, said: str, code: str = "", after: float | None = None
@@ -319,53 +333,6 @@ class Endpoint:
 
 class UnsupportedError(Exception):
     """The endpoint does not take the request as it is written."""
-
-
-def make_client(settings: ModelSettings) -> "openai.AsyncOpenAI":
-    """Make the client of the `openai` package; local servers need no key."""
-    import httpx2
-    import openai
-
-    timeout = httpx2.Timeout(settings.timeout, connect=min(30.0, settings.timeout), pool=None)
-    # A client that is given its transport goes past the proxies of the environment.
-    pools = settings.concurrency // CONNECTIONS_OF_A_POOL + 1
-    transport = None if getproxies() else _spread(pools)
-    http = openai.DefaultAsyncHttpxClient(timeout=timeout, transport=transport)
-    key = settings.key or "none"
-    if settings.provider == "azure":
-        return openai.AsyncAzureOpenAI(
-            azure_endpoint=settings.base_url or "",
-            api_key=key,
-            api_version=settings.api_version,
-            max_retries=0,
-            http_client=http,
-        )
-    return openai.AsyncOpenAI(
-        base_url=settings.base_url, api_key=key, max_retries=0, http_client=http
-    )
-
-
-def _spread(n_pools: int) -> "httpx2.AsyncBaseTransport":
-    """Spread requests over several pools of connections.
-
-    One pool looks at all of its connections for each request, which with 64 of them takes
-    longer than all the rest.
-    """
-    import httpx2
-
-    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=CONNECTIONS_OF_A_POOL)
-    pools = [httpx2.AsyncHTTPTransport(limits=limits, trust_env=True) for _ in range(n_pools)]
-    turns = itertools.cycle(pools)
-
-    class Spread(httpx2.AsyncBaseTransport):
-        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-            return await next(turns).handle_async_request(request)
-
-        async def aclose(self) -> None:
-            for pool in pools:
-                await pool.aclose()
-
-    return Spread()
 
 
 def hide(text: str, secret: str) -> str:

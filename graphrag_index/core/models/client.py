@@ -1,0 +1,119 @@
+"""The HTTP client behind an endpoint: that of the `openai` package, over connections of our own.
+
+What is sent thousands of times, chat and embeddings, goes past its layers of objects, which
+take as long as the rest of the call; all else (models, streams, files, batches, Azure) through
+them.
+"""
+
+import itertools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.request import getproxies
+
+from graphrag_index.core.models.settings import ModelSettings
+
+if TYPE_CHECKING:
+    import httpx2
+    import openai
+
+CONNECTIONS_OF_A_POOL = 4
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back: the HTTP status, its headers, and the body."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.content)
+
+
+class Client:
+    """Posts JSON to one server."""
+
+    def __init__(self, settings: ModelSettings) -> None:
+        import httpx2
+        import openai
+
+        timeout = httpx2.Timeout(settings.timeout, connect=min(30.0, settings.timeout), pool=None)
+        # A client that is given its transport goes past the proxies of the environment.
+        pools = settings.concurrency // CONNECTIONS_OF_A_POOL + 1
+        transport = None if getproxies() else _spread(pools)
+        self._http = openai.DefaultAsyncHttpxClient(timeout=timeout, transport=transport)
+        self.openai = _openai_client(settings, self._http)
+        self._direct = settings.provider != "azure"
+        self._base = str(self.openai.base_url).rstrip("/")
+        self._headers = {
+            "accept": "application/json",
+            "content-type": "application/json",
+            **self.openai.auth_headers,
+        }
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> Answer:
+        """Post to a path below the base address.
+
+        Raises
+        ------
+        openai.APIError, httpx2.HTTPError
+            There is no answer, or through the `openai` package one that tells of an error.
+        """
+        import httpx2
+
+        response: httpx2.Response
+        if self._direct:
+            # As openai sends it: a lone surrogate cannot be UTF-8.
+            content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+            url = self._base + path
+            response = await self._http.post(url, content=content, headers=self._headers)
+        else:
+            response = await self.openai.post(path, body=body, cast_to=httpx2.Response)
+        return Answer(response.status_code, response.headers, response.content)
+
+    async def close(self) -> None:
+        await self.openai.close()
+
+
+def _openai_client(settings: ModelSettings, http: "httpx2.AsyncClient") -> "openai.AsyncOpenAI":
+    """Make the client of the `openai` package; local servers need no key."""
+    import openai
+
+    key = settings.key or "none"
+    if settings.provider == "azure":
+        return openai.AsyncAzureOpenAI(
+            azure_endpoint=settings.base_url or "",
+            api_key=key,
+            api_version=settings.api_version,
+            max_retries=0,
+            http_client=http,
+        )
+    return openai.AsyncOpenAI(
+        base_url=settings.base_url, api_key=key, max_retries=0, http_client=http
+    )
+
+
+def _spread(n_pools: int) -> "httpx2.AsyncBaseTransport":
+    """Spread requests over several pools of connections.
+
+    One pool looks at all of its connections for each request, which with 64 of them takes
+    longer than all the rest.
+    """
+    import httpx2
+
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=CONNECTIONS_OF_A_POOL)
+    pools = [httpx2.AsyncHTTPTransport(limits=limits, trust_env=True) for _ in range(n_pools)]
+    turns = itertools.cycle(pools)
+
+    class Spread(httpx2.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            return await next(turns).handle_async_request(request)
+
+        async def aclose(self) -> None:
+            for pool in pools:
+                await pool.aclose()
+
+    return Spread()
