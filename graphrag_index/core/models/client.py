@@ -5,6 +5,7 @@ take as long as the rest of the call; all else (models, streams, files, batches,
 them.
 """
 
+import functools
 import itertools
 import json
 from collections.abc import Mapping
@@ -15,6 +16,8 @@ from urllib.request import getproxies
 from graphrag_index.core.models.settings import ModelSettings
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx2
     import openai
 
@@ -96,6 +99,14 @@ def _openai_client(settings: ModelSettings, http: "httpx2.AsyncClient") -> "open
     )
 
 
+@functools.cache
+def _ssl_context() -> "ssl.SSLContext":
+    """Make the context of all connections once: to read the certificates takes 20 ms."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
+
+
 def _spread(n_pools: int) -> "httpx2.AsyncBaseTransport":
     """Spread requests over several pools of connections.
 
@@ -105,7 +116,8 @@ def _spread(n_pools: int) -> "httpx2.AsyncBaseTransport":
     import httpx2
 
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=CONNECTIONS_OF_A_POOL)
-    pools = [httpx2.AsyncHTTPTransport(limits=limits, trust_env=True) for _ in range(n_pools)]
+    context = _ssl_context()
+    pools = [httpx2.AsyncHTTPTransport(verify=context, limits=limits) for _ in range(n_pools)]
     turns = itertools.cycle(pools)
 
     class Spread(httpx2.AsyncBaseTransport):
