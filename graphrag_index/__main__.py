@@ -6,9 +6,10 @@ import shlex
 import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -17,6 +18,7 @@ from graphrag_index.core.errors import ExitCode
 from graphrag_index.core.memory import return_memory_soon
 
 if TYPE_CHECKING:
+    from graphrag_index.core.models.registry import Models
     from graphrag_index.core.settings import Settings
     from graphrag_index.run import RunResult
     from graphrag_index.workflow import Workflow
@@ -44,6 +46,15 @@ AllowPartial = Annotated[
     typer.Option(
         "--allow-partial", help="Succeed if no more of a step's requests fail.", metavar="SHARE"
     ),
+]
+Batch = Annotated[
+    bool,
+    typer.Option(
+        "--batch", help="Ask chat models through batches of the provider, for half the price."
+    ),
+]
+Wait = Annotated[
+    bool, typer.Option("--wait", help="With --batch: wait until the batches are done.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Print what happens inside.")]
@@ -74,9 +85,12 @@ def run(
     verbose: Verbose = False,
     budget: Budget = None,
     allow_partial: AllowPartial = "0%",
+    batch: Batch = False,
+    wait: Wait = False,
 ) -> None:
     """Bring the index up to date: run the steps whose input has changed."""
-    _run_safely(root, set_, quiet, verbose, budget, allow_partial, retry=False)
+    ways = _Ways(quiet, budget, _share(allow_partial), batch, wait)
+    _run_safely(root, set_, verbose, ways)
 
 
 @app.command()
@@ -87,70 +101,77 @@ def retry(
     verbose: Verbose = False,
     budget: Budget = None,
     allow_partial: AllowPartial = "0%",
+    batch: Batch = False,
+    wait: Wait = False,
 ) -> None:
     """Ask the models again for what is quarantined, and bring the index up to date."""
-    _run_safely(root, set_, quiet, verbose, budget, allow_partial, retry=True)
+    ways = _Ways(quiet, budget, _share(allow_partial), batch, wait, retry=True)
+    _run_safely(root, set_, verbose, ways)
 
 
-def _run_safely(
-    root: Path,
-    overrides: list[str] | None,
-    quiet: bool,
-    verbose: bool,
-    budget: float | None,
-    allow_partial: str,
-    retry: bool,
-) -> None:
-    _configure_logging(quiet, verbose)
+class _Ways(NamedTuple):
+    """The ways in which a run may go."""
+
+    quiet: bool
+    budget: float | None
+    allowed_share: float
+    batch: bool
+    wait: bool
+    retry: bool = False
+
+
+def _run_safely(root: Path, overrides: list[str] | None, verbose: bool, ways: _Ways) -> None:
+    if ways.wait and not ways.batch:
+        raise typer.BadParameter("--wait goes with --batch.")
+    _configure_logging(ways.quiet, verbose)
     # `kill` and `docker stop` stop a run as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        _run(root, overrides, quiet, verbose, budget, _share(allow_partial), retry)
+        _run(root, overrides, verbose, ways)
     except KeyboardInterrupt:
         print(
             "Stopped. The index is as it was, and finished steps are kept: "
-            f"`graphrag-index run{_root_option(root)}` goes on with the step that was under way.",
+            f"`graphrag-index run{' --batch' * ways.batch}{_root_option(root)}` goes on with the "
+            "step that was under way.",
             file=sys.stderr,
         )
         raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
-def _run(
-    root: Path,
-    overrides: list[str] | None,
-    quiet: bool,
-    verbose: bool,
-    budget: float | None,
-    allowed_share: float,
-    retry: bool,
-) -> None:
+def _run(root: Path, overrides: list[str] | None, verbose: bool, ways: _Ways) -> None:
     started = time.perf_counter()
     settings, workflow = _load(root, overrides)
     from graphrag_index.core.memory import keep_modules_for_good
     from graphrag_index.project import check_models, models_of, services_of
-    from graphrag_index.run import Watcher, run_workflow
+    from graphrag_index.run import RunResult, Watcher, run_workflow
     from graphrag_index.steps.load_documents import check_output
     from graphrag_index.terminal import TerminalWatcher
 
     keep_modules_for_good()
     check_output(settings.load_documents, root, root / settings.output)
     check_models(workflow, settings)
-    watcher = Watcher() if quiet else TerminalWatcher(bars=not verbose)
-    with closing(models_of(workflow, settings, root, budget)) as models:
-        again = models.release([step.name for step in workflow.steps]) if retry else []
-        result = run_workflow(
-            workflow,
-            settings,
-            root,
-            services_of(settings, models, root),
-            watcher,
-            quarantined=lambda step: len(models.quarantined([step])),
-            again=again,
-        )
+    watcher = Watcher() if ways.quiet else TerminalWatcher(bars=not verbose)
+    with closing(models_of(workflow, settings, root, ways.budget, ways.batch)) as models:
+        if ways.retry:
+            models.release([step.name for step in workflow.steps])
+
+        def attempt() -> RunResult:
+            return run_workflow(
+                workflow,
+                settings,
+                root,
+                services_of(settings, models, root),
+                watcher,
+                quarantined=lambda step: len(models.quarantined([step])),
+                again=models.released(),
+            )
+
+        result = _collect_all(attempt, models, ways)
+        models.finished()
         partial = [record.name for record in result.version.steps if record.quarantined]
         failed = models.quarantined(partial)
         share = max((models.quarantined_share(step) for step in partial), default=0.0)
-    if not quiet:
+    if not ways.quiet:
         _summarize(result, root, settings, time.perf_counter() - started)
     unread = _unread_files(result, root, settings)
     if unread:
@@ -160,8 +181,25 @@ def _run(
 
         hint = f"`graphrag-index retry{_root_option(root)}` asks for them again."
         print(f"\n{describe_quarantined(failed)}\n{hint}", file=sys.stderr)
-    if unread or share > allowed_share:
+    if unread or share > ways.allowed_share:
         raise typer.Exit(ExitCode.QUARANTINED)
+
+
+def _collect_all(attempt: "Callable[[], RunResult]", models: "Models", ways: _Ways) -> "RunResult":
+    """Run until no request is in a batch, or end when one is; nothing but batches waits."""
+    from graphrag_index.core.errors import WaitingError
+    from graphrag_index.terminal import wait_for_batches
+
+    while True:
+        try:
+            return attempt()
+        except WaitingError as error:
+            if not ways.quiet:
+                later = "" if ways.wait else " The same command collects the replies later."
+                print(f"{error}{later}", flush=True)
+            if not ways.wait:
+                raise typer.Exit(error.exit_code) from None
+        wait_for_batches(models.standing, models.poll_seconds, None if ways.quiet else sys.stdout)
 
 
 def _share(text: str) -> float:
@@ -196,9 +234,31 @@ def status(
         rows = models.ledger.status()
         steps = list(dict.fromkeys(row.step for row in rows))
         quarantined = models.quarantined(steps)
-    write_status(rows, [] if every else quarantined, sys.stdout)
+        batches = models.batches()
+    write_status(rows, [] if every else quarantined, sys.stdout, batches)
     for row in quarantined if every else ():
         print(f"\n{row.step}, {row.unit}: {row.reason}\n{row.raw}".rstrip())
+
+
+@app.command()
+def estimate(
+    root: Root = Path(),
+    sample: Annotated[
+        int,
+        typer.Option("--sample", min=1, help="Documents that stand for all.", metavar="N"),
+    ] = 50,
+    set_: Set = None,
+) -> None:
+    """Print what a run would ask of the models, and its price; nothing is sent."""
+    settings, workflow = _load(root, set_)
+    from graphrag_index.estimate.cost import estimate, write_estimate
+    from graphrag_index.terminal import BarWatcher
+
+    found = estimate(workflow, settings, root, sample, BarWatcher())
+    if found is None:
+        print(f"The workflow {workflow.name} asks no model: a run costs nothing.")
+        return
+    write_estimate(found, sys.stdout)
 
 
 @app.command()

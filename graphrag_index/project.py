@@ -172,14 +172,23 @@ def _models(settings: Settings, models: "Models | None") -> "Models":
 
 
 def models_of(
-    workflow: Workflow, settings: Settings, root: Path, budget: float | None = None
+    workflow: Workflow,
+    settings: Settings,
+    root: Path,
+    budget: float | None = None,
+    batch: bool = False,
 ) -> "Models":
     """Return the models that a workflow asks; nothing is opened before a step does."""
     from graphrag_index.core.models.registry import Models
 
     store = TableStore(root / settings.output)
     return Models(
-        settings.models, store.output, store.next_number, _named_models(workflow, settings), budget
+        settings.models,
+        store.output,
+        store.next_number,
+        _named_models(workflow, settings),
+        budget,
+        batch,
     )
 
 

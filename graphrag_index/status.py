@@ -1,8 +1,10 @@
 """What the ledger tells about the requests to models: their state, their tokens, their price."""
 
+import time
 from collections.abc import Sequence
 from typing import TextIO
 
+from graphrag_index.core.models.batch_ledger import Batch
 from graphrag_index.core.models.ledger import Quarantined, StepStatus
 from graphrag_index.core.models.prices import price_list_date
 
@@ -11,9 +13,12 @@ MOST = 20
 
 
 def write_status(
-    rows: Sequence[StepStatus], quarantined: Sequence[Quarantined], out: TextIO
+    rows: Sequence[StepStatus],
+    quarantined: Sequence[Quarantined],
+    out: TextIO,
+    batches: Sequence[Batch] = (),
 ) -> None:
-    """Print a line for each step and model, the sum, and what is quarantined and why."""
+    """Print a line for each step and model, the sum, batches, and what is quarantined and why."""
     if not rows:
         print("No model was asked.", file=out)
         return
@@ -21,20 +26,44 @@ def write_status(
     table = [heading, *(_cells(row) for row in rows)]
     if len(rows) > 1:
         table.append(_total(rows))
-    widths = [max(len(line[column]) for line in table) for column in range(len(heading))]
+    write_table(table, out)
+    if any(row.cost is None for row in rows):
+        print(describe_unknown_price(), file=out)
+    if batches:
+        print(file=out)
+        print("\n".join(map(describe_batch, batches)), file=out)
+    if quarantined:
+        print(file=out)
+        print(describe_quarantined(quarantined), file=out)
+
+
+def write_table(table: Sequence[Sequence[str]], out: TextIO) -> None:
+    """Print lines of cells in columns: step and model at the left, numbers at the right."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for line in table:
         cells = [cell.ljust(width) for cell, width in zip(line[:2], widths, strict=False)]
         cells += [cell.rjust(width) for cell, width in zip(line[2:], widths[2:], strict=True)]
         print("  ".join(cells).rstrip(), file=out)
-    if any(row.cost is None for row in rows):
-        print(
-            f"The price of a model that is marked ? is not in the list of {price_list_date()}: "
-            "set `price` of this model.",
-            file=out,
-        )
-    if quarantined:
-        print(file=out)
-        print(describe_quarantined(quarantined), file=out)
+
+
+def describe_unknown_price() -> str:
+    """Say what the mark ? means, and what to do."""
+    return (
+        f"The price of a model that is marked ? is not in the list of {price_list_date()}: "
+        "set `price` of this model."
+    )
+
+
+def describe_batch(batch: Batch) -> str:
+    """Say what a batch has and how it stood when it was last looked at."""
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(batch.submitted))
+    if not batch.id:
+        return f"A batch of {batch.step} ({batch.model}) is not made yet; {when}."
+    said = batch.said.replace("_", " ") or "submitted"
+    return (
+        f"Batch {batch.id} of {batch.step} ({batch.model}), submitted {when}: {said}, "
+        f"{batch.n_done:,} of {batch.n_requests:,} requests are done."
+    )
 
 
 def describe_quarantined(quarantined: Sequence[Quarantined]) -> str:

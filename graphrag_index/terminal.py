@@ -2,6 +2,8 @@
 
 import re
 import sys
+import time
+from collections.abc import Callable
 from typing import TextIO
 
 from graphrag_index.core.progress import Progress, Silent
@@ -30,6 +32,8 @@ class TerminalWatcher(Watcher):
         self.bars = bars and self.out.isatty()
         self.bar: Bar | None = None
         self.number = 0
+        # Steps that were told of; a run that waits for batches goes through them again.
+        self.told: set[str] = set()
 
     def step_started(self, step: Step, number: int, of: int) -> Progress:
         if not self.bars:
@@ -39,6 +43,9 @@ class TerminalWatcher(Watcher):
 
     def step_finished(self, record: StepRecord, kept: bool) -> None:
         self.close()
+        if kept and record.name in self.told:
+            return
+        self.told.add(record.name)
         self.number += 1
         time = "unchanged" if kept else f"{record.seconds:.1f} s"
         line = f"{self.number:>3}  {record.name:<26} {time:>10}  {describe(record)}"
@@ -48,6 +55,13 @@ class TerminalWatcher(Watcher):
         if self.bar is not None:
             self.bar.stop()
             self.bar = None
+
+
+class BarWatcher(TerminalWatcher):
+    """Draws bars on a terminal, and leaves nothing behind."""
+
+    def step_finished(self, record: StepRecord, kept: bool) -> None:
+        self.close()
 
 
 class Bar:
@@ -81,6 +95,30 @@ class Bar:
 
     def stop(self) -> None:
         self.bars.stop()
+
+
+def wait_for_batches(
+    standing: Callable[[], tuple[int, int, bool]], seconds: float, out: TextIO | None
+) -> None:
+    """Ask again and again how batches stand, ever more seldom, until one has ended.
+
+    `standing` gives the number of requests, how many are done, and whether any has ended.
+    On a terminal the line is written anew each time, elsewhere when it changes.
+    """
+    delay, told = seconds, ""
+    has_ended = False
+    while not has_ended:
+        time.sleep(delay)
+        delay = min(delay * 1.5, seconds * 10)
+        n_requests, n_done, has_ended = standing()
+        line = f"     {n_done:,} of {n_requests:,} requests in batches are done"
+        if out is not None and line != told:
+            print(f"\r{line}" if out.isatty() else line, end="", file=out, flush=True)
+            told = line
+            if not out.isatty():
+                print(file=out, flush=True)
+    if out is not None and out.isatty():
+        print(file=out)
 
 
 def describe(record: StepRecord) -> str:

@@ -14,6 +14,7 @@ class ExitCode(IntEnum):
     WRONG_USE = 2
     QUARANTINED = 3  # finished, but some units of work were left out and are listed
     BUDGET = 4
+    WAITING = 5  # requests are in a batch; the same command collects the replies later
     INTERRUPTED = 130  # Ctrl-C: 128 + SIGINT, as shells report it
 
 
@@ -64,3 +65,9 @@ class BudgetError(GraphRAGError):
     """The next call to a model could cost more than the budget leaves."""
 
     exit_code = ExitCode.BUDGET
+
+
+class WaitingError(GraphRAGError):
+    """Requests to a model are in a batch, whose replies a later run collects."""
+
+    exit_code = ExitCode.WAITING

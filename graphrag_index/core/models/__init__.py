@@ -3,6 +3,8 @@
 settings     a model: its address, limits and price
 request      what a step asks, and what comes of it
 chat_model   asks many requests at once; results in the order of the requests
+batch        the same through the provider's batches, for half the price
+attempt      how a request is asked and its reply judged, at once or in batches
 endpoint     one call over HTTP: parameters, capabilities, what went wrong
 reply        from the text of a reply to records, tolerantly
 pacing       how many calls at once, and how fast

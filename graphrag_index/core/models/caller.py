@@ -90,7 +90,7 @@ class Caller:
                 failures += 1
                 if error.rate:
                     self._pace.refused(error.after)
-                delay = error.after if error.after is not None else _backoff(failures)
+                delay = error.after if error.after is not None else backoff(failures)
                 self._give_up_if_hopeless(error, failures, began, delay)
             await asyncio.sleep(delay)
 
@@ -157,7 +157,7 @@ def estimate_tokens(text: str) -> int:
     return n_bytes * 10 // 35 + 8
 
 
-def _backoff(failures: int) -> float:
+def backoff(failures: int) -> float:
     """Wait twice as long after each failure, and not all at the same moment."""
     longest = min(LONGEST_DELAY, FIRST_DELAY * 2 ** (failures - 1))
     return random.uniform(longest / 2, longest)

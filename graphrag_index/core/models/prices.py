@@ -59,6 +59,8 @@ class Budget:
 
     def __init__(self, limit: float | None, spent: float = 0.0) -> None:
         self.limit, self.spent = limit, spent
+        # For batches that were submitted and are not collected.
+        self.held = 0.0
         self._reserved = 0.0
         self._changed: asyncio.Condition | None = None
 
@@ -76,13 +78,9 @@ class Budget:
             return
         changed = self._changed = self._changed or asyncio.Condition()
         async with changed:
-            while self.spent + self._reserved + most > self.limit:
+            while self.spent + self.held + self._reserved + most > self.limit:
                 if self._reserved <= 1e-12:
-                    raise BudgetError(
-                        f"The budget of ${self.limit:.2f} would be exceeded: ${self.spent:.4f} is "
-                        f"spent, and the next call may cost ${most:.4f}. Run again with a larger "
-                        "--budget to go on; what was answered is kept."
-                    )
+                    raise self.error(most)
                 await changed.wait()
             self._reserved += most
         try:
@@ -91,6 +89,19 @@ class Budget:
             async with changed:
                 self._reserved = max(0.0, self._reserved - most)
                 changed.notify_all()
+
+    def allows(self, most: float) -> bool:
+        """Whether so much more may be held or spent, with no call under way."""
+        return self.limit is None or self.spent + self.held + most <= self.limit
+
+    def error(self, most: float) -> BudgetError:
+        """Say that a call which may cost so much would exceed the budget."""
+        held = f", ${self.held:.4f} is held for batches" if self.held else ""
+        return BudgetError(
+            f"The budget of ${self.limit or 0:.2f} would be exceeded: ${self.spent:.4f} is "
+            f"spent{held}, and the next call may cost ${most:.4f}. Run again with a larger "
+            "--budget to go on; what was answered is kept."
+        )
 
     def spend(self, cost: float | None) -> None:
         """Count what a call has cost."""

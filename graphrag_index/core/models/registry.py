@@ -1,8 +1,12 @@
 """The models of one run: made when a step asks for them, over one ledger and one budget."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from graphrag_index.core.errors import ModelError
+from graphrag_index.core.models.batch import BatchChatModel
+from graphrag_index.core.models.batch_ledger import Batch, BatchLedger
 from graphrag_index.core.models.caller import LoopThread
 from graphrag_index.core.models.chat_model import ChatModel
 from graphrag_index.core.models.embedding import RemoteEmbeddingModel
@@ -11,13 +15,16 @@ from graphrag_index.core.models.ledger import FILE, Ledger, Quarantined
 from graphrag_index.core.models.prices import Budget
 from graphrag_index.core.models.settings import ModelSettings, find_model
 
+# The fact of the ledger that names the steps which were released.
+_RELEASED = "released steps"
+
 
 class Models:
     """The models that the settings name, for one output folder.
 
     Without a folder the ledger is kept in memory. Nothing is opened before a step asks for
     a model. Then all that `needed` names are checked, so that a wrong key of the last is
-    found before the first is paid.
+    found before the first is paid. With `batch` chats go through the providers' batches.
     """
 
     def __init__(
@@ -27,18 +34,43 @@ class Models:
         version: Callable[[], int] = lambda: 0,
         needed: Iterable[str] = (),
         budget: float | None = None,
+        batch: bool = False,
     ) -> None:
         self.settings, self.output, self.version = settings, output, version
+        self._is_batch, self._forget = batch, False
         self._needed = tuple(needed)
         self._limit = budget
         self._ledger: Ledger | None = None
         self._loop: LoopThread | None = None
         self._budget: Budget | None = None
-        self._made: list[ChatModel | RemoteEmbeddingModel] = []
+        self._made: list[ChatModel | BatchChatModel | RemoteEmbeddingModel] = []
 
-    def chat(self, name: str, step: str) -> ChatModel:
-        """Make the chat model of a step."""
-        model = ChatModel(name, *self._parts(name, step))
+    def chat(self, name: str, step: str) -> ChatModel | BatchChatModel:
+        """Make the chat model of a step.
+
+        Raises
+        ------
+        ModelError
+            Its requests are in a batch, and this run does not collect batches.
+        """
+        settings, _, ledger, loop, budget = self._parts(name, step)
+        model: ChatModel | BatchChatModel
+        if self._is_batch and self.output is not None:
+            folder = self.output / "batches"
+            model = BatchChatModel(
+                name, settings, step, ledger, loop, folder, budget, forget=self._forget
+            )
+        else:
+            batches = BatchLedger(ledger).open(step)
+            if batches:
+                n = sum(batch.n_requests for batch in batches)
+                ids = ", ".join(batch.id or "not yet made" for batch in batches)
+                raise ModelError(
+                    f"{n:,} requests of {step} are in a batch ({ids}) and would be paid twice: "
+                    "run with --batch to collect them; a batch that you cancel at the provider "
+                    "is collected at once."
+                )
+            model = ChatModel(name, settings, step, ledger, loop, budget)
         self._made.append(model)
         return model
 
@@ -50,10 +82,43 @@ class Models:
 
     def release(self, steps: Iterable[str]) -> list[str]:
         """Let what is quarantined be asked again; returns the steps that it belongs to."""
+        self._forget = True
         found = list(dict.fromkeys(row.step for row in self.quarantined(steps)))
         if found:
+            self.ledger.remember(_RELEASED, json.dumps([*self.released(), *found]))
             self.ledger.release(found)
-        return found
+        return self.released()
+
+    def released(self) -> list[str]:
+        """Return the steps that were released and whose run has not ended since."""
+        known = self.ledger.recall(_RELEASED) if self.has_ledger else None
+        return list(dict.fromkeys(json.loads(known))) if known else []
+
+    def finished(self) -> None:
+        """Note that a run has ended: what was released has been asked."""
+        if self.released():
+            self.ledger.remember(_RELEASED, "[]")
+
+    def batches(self) -> list[Batch]:
+        """Return the batches that were submitted and are not collected."""
+        return BatchLedger(self.ledger).open() if self.has_ledger else []
+
+    def standing(self) -> tuple[int, int, bool]:
+        """Ask how the batches of the model stand that was made last.
+
+        Returns
+        -------
+        n_requests, n_done, has_ended
+            Of all its batches together; whether any of them has ended.
+        """
+        model = self._made[-1]
+        assert isinstance(model, BatchChatModel)
+        return model.queue.standing()
+
+    @property
+    def poll_seconds(self) -> float:
+        """How long to wait before the model that was made last is asked so first."""
+        return self._made[-1].settings.batch.poll_seconds
 
     def quarantined(self, steps: Iterable[str]) -> list[Quarantined]:
         """Return what some steps could not get answered."""
@@ -95,6 +160,7 @@ class Models:
         if self._loop is None:
             self._loop = LoopThread()
             self._budget = Budget(self._limit, self.ledger.spent())
+            self._budget.held = BatchLedger(self.ledger).held()
             for needed in dict.fromkeys((*self._needed, name)):
                 self._check(needed, find_model(self.settings, needed, step))
         assert self._budget is not None

@@ -17,6 +17,36 @@ class Price(Section):
         None, ge=0, description="Prompt tokens that the provider had cached; null: as input."
     )
     output: float = Field(0.0, ge=0, description="Tokens of the reply, thoughts included.")
+    batch_discount: float = Field(
+        0.5, ge=0, le=1, description="Share of the price that a batch (run --batch) saves."
+    )
+
+    def in_batch(self) -> "Price":
+        """Return what the same costs in a batch."""
+        share = 1 - self.batch_discount
+        cached = None if self.cached_input is None else self.cached_input * share
+        return Price(input=self.input * share, cached_input=cached, output=self.output * share)
+
+
+class BatchLimits(Section):
+    """What the provider takes as one batch, with `run --batch`."""
+
+    max_requests: int = Field(50_000, ge=1, description="Requests of one batch at most.")
+    max_bytes: int = Field(
+        200_000_000, ge=1, description="Bytes of one batch at most; larger ones are split."
+    )
+    max_tokens: int | None = Field(
+        None,
+        ge=1,
+        description="Tokens that may wait in all batches at once, as the account allows; the rest "
+        "follows when they are done. null: no limit of ours.",
+    )
+    poll_seconds: float = Field(
+        30.0,
+        gt=0,
+        le=3_600,
+        description="How often run --batch --wait looks first; it slows down to a tenth of that.",
+    )
 
 
 class ModelSettings(Section):
@@ -63,6 +93,7 @@ class ModelSettings(Section):
     )
     requests_per_minute: int | None = Field(None, ge=1, description="null: no limit of ours.")
     tokens_per_minute: int | None = Field(None, ge=1, description="null: no limit of ours.")
+    batch: BatchLimits = Field(BatchLimits(), description="Limits of run --batch.")
     dimensions: int | None = Field(
         None, ge=1, description="Embeddings: shorter vectors, where the model can; null: all."
     )
