@@ -40,6 +40,7 @@ from graphrag_index.core.table_check import TableCheck
 from graphrag_index.core.table_store import Previous, TableStore
 from graphrag_index.core.table_writer import TableWriter
 from graphrag_index.core.tables import Table
+from graphrag_index.core.tokens import forget_encodings
 from graphrag_index.core.versions import StepRecord, StoredTable, Version
 from graphrag_index.step import Frames, Step
 from graphrag_index.workflow import Service, Workflow, check_services, check_settings, last_line
@@ -187,6 +188,7 @@ class _Run:
         return {name: table for record in self.done for name, table in record.tables.items()}
 
     def _run_step(self, step: Step, key: str, progress: Progress) -> StepRecord:
+        forget_encodings()
         release_memory()
         with measure_peak_memory() as memory:
             wall, cpu = time.perf_counter(), time.process_time()

@@ -75,6 +75,12 @@ def load_encoding(name: str) -> "tiktoken.Encoding":
     )
 
 
+def forget_encodings() -> None:
+    """Let go of the encodings, which hold 80 MB; the next who counts builds them again."""
+    _counts_of_words.cache_clear()
+    load_encoding.cache_clear()
+
+
 def count_tokens(text: str, encoding: "tiktoken.Encoding") -> int:
     """How many tokens a text is; 0 for an empty one.
 
