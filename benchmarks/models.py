@@ -5,11 +5,13 @@
 A server of our own stands for the model (tests/server), in a process of its own. Three things
 are printed: how long extraction of 2,000 text units takes against calls x latency / concurrency;
 the CPU seconds per request of a whole job (extraction, summaries, claims, reports, embeddings,
-tables) with a server that answers at once; its peak memory. A bare client tells
-what of it is the server and the machine. Linux and macOS.
+tables) with a server that answers at once; its peak memory; and by how much a coroutine that
+only sleeps is late while calls wait for a limit. A bare client tells what of it is the server and
+the machine. Linux and macOS.
 """
 
 import argparse
+import asyncio
 import json
 import os
 import subprocess
@@ -47,6 +49,8 @@ def main() -> None:
         print(pace(folder / "pace", arguments))
         print()
         print(job(folder / "job", arguments))
+        print()
+        print(lateness(folder / "lateness"))
 
 
 def pace(project: Path, arguments: argparse.Namespace) -> str:
@@ -91,6 +95,49 @@ def job(project: Path, arguments: argparse.Namespace) -> str:
     rows.append([f"CPU ms a request, of {n_requests:,}", f"{1000 * cpu / n_requests:.2f}", "", ""])
     units = stats["create_text_units"]["rows"]["base_text_units"]
     return markdown([f"a whole job of {units:,} text units", "CPU s", "s", "peak MiB"], rows)
+
+
+def lateness(folder: Path) -> str:
+    """How late a coroutine wakes beside calls that wait: for nothing, and for a limit."""
+    from graphrag_index.core.models.caller import LoopThread
+    from graphrag_index.core.models.chat_model import ChatModel
+    from graphrag_index.core.models.ledger import Ledger
+    from graphrag_index.core.models.request import Message, Reading, ReplyFormat
+    from graphrag_index.core.models.request import Request as Asked
+    from graphrag_index.core.models.settings import ModelSettings
+
+    late: list[float] = []
+
+    async def watch() -> None:
+        while True:
+            began = time.perf_counter()
+            await asyncio.sleep(0.002)
+            late.append(1000 * (time.perf_counter() - began - 0.002))
+
+    words = ReplyFormat("any", {"type": "object"}, Reading, "Reply with JSON.")
+    rows = []
+    with server("--latency", "0.05") as url:
+        for limit, n_calls in ((None, 300), (1_200, 120)):
+            loop, ledger = LoopThread(), Ledger(folder / str(limit))
+            settings = ModelSettings(
+                model="test-model", base_url=url, concurrency=16, requests_per_minute=limit
+            )
+            model = ChatModel("chat", settings, "step", ledger, loop)
+            watching = loop.start(watch())
+            late.clear()
+            for _ in model.replies(
+                Asked(str(n), [Message(role="user", content=f"Call {n}.")], words)
+                for n in range(n_calls)
+            ):
+                pass
+            watching.cancel()
+            model.close()
+            loop.close()
+            ledger.close()
+            late.sort()
+            middle, most = late[len(late) // 2], late[int(len(late) * 0.99)]
+            rows.append([f"{limit or 'no'} requests a minute", f"{middle:.2f}", f"{most:.2f}"])
+    return markdown(["lateness of a coroutine, ms", "median", "99th percentile"], rows)
 
 
 @contextmanager

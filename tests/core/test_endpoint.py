@@ -1,0 +1,144 @@
+"""What an endpoint can do, found out and remembered; streams; Azure; what servers say of time."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_index.core.models.endpoint import RUNGS, hide, retry_after
+from graphrag_index.core.models.pacing import parse_duration
+from graphrag_index.core.models.registry import Models
+from graphrag_index.core.models.request import Message, Outcome, Request
+from graphrag_index.core.models.settings import ModelSettings
+from tests.core.test_chat_model import WORDS, words_of_text
+from tests.server import Faults, Server
+
+MADE: list[Models] = []
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    yield
+    while MADE:
+        MADE.pop().close()
+
+
+def ask(server: Server, output: Path, *texts: str, **settings: Any) -> list[Outcome]:
+    values = {"model": "test-model", "base_url": server.url, "timeout": 1.0, **settings}
+    MADE.append(Models({"chat": ModelSettings.model_validate(values)}, output))
+    chat = MADE[-1].chat("chat", "step")
+    system = Message(role="system", content="List the words.")
+    return list(
+        chat.replies(
+            Request(text, [system, Message(role="user", content=text)], WORDS) for text in texts
+        )
+    )
+
+
+def bodies(server: Server) -> list[dict[str, Any]]:
+    return [json.loads(asked.body) for asked in server.requests if "chat" in asked.path]
+
+
+@pytest.mark.parametrize("structured", RUNGS)
+def test_each_way_of_a_structured_reply_gives_the_same(structured: str, tmp_path: Path) -> None:
+    with Server(answer=words_of_text) as server:
+        (outcome,) = ask(server, tmp_path, "a b", structured=structured)
+        assert outcome.values == (["a", "b"],)
+        (body,) = bodies(server)
+    has = {"response_format", "tools"} & set(body)
+    assert has == {"json_schema": {"response_format"}, "tool": {"tools"},
+                   "json_object": {"response_format"}, "text": set()}[structured]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lacks", "last"),
+    [
+        (["no_json_schema"], "tool"),
+        (["no_json_schema", "unsupported:tools"], "json_object"),
+        (["no_json_schema", "unsupported:tools", "no_json_object"], "text"),
+    ],
+)
+def test_what_a_server_lacks_is_learnt_once(lacks: list[str], last: str, tmp_path: Path) -> None:
+    with Server(answer=words_of_text, faults=Faults(rate=1, kinds=lacks)) as server:
+        outcomes = ask(server, tmp_path, "a", "b", "c")
+        assert [outcome.values for outcome in outcomes] == [(["a"],), (["b"],), (["c"],)]
+        # One call more for each thing that it lacks; the others waited for the first.
+        assert len(bodies(server)) == 3 + RUNGS.index(last)
+        before = len(bodies(server))
+        ask(server, tmp_path, "d")
+        assert len(bodies(server)) == before + 1
+
+
+@pytest.mark.parametrize("parameter", ["temperature", "max_completion_tokens"])
+def test_a_parameter_that_is_refused_is_dropped(parameter: str, tmp_path: Path) -> None:
+    faults = Faults(rate=1, kinds=[f"unsupported:{parameter}"])
+    with Server(answer=words_of_text, faults=faults) as server:
+        outcomes = ask(server, tmp_path, "a", "b")
+        assert [outcome.values for outcome in outcomes] == [(["a"],), (["b"],)]
+        sent = bodies(server)
+        assert len(sent) == 3
+        assert parameter not in sent[-1]
+        assert ("max_tokens" in sent[-1]) == (parameter == "max_completion_tokens")
+
+
+def test_a_stream_is_put_together_and_counted(tmp_path: Path) -> None:
+    with Server(answer=words_of_text) as server:
+        (outcome,) = ask(server, tmp_path, "a b c", stream=True)
+        assert outcome.values == (["a", "b", "c"],)
+        assert bodies(server)[0]["stream"] is True
+        status = MADE[-1].ledger.status()
+        assert status[0].prompt_tokens > 0
+        assert status[0].completion_tokens > 0
+
+
+def test_a_slow_stream_is_no_timeout_and_one_that_stops_is(tmp_path: Path) -> None:
+    # Longer than the timeout in all, but never without a piece for so long.
+    with Server(answer=words_of_text, chunk_delay=0.05) as server:
+        text = " ".join(f"word{n}" for n in range(30))
+        (outcome,) = ask(server, tmp_path, text, stream=True, timeout=0.4)
+        assert outcome.values == (text.split(),)
+        assert len(bodies(server)) == 1
+        server.faults = Faults(by_text={"poison": "stream_hang*1"})
+        (outcome,) = ask(server, tmp_path, "poison a", stream=True, timeout=0.4)
+        assert outcome.values == (["poison", "a"],)
+        assert len(bodies(server)) == 3
+
+
+def test_azure_is_asked_by_deployment_with_its_own_header(tmp_path: Path) -> None:
+    with Server(answer=words_of_text, api_keys=["azure-key"]) as server:
+        (outcome,) = ask(
+            server,
+            tmp_path,
+            "a b",
+            provider="azure",
+            base_url=server.origin,
+            deployment="mine",
+            api_key="azure-key",
+        )
+        assert outcome.values == (["a", "b"],)
+        assert server.requests[-1].path == "/openai/deployments/mine/chat/completions"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("1.5", 1.5), ("120ms", 0.12), ("2s", 2.0), ("6m0s", 360.0), ("1h2m", 3720.0), ("", None),
+     ("soon", None), ("5x", None), ("-3", 0.0)],
+)  # fmt: skip
+def test_how_servers_write_a_time(text: str, seconds: float | None) -> None:
+    assert parse_duration(text) == pytest.approx(seconds)
+
+
+def test_every_header_that_asks_to_wait_is_understood() -> None:
+    assert retry_after({"retry-after": "3"}) == 3
+    assert retry_after({"retry-after-ms": "250", "retry-after": "3"}) == 0.25
+    assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0
+    assert retry_after({"retry-after": "tomorrow"}) is None
+    assert retry_after({}) is None
+
+
+def test_a_key_is_taken_out_of_what_a_server_says() -> None:
+    said = hide("Incorrect API key provided: sk-abcdef123456. Bearer sk-abcdef123456", "secret-1")
+    assert "abcdef" not in said
+    assert hide("wrong: secret-1!", "secret-1") == "wrong: ***!"
