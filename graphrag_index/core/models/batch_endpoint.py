@@ -222,7 +222,7 @@ def _read_line(
         try:
             reply = read_chat(body)
         except RetryError as error:
-            usage = read_usage(body.get("usage"))
+            usage = read_usage(body.get("usage") if isinstance(body, dict) else None)
             cost = cost_of(usage, price)
             return Received(key, None, "", usage, cost, 500, str(error), may_pass=True)
         cost = cost_of(reply.usage, price)
