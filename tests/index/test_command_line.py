@@ -123,6 +123,8 @@ class TestInit:
         assert result.out == (
             f"Wrote {folder / 'settings.yaml'}\n"
             f"Wrote {folder / 'workflows' / 'embedded.yaml'}\n"
+            f"Wrote {folder / 'workflows' / 'fast.yaml'}\n"
+            f"Wrote {folder / 'workflows' / 'standard.yaml'}\n"
             f"Put documents into {folder / 'input'}.\n"
             "Next: graphrag-index download-model && "
             f"graphrag-index run --root '{folder}'\n"

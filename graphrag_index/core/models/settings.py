@@ -31,13 +31,19 @@ class Price(Section):
 class BatchLimits(Section):
     """What the provider takes as one batch, with `run --batch`."""
 
-    max_requests: int = Field(50_000, ge=1, description="Requests of one batch at most.")
+    max_requests: int = Field(
+        50_000, ge=1, le=10_000_000, description="Requests of one batch at most."
+    )
     max_bytes: int = Field(
-        200_000_000, ge=1, description="Bytes of one batch at most; larger ones are split."
+        200_000_000,
+        ge=1,
+        le=1 << 40,
+        description="Bytes of one batch at most; larger ones are split.",
     )
     max_tokens: int | None = Field(
         None,
         ge=1,
+        le=1 << 40,
         description="Tokens that may wait in all batches at once, as the account allows; the rest "
         "follows when they are done. null: no limit of ours.",
     )
