@@ -246,15 +246,18 @@ def estimate(
     sample: Annotated[
         int,
         typer.Option("--sample", min=1, help="Documents that stand for all.", metavar="N"),
-    ] = 50,
+    ] = 100,
     set_: Set = None,
+    batch: Annotated[bool, typer.Option("--batch", help="At the price of run --batch.")] = False,
 ) -> None:
     """Print what a run would ask of the models, and its price; nothing is sent."""
     settings, workflow = _load(root, set_)
     from graphrag_index.estimate.cost import estimate, write_estimate
+    from graphrag_index.steps.load_documents import check_output
     from graphrag_index.terminal import BarWatcher
 
-    found = estimate(workflow, settings, root, sample, BarWatcher())
+    check_output(settings.load_documents, root, root / settings.output)
+    found = estimate(workflow, settings, root, sample, BarWatcher(), batch)
     if found is None:
         print(f"The workflow {workflow.name} asks no model: a run costs nothing.")
         return

@@ -36,10 +36,14 @@ PARTS = {
     "graphrag_index.terminal": {CORE, "graphrag_index.step", "graphrag_index.run"},
     "graphrag_index.project": {CORE, "graphrag_index.step", "graphrag_index.workflow"},
     "graphrag_index.status": {CORE},
+    "graphrag_index.estimate": {
+        *(CORE, "graphrag_index.step", "graphrag_index.workflow", "graphrag_index.run"),
+        *("graphrag_index.project", "graphrag_index.status"),
+    },
     "graphrag_index.__main__": {
         *(CORE, "graphrag_index.workflow", "graphrag_index.run", "graphrag_index.project"),
         *("graphrag_index.terminal", "graphrag_index.show", "graphrag_index.show_html"),
-        *("graphrag_index.status", "graphrag_index.steps"),
+        *("graphrag_index.status", "graphrag_index.steps", "graphrag_index.estimate"),
     },
     "graphrag_query": {CORE},
     # The package itself holds no more than its version.

@@ -56,7 +56,7 @@ class RemoteEmbeddingModel:
         """
         import numpy as np
 
-        keys = [self._key(text) for text in texts]
+        keys = [text_key(text, self.settings) for text in texts]
         vectors: dict[str, npt.NDArray[np.float32]] = {}
         missing: dict[str, str] = {}
         for key, text in zip(keys, texts, strict=True):
@@ -142,9 +142,11 @@ class RemoteEmbeddingModel:
         self._used += vectors
         return vectors
 
-    def _key(self, text: str) -> str:
-        identity = repr((self.settings.identity()["model"], self.settings.dimensions, text))
-        return blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+def text_key(text: str, settings: ModelSettings) -> str:
+    """Hash all that a vector depends on."""
+    identity = repr((settings.identity()["model"], settings.dimensions, text))
+    return blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def _batches(rows: Sequence[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:

@@ -61,13 +61,18 @@ class Capabilities:
         rung: str = settings.structured
         return cls(found["rung"] if rung == "auto" else rung, tuple(found["dropped"]))
 
+    @staticmethod
+    def fact(settings: ModelSettings) -> str:
+        """The name under which the ledger has them."""
+        return f"capabilities of {settings.model} at {settings.base_url}"
+
 
 class Endpoint:
     """A model behind an address. Lives in one event loop."""
 
     def __init__(self, name: str, settings: ModelSettings, ledger: Ledger) -> None:
         self.name, self.settings, self._ledger = name, settings, ledger
-        self._fact = f"capabilities of {settings.model} at {settings.base_url}"
+        self._fact = Capabilities.fact(settings)
         self.capabilities = Capabilities.of(settings, ledger.recall(self._fact))
         self.headers: Mapping[str, str] = {}
         self._http: Client | None = None
