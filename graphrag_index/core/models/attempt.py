@@ -4,7 +4,7 @@ Shared by models that are asked at once and those that are asked in batches.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -142,15 +142,31 @@ def recall(entry: Entry | None, request: Request) -> Reading | None:
 
 def request_key(request: Request, settings: ModelSettings) -> str:
     """Hash all that a reply depends on."""
-    parts = [
-        settings.identity(),
-        request.max_output_tokens,
-        [[message["role"], message["content"]] for message in request.messages],
-        request.format.name,
-        request.format.schema,
-    ]
-    text = json.dumps(parts, ensure_ascii=False, sort_keys=True)
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    identity = json.dumps(settings.identity(), sort_keys=True)
+    parts = [identity, str(request.max_output_tokens), request.format.name]
+    parts.append(_schema_text(request.format.schema))
+    for message in request.messages:
+        parts += (message["role"], message["content"])
+    digest = blake2b(digest_size=16)
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        # With its length, so that no two requests run together to one text.
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
+    return digest.hexdigest()
+
+
+# Schemas by their place in memory, with what they are as text: thousands of requests share one.
+_schema_texts: dict[int, tuple[object, str]] = {}
+
+
+def _schema_text(schema: Mapping[str, Any]) -> str:
+    known = _schema_texts.get(id(schema))
+    if known is None or known[0] is not schema:
+        if len(_schema_texts) >= 100:
+            _schema_texts.clear()
+        known = _schema_texts[id(schema)] = (schema, json.dumps(schema, sort_keys=True))
+    return known[1]
 
 
 def _correction(reply: Reply, error: ReplyError) -> tuple[Message, ...]:

@@ -20,6 +20,8 @@ from graphrag_index.core.models.settings import ModelSettings
 MAX_REFUSALS = 5
 # A request that keeps failing while others succeed is at fault itself.
 MAX_FAILURES = 6
+# Seconds after which a request that is not refused is taken to be accepted.
+GRACE = 0.1
 FIRST_DELAY, LONGEST_DELAY = 0.5, 30.0
 
 T = TypeVar("T")
@@ -95,13 +97,23 @@ class Caller:
             await asyncio.sleep(delay)
 
     async def _alone_at_first(self, ask: Callable[[], Awaitable[T]], note: Callable[[], None]) -> T:
-        """Let one call find out what the endpoint supports before all others follow."""
+        """Let one call find out what the endpoint supports before all others follow.
+
+        A request that is not refused at once is being answered: the others need not wait
+        for the whole reply.
+        """
+        if self._works:
+            return await self._send(ask, note)
         async with self._probe:
+            sent = asyncio.ensure_future(self._send(ask, note))
             if not self._works:
-                result = await self._send(ask, note)
-                self._works = True
-                return result
-        return await self._send(ask, note)
+                try:
+                    await asyncio.wait({sent}, timeout=GRACE)
+                except asyncio.CancelledError:
+                    sent.cancel()
+                    raise
+                self._works = not sent.done() or sent.exception() is None
+        return await sent
 
     async def _send(self, ask: Callable[[], Awaitable[T]], note: Callable[[], None]) -> T:
         if self._stopped is not None:

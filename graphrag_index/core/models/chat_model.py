@@ -67,8 +67,11 @@ class ChatModel:
         ahead = AHEAD * self.settings.concurrency
         try:
             for request in requests:
-                outcome = self._from_ledger(request)
-                waiting.append(outcome or self._loop.start(self._converse(request)))
+                known = self._from_ledger(request)
+                if isinstance(known, Conversation):
+                    waiting.append(self._loop.start(self._converse(known)))
+                else:
+                    waiting.append(known)
                 while len(waiting) > ahead or (waiting and _is_ready(waiting[0])):
                     yield _result(waiting.popleft())
             while waiting:
@@ -97,36 +100,34 @@ class ChatModel:
                 except BaseException:  # noqa: BLE001 - the first failure is the one to tell
                     continue
 
-    def _from_ledger(self, request: Request) -> Outcome | None:
-        """Answer a request and those that follow from it with what is known; None if not all is."""
+    def _from_ledger(self, request: Request) -> Outcome | Conversation:
+        """Answer a request and those that follow from it, as far as the ledger knows."""
         conversation = Conversation(request)
-        keys = []
-        failure = ""
-        while not failure and (asked := conversation.asked) is not None:
+        while (asked := conversation.asked) is not None:
             key = request_key(asked, self.settings)
             try:
                 reading = recall(self.ledger.find(key), asked)
             except PutAsideError as error:
-                failure = str(error)
-            else:
-                if reading is None:
-                    return None
-                conversation.go_on(reading)
-            keys.append(key)
-        self._used += keys
-        return conversation.outcome(failure)
+                self._used.append(key)
+                return conversation.outcome(str(error))
+            if reading is None:
+                return conversation
+            self._used.append(key)
+            conversation.go_on(reading)
+        return conversation.outcome()
 
-    async def _converse(self, request: Request) -> Outcome:
-        """Ask a request and those that follow from it."""
-        conversation = Conversation(request)
+    async def _converse(self, conversation: Conversation) -> Outcome:
+        """Ask what the ledger did not know, and what follows from it."""
+        first = True
         while (asked := conversation.asked) is not None:
             key = request_key(asked, self.settings)
             self._used.append(key)
             try:
-                reading = recall(self.ledger.find(key), asked)
+                reading = None if first else recall(self.ledger.find(key), asked)
                 conversation.go_on(reading or await self._ask(key, asked))
             except PutAsideError as error:
                 return conversation.outcome(str(error))
+            first = False
         return conversation.outcome()
 
     async def _ask(self, key: str, request: Request) -> Reading:
