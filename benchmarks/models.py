@@ -166,7 +166,6 @@ def write_project(
             "chat": {"model": "test-model", **known},
             "embedding": {"model": "test-embedding", **known},
         },
-        "create_text_units": {"max_tokens": 600, "overlap_tokens": 100},
         "generate_text_embeddings": {"model": "embedding"},
     }
     (project / "workflows").mkdir(exist_ok=True)
