@@ -7,7 +7,7 @@ reply has been read: a process that is killed in between has lost that one call.
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,42 +100,64 @@ class Ledger:
         self.path = output / FILE if output else ":memory:"
         self.version = version
         self._lock = threading.Lock()
+        self._read_lock = threading.Lock() if output else self._lock
         self._sent: list[tuple[str, str, str, str, str, int]] = []
         if output:
             output.mkdir(parents=True, exist_ok=True)
         try:
-            self._database = sqlite3.connect(
-                self.path, isolation_level=None, check_same_thread=False, timeout=30
-            )
+            self._database = self._connect()
             self._database.execute("PRAGMA journal_mode = WAL")
             # A killed process loses nothing; a power cut may lose the last moments.
             self._database.execute("PRAGMA synchronous = NORMAL")
             self._database.executescript(_SCHEMA)
+            # Whoever looks for a reply need not wait for one that is being written.
+            self._reader = self._connect() if output else self._database
         except sqlite3.DatabaseError as error:
             raise GraphRAGError(
                 f"{self.path} cannot be used ({error}): it holds the replies that were paid for; "
                 "restore it, or move it away to start without them."
             ) from error
 
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30)
+
     def close(self) -> None:
-        with self.transaction():
+        # On a full disk what was noted as sent is lost, which costs nothing.
+        with suppress(GraphRAGError), self.transaction():
             pass
         with self._lock:
+            self._reader.close()
             self._database.close()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Change the file: all of it or nothing, and before that what was noted as sent."""
+        """Change the file: all of it or nothing, and before that what was noted as sent.
+
+        Raises
+        ------
+        GraphRAGError
+            It cannot be written: the disk is full, or another program holds it.
+        """
         with self._lock:
-            self._database.execute("BEGIN IMMEDIATE")
             try:
+                self._database.execute("BEGIN IMMEDIATE")
                 self._database.executemany(SEND, self._sent)
                 self._sent.clear()
                 yield self._database
+                self._database.execute("COMMIT")
+            except sqlite3.OperationalError as error:
+                self._roll_back()
+                raise GraphRAGError(
+                    f"{self.path} cannot be written ({error}): mend that and run again; what was "
+                    "answered before is kept."
+                ) from error
             except BaseException:
-                self._database.execute("ROLLBACK")
+                self._roll_back()
                 raise
-            self._database.execute("COMMIT")
+
+    def _roll_back(self) -> None:
+        if self._database.in_transaction:
+            self._database.execute("ROLLBACK")
 
     def rows(self, query: str, *values: Any) -> list[Any]:
         """Read rows of the file."""
@@ -143,7 +165,9 @@ class Ledger:
             return self._database.execute(query, values).fetchall()
 
     def find(self, key: str) -> Entry | None:
-        rows = self.rows("SELECT state, reply, reason FROM requests WHERE key = ?", key)
+        query = "SELECT state, reply, reason FROM requests WHERE key = ?"
+        with self._read_lock:
+            rows = self._reader.execute(query, (key,)).fetchall()
         return Entry(rows[0][0], rows[0][1] or "", rows[0][2]) if rows else None
 
     def send(self, key: str, step: str, unit: str, model: str) -> None:

@@ -1,0 +1,86 @@
+"""What the ledger keeps, and what it says."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from graphrag_index.core.errors import GraphRAGError
+from graphrag_index.core.models.ledger import DONE, FILE, OPEN, QUARANTINED, Ledger, StepStatus
+from graphrag_index.core.models.request import Usage
+
+
+def test_a_reply_is_found_by_every_later_opening(tmp_path: Path) -> None:
+    with closing(Ledger(tmp_path, version=1)) as ledger:
+        assert ledger.find("k") is None
+        ledger.send("k", "extract", "a.txt", "chat")
+        ledger.finish("k", "extract", "chat", '{"a": 1}', Usage(10, 4, 5), 0.25)
+        entry = ledger.find("k")
+    assert entry is not None
+    with closing(Ledger(tmp_path)) as again:
+        assert again.find("k") == entry
+        assert (entry.state, entry.reply) == (DONE, '{"a": 1}')
+
+
+def test_what_was_sent_and_not_answered_is_open_once_it_is_written(tmp_path: Path) -> None:
+    with closing(Ledger(tmp_path, version=1)) as ledger:
+        ledger.send("k", "extract", "a.txt", "chat")
+    with closing(Ledger(tmp_path)) as again:
+        entry = again.find("k")
+        assert entry is not None
+        assert entry.state == OPEN
+
+
+def test_status_counts_the_newest_version_and_pays_for_all(tmp_path: Path) -> None:
+    with closing(Ledger(tmp_path, version=1)) as ledger:
+        for key in "abc":
+            ledger.send(key, "extract", f"{key}.txt", "chat")
+            ledger.finish(key, "extract", "chat", "{}", Usage(10, 0, 1), 0.5)
+        ledger.send("d", "extract", "d.txt", "chat")
+        ledger.pay("d", "extract", "chat", Usage(10, 0, 1), 0.5)
+        ledger.put_aside("d", QUARANTINED, "refused", "no")
+        assert ledger.spent() == 2.0
+    with closing(Ledger(tmp_path, version=2)) as ledger:
+        # Of the next version only a and d are a part.
+        ledger.use(["a", "d"])
+        assert ledger.status() == [StepStatus("extract", "chat", 1, 0, 1, 0, 40, 0, 4, 2.0)]
+        assert [row.reason for row in ledger.quarantined(["extract"])] == ["refused"]
+        assert ledger.spent() == 0.0
+        assert ledger.release(["extract"]) == 1
+        assert ledger.quarantined(["extract"]) == []
+
+
+def test_a_call_of_unknown_price_makes_the_sum_unknown(tmp_path: Path) -> None:
+    with closing(Ledger(tmp_path, version=1)) as ledger:
+        for key, cost in (("a", 1.0), ("b", None)):
+            ledger.send(key, "extract", key, "chat")
+            ledger.finish(key, "extract", "chat", "{}", Usage(), cost)
+        assert ledger.status()[0].cost is None
+
+
+def test_a_damaged_file_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"no database at all" * 100)
+    with pytest.raises(GraphRAGError, match="holds the replies that were paid for"):
+        Ledger(tmp_path)
+
+
+def fill(ledger: Ledger) -> None:
+    for number in range(1_000):
+        ledger.send(str(number), "extract", "x" * 1_000, "chat")
+        ledger.finish(str(number), "extract", "chat", "y" * 1_000, Usage(), 0.0)
+
+
+def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    with closing(Ledger(tmp_path, version=1)) as ledger:
+        ledger.send("k", "extract", "a.txt", "chat")
+        ledger.finish("k", "extract", "chat", "{}", Usage(), 0.0)
+        with closing(sqlite3.connect(tmp_path / FILE)) as other:
+            # As a full disk would: the file may not grow any more.
+            n_pages = other.execute("PRAGMA page_count").fetchone()[0]
+        ledger.rows(f"PRAGMA max_page_count = {n_pages}")
+        with pytest.raises(GraphRAGError, match=r"full.*what was answered before is kept"):
+            fill(ledger)
+        entry = ledger.find("k")
+        assert entry is not None
+        assert entry.state == DONE
