@@ -21,7 +21,7 @@ MAX_REFUSALS = 5
 # A request that keeps failing while others succeed is at fault itself.
 MAX_FAILURES = 6
 # Seconds after which a request that is not refused is taken to be accepted.
-GRACE = 0.1
+GRACE = 0.02
 FIRST_DELAY, LONGEST_DELAY = 0.5, 30.0
 
 T = TypeVar("T")

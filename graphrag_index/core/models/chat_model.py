@@ -5,6 +5,7 @@ code. A reply that the ledger has is not asked for again, and a reply is kept th
 when it has been read.
 """
 
+import asyncio
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
@@ -141,6 +142,9 @@ class ChatModel:
             self._put_aside(key, error)
         while True:
             reply = await self._call(key, request, attempt, n_tokens)
+            # The place that this call had is free: whoever gets it sends first, then this is read.
+            for _ in range(3):
+                await asyncio.sleep(0)
             cost = cost_of(reply.usage, self._caller.price)
             try:
                 judged = judge(reply, request, attempt, room, self._caller.hide)
