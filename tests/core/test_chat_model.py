@@ -170,6 +170,18 @@ def test_a_request_that_never_succeeds_costs_that_one(
         assert ask(chat, "poison b")[0].values == (["poison", "b"],)
 
 
+def test_a_prompt_over_the_window_is_not_sent(tmp_path: Path, loop: LoopThread) -> None:
+    with Server(answer=words_of_text) as server:
+        chat = model(server, tmp_path, loop, context_window=1_000, max_output_tokens=500)
+        fits, too_long = ask(chat, "a" + " " * 2_000, "b " * 5_000)
+        assert fits.values == (["a"],)
+        assert "does not fit the context window of 1000" in too_long.failure
+        (asked,) = server.requests
+        # What the window leaves to the reply is less than what it may have at most.
+        assert json.loads(asked.body)["max_completion_tokens"] < 500
+        assert chat.ledger.status()[0].quarantined == 1
+
+
 def test_a_wrong_key_is_one_sentence_and_shows_in_no_file(tmp_path: Path, loop: LoopThread) -> None:
     with (
         Server(answer=words_of_text, api_keys=["another"]) as server,

@@ -30,6 +30,10 @@ class PutAsideError(Exception):
         self.state, self.raw = state, raw
 
 
+# A reply with room for fewer tokens is not worth asking for.
+LEAST_REPLY = 16
+
+
 @dataclass(frozen=True)
 class Attempt:
     """How a request is asked once: as it is, with more room, or with its bad reply shown."""
@@ -62,10 +66,14 @@ def first_attempt(request: Request, settings: ModelSettings, n_tokens: int) -> A
     PutAsideError
         It does not fit the context window.
     """
-    if n_tokens > settings.context_window - 16:
-        reason = f"the prompt of about {n_tokens} tokens does not fit the context window"
-        raise PutAsideError(SKIPPED, reason)
-    return Attempt(request.max_output_tokens or settings.max_output_tokens)
+    room = settings.context_window - n_tokens
+    if room < LEAST_REPLY:
+        reason = (
+            f"the prompt of about {n_tokens} tokens does not fit the context window of "
+            f"{settings.context_window}"
+        )
+        raise PutAsideError(QUARANTINED, reason)
+    return Attempt(min(request.max_output_tokens or settings.max_output_tokens, room))
 
 
 def judge(
