@@ -158,9 +158,21 @@ class LoopThread:
 
     def close(self) -> None:
         """End the loop; what still runs there is dropped."""
+        self.start(_settle()).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+async def _settle() -> None:
+    """Cancel what still runs, and let what is closing close."""
+    tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    # A connection lets go of its socket in a turn of the loop after it was closed.
+    for _ in range(3):
+        await asyncio.sleep(0)
 
 
 def estimate_tokens(text: str) -> int:
