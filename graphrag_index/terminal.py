@@ -48,7 +48,7 @@ class TerminalWatcher(Watcher):
         self.told.add(record.name)
         self.number += 1
         time = "unchanged" if kept else f"{record.seconds:.1f} s"
-        line = f"{self.number:>3}  {record.name:<26} {time:>10}  {describe(record)}"
+        line = f"{self.number:>3}  {record.name:<28} {time:>10}  {describe(record)}"
         print(line.rstrip(), file=self.out, flush=True)
 
     def close(self) -> None:
@@ -73,7 +73,7 @@ class Bar:
         from rich.progress import Progress as Bars
 
         self.bars: Bars = Bars(
-            TextColumn("     {task.description:<26}"),
+            TextColumn("     {task.description:<28}"),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[unit]}{task.fields[rate]}"),

@@ -170,6 +170,17 @@ def test_a_request_that_never_succeeds_costs_that_one(
         assert ask(chat, "poison b")[0].values == (["poison", "b"],)
 
 
+def test_who_waits_for_a_limit_is_let_go_when_all_is_stopped(
+    tmp_path: Path, loop: LoopThread
+) -> None:
+    # One is told to come back in an hour, and the others wait with it; that is too long.
+    faults = Faults(rate=1, kinds=["429_retry_after"], retry_after=3_600)
+    with Server(answer=words_of_text, faults=faults) as server:
+        chat = model(server, tmp_path, loop, retry_seconds=1)
+        with pytest.raises(ModelError, match=r"has not answered for 1 s \(HTTP 429"):
+            ask(chat, *(f"text {n}" for n in range(40)))
+
+
 def test_a_prompt_over_the_window_is_not_sent(tmp_path: Path, loop: LoopThread) -> None:
     with Server(answer=words_of_text) as server:
         chat = model(server, tmp_path, loop, context_window=1_000, max_output_tokens=500)

@@ -1,5 +1,6 @@
 """What may be written into a table."""
 
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -82,6 +83,10 @@ def test_a_table_that_does_not_say_where_it_has_nulls_may_have_them_anywhere() -
     check = TableCheck("s", table)
     check.add(pl.DataFrame({"id": ["a", "b"], "word": [None, None]}))
     check.finish()
+    # The same table refuses them as soon as it says that it has none.
+    strict = TableCheck("s", replace(table, nullable=()))
+    with pytest.raises(TableError, match="null"):
+        strict.add(pl.DataFrame({"id": ["a", "b"], "word": [None, None]}))
 
 
 def test_every_table_of_the_program_says_which_columns_may_be_null() -> None:

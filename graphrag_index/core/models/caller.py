@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from graphrag_index.core.errors import ModelError
 from graphrag_index.core.models.endpoint import Endpoint, RejectedError, RetryError, hide
 from graphrag_index.core.models.ledger import Ledger
-from graphrag_index.core.models.pacing import Pace
+from graphrag_index.core.models.pacing import LONGEST_SLEEP, Pace
 from graphrag_index.core.models.prices import Budget, cost_of, price_of
 from graphrag_index.core.models.request import Usage
 from graphrag_index.core.models.settings import ModelSettings
@@ -47,6 +47,7 @@ class Caller:
     def stop(self, error: Exception) -> None:
         """Let no further call be made; those under way end."""
         self._stopped = error
+        self._pace.stop()
 
     async def call(
         self,
@@ -94,7 +95,7 @@ class Caller:
                     self._pace.refused(error.after)
                 delay = error.after if error.after is not None else backoff(failures)
                 self._give_up_if_hopeless(error, failures, began, delay)
-            await asyncio.sleep(delay)
+            await self._sleep(delay)
 
     async def _alone_at_first(self, ask: Callable[[], Awaitable[T]], note: Callable[[], None]) -> T:
         """Let one call find out what the endpoint supports before all others follow.
@@ -138,6 +139,12 @@ class Caller:
                 f"Model {self.name} has not answered for {self.settings.retry_seconds:g} s "
                 f"({reason}): run again when it does; what was answered is kept."
             ) from None
+
+    async def _sleep(self, seconds: float) -> None:
+        """Sleep, but no longer than until all is stopped."""
+        until = time.monotonic() + seconds
+        while self._stopped is None and (left := until - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, LONGEST_SLEEP))
 
     def hide(self, text: str) -> str:
         """Take the key out of a text."""

@@ -11,12 +11,15 @@ References
 """
 
 import asyncio
+import re
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 DECREASE = 0.7
+# Seconds after which who waits looks whether all has been stopped.
+LONGEST_SLEEP = 0.5
 MINUTE = 60.0
 
 
@@ -33,6 +36,7 @@ class Pace:
         self.limit = float(concurrency)
         self.running = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
+        self._stopped = False
         self._not_before = 0.0
         self._cut_at = 0.0
         self._requests = _Bucket(requests_per_minute)
@@ -43,8 +47,8 @@ class Pace:
         """Wait until a call of so many tokens may be made, and count it while it runs."""
         await self._enter()
         try:
-            while (delay := self._delay(n_tokens)) > 0:
-                await asyncio.sleep(delay)
+            while (delay := self._delay(n_tokens)) > 0 and not self._stopped:
+                await asyncio.sleep(min(delay, LONGEST_SLEEP))
             self._requests.take(1)
             self._tokens.take(n_tokens)
             yield
@@ -80,6 +84,10 @@ class Pace:
             self._requests.delay(1),
             self._tokens.delay(n_tokens),
         )
+
+    def stop(self) -> None:
+        """Let nobody wait any longer; whoever is let through is told so by the caller."""
+        self._stopped = True
 
     def accepted(self) -> None:
         """Note that a call was not refused for its rate."""
@@ -133,26 +141,18 @@ class _Bucket:
             self.level -= amount
 
 
+_NUMBER = r"(?:\d+\.?\d*|\.\d+)"
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
 def parse_duration(text: str) -> float | None:
     """Read what headers say of time: "1.5" and "2s" seconds, "120ms", "6m0s", "1h2m"."""
     text = text.strip()
     if not text:
         return None
-    try:
+    if re.fullmatch(rf"-?{_NUMBER}", text):
         return max(0.0, float(text))
-    except ValueError:
-        pass
-    seconds, number = 0.0, ""
-    units = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-    position = 0
-    while position < len(text):
-        if text[position].isdigit() or text[position] == ".":
-            number += text[position]
-            position += 1
-            continue
-        unit = "ms" if text.startswith("ms", position) else text[position]
-        if unit not in units or not number:
-            return None
-        seconds += float(number) * units[unit]
-        number, position = "", position + len(unit)
-    return None if number else seconds
+    if not re.fullmatch(rf"(?:{_NUMBER}(?:{'|'.join(_SECONDS)}))+", text):
+        return None
+    parts = re.findall(rf"({_NUMBER})({'|'.join(_SECONDS)})", text)
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
