@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from graphrag_index.core.models.endpoint import RUNGS, hide, retry_after
+from graphrag_index.core.models.endpoint import RUNGS
+from graphrag_index.core.models.failures import hide, retry_after
 from graphrag_index.core.models.pacing import parse_duration
 from graphrag_index.core.models.registry import Models
 from graphrag_index.core.models.request import Message, Outcome, Request

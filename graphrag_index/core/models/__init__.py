@@ -5,7 +5,11 @@ request      what a step asks, and what comes of it
 chat_model   asks many requests at once; results in the order of the requests
 batch        the same through the provider's batches, for half the price
 attempt      how a request is asked and its reply judged, at once or in batches
-endpoint     one call over HTTP: parameters, capabilities, what went wrong
+caller       paces calls, keeps the budget, tries again
+endpoint     one call over HTTP: its parameters, and what the endpoint can do
+client       the HTTP client behind it
+answers      reads what the server answers
+failures     how a call can fail, by whose turn it is to mend it
 reply        from the text of a reply to records, tolerantly
 pacing       how many calls at once, and how fast
 ledger       every request and reply, in SQLite

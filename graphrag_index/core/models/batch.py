@@ -22,7 +22,8 @@ from graphrag_index.core.models.attempt import (
 from graphrag_index.core.models.batch_ledger import Kept
 from graphrag_index.core.models.batch_queue import BatchQueue
 from graphrag_index.core.models.caller import LoopThread, estimate_tokens
-from graphrag_index.core.models.endpoint import Capabilities, RetryError, UnsupportedError, hide
+from graphrag_index.core.models.endpoint import Capabilities
+from graphrag_index.core.models.failures import RetryError, UnsupportedError, hide
 from graphrag_index.core.models.ledger import QUARANTINED, Ledger
 from graphrag_index.core.models.prices import Budget
 from graphrag_index.core.models.request import Outcome, Reading, Reply, Request

@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphrag_index.core.errors import ModelError
+from graphrag_index.core.models.answers import read_chat, read_usage
 from graphrag_index.core.models.batch_ledger import Received
 from graphrag_index.core.models.caller import backoff
-from graphrag_index.core.models.endpoint import (
-    Endpoint,
+from graphrag_index.core.models.endpoint import Endpoint
+from graphrag_index.core.models.failures import (
     RejectedError,
     RetryError,
     UnsupportedError,
     hide,
-    read_chat,
-    read_usage,
     said_in,
 )
 from graphrag_index.core.models.prices import cost_of

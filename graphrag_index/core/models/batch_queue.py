@@ -31,7 +31,8 @@ from graphrag_index.core.models.batch_ledger import (
     Received,
 )
 from graphrag_index.core.models.caller import LoopThread
-from graphrag_index.core.models.endpoint import Endpoint, hide
+from graphrag_index.core.models.endpoint import Endpoint
+from graphrag_index.core.models.failures import hide
 from graphrag_index.core.models.ledger import Ledger
 from graphrag_index.core.models.prices import Budget, cost_of, price_of
 from graphrag_index.core.models.request import Request, Usage

@@ -9,7 +9,8 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from graphrag_index.core.errors import ModelError
-from graphrag_index.core.models.endpoint import Endpoint, RejectedError, RetryError, hide
+from graphrag_index.core.models.endpoint import Endpoint
+from graphrag_index.core.models.failures import RejectedError, RetryError, hide
 from graphrag_index.core.models.ledger import Ledger
 from graphrag_index.core.models.pacing import LONGEST_SLEEP, Pace
 from graphrag_index.core.models.prices import Budget, cost_of, price_of

@@ -22,7 +22,7 @@ from graphrag_index.core.models.attempt import (
     request_key,
 )
 from graphrag_index.core.models.caller import Caller, LoopThread, estimate_tokens
-from graphrag_index.core.models.endpoint import RejectedError
+from graphrag_index.core.models.failures import RejectedError
 from graphrag_index.core.models.ledger import QUARANTINED, Ledger
 from graphrag_index.core.models.prices import Budget, cost_of
 from graphrag_index.core.models.request import Outcome, Reading, Reply, Request, Usage

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from graphrag_index.core.errors import ModelError
 from graphrag_index.core.models.caller import Caller, LoopThread, estimate_tokens
-from graphrag_index.core.models.endpoint import RejectedError
+from graphrag_index.core.models.failures import RejectedError
 from graphrag_index.core.models.ledger import DONE, Ledger
 from graphrag_index.core.models.prices import Budget, cost_of
 from graphrag_index.core.models.request import Usage

@@ -6,18 +6,23 @@ time budget.
 
 import asyncio
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
-from time import time
 from typing import TYPE_CHECKING, Any
 
 from graphrag_index.core.errors import ModelError
+from graphrag_index.core.models.answers import read_chat, read_embeddings
 from graphrag_index.core.models.client import Answer, Client
+from graphrag_index.core.models.failures import (
+    RejectedError,
+    RetryError,
+    UnsupportedError,
+    hide,
+    retry_after,
+    said_in,
+)
 from graphrag_index.core.models.ledger import Ledger
-from graphrag_index.core.models.pacing import parse_duration
 from graphrag_index.core.models.request import Message, Reply, ReplyFormat, Usage
 from graphrag_index.core.models.settings import ModelSettings
 
@@ -29,20 +34,6 @@ RUNGS = ("json_schema", "tool", "json_object", "text")
 # Parameters of ours that an endpoint may not know, and what each is replaced by.
 _OPTIONAL = {"max_completion_tokens": "max_tokens", "temperature": None, "stream_options": None}
 _RETRIED = frozenset((408, 409, 425, 429))
-
-
-class RetryError(Exception):
-    """The call failed for a reason that may pass."""
-
-    def __init__(self, reason: str, after: float | None = None, rate: bool = False) -> None:
-        super().__init__(reason)
-        self.after = after
-        # The provider refused it for its rate.
-        self.rate = rate
-
-
-class RejectedError(Exception):
-    """The endpoint will not answer this request, however often it is asked."""
 
 
 @dataclass
@@ -131,7 +122,7 @@ class Endpoint:
                 self._learn(self.capabilities.rung, "encoding_format")
                 return await self.embed(texts)
             raise RejectedError(str(error)) from None
-        return _read_embeddings(data, len(texts))
+        return read_embeddings(data, len(texts))
 
     async def check(self) -> None:
         """See that the server answers, takes the key and knows the model, at no cost.
@@ -336,35 +327,6 @@ class Endpoint:
         )
 
 
-class UnsupportedError(Exception):
-    """The endpoint does not take the request as it is written."""
-
-
-def hide(text: str, secret: str) -> str:
-    """Take a key out of a text; providers repeat parts of it in their messages."""
-    if len(secret) >= 4:
-        text = text.replace(secret, "***")
-    return re.sub(r"\b(sk|key|Bearer)[-_ ][\w*.-]{4,}", r"\1-***", text)
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return how many seconds the server asks to wait, by any of the headers in use."""
-    milliseconds = headers.get("retry-after-ms", "")
-    if milliseconds.strip():
-        try:
-            return max(0.0, float(milliseconds) / 1000)
-        except ValueError:
-            pass
-    value = headers.get("retry-after", "").strip()
-    seconds = parse_duration(value)
-    if seconds is None and value:
-        try:
-            seconds = max(0.0, parsedate_to_datetime(value).timestamp() - time())
-        except ValueError:
-            return None
-    return seconds
-
-
 def _response_class() -> Any:
     import httpx2
 
@@ -375,57 +337,6 @@ def _transport_errors() -> tuple[type[BaseException], ...]:
     import httpx2
 
     return (httpx2.TransportError, httpx2.StreamError, asyncio.IncompleteReadError, OSError)
-
-
-def read_chat(data: Any) -> Reply:
-    """Read the answer of `/chat/completions`, as OpenAI or as others write it."""
-    try:
-        choice = data["choices"][0]
-        message = choice.get("message") or {}
-    except (KeyError, IndexError, TypeError, AttributeError):
-        raise RetryError("the answer has no choice") from None
-    calls = message.get("tool_calls") or []
-    text = message.get("content") or ""
-    if isinstance(text, list):  # in parts
-        text = "".join(str(part.get("text", "")) for part in text if isinstance(part, dict))
-    if calls and isinstance(calls[0], dict):
-        text = str((calls[0].get("function") or {}).get("arguments") or text)
-    finish = str(choice.get("finish_reason") or "stop")
-    if message.get("refusal"):
-        text, finish = str(message["refusal"]), "refusal"
-    return Reply(text, finish, read_usage(data.get("usage")))
-
-
-def read_usage(usage: Any) -> Usage:
-    """Read the tokens of a call; 0 where the server does not count."""
-    if not isinstance(usage, dict):
-        return Usage()
-    details = usage.get("prompt_tokens_details") or {}
-    return Usage(
-        int(usage.get("prompt_tokens") or 0),
-        int(details.get("cached_tokens") or 0) if isinstance(details, dict) else 0,
-        int(usage.get("completion_tokens") or 0),
-    )
-
-
-def _read_embeddings(data: Any, n_texts: int) -> tuple[list[list[float]], Usage]:
-    import base64
-
-    import numpy as np
-
-    try:
-        rows = sorted(data["data"], key=lambda row: row["index"])
-        vectors = [
-            np.frombuffer(base64.b64decode(row["embedding"]), "<f4").tolist()
-            if isinstance(row["embedding"], str)
-            else [float(value) for value in row["embedding"]]
-            for row in rows
-        ]
-    except (KeyError, TypeError, ValueError):
-        raise RetryError("the answer holds no vectors") from None
-    if len(vectors) != n_texts:
-        raise RetryError(f"the answer holds {len(vectors)} vectors for {n_texts} texts")
-    return vectors, read_usage(data.get("usage"))
 
 
 def _with_format(messages: Sequence[Message], format: ReplyFormat) -> list[Message]:
@@ -459,15 +370,6 @@ def _repeats_itself(pieces: Sequence[str]) -> bool:
 
 def _said(error: "openai.APIStatusError") -> str:
     return said_in(error.body) or " ".join(str(getattr(error, "message", error)).split())[:500]
-
-
-def said_in(body: Any) -> str:
-    """Return the provider's own words in the body of an error, on one line; or nothing."""
-    inner = body.get("error", body) if isinstance(body, dict) else None
-    if not isinstance(inner, dict) or not inner.get("message"):
-        return ""
-    parts = [inner["message"], inner.get("code"), inner.get("param")]
-    return " ".join(" ".join(str(part) for part in parts if part).split())[:500]
 
 
 def _cause(error: BaseException) -> str:
