@@ -1,0 +1,89 @@
+import polars as pl
+from polars.testing import assert_frame_equal
+
+from graphrag_index.graph.about import about
+
+MENTIONS = {"text_unit": pl.Int32, "entity": pl.Int32}
+PAIRS = {"text_unit": pl.Int32, "entity": pl.Int32, "about": pl.Boolean}
+
+
+def told_about(
+    mentions: list[tuple[int, int]],
+    entities: list[tuple[str, list[str]]],
+    documents: dict[str, list[str]],
+) -> list[tuple[int, int, bool]]:
+    """Call `about`: entities with aliases, documents with the headings of their text units."""
+    units = [(title, headings) for title, units in documents.items() for headings in units]
+    pairs = about(
+        pl.LazyFrame(mentions, schema=MENTIONS, orient="row"),
+        pl.LazyFrame(
+            [(number, *entity) for number, entity in enumerate(entities)],
+            schema={
+                "human_readable_id": pl.Int64,
+                "title": pl.String,
+                "aliases": pl.List(pl.String),
+            },
+            orient="row",
+        ),
+        pl.LazyFrame(
+            [(number, *unit) for number, unit in enumerate(units)],
+            schema={
+                "human_readable_id": pl.Int64,
+                "document_id": pl.String,
+                "headings": pl.String,
+            },
+            orient="row",
+        ),
+        pl.LazyFrame({"id": list(documents), "title": list(documents)}),
+    )
+    assert_frame_equal(pairs, pl.DataFrame(pairs.rows(), schema=PAIRS, orient="row"))
+    return pairs.rows()
+
+
+def test_a_text_unit_is_about_the_entity_of_its_title() -> None:
+    entities: list[tuple[str, list[str]]] = [("Discovery", []), ("Crean", ["Tom Crean"])]
+    documents = {"Tom Crean": [""], "Discovery (ship)": [""]}
+    mentions = [(0, 0), (0, 1), (1, 1), (1, 0), (1, 0)]
+    assert told_about(mentions, entities, documents) == [
+        *((0, 0, False), (0, 1, True)),
+        *((1, 0, True), (1, 1, False)),
+    ]
+
+
+def test_the_title_counts_with_its_brackets_too() -> None:
+    entities: list[tuple[str, list[str]]] = [("Frank", []), ("Bishop (of York)", [])]
+    assert told_about([(0, 0), (0, 1)], entities, {"BISHOP (of York)": [""]}) == [
+        (0, 0, False),
+        (0, 1, True),
+    ]
+
+
+def test_a_text_unit_is_about_the_entities_of_its_headings() -> None:
+    entities: list[tuple[str, list[str]]] = [("Scott", []), ("Cape Evans", []), ("Terra Nova", [])]
+    documents = {"log.txt": ["Cape Evans > Terra Nova's crew", "Cape Évans"]}
+    assert told_about([(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)], entities, documents) == [
+        *((0, 0, False), (0, 1, True), (0, 2, False)),
+        *((1, 0, False), (1, 1, True)),
+    ]
+
+
+def test_without_title_or_heading_the_first_name_is_what_it_is_about() -> None:
+    entities: list[tuple[str, list[str]]] = [("Ahab", []), ("Starbuck", [])]
+    mentions = [(0, 1), (0, 0), (1, 0), (1, 1)]
+    assert told_about(mentions, entities, {"moby.txt": ["", ""]}) == [
+        *((0, 0, False), (0, 1, True)),
+        *((1, 0, True), (1, 1, False)),
+    ]
+
+
+def test_a_document_begins_with_the_entity_of_its_title() -> None:
+    entities: list[tuple[str, list[str]]] = [("Tom Crean", []), ("Annascaul", [])]
+    documents = {"Tom Crean": ["", ""], "empty": [""]}
+    assert told_about([(0, 1), (1, 1)], entities, documents) == [
+        *((0, 0, True), (0, 1, False)),
+        (1, 1, True),
+    ]
+
+
+def test_no_mentions_give_no_pairs() -> None:
+    assert told_about([], [], {"empty": [""]}) == []
