@@ -11,11 +11,11 @@ from functools import partial
 import numpy as np
 import polars as pl
 
+from graphrag_index.core.citations import Shown, cited
 from graphrag_index.core.errors import SettingsError
 from graphrag_index.core.lists import Grouped, positions
+from graphrag_index.core.rendered_rows import Budget, RenderedRows, report_row
 from graphrag_index.core.tables import title_key
-from graphrag_index.reports.citations import Shown, cited
-from graphrag_index.reports.rendered_rows import Budget, RenderedRows, report_row
 
 REPORTS = "-----Reports-----\nid,report\n"
 ENTITIES = "-----Entities-----\nid,title,type,description\n"

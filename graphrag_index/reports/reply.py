@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from graphrag_index.core.citations import Shown, check_citations
 from graphrag_index.core.models.request import Reading, ReplyError, ReplyFormat
 from graphrag_index.core.sentences import split_sentences
-from graphrag_index.reports.citations import Shown, check_citations
 from graphrag_index.reports.row import Finding, Report
 
 NAME = "community_report"

@@ -11,9 +11,9 @@ from graphrag_index.core.models.chat_model import ChatModel
 from graphrag_index.core.models.request import Message, Outcome, Request
 from graphrag_index.core.progress import Progress
 from graphrag_index.core.prompts import Prompts
+from graphrag_index.core.rendered_rows import n_prompt_tokens
 from graphrag_index.core.tables import TABLES
 from graphrag_index.reports.context import ReportContexts
-from graphrag_index.reports.rendered_rows import n_prompt_tokens
 from graphrag_index.reports.reply import IN_WORDS, report_format
 from graphrag_index.reports.row import (
     Finding,

@@ -6,12 +6,12 @@ from typing import Any
 import polars as pl
 import pytest
 
+from graphrag_index.core.citations import check_citations, cited
 from graphrag_index.core.model_steps import CreateCommunityReports
 from graphrag_index.core.models.request import ReplyError, Request
 from graphrag_index.core.progress import Silent
 from graphrag_index.core.prompts import Prompts
 from graphrag_index.core.tables import TABLES
-from graphrag_index.reports.citations import check_citations, cited
 from graphrag_index.reports.reply import report_format
 from graphrag_index.steps.create_community_reports import create_community_reports
 from tests.index.fake_model import FakeChatModel

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
+from graphrag_index.core.models.caller import estimate_tokens
 from graphrag_index.core.models.ledger import DONE, QUARANTINED, SKIPPED, Entry
 from graphrag_index.core.models.reply import read_reply
 from graphrag_index.core.models.request import (
@@ -18,8 +19,10 @@ from graphrag_index.core.models.request import (
     Reply,
     ReplyError,
     Request,
+    Spent,
 )
 from graphrag_index.core.models.settings import ModelSettings
+from graphrag_index.core.tokens import count_tokens, load_encoding
 
 
 class PutAsideError(Exception):
@@ -32,6 +35,10 @@ class PutAsideError(Exception):
 
 # A reply with room for fewer tokens is not worth asking for.
 LEAST_REPLY = 16
+# Of a bad reply no more characters are shown to the model that gave it.
+LONGEST_SHOWN = 8_000
+# Counts what may not fit; other models count much the same.
+ENCODING = "o200k_base"
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,19 @@ def attempt_of(code: str) -> Attempt:
     return Attempt(int(code.rstrip("cl")), "c" in code, "l" in code)
 
 
+def prompt_tokens(request: Request, settings: ModelSettings) -> int:
+    """Say how many tokens a request takes: guessed, and counted as well where it may not fit."""
+    texts = [message["content"] for message in request.messages]
+    texts += [request.format.in_words, _schema_text(request.format.schema)]
+    guess = sum(map(estimate_tokens, texts))
+    longest = request.max_output_tokens or settings.max_output_tokens
+    # No text has more tokens than bytes, and the guess is more than a quarter of these.
+    if 4 * guess + longest <= settings.context_window:
+        return guess
+    encoding = load_encoding(ENCODING)
+    return max(guess, sum(count_tokens(text, encoding) for text in texts))
+
+
 def first_attempt(request: Request, settings: ModelSettings, n_tokens: int) -> Attempt:
     """Return how a request of about so many tokens is asked at first.
 
@@ -67,13 +87,16 @@ def first_attempt(request: Request, settings: ModelSettings, n_tokens: int) -> A
         It does not fit the context window.
     """
     room = settings.context_window - n_tokens
+    # A text that somebody has read already is not written anew with more room.
+    is_last = request.sink is not None
     if room < LEAST_REPLY:
         reason = (
             f"the prompt of about {n_tokens} tokens does not fit the context window of "
             f"{settings.context_window}"
         )
         raise PutAsideError(QUARANTINED, reason)
-    return Attempt(min(request.max_output_tokens or settings.max_output_tokens, room))
+    most = request.max_output_tokens or settings.max_output_tokens
+    return Attempt(min(most, room), longer=is_last)
 
 
 def judge(
@@ -108,8 +131,9 @@ def judge(
             reason = f"the reply was no good: {error}"
             raise PutAsideError(QUARANTINED, reason, raw) from None
         # A model that said nothing is asked the same again.
-        correction = _correction(reply, error) if reply.text.strip() else ()
-        return Attempt(max_tokens, True, True, correction)
+        correction = _correction(reply, error, request, room) if reply.text.strip() else ()
+        room -= sum(estimate_tokens(message["content"]) for message in correction)
+        return Attempt(max(min(max_tokens, room), LEAST_REPLY), True, True, correction)
 
 
 class Conversation:
@@ -121,6 +145,7 @@ class Conversation:
         self.asked: Request | None = request
         self._values: list[Any] = []
         self._dropped = 0
+        self.spent = Spent()
 
     def go_on(self, reading: Reading) -> None:
         """Take the reply to what was asked, and ask what follows from it."""
@@ -130,7 +155,7 @@ class Conversation:
         self.asked = then(reading.value) if then else None
 
     def outcome(self, failure: str = "") -> Outcome:
-        return Outcome(self.unit, tuple(self._values), self._dropped, failure)
+        return Outcome(self.unit, tuple(self._values), self._dropped, failure, self.spent)
 
 
 def recall(entry: Entry | None, request: Request) -> Reading | None:
@@ -177,13 +202,18 @@ def _schema_text(schema: Mapping[str, Any]) -> str:
     return known[1]
 
 
-def _correction(reply: Reply, error: ReplyError) -> tuple[Message, ...]:
-    """Show a model its reply and what is wrong with it."""
+def _correction(
+    reply: Reply, error: ReplyError, request: Request, room: int
+) -> tuple[Message, ...]:
+    """Show a model its reply, what is wrong with it, and the format in words.
+
+    The words are for servers that take a format and do not heed it.
+    """
+    wrong = f"This reply cannot be used: {error}. Reply again, whole.\n\n{request.format.in_words}"
+    wrong = wrong.strip()
+    # Half of the room stays for the new reply, if a character is no more than a token.
+    left = max(room // 2 - estimate_tokens(wrong), 0)
     return (
-        Message(role="assistant", content=reply.text[:8_000]),
-        Message(
-            role="user",
-            content=f"This reply cannot be used: {error}. Reply again, whole, in the format asked "
-            "for, and with nothing else.",
-        ),
+        Message(role="assistant", content=reply.text[: min(LONGEST_SHOWN, left)]),
+        Message(role="user", content=wrong),
     )

@@ -18,14 +18,22 @@ from graphrag_index.core.models.attempt import (
     PutAsideError,
     first_attempt,
     judge,
+    prompt_tokens,
     recall,
     request_key,
 )
-from graphrag_index.core.models.caller import Caller, LoopThread, estimate_tokens
+from graphrag_index.core.models.caller import Caller, LoopThread
 from graphrag_index.core.models.failures import RejectedError
 from graphrag_index.core.models.ledger import QUARANTINED, Ledger
 from graphrag_index.core.models.prices import Budget, cost_of
-from graphrag_index.core.models.request import Outcome, Reading, Reply, Request, Usage
+from graphrag_index.core.models.request import (
+    Outcome,
+    Reading,
+    Reply,
+    Request,
+    Spent,
+    Usage,
+)
 from graphrag_index.core.models.settings import ModelSettings
 
 # Requests that are under way or wait for those before them: bounds memory, not results.
@@ -70,7 +78,9 @@ class ChatModel:
             for request in requests:
                 known = self._from_ledger(request)
                 if isinstance(known, Conversation):
-                    waiting.append(self._loop.start(self._converse(known)))
+                    # Counted here, since it may take as long as to load an encoding.
+                    n_tokens = prompt_tokens(known.asked or request, self.settings)
+                    waiting.append(self._loop.start(self._converse(known, n_tokens)))
                 else:
                     waiting.append(known)
                 while len(waiting) > ahead or (waiting and _is_ready(waiting[0])):
@@ -117,23 +127,25 @@ class ChatModel:
             conversation.go_on(reading)
         return conversation.outcome()
 
-    async def _converse(self, conversation: Conversation) -> Outcome:
-        """Ask what the ledger did not know, and what follows from it."""
+    async def _converse(self, conversation: Conversation, n_tokens: int) -> Outcome:
+        """Ask what the ledger did not know, of so many tokens, and what follows from it."""
         first = True
         while (asked := conversation.asked) is not None:
             key = request_key(asked, self.settings)
             self._used.append(key)
             try:
                 reading = None if first else recall(self.ledger.find(key), asked)
-                conversation.go_on(reading or await self._ask(key, asked))
+                if not first and reading is None:
+                    n_tokens = prompt_tokens(asked, self.settings)
+                spent = conversation.spent
+                conversation.go_on(reading or await self._ask(key, asked, n_tokens, spent))
             except PutAsideError as error:
                 return conversation.outcome(str(error))
             first = False
         return conversation.outcome()
 
-    async def _ask(self, key: str, request: Request) -> Reading:
+    async def _ask(self, key: str, request: Request, n_tokens: int, spent: Spent) -> Reading:
         """Ask one request until its reply is good, or put it aside."""
-        n_tokens = sum(estimate_tokens(message["content"]) for message in request.messages)
         room = self.settings.context_window - n_tokens
         try:
             attempt = first_attempt(request, self.settings, n_tokens)
@@ -146,6 +158,7 @@ class ChatModel:
             for _ in range(3):
                 await asyncio.sleep(0)
             cost = cost_of(reply.usage, self._caller.price)
+            spent.add(reply.usage, cost)
             try:
                 judged = judge(reply, request, attempt, room, self._caller.hide)
             except PutAsideError as error:
@@ -160,7 +173,7 @@ class ChatModel:
     async def _call(self, key: str, request: Request, attempt: Attempt, n_tokens: int) -> Reply:
         async def ask() -> tuple[Reply, Usage]:
             reply = await self._caller.endpoint.chat(
-                attempt.messages(request), request.format, attempt.max_tokens
+                attempt.messages(request), request.format, attempt.max_tokens, request.sink
             )
             return reply, reply.usage
 

@@ -23,8 +23,9 @@ from graphrag_index.core.models.failures import (
     said_in,
 )
 from graphrag_index.core.models.ledger import Ledger
-from graphrag_index.core.models.request import Message, Reply, ReplyFormat, Usage
+from graphrag_index.core.models.request import Message, Reply, ReplyFormat, TextSink, Usage
 from graphrag_index.core.models.settings import ModelSettings
+from graphrag_index.core.models.thoughts import Spoken
 
 if TYPE_CHECKING:
     import openai
@@ -32,7 +33,12 @@ if TYPE_CHECKING:
 # The ways to make a reply fit, best first.
 RUNGS = ("json_schema", "tool", "json_object", "text")
 # Parameters of ours that an endpoint may not know, and what each is replaced by.
-_OPTIONAL = {"max_completion_tokens": "max_tokens", "temperature": None, "stream_options": None}
+_OPTIONAL = {
+    "max_completion_tokens": "max_tokens",
+    "temperature": None,
+    "stream_options": None,
+    "stream": None,
+}
 _RETRIED = frozenset((408, 409, 425, 429))
 
 
@@ -85,9 +91,15 @@ class Endpoint:
             await self._http.close()
 
     async def chat(
-        self, messages: Sequence[Message], format: ReplyFormat, max_tokens: int
+        self,
+        messages: Sequence[Message],
+        format: ReplyFormat,
+        max_tokens: int,
+        sink: TextSink | None = None,
     ) -> Reply:
         """Ask once; parameters that the endpoint does not know are dropped on the way.
+
+        With a `sink` the text is written into it as it comes.
 
         Raises
         ------
@@ -99,9 +111,10 @@ class Endpoint:
             No request will: a wrong key, an unknown model, a wrong address.
         """
         while True:
-            body, sent = self.body(messages, format, max_tokens), self.capabilities
+            stream = self.settings.stream or sink is not None
+            body, sent = self.body(messages, format, max_tokens, stream), self.capabilities
             try:
-                data = await self._post("/chat/completions", body)
+                data = await self._post("/chat/completions", body, sink)
             except UnsupportedError as error:
                 if not self.adapt(error, body, sent):
                     raise RejectedError(str(error)) from None
@@ -162,15 +175,19 @@ class Endpoint:
         return self.settings.deployment or self.settings.model
 
     def body(
-        self, messages: Sequence[Message], format: ReplyFormat, max_tokens: int
+        self,
+        messages: Sequence[Message],
+        format: ReplyFormat,
+        max_tokens: int,
+        stream: bool = False,
     ) -> dict[str, Any]:
         """Write a request as the endpoint is known to take it."""
-        settings, rung = self.settings, self.capabilities.rung
+        settings, rung = self.settings, self.capabilities.rung if format.schema else "plain"
         body: dict[str, Any] = {"model": self._model(), "messages": list(messages)}
         body["max_completion_tokens"] = max_tokens
         if settings.temperature is not None:
             body["temperature"] = settings.temperature
-        if settings.stream:
+        if stream:
             body["stream"] = True
             body["stream_options"] = {"include_usage": True}
         for name in self.capabilities.dropped:
@@ -209,6 +226,8 @@ class Endpoint:
         rung = self.capabilities.rung
         if rung == "text" or self.settings.structured != "auto" or not _is_about_format(text):
             return False
+        if "response_format" not in body and "tools" not in body:
+            return False
         self._learn(RUNGS[RUNGS.index(rung) + 1], None)
         return True
 
@@ -217,10 +236,10 @@ class Endpoint:
         self.capabilities = Capabilities(rung, (*known, dropped) if dropped else known)
         self._ledger.remember(self._fact, self.capabilities.json())
 
-    async def _post(self, path: str, body: Mapping[str, Any]) -> Any:
+    async def _post(self, path: str, body: Mapping[str, Any], sink: TextSink | None = None) -> Any:
         with self.errors():
             if body.get("stream"):
-                return await self._stream(path, body)
+                return await self._stream(path, body, sink)
             answer = await self.http.post(path, body)
             self.headers = answer.headers
             if answer.status < 400:
@@ -247,23 +266,32 @@ class Endpoint:
         except _transport_errors() as error:
             raise RetryError(_cause(error)) from None
 
-    async def _stream(self, path: str, body: Mapping[str, Any]) -> Any:
+    async def _stream(
+        self, path: str, body: Mapping[str, Any], sink: TextSink | None = None
+    ) -> Any:
         """Put the pieces of a streamed reply together to what it would be in one piece."""
         text, tool, finish, usage, refusal = [], [], None, None, ""
+        spoken = Spoken(sink) if sink else None
         stream: Any = await self.client.chat.completions.create(**body)
-        async with stream:
-            async for chunk in stream:
-                usage = chunk.usage.model_dump() if chunk.usage else usage
-                for choice in chunk.choices[:1]:
-                    delta = choice.delta
-                    text.append(delta.content or "")
-                    refusal += getattr(delta, "refusal", None) or ""
-                    for call in delta.tool_calls or ():
-                        tool.append(call.function.arguments if call.function else "")
-                    finish = choice.finish_reason or finish
-                if _repeats_itself(text):
-                    finish = "length"
-                    break
+        try:
+            async with stream:
+                async for chunk in stream:
+                    usage = chunk.usage.model_dump() if chunk.usage else usage
+                    for choice in chunk.choices[:1]:
+                        delta = choice.delta
+                        text.append(delta.content or "")
+                        if spoken:
+                            spoken.write(delta.content or "")
+                        refusal += getattr(delta, "refusal", None) or ""
+                        for call in delta.tool_calls or ():
+                            tool.append(call.function.arguments if call.function else "")
+                        finish = choice.finish_reason or finish
+                    if _repeats_itself(text):
+                        finish = "length"
+                        break
+        finally:
+            if spoken:
+                spoken.end(broken=finish is None)
         if finish is None:
             raise RetryError("the stream ended early")
         message: dict[str, Any] = {"content": "".join(text), "refusal": refusal or None}

@@ -26,6 +26,8 @@ def read_reply(text: str, format: ReplyFormat) -> Reading:
     ReplyError
         Nothing of it can be used.
     """
+    if not format.schema:
+        return format.read(strip_thoughts(text))
     shape = Shape(format.schema)
     data = _parsed(text)
     n_cut = 0
@@ -148,6 +150,7 @@ def _values(text: str, shape: Shape) -> tuple[list[Any], int]:
             return values, parser.n_skipped
         return values[:-1], parser.n_skipped + 1
     inside = chain[body + 1 :]
+    is_whole = not inside
     if inside and (isinstance(inside[0], list) or _is_by_name(inside)):
         inside = inside[1:]
     n_cut = _drop(inside, chain)
@@ -155,6 +158,9 @@ def _values(text: str, shape: Shape) -> tuple[list[Any], int]:
     if missing and not shape.is_records:
         names = " and ".join(name for name in shape.properties if name in missing)
         raise ReplyError(f"it was cut off before {names}")
+    if (missing or not is_whole) and not any(chain[body].values()):
+        # A list that was begun and never ended is not an empty one.
+        n_cut = max(n_cut, 1)
     return values, parser.n_skipped + n_cut
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import Any, Protocol, TypedDict
 
 
 class Message(TypedDict):
@@ -39,12 +39,33 @@ class ReplyFormat:
     in_words: str
 
 
+def _read_text(text: Any) -> Reading:
+    if not text:
+        raise ReplyError("it is empty")
+    return Reading(text)
+
+
+# A reply that is a text for people, and read as it is.
+PLAIN_TEXT = ReplyFormat("text", {}, _read_text, "")
+
+
+class TextSink(Protocol):
+    """Where a text goes while it is being written. Called from the thread of the calls."""
+
+    def write(self, piece: str) -> None:
+        """Take the next piece."""
+
+    def restart(self) -> None:
+        """The call broke off: what was written is void, and the text begins again."""
+
+
 @dataclass(frozen=True)
 class Request:
     """One question to a model.
 
     `unit` names what it is about, for people: a document and its passage, a community.
     `then` gives the question that follows from the value of the reply, if any does.
+    With a `sink` the reply is streamed into it.
     """
 
     unit: str
@@ -52,6 +73,38 @@ class Request:
     format: ReplyFormat
     max_output_tokens: int | None = None
     then: "Callable[[Any], Request | None] | None" = None
+    sink: TextSink | None = None
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens of one call, or of several."""
+
+    prompt: int = 0
+    cached: int = 0  # of the prompt
+    completion: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.prompt + other.prompt,
+            self.cached + other.cached,
+            self.completion + other.completion,
+        )
+
+
+@dataclass
+class Spent:
+    """What the calls for a request have used so far."""
+
+    calls: int = 0
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = 0.0  # in dollars; None where a price is not known
+
+    def add(self, usage: Usage, cost: float | None) -> None:
+        """Count one call."""
+        self.calls += 1
+        self.usage += usage
+        self.cost = None if self.cost is None or cost is None else self.cost + cost
 
 
 @dataclass(frozen=True)
@@ -59,21 +112,14 @@ class Outcome:
     """What became of a request and of those that followed from it.
 
     `values` are those of the replies, in order; with a `failure` the rest is missing.
+    `spent` counts the calls that were made now: a reply out of the ledger costs nothing.
     """
 
     unit: str
     values: tuple[Any, ...] = ()
     dropped: int = 0
     failure: str = ""
-
-
-@dataclass(frozen=True)
-class Usage:
-    """Tokens of one call."""
-
-    prompt: int = 0
-    cached: int = 0  # of the prompt
-    completion: int = 0
+    spent: Spent = field(default_factory=Spent, compare=False)
 
 
 @dataclass(frozen=True)
