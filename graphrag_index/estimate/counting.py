@@ -10,13 +10,13 @@ from graphrag_index.core.models.attempt import (
     Conversation,
     PutAsideError,
     first_attempt,
+    prompt_tokens,
     recall,
     request_key,
 )
-from graphrag_index.core.models.caller import estimate_tokens
 from graphrag_index.core.models.embedding import text_key
 from graphrag_index.core.models.endpoint import Capabilities
-from graphrag_index.core.models.ledger import DONE
+from graphrag_index.core.models.ledger import DONE, QUARANTINED
 from graphrag_index.core.models.request import Message, Outcome, Reading, ReplyError, Request
 from graphrag_index.core.models.settings import ModelSettings, find_model
 from graphrag_index.core.tokens import count_tokens, load_encoding
@@ -118,8 +118,7 @@ class CountingChatModel:
         if reading is not None:
             self.count.n_answered += is_new
             return reading
-        n_estimated = sum(estimate_tokens(message["content"]) for message in request.messages)
-        first_attempt(request, self.settings, n_estimated)
+        first_attempt(request, self.settings, prompt_tokens(request, self.settings))
         said = answer(request)
         if is_new:
             self._add(request, json.dumps(said, ensure_ascii=False))
@@ -159,7 +158,7 @@ class CountingEmbeddingModel:
                 continue
             self.count.seen.add(key)
             entry = self.past.find(key)
-            if entry is not None and entry.state == DONE:
+            if entry is not None and entry.state in (DONE, QUARANTINED):
                 self.count.n_answered += 1
             else:
                 self.count.n_to_ask += 1

@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 
 from graphrag_index.core.errors import BudgetError, ModelError
-from graphrag_index.core.models.caller import LoopThread
+from graphrag_index.core.models.caller import LoopThread, estimate_tokens
 from graphrag_index.core.models.chat_model import ChatModel
 from graphrag_index.core.models.ledger import Ledger
 from graphrag_index.core.models.prices import Budget
 from graphrag_index.core.models.request import Message, Outcome, Reading, ReplyError, ReplyFormat
 from graphrag_index.core.models.request import Request as Asked
 from graphrag_index.core.models.settings import ModelSettings
+from graphrag_index.core.tokens import count_tokens, load_encoding
+from graphrag_index.extraction.claims import CLAIMS_FORMAT
 from tests.server import ChatRequest, Faults, Server
 
 KEY = "sk-secret-1234567890"
@@ -191,6 +193,44 @@ def test_a_prompt_over_the_window_is_not_sent(tmp_path: Path, loop: LoopThread) 
         # What the window leaves to the reply is less than what it may have at most.
         assert json.loads(asked.body)["max_completion_tokens"] < 500
         assert chat.ledger.status()[0].quarantined == 1
+
+
+def test_what_may_not_fit_is_counted_before_it_is_sent(tmp_path: Path, loop: LoopThread) -> None:
+    # Runes take three times as many tokens as their bytes would have it.
+    runes = "ᚠᛇᚻᛒᛦ" * 150
+    assert estimate_tokens(runes) < 700 < 1_000 < count_tokens(runes, load_encoding("o200k_base"))
+    with Server(answer=words_of_text) as server:
+        chat = model(server, tmp_path, loop, context_window=1_000, max_output_tokens=300)
+        (outcome,) = ask(chat, runes)
+        assert "does not fit the context window" in outcome.failure
+        assert not server.requests
+
+
+def test_a_correction_fits_the_window_and_tells_the_format(
+    tmp_path: Path, loop: LoopThread
+) -> None:
+    with Server(answer=lambda _: "Nothing but prose. " * 60) as server:
+        chat = model(server, tmp_path, loop, context_window=1_000, max_output_tokens=600)
+        (outcome,) = ask(chat, "a b")
+        assert "the reply was no good" in outcome.failure
+        first, second = (json.loads(asked.body) for asked in server.requests)
+    for body in (first, second):
+        n_tokens = sum(estimate_tokens(message["content"]) for message in body["messages"])
+        assert n_tokens + body["max_completion_tokens"] <= 1_000
+    *_, shown, correction = second["messages"]
+    assert shown["content"].startswith("Nothing but prose.")
+    assert WORDS.in_words in correction["content"]
+
+
+def test_a_reply_cut_off_before_its_first_record_is_no_empty_one(
+    tmp_path: Path, loop: LoopThread
+) -> None:
+    with Server(answer=lambda _: '{"claims": [' + "\n" * 9_000) as server:
+        chat = model(server, tmp_path, loop, max_output_tokens=500)
+        messages = [Message(role="user", content="text")]
+        (outcome,) = chat.replies([Asked("text", messages, CLAIMS_FORMAT)])
+    assert "none of its records is whole" in outcome.failure
+    assert states(tmp_path) == {"text": "quarantined"}
 
 
 def test_a_wrong_key_is_one_sentence_and_shows_in_no_file(tmp_path: Path, loop: LoopThread) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from graphrag_index.core.models.answers import read_chat
 from graphrag_index.core.models.endpoint import RUNGS
 from graphrag_index.core.models.failures import hide, retry_after
 from graphrag_index.core.models.pacing import parse_duration
@@ -82,6 +83,13 @@ def test_a_parameter_that_is_refused_is_dropped(parameter: str, tmp_path: Path) 
         assert len(sent) == 3
         assert parameter not in sent[-1]
         assert ("max_tokens" in sent[-1]) == (parameter == "max_completion_tokens")
+
+
+def test_all_tool_calls_of_a_reply_are_read() -> None:
+    calls = [{"function": {"arguments": arguments}} for arguments in ('{"a": 1}', {"b": "it's"})]
+    message = {"content": None, "tool_calls": [*calls, {"function": {"arguments": None}}, {}]}
+    reply = read_chat({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
+    assert reply.text == '{"a": 1}\n{"b": "it\'s"}'
 
 
 def test_a_stream_is_put_together_and_counted(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Reads the answers of an OpenAI-compatible server, as OpenAI or as others write them."""
 
 import base64
+import json
 from typing import Any
 
 from graphrag_index.core.models.failures import RetryError
@@ -18,12 +19,21 @@ def read_chat(data: Any) -> Reply:
     text = message.get("content") or ""
     if isinstance(text, list):  # in parts
         text = "".join(str(part.get("text", "")) for part in text if isinstance(part, dict))
-    if calls and isinstance(calls[0], dict):
-        text = str((calls[0].get("function") or {}).get("arguments") or text)
+    # Some models call once for each part of what they have to say.
+    text = "\n".join(filter(None, map(_arguments, calls))) or text
     finish = str(choice.get("finish_reason") or "stop")
     if message.get("refusal"):
         text, finish = str(message["refusal"]), "refusal"
     return Reply(text, finish, read_usage(data.get("usage")))
+
+
+def _arguments(call: Any) -> str:
+    """Return what a function was called with, as text."""
+    function = call.get("function") if isinstance(call, dict) else None
+    arguments = function.get("arguments") if isinstance(function, dict) else None
+    if arguments is None or isinstance(arguments, str):
+        return arguments or ""
+    return json.dumps(arguments)
 
 
 def read_usage(usage: Any) -> Usage:

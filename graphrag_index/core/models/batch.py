@@ -16,12 +16,13 @@ from graphrag_index.core.models.attempt import (
     attempt_of,
     first_attempt,
     judge,
+    prompt_tokens,
     recall,
     request_key,
 )
 from graphrag_index.core.models.batch_ledger import Kept
 from graphrag_index.core.models.batch_queue import BatchQueue
-from graphrag_index.core.models.caller import LoopThread, estimate_tokens
+from graphrag_index.core.models.caller import LoopThread
 from graphrag_index.core.models.endpoint import Capabilities
 from graphrag_index.core.models.failures import RetryError, UnsupportedError, hide
 from graphrag_index.core.models.ledger import QUARANTINED, Ledger
@@ -111,7 +112,7 @@ class BatchChatModel:
         """Read what came back for a request; if nothing good did, put it into the next batch."""
         if self.queue.is_waiting(key):
             return None
-        n_tokens = sum(estimate_tokens(message["content"]) for message in request.messages)
+        n_tokens = prompt_tokens(request, self.settings)
         kept = self.queue.record.kept(key)
         try:
             attempt: Reading | Attempt = first_attempt(request, self.settings, n_tokens)
