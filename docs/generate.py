@@ -169,6 +169,7 @@ BLOCKS: Mapping[str, Callable[[str], str]] = {
     "settings": settings_block,
     "public tables": tables_block("public"),
     "internal tables": tables_block("internal"),
+    "mapped tables": tables_block("mapped"),
     "vector tables": tables_block("vectors"),
     "steps": steps_block,
 }

@@ -21,7 +21,8 @@ import polars as pl
 
 from graphrag_index.core.atomic import temporary_path, write_json
 from graphrag_index.core.errors import TableError
-from graphrag_index.core.table_writer import TableWriter
+from graphrag_index.core.mapped_table import MappedTable
+from graphrag_index.core.table_writer import MAPPED_SUFFIX, SUFFIX, MappedWriter, TableWriter
 from graphrag_index.core.tables import TABLES, Table
 from graphrag_index.core.versions import StepRecord, StoredTable, Version, read_step_record
 
@@ -124,15 +125,25 @@ class TableStore:
             from graphrag_index.core.vector_store import VectorTable
 
             return VectorTable.open(self.lancedb, name, table.lance_version).lazy()
+        path = self._whole(name, table)
+        return pl.scan_ipc(path) if path.suffix == MAPPED_SUFFIX else pl.scan_parquet(path)
+
+    def map(self, name: str, table: StoredTable) -> MappedTable:
+        """Open a mapped table for reading rows by number; nothing is loaded."""
+        return MappedTable(self._whole(name, table))
+
+    def _whole(self, name: str, table: StoredTable) -> Path:
         path = self.output / str(table.file)
         if not self.exists(name, table):
             what = "damaged" if path.is_file() else "missing"
             raise TableError(
                 f"The table {name} is {what} ({path}): run `graphrag-index run` to write it again."
             )
-        return pl.scan_parquet(path)
+        return path
 
-    def writer(self, version: int, table: Table, file_stem: str) -> "TableWriter | VectorWriter":
+    def writer(
+        self, version: int, table: Table, file_stem: str
+    ) -> "MappedWriter | TableWriter | VectorWriter":
         """Open a table for writing, batch by batch; use it in a `with` block.
 
         Leaving the block without an error puts the table in place; `stored` then tells where.
@@ -141,6 +152,8 @@ class TableStore:
             from graphrag_index.core.vector_store import VectorWriter
 
             return VectorWriter(self.lancedb, table, version)
+        if table.kind == "mapped":
+            return MappedWriter(self.output, version, table, file_stem)
         return TableWriter(self.output, version, table, file_stem)
 
     def link_public_tables(self, version: Version) -> None:
@@ -174,8 +187,9 @@ class TableStore:
                 shutil.rmtree(folder)
         if current:
             named = {table.file for step in current.steps for table in step.tables.values()}
-            for path in self.folder(finished).glob("*.parquet"):
-                if path.relative_to(self.output).as_posix() not in named:
+            for path in self.folder(finished).iterdir():
+                is_table = path.suffix in (SUFFIX, MAPPED_SUFFIX)
+                if is_table and path.relative_to(self.output).as_posix() not in named:
                     path.unlink()
         for pattern in (".*.tmp", "versions/*/.*.tmp"):
             for leftover in self.output.glob(pattern):

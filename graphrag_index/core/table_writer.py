@@ -1,9 +1,9 @@
-"""Writing a table as a Parquet file: its schema, batch by batch, in place when it is whole."""
+"""Writing a table as a file, Parquet or Arrow: batch by batch, in place when it is whole."""
 
 import os
 from hashlib import blake2b, file_digest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import polars as pl
 
@@ -17,30 +17,43 @@ if TYPE_CHECKING:
 
 # Rows of one Parquet row group: what a reader holds in memory at once.
 ROW_GROUP = 16_384
+# Rows of one batch of a mapped table.
+MAPPED_BATCH = 65_536
+
+SUFFIX = ".parquet"
+MAPPED_SUFFIX = ".arrow"
 
 
 class TableWriter:
     """Writes one table batch by batch under a temporary name; leaving without error places it."""
 
+    suffix = SUFFIX
+
     def __init__(self, output: Path, version: int, table: Table, file_stem: str) -> None:
         self.table = table
-        self.file = f"versions/{version}/{file_stem}.parquet"
+        self.file = f"versions/{version}/{file_stem}{self.suffix}"
         self.path = output / self.file
         self.temporary = temporary_path(self.path)
         self.rows = 0
 
-    def __enter__(self) -> "TableWriter":
-        import pyarrow.parquet as pq
-
+    def __enter__(self) -> Self:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.schema = arrow_schema(self.table)
-        self.writer = pq.ParquetWriter(self.temporary, self.schema, compression="zstd")
+        self.writer: Any = self._open()
         return self
+
+    def _open(self) -> Any:
+        import pyarrow.parquet as pq
+
+        return pq.ParquetWriter(self.temporary, self.schema, compression="zstd")
 
     def append(self, batch: pl.DataFrame) -> None:
         """Add rows; their columns are checked against the table's and put in its order."""
-        self.writer.write_table(to_arrow(conform(batch, self.table), self.schema), ROW_GROUP)
+        self._write(to_arrow(conform(batch, self.table), self.schema))
         self.rows += batch.height
+
+    def _write(self, rows: "pa.Table") -> None:
+        self.writer.write_table(rows, ROW_GROUP)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
@@ -58,6 +71,47 @@ class TableWriter:
             os.fsync(file.fileno())
         self.temporary.replace(self.path)
         return StoredTable(rows=self.rows, digest=digest, file=self.file, n_bytes=n_bytes)
+
+
+class MappedWriter(TableWriter):
+    """Writes a mapped table: an Arrow file, not compressed, that is read where it lies.
+
+    All batches but the last have `MAPPED_BATCH` rows, whatever batches it is given.
+    """
+
+    suffix = MAPPED_SUFFIX
+
+    def _open(self) -> Any:
+        import pyarrow as pa
+
+        self.pending: list[pa.Table] = []
+        return pa.ipc.new_file(self.temporary, self.schema)
+
+    def _write(self, rows: "pa.Table") -> None:
+        self.pending.append(rows)
+        n_pending = sum(part.num_rows for part in self.pending)
+        if n_pending >= MAPPED_BATCH:
+            self._write_pending(n_pending - n_pending % MAPPED_BATCH)
+
+    def _write_pending(self, n_rows: int) -> None:
+        import pyarrow as pa
+
+        rows = pa.concat_tables(self.pending).combine_chunks()
+        for start in range(0, n_rows, MAPPED_BATCH):
+            part = rows.slice(start, min(MAPPED_BATCH, n_rows - start)).to_batches()[0]
+            # Copied by row: how a slice is written depends on what lies around it.
+            self.writer.write_batch(part.take(pl.int_range(part.num_rows, eager=True).to_arrow()))
+        rest = rows.slice(n_rows)
+        self.pending = [rest] if rest.num_rows else []
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        try:
+            if kind is None and self.pending:
+                self._write_pending(sum(part.num_rows for part in self.pending))
+        except BaseException as error:
+            super().__exit__(type(error), *rest)
+            raise
+        super().__exit__(kind, *rest)
 
 
 def conform(frame: pl.DataFrame, table: Table) -> pl.DataFrame:

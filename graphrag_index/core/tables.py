@@ -24,6 +24,9 @@ INTEGERS = pl.List(pl.Int64)
 EVIDENCE = pl.List(
     pl.Struct({"document_id": pl.String, "start_char": pl.Int64, "end_char": pl.Int64})
 )
+# The same, with the number of the document.
+PLACES = pl.List(pl.Struct({"document": pl.Int32, "start_char": pl.Int32, "end_char": pl.Int32}))
+NUMBERS = pl.List(pl.Int32)
 FINDINGS = pl.List(pl.Struct({"explanation": pl.String, "summary": pl.String}))
 # MiniLM and most others give 32-bit floats; the width is the embedding model's.
 VECTOR = pl.List(pl.Float32)
@@ -34,7 +37,8 @@ class Table:
     """The definition of one table.
 
     `kind` tells where it lies: `public` and `internal` tables are Parquet files,
-    public ones are linked into the output folder; `vectors` are LanceDB tables.
+    public ones are linked into the output folder; `mapped` tables are Arrow files that
+    searches read row by row without loading them; `vectors` are LanceDB tables.
     `nullable` names the columns that may hold nulls; without it any may.
     A column `id` is different in every row.
     """
@@ -43,7 +47,7 @@ class Table:
     row: str
     order: str
     columns: Mapping[str, pl.DataType | type[pl.DataType]]
-    kind: Literal["public", "internal", "vectors"] = "public"
+    kind: Literal["public", "internal", "mapped", "vectors"] = "public"
     nullable: Collection[str] | None = None
 
     @property
@@ -344,6 +348,203 @@ _DEFINITIONS = [
             "description",
             "object_id",
             "status",
+            "start_date",
+            "end_date",
+            "source_text",
+        ),
+    ),
+    Table(
+        "entities_of_text_units",
+        "one entity that a text unit names or tells about",
+        "text unit, then entity",
+        {
+            "text_unit": pl.Int32,
+            "entity": pl.Int32,
+            "about": pl.Boolean,  # the text unit tells about it
+            "n_mentions": pl.Int32,  # 0 if only the title of its document names it
+        },
+        "mapped",
+        nullable=(),
+    ),
+    Table(
+        "text_units_of_entities",
+        "the same pair, seen from the entity",
+        "entity, then text unit",
+        {
+            "entity": pl.Int32,
+            "text_unit": pl.Int32,
+            "about": pl.Boolean,
+            "n_mentions": pl.Int32,
+        },
+        "mapped",
+        nullable=(),
+    ),
+    Table(
+        "relationships_of_entities",
+        "one relationship, seen from one of its two ends",
+        "entity, then weight descending, then relationship",
+        {
+            "entity": pl.Int32,
+            "neighbour": pl.Int32,
+            "relationship": pl.Int32,
+            "weight": pl.Float32,
+        },
+        "mapped",
+        nullable=(),
+    ),
+    Table(
+        "communities_of_entities",
+        "one community that holds an entity",
+        "entity, then level, then community",
+        {"entity": pl.Int32, "level": pl.Int32, "community": pl.Int32},
+        "mapped",
+        nullable=(),
+    ),
+    Table(
+        "claims_of_entities",
+        "one claim whose subject or object has the name of an entity",
+        "entity, then claim",
+        {"entity": pl.Int32, "claim": pl.Int32},  # the claim by its row in covariates
+        "mapped",
+        nullable=(),
+    ),
+    Table(
+        "entity_names",
+        "one name of an entity, title or alias, folded",
+        "name, then entity",
+        {"name": pl.String, "entity": pl.Int32},
+        "mapped",
+        nullable=(),
+    ),
+    Table(
+        "name_words",
+        "one word of folded names, with the entities whose names hold it",
+        "word",
+        {"word": pl.String, "entities": NUMBERS},  # entities by degree descending, then number
+        "mapped",
+        nullable=(),
+    ),
+    Table(
+        "name_sounds",
+        "what is left of words that are written differently and sound alike",
+        "sound",
+        {"sound": pl.String, "words": NUMBERS},  # rows of name_words, ascending
+        "mapped",
+        nullable=(),
+    ),
+    Table(
+        "document_rows",
+        "one document without its text",
+        "document",
+        {
+            "id": pl.String,
+            "title": pl.String,
+            "path": pl.String,
+            "language": pl.String,
+            "creation_date": pl.String,
+            "metadata": pl.String,
+        },
+        "mapped",
+        nullable=("metadata",),
+    ),
+    Table(
+        "text_unit_rows",
+        "where one text unit stands; its text lies beside its vector",
+        "text unit",
+        {
+            "document": pl.Int32,
+            "start_char": pl.Int32,
+            "end_char": pl.Int32,
+            "n_tokens": pl.Int32,
+        },
+        "mapped",
+        nullable=(),
+    ),
+    Table(
+        "entity_rows",
+        "what searches show of one entity",
+        "entity",
+        {
+            "id": pl.String,
+            "title": pl.String,
+            "type": pl.String,
+            "description": pl.String,
+            "degree": pl.Int32,
+            "frequency": pl.Int32,
+            "aliases": STRINGS,
+            "evidence": PLACES,
+        },
+        "mapped",
+        nullable=(),
+    ),
+    Table(
+        "relationship_rows",
+        "what searches show of one relationship",
+        "relationship",
+        {
+            "source": pl.Int32,  # number of the entity
+            "target": pl.Int32,
+            "type": pl.String,
+            "description": pl.String,
+            "weight": pl.Float32,
+            "text_units": NUMBERS,
+            "evidence": PLACES,
+        },
+        "mapped",
+        nullable=(),
+    ),
+    Table(
+        "community_rows",
+        "one community with its place in the hierarchy",
+        "community",
+        {
+            "level": pl.Int32,
+            "parent": pl.Int32,
+            "children": NUMBERS,
+            "title": pl.String,
+            "size": pl.Int32,
+            "entities": NUMBERS,  # ascending
+        },
+        "mapped",
+        nullable=(),
+    ),
+    Table(
+        "report_rows",
+        "what searches show of one report; its full content lies beside its vector",
+        "community",
+        {
+            "community": pl.Int32,
+            "row": pl.Int32,  # in community_reports and community_full_content
+            "level": pl.Int32,
+            "title": pl.String,
+            "summary": pl.String,
+            "findings": FINDINGS,
+            "rank": pl.Float32,
+        },
+        "mapped",
+        nullable=(),
+    ),
+    Table(
+        "claim_rows",
+        "what searches show of one claim",
+        "claim",
+        {
+            "subject": pl.String,
+            "object": pl.String,
+            "type": pl.String,
+            "status": pl.String,
+            "description": pl.String,
+            "start_date": pl.String,
+            "end_date": pl.String,
+            "source_text": pl.String,
+            "text_unit": pl.Int32,
+        },
+        "mapped",
+        nullable=(
+            "object",
+            "type",
+            "status",
+            "description",
             "start_date",
             "end_date",
             "source_text",

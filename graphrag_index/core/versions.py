@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class StoredTable:
-    """One table of one version: a Parquet file, or a version of a LanceDB table."""
+    """One table of one version: a Parquet or Arrow file, or a version of a LanceDB table."""
 
     rows: int
     digest: str

@@ -20,6 +20,7 @@ from graphrag_index.core.tables import TABLES, Table
 from graphrag_index.core.versions import StepRecord, StoredTable, Version
 
 UNREAD = TABLES["unread_files"]
+PAIRS = pl.DataFrame({"entity": [0, 3], "claim": [5, 4]}, TABLES["claims_of_entities"].schema)
 BROKEN = pl.DataFrame({"path": ["a.md", "b.md"], "reason": ["is empty", "is no text"]})
 
 
@@ -86,6 +87,28 @@ class TestWriting:
         assert first.digest == second.digest != third.digest
         one, two = tmp_path / "a" / str(first.file), tmp_path / "b" / str(second.file)
         assert one.read_bytes() == two.read_bytes()
+
+    def test_a_mapped_table_lies_in_an_arrow_file_that_equal_rows_make_equal(
+        self, tmp_path: Path
+    ) -> None:
+        claims = TABLES["claims_of_entities"]
+        first = write(TableStore(tmp_path / "a"), 1, PAIRS, claims)
+        second = write(TableStore(tmp_path / "b"), 2, PAIRS, claims)
+        assert first.file == "versions/1/claims_of_entities.arrow"
+        assert (first.digest, first.n_bytes) == (second.digest, second.n_bytes)
+        assert first.n_bytes == (tmp_path / "a" / first.file).stat().st_size
+        assert_frame_equal(TableStore(tmp_path / "a").scan("", first).collect(), PAIRS)
+
+    def test_a_failure_while_writing_a_mapped_table_leaves_no_file(self, tmp_path: Path) -> None:
+        def write_two_batches() -> None:
+            store = TableStore(tmp_path)
+            with store.writer(1, TABLES["claims_of_entities"], "claims") as writer:
+                writer.append(PAIRS)
+                writer.append(PAIRS.drop("claim"))
+
+        with pytest.raises(TableError):
+            write_two_batches()
+        assert files(tmp_path) == set()
 
     def test_a_large_batch_is_written_in_row_groups(self, tmp_path: Path) -> None:
         rows = ROW_GROUP + 1
@@ -212,6 +235,16 @@ class TestReading:
             "run `graphrag-index run` to write it again."
         )
 
+    def test_a_cut_off_mapped_file_is_no_table(self, tmp_path: Path) -> None:
+        store = TableStore(tmp_path)
+        stored = write(store, 1, PAIRS, TABLES["claims_of_entities"])
+        assert_frame_equal(store.map("claims_of_entities", stored).rows([1, 0]), PAIRS.reverse())
+        path = tmp_path / str(stored.file)
+        os.truncate(path, path.stat().st_size - 1)
+        assert not store.exists("claims_of_entities", stored)
+        with pytest.raises(TableError, match=r"The table claims_of_entities is damaged \("):
+            store.map("claims_of_entities", stored)
+
     def test_a_missing_file_is_no_table(self, tmp_path: Path) -> None:
         store = TableStore(tmp_path)
         stored = write(store, 1, BROKEN)
@@ -283,21 +316,23 @@ class TestLeftovers:
         first = write(store, 1, BROKEN)
         second = write(store, 2, BROKEN.reverse())
         unnamed = write(store, 2, BROKEN, stem="unnamed")
+        mapped = write(store, 2, PAIRS, TABLES["claims_of_entities"])
+        unnamed_mapped = write(store, 2, PAIRS, TABLES["claims_of_entities"], stem="unnamed")
         write(store, 3, BROKEN)
         write(store, 4, BROKEN)
         store.move_pointer(version(1, {"unread_files": first}))
-        store.move_pointer(version(2, {"unread_files": second}))
+        store.move_pointer(version(2, {"unread_files": second, "claims_of_entities": mapped}))
         store.write_journal(2, [])
         for name in (".index.json.tmp", "versions/2/.a.parquet.tmp", "versions/4/.steps.json.tmp"):
             (tmp_path / name).write_bytes(b"half")
         (tmp_path / "notes.txt").write_bytes(b"mine")
         (tmp_path / "versions" / "notes.txt").write_bytes(b"mine")
         kept = {"index.json", "notes.txt", "versions/notes.txt", "versions/2/steps.json"}
-        kept |= {str(first.file), str(second.file)}
+        kept |= {str(first.file), str(second.file), str(mapped.file)}
 
         store.remove_leftovers(keep=4)
         assert files(tmp_path) == {*kept, "versions/4/unread_files.parquet"}
-        assert unnamed.file not in files(tmp_path)
+        assert {unnamed.file, unnamed_mapped.file}.isdisjoint(files(tmp_path))
         store.remove_leftovers()
         assert files(tmp_path) == kept
         assert not (tmp_path / "versions" / "4").exists()

@@ -1,0 +1,133 @@
+"""Rows of a mapped table are found and read without loading it."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from graphrag_index.core import table_writer
+from graphrag_index.core.errors import TableError
+from graphrag_index.core.mapped_table import MappedTable
+from graphrag_index.core.table_store import TableStore
+from graphrag_index.core.tables import Table
+
+LINKS = Table(
+    "links",
+    "one link",
+    "number",
+    {
+        "number": pl.Int32,
+        "weight": pl.Float32,
+        "sure": pl.Boolean,
+        "name": pl.String,
+        "others": pl.List(pl.Int32),
+    },
+    "mapped",
+)
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let three rows be a batch, so that a few rows are several."""
+    monkeypatch.setattr(table_writer, "MAPPED_BATCH", 3)
+
+
+def links(numbers: list[int]) -> pl.DataFrame:
+    numbers = sorted(numbers)
+    return pl.DataFrame(
+        {
+            "number": numbers,
+            "weight": [number / 2 for number in numbers],
+            "sure": [number % 3 == 0 for number in numbers],
+            "name": sorted("aé船😀"[n % 4] * (n % 5) for n in numbers),
+            "others": [list(range(n % 4)) for n in numbers],
+        },
+        schema=LINKS.schema,
+    )
+
+
+def mapped(folder: Path, frame: pl.DataFrame, *cuts: int) -> MappedTable:
+    """Write a frame, cut into batches, and open it."""
+    store = TableStore(folder)
+    with store.writer(1, LINKS, "links") as writer:
+        for start, stop in zip((0, *cuts), (*cuts, frame.height), strict=True):
+            writer.append(frame[start:stop])
+    return store.map("links", writer.stored)
+
+
+def test_rows_come_in_the_order_that_is_asked_for(tmp_path: Path) -> None:
+    frame = links(list(range(10)))
+    table = mapped(tmp_path, frame)
+    assert len(table) == 10
+    assert_frame_equal(table.rows([9, 0, 4, 4, 3]), frame[[9, 0, 4, 4, 3]])
+    assert_frame_equal(table.rows([7], "name", "number"), frame[[7]].select("name", "number"))
+    assert_frame_equal(table.rows([]), frame.clear())
+
+
+def test_a_row_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    table = mapped(tmp_path, links([1, 2]))
+    for numbers in ([2], [-1], [0, 5]):
+        with pytest.raises(IndexError, match="There are 2 rows"):
+            table.rows(numbers)
+
+
+def test_an_empty_table_has_no_rows_and_is_searched(tmp_path: Path) -> None:
+    table = mapped(tmp_path, LINKS.empty())
+    assert len(table) == 0
+    assert table.rows([]).schema == LINKS.schema
+    first, stop = table.bounds("number", np.array([3]))
+    assert (first.tolist(), stop.tolist()) == ([0], [0])
+    assert table.place("name", "a") == 0
+    assert table.slice("number", 0, 0).tolist() == table.flags("sure", 0, 0).tolist() == []
+
+
+@given(st.lists(st.integers(0, 12), max_size=12), st.data())
+def test_every_row_is_found_however_the_file_was_written(
+    numbers: list[int], data: st.DataObject
+) -> None:
+    frame = links(numbers)
+    rows = st.integers(0, frame.height)
+    cuts = sorted(data.draw(st.lists(rows, max_size=3)))
+    first, stop = sorted((data.draw(rows), data.draw(rows)))
+    text = data.draw(st.sampled_from(["", "a", "aa", "b", "é", "船船", "😀", "😀😀😀😀😀"]))
+    with TemporaryDirectory() as folder:
+        table = mapped(Path(folder), frame, *cuts)
+        assert_frame_equal(table.rows(range(frame.height)), frame)
+        assert table.slice("number", first, stop).tolist() == frame["number"][first:stop].to_list()
+        assert table.slice("weight", first, stop).tolist() == frame["weight"][first:stop].to_list()
+        assert table.flags("sure", first, stop).tolist() == frame["sure"][first:stop].to_list()
+        assert table.texts("name", first, stop) == frame["name"][first:stop].to_list()
+        for row, others in enumerate(frame["others"].to_list()):
+            assert table.numbers("others", row).tolist() == others
+            assert table.numbers("others", row, 2).tolist() == others[:2]
+        wanted = np.arange(-1, 14)
+        for found, side in zip(table.bounds("number", wanted), ("left", "right"), strict=True):
+            expected = np.searchsorted(frame["number"].to_numpy(), wanted, side)
+            assert found.tolist() == expected.tolist()
+        assert table.place("name", text) == sum(name < text for name in frame["name"])
+        expected_place = max(first, sum(name < text for name in frame["name"]))
+        assert table.place("name", text, first) == expected_place
+
+
+@given(st.lists(st.integers(0, 12), max_size=12), st.data())
+def test_the_file_is_the_same_however_its_rows_came(
+    numbers: list[int], data: st.DataObject
+) -> None:
+    frame = links(numbers)
+    cuts = sorted(data.draw(st.lists(st.integers(0, frame.height), max_size=3)))
+    with TemporaryDirectory() as one, TemporaryDirectory() as two:
+        mapped(Path(one), frame)
+        mapped(Path(two), frame, *cuts)
+        first, second = (Path(f) / "versions" / "1" / "links.arrow" for f in (one, two))
+        assert first.read_bytes() == second.read_bytes()
+
+
+def test_what_is_no_arrow_file_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "links.arrow").write_bytes(b"no table")
+    with pytest.raises(TableError, match=r"cannot be read: run `graphrag-index run`"):
+        MappedTable(tmp_path / "links.arrow")
