@@ -240,7 +240,7 @@ def test_a_wrong_key_is_one_sentence_and_shows_in_no_file(tmp_path: Path, loop: 
     ):
         ask(model(server, tmp_path, loop), "a", "b", "c")
     assert KEY not in str(error.value)
-    assert len(server.requests) == 1
+    assert len(server.requests) == 3
     for path in tmp_path.iterdir():
         assert KEY.encode() not in path.read_bytes()
 
@@ -256,8 +256,8 @@ def test_no_server_is_one_sentence_after_the_time_budget(tmp_path: Path, loop: L
 def test_the_ladder_is_climbed_down_once_and_remembered(tmp_path: Path, loop: LoopThread) -> None:
     faults = Faults(by_text={"List the words": "no_json_schema"})
     with Server(answer=words_of_text, faults=faults) as server:
-        outcomes = ask(model(server, tmp_path, loop), *"abc")
-        assert [outcome.values for outcome in outcomes] == [(["a"],), (["b"],), (["c"],)]
+        chat = model(server, tmp_path, loop)
+        assert [ask(chat, text)[0].values for text in "abc"] == [(["a"],), (["b"],), (["c"],)]
         assert len(server.requests) == 4
         ask(model(server, tmp_path, loop), "d")
         assert len(server.requests) == 5

@@ -15,7 +15,7 @@ from graphrag_index.core.models.registry import Models
 from graphrag_index.core.models.request import Message, Outcome, Request
 from graphrag_index.core.models.settings import ModelSettings
 from tests.core.test_chat_model import WORDS, words_of_text
-from tests.server import Faults, Server
+from tests.server import ChatRequest, Faults, Server
 
 MADE: list[Models] = []
 
@@ -64,21 +64,44 @@ def test_each_way_of_a_structured_reply_gives_the_same(structured: str, tmp_path
 )
 def test_what_a_server_lacks_is_learnt_once(lacks: list[str], last: str, tmp_path: Path) -> None:
     with Server(answer=words_of_text, faults=Faults(rate=1, kinds=lacks)) as server:
-        outcomes = ask(server, tmp_path, "a", "b", "c")
-        assert [outcome.values for outcome in outcomes] == [(["a"],), (["b"],), (["c"],)]
-        # One call more for each thing that it lacks; the others waited for the first.
+        assert ask(server, tmp_path, "a")[0].values == (["a"],)
+        # One call more for each thing that it lacks.
+        assert len(bodies(server)) == 1 + RUNGS.index(last)
+        outcomes = ask(server, tmp_path, "b", "c")
+        assert [outcome.values for outcome in outcomes] == [(["b"],), (["c"],)]
         assert len(bodies(server)) == 3 + RUNGS.index(last)
-        before = len(bodies(server))
-        ask(server, tmp_path, "d")
-        assert len(bodies(server)) == before + 1
+
+
+def test_a_format_that_is_taken_but_not_heeded_is_told_in_words(tmp_path: Path) -> None:
+    def heedless(chat: ChatRequest) -> str:
+        told = WORDS.in_words in "".join(chat.texts)
+        return json.dumps({"words": ["a"]}) if told else "The words are as follows: a."
+
+    with Server(answer=heedless) as server:
+        outcomes = ask(server, tmp_path, *"abcdefgh", concurrency=1)
+        assert [outcome.values for outcome in outcomes] == [(["a"],)] * 8
+        # Three were asked twice with a schema, three with a tool, and one each was on its way.
+        n_asked = len(bodies(server))
+        assert n_asked <= 8 + 2 * (3 + 1)
+        assert bodies(server)[-1]["response_format"] == {"type": "json_object"}
+        ask(server, tmp_path, "i")
+        assert len(bodies(server)) == n_asked + 1
+
+
+def test_one_bad_reply_changes_nothing(tmp_path: Path) -> None:
+    # The first number is that of the list of models.
+    faults = Faults(by_number=[None, None, *["wrong_schema"] * 3])
+    with Server(answer=words_of_text, faults=faults) as server:
+        ask(server, tmp_path, *"abcdef", concurrency=1)
+        assert all("json_schema" in body["response_format"] for body in bodies(server))
 
 
 @pytest.mark.parametrize("parameter", ["temperature", "max_completion_tokens"])
 def test_a_parameter_that_is_refused_is_dropped(parameter: str, tmp_path: Path) -> None:
     faults = Faults(rate=1, kinds=[f"unsupported:{parameter}"])
     with Server(answer=words_of_text, faults=faults) as server:
-        outcomes = ask(server, tmp_path, "a", "b")
-        assert [outcome.values for outcome in outcomes] == [(["a"],), (["b"],)]
+        assert ask(server, tmp_path, "a")[0].values == (["a"],)
+        assert ask(server, tmp_path, "b")[0].values == (["b"],)
         sent = bodies(server)
         assert len(sent) == 3
         assert parameter not in sent[-1]

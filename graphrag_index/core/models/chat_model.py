@@ -164,6 +164,8 @@ class ChatModel:
             except PutAsideError as error:
                 self.ledger.pay(key, self.step, self.name, reply.usage, cost)
                 self._put_aside(key, error)
+            if request.format.schema and not attempt.corrected:
+                self._caller.endpoint.hear(isinstance(judged, Reading), reply.rung)
             if isinstance(judged, Reading):
                 self.ledger.finish(key, self.step, self.name, reply.text, reply.usage, cost)
                 return judged

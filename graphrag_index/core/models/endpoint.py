@@ -8,7 +8,7 @@ import asyncio
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from graphrag_index.core.errors import ModelError
@@ -40,6 +40,8 @@ _OPTIONAL = {
     "stream": None,
 }
 _RETRIED = frozenset((408, 409, 425, 429))
+# So many replies that are no good, and none that is, show that a format is taken but not heeded.
+MAX_UNHEEDED = 3
 
 
 @dataclass
@@ -71,6 +73,7 @@ class Endpoint:
         self.name, self.settings, self._ledger = name, settings, ledger
         self._fact = Capabilities.fact(settings)
         self.capabilities = Capabilities.of(settings, ledger.recall(self._fact))
+        self._heeds, self._n_unheeded = False, 0
         self.headers: Mapping[str, str] = {}
         self._http: Client | None = None
 
@@ -119,7 +122,7 @@ class Endpoint:
                 if not self.adapt(error, body, sent):
                     raise RejectedError(str(error)) from None
                 continue
-            return read_chat(data)
+            return replace(read_chat(data), rung=sent.rung)
 
     async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """Ask for the vectors of some texts, in their order. Raises as `chat` does."""
@@ -230,6 +233,19 @@ class Endpoint:
             return False
         self._learn(RUNGS[RUNGS.index(rung) + 1], None)
         return True
+
+    def hear(self, is_good: bool, rung: str) -> None:
+        """Learn from the first reply to a request whether the endpoint heeds the format.
+
+        Some servers take a schema and pass it over; their model was told nothing of the format.
+        """
+        self._heeds = self._heeds or is_good
+        if self._heeds or rung not in RUNGS[:2] or rung != self.capabilities.rung:
+            return
+        self._n_unheeded += 1
+        if self._n_unheeded == MAX_UNHEEDED and self.settings.structured == "auto":
+            self._n_unheeded = 0
+            self._learn(RUNGS[RUNGS.index(rung) + 1], None)
 
     def _learn(self, rung: str, dropped: str | None) -> None:
         known = self.capabilities.dropped

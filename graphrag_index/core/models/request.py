@@ -124,8 +124,9 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Reply:
-    """The text of one reply, why it ended, and its tokens."""
+    """The text of one reply, why it ended, its tokens, and how it was made to fit."""
 
     text: str
     finish: str = "stop"  # or length, content_filter, refusal
     usage: Usage = field(default_factory=Usage)
+    rung: str = ""  # one of `endpoint.RUNGS`
