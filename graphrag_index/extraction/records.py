@@ -236,8 +236,9 @@ def _text(value: Any) -> str:
 
 
 def _first(value: Any) -> str:
-    """Return a type: the first of several."""
-    return clean(_text(value[0] if isinstance(value, list) and value else value))
+    """Return a type: the first of several; empty if it is none."""
+    kind = clean(_text(value[0] if isinstance(value, list) and value else value))
+    return kind if len(kind) <= LONGEST_NAME else ""
 
 
 def _name(value: Any) -> str:

@@ -18,16 +18,14 @@ from graphrag_index.core.models.request import (
 )
 from graphrag_index.core.progress import Progress
 from graphrag_index.core.prompts import Prompts
+from graphrag_index.core.rendered_rows import Budget, n_prompt_tokens
 from graphrag_index.core.sentences import split_sentences
 from graphrag_index.core.tables import TABLES
-from graphrag_index.core.tokens import count_tokens, load_encoding
 from graphrag_index.extraction.records import clean
 from graphrag_index.step import step
 
 # Rows read at once: bounds memory, not results.
 BATCH_ROWS = 8_192
-# Counts what goes into a prompt; other models count much the same.
-ENCODING = "o200k_base"
 # What a prompt needs besides instructions and descriptions: names, types, marks.
 MARGIN = 300
 _DESCRIPTION = ("description", "summary", "text")
@@ -94,16 +92,17 @@ class _Writing:
         self, settings: SummarizeDescriptions, prompts: Prompts, max_prompt_tokens: int
     ) -> None:
         self.settings = settings
-        self.encoding = load_encoding(ENCODING)
         values = {"max_words": str(settings.max_words)}
         content = prompts.fill("summarize_descriptions", values).strip()
         # The same for all requests, so that a provider's cache serves it.
         self.system = Message(role="system", content=content)
-        room = max_prompt_tokens - self.count(content) - MARGIN
-        self.max_tokens = max(min(settings.max_input_tokens, room), 2)
+        room = max(max_prompt_tokens - n_prompt_tokens(content) - MARGIN, 2)
+        self.max_tokens = min(settings.max_input_tokens, room)
+        self.budget = Budget(self.max_tokens, room)
 
     def count(self, text: str) -> int:
-        return count_tokens(text, self.encoding)
+        """Return what a text takes of `max_tokens`."""
+        return self.budget.cost_of(text)
 
     def needs_call(self, descriptions: Sequence[str]) -> bool:
         return self.count(" ".join(descriptions)) > self.settings.max_tokens_without_call

@@ -411,6 +411,11 @@ def test_lists_of_three_are_triples_unless_two_names_come_first() -> None:
     ]
 
 
+def test_a_type_that_never_ends_is_none() -> None:
+    found, n_bad = read_records({"entities": [{"name": "Ada", "type": "person " * 5_000}]})
+    assert (found, n_bad) == (Found((FoundEntity("Ada"),)), 0)
+
+
 def test_a_bad_record_is_dropped_and_counted() -> None:
     bad: list[Any] = [None, 7, {}, {"name": None}, {"name": "..."}, [], "x" * 500]
     links = [None, {"source": "Ada"}, {"source": "Ada", "target": "ADA"}, ["Ada"]]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from graphrag_index.core.model_steps import SummarizeDescriptions
+from graphrag_index.core.models.caller import estimate_tokens
 from graphrag_index.core.models.request import Request
 from graphrag_index.core.progress import Silent
 from graphrag_index.core.prompts import Prompts
@@ -169,12 +170,18 @@ def test_a_failed_fold_leaves_the_summary_and_the_descriptions_that_it_lacks() -
     assert count_tokens(description, load_encoding("o200k_base")) <= 200
 
 
-def test_prompts_fit_models_with_a_small_window() -> None:
+@pytest.mark.parametrize(
+    "text", ["She wrote to London. ", "उसने लंदन को एक पत्र लिखा। ", "<|endoftext|> {entity} ## "]
+)
+def test_prompts_fit_models_with_a_small_window(text: str) -> None:
     encoding = load_encoding("o200k_base")
-    found = summarize(described, [LONG * 20], max_prompt_tokens=800)
+    texts = [f"{number} {text * 10}" for number in range(50)]
+    found = summarize(described, [texts], max_prompt_tokens=800)
     assert len(found.model.asked) > 3
     for request in found.model.asked:
         assert sum(count_tokens(m["content"], encoding) for m in request.messages) <= 800
+        # Before it is sent, its length is guessed.
+        assert sum(estimate_tokens(m["content"]) for m in request.messages) <= 800
 
 
 @pytest.mark.parametrize(
