@@ -12,8 +12,8 @@ from graphrag_index.core.command_line import run_app
 from graphrag_index.core.lean_imports import leave_out_unused
 
 if TYPE_CHECKING:
-    from graphrag_query import Index
     from graphrag_query.answer import Answer
+    from graphrag_query.index import Index
 
 app = typer.Typer(
     help="Ask an index that `graphrag-index run` has made.",
@@ -49,7 +49,7 @@ def _open(root: Path, overrides: list[str] | None) -> "Index":
     from graphrag_index.core.settings import load_settings
 
     settings = load_settings(root, tuple(overrides or ()))
-    return graphrag_query.open(root / settings.output, settings)
+    return graphrag_query.open(root / settings.output, settings, root)
 
 
 def _print(answer: "Answer", as_json: bool) -> None:

@@ -10,10 +10,11 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.core.alike import alike, telling_words
-from graphrag_index.core.settings import GlobalSearch
+from graphrag_index.core.search_settings import GlobalSearch
 from graphrag_query.answer import Answer, Citation, Outcome
 from graphrag_query.knowledge_model import KnowledgeModel
 from graphrag_query.main_entities import kind_of, list_main_entities
+from graphrag_query.question import Question
 from graphrag_query.question_names import not_mentioned, unknown_names
 from graphrag_query.sentence_ranking import (
     SHARE_OF_BEST,
@@ -65,7 +66,7 @@ class Point:
     score: float
 
 
-def global_search(model: KnowledgeModel, question: str, settings: GlobalSearch) -> Answer:
+def global_search(question: Question, settings: GlobalSearch) -> Answer:
     """Answer a question about the whole corpus from the reports of one level.
 
     Map: every report of the level is scored by its similarity to the question and by
@@ -75,12 +76,13 @@ def global_search(model: KnowledgeModel, question: str, settings: GlobalSearch) 
     The outcome is `no_evidence` if no report is similar enough, or if the question names
     what the documents do not.
     """
-    subject = [word for word in content_words(question) if word not in _WHOLE]
+    model, asked = question.model, question.text
+    subject = [word for word in content_words(asked) if word not in _WHOLE]
     kind = kind_of(subject)
     if kind:
-        return list_main_entities(model, question, kind, settings)
-    unknown = unknown_names(model, question, ())
-    vector = model.embed([question])[0]
+        return list_main_entities(question, kind, settings)
+    unknown = unknown_names(model, asked, ())
+    vector = question.vector
     about_all = not subject
     reports = _with_similarity(model, vector)
     level = settings.level
@@ -90,22 +92,20 @@ def global_search(model: KnowledgeModel, question: str, settings: GlobalSearch) 
     if about_all:
         points = _points_of_best(reports, settings)
     else:
-        points = [] if unknown else _map(model, reports, question, subject, vector, settings)
+        points = [] if unknown else _map(model, reports, asked, subject, vector, settings)
     themes = _reduce(points, settings.max_points)
     answer = partial(
-        Answer,
-        question=question,
+        question.answer,
         method="global",
         parameters=settings.model_dump() | {"level": level},
         looked_at={"community_reports": reports.height, "reports_used": len(themes)},
-        version=model.version.number,
     )
     if not themes:
         far = "No community report comes close enough to this question."
         text = not_mentioned(unknown) if unknown else far
-        return answer(text=text, outcome=Outcome.NO_EVIDENCE)
+        return answer(text, outcome=Outcome.NO_EVIDENCE)
     text, citations = _write(model, themes, about_all)
-    return answer(text=text, outcome=Outcome.ANSWERED, citations=citations)
+    return answer(text, citations=citations)
 
 
 def _with_similarity(model: KnowledgeModel, vector: "np.ndarray[Any, Any]") -> pl.DataFrame:

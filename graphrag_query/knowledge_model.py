@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from graphrag_index.core.errors import SettingsError, TableError
+from graphrag_index.core.errors import ModelError, SettingsError, TableError
 from graphrag_index.core.settings import Settings
 from graphrag_index.core.table_store import TableStore
 from graphrag_index.core.versions import StoredTable, Version
@@ -105,7 +105,20 @@ class KnowledgeModel:
         return Models({name: now}).embedding(name, "query")
 
     def embed(self, texts: list[str]) -> "np.ndarray[Any, Any]":
-        return self.embedding_model.embed(texts)
+        """Give each text a vector.
+
+        Raises
+        ------
+        ModelError
+            The model does not answer, or has no vector for one of them.
+        """
+        import numpy as np
+
+        vectors = self.embedding_model.embed(texts)
+        if not np.isfinite(vectors).all():
+            name = self.settings.generate_text_embeddings.model
+            raise ModelError(f"Model {name} gives no vector for this question: ask it otherwise.")
+        return vectors
 
     def text_units(self, numbers: Iterable[int]) -> dict[int, Mapping[str, Any]]:
         """Fetch text units by number, with the title and path of their documents."""
@@ -124,6 +137,32 @@ class KnowledgeModel:
         )
         joined = units.join(documents, on="document_id", how="left")
         return {row["human_readable_id"]: row for row in joined.iter_rows(named=True)}
+
+    def report(self, community: int) -> Mapping[str, Any] | None:
+        """Fetch the report on a community; None if there is none."""
+        rows = self.scan("community_reports").filter(pl.col("community") == community).collect()
+        return rows.row(0, named=True) if rows.height else None
+
+    def text_units_behind(self, name: str, number: int) -> list[int]:
+        """Return the numbers of the text units that a row rests on, in order.
+
+        `name` is how its table is cited: Sources, Entities, Relationships or Claims.
+        """
+        if name == "Sources":
+            return [number]
+        table, column = {
+            "Entities": ("entities", pl.col("text_unit_ids")),
+            "Relationships": ("relationships", pl.col("text_unit_ids")),
+            "Claims": ("covariates", pl.concat_list("text_unit_id")),
+        }[name]
+        ids = self.scan(table).filter(pl.col("human_readable_id") == number).select(ids=column)
+        units = self.scan("text_units").select("human_readable_id", ids="id")
+        found = ids.explode("ids").join(units, on="ids", how="inner").collect()
+        return sorted(found["human_readable_id"].to_list())
+
+    def has(self, table: str) -> bool:
+        """Tell whether the workflow of this index writes a table."""
+        return table in self.version.tables
 
     def _stored(self, table: str) -> StoredTable:
         tables = self.version.tables

@@ -1,7 +1,7 @@
 """Local search: answer from the neighbourhood of the entities that a question is about."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from graphrag_index.core.settings import LocalSearch
+from graphrag_index.core.search_settings import LocalSearch
 from graphrag_query.answer import Answer, Outcome
+from graphrag_query.context import Context, Section, pack
 from graphrag_query.knowledge_model import KnowledgeModel
+from graphrag_query.question import Question
 from graphrag_query.question_names import missing_names, not_mentioned, unknown_names
 from graphrag_query.sentence_ranking import (
     SHARE_OF_BEST,
@@ -23,6 +25,7 @@ from graphrag_query.sentence_ranking import (
     rank_sentences,
     without_repetition,
 )
+from graphrag_query.written_answer import write_answer
 
 # Worth of a text unit's full-text score, and of naming an entity of the question, beside
 # its cosine with the question.
@@ -34,8 +37,16 @@ _WORD = re.compile(r"[^\W_]+(?:[-'’.][^\W_]+)*")
 MAX_NAME_WORDS = 6
 
 
+# What a model is shown of each table; the first column is the number that it cites.
+ENTITY_COLUMNS = ("human_readable_id", "title", "type", "description")
+LINK_COLUMNS = ("human_readable_id", "source", "target", "description")
+REPORT_COLUMNS = ("community", "title", "summary")
+# For the instructions around a context.
+TOKENS_OF_PROMPT = 1_000
+
+
 @dataclass(frozen=True)
-class LocalContext:
+class Evidence:
     """What local search reads for one question.
 
     `entities` are those near the question, the named ones first, `relationships` their
@@ -46,6 +57,7 @@ class LocalContext:
     entities: pl.DataFrame
     named: list[str]
     relationships: pl.DataFrame
+    claims: pl.DataFrame
     reports: pl.DataFrame
     text_units: dict[int, Mapping[str, Any]]
     priors: dict[int, float]
@@ -56,57 +68,110 @@ class LocalContext:
         texts = [unit["text"] for unit in self.text_units.values()]
         return [*self.named, *self.entities["title"], *texts]
 
+    def sources(self) -> pl.DataFrame:
+        """Return the text units as a model is shown them."""
+        units = self.text_units.items()
+        return pl.DataFrame(
+            [(number, unit["title"], unit["headings"], unit["text"]) for number, unit in units],
+            {"id": pl.Int64, "document": pl.String, "headings": pl.String, "text": pl.String},
+            orient="row",
+        )
 
-def local_search(model: KnowledgeModel, question: str, settings: LocalSearch) -> Answer:
-    """Answer a question about an entity from the sentences that answer it best.
+    def counts(self) -> dict[str, int]:
+        """Count what was read."""
+        return {
+            "entities": self.entities.height,
+            "relationships": self.relationships.height,
+            "claims": self.claims.height,
+            "community_reports": self.reports.height,
+            "text_units": len(self.text_units),
+        }
+
+
+def local_search(question: Question, settings: LocalSearch) -> Answer:
+    """Answer a question about an entity from its neighbourhood.
 
     Entities near the question are found by name and by vector; their text units and
-    relationships join those that match the question themselves. The outcome is
-    `no_evidence` if nothing read is similar enough to the question, or if it names what
-    the documents do not.
+    relationships join those that match the question themselves. A model writes the answer
+    from what fits its context; without one, it is made of the sentences that answer best.
+    The outcome is `no_evidence` if nothing read is similar enough to the question, or if it
+    names what the documents do not.
     """
-    vector = model.embed([question])[0]
-    context = build_context(model, question, vector, settings)
+    found = find_evidence(question, settings)
     answer = partial(
-        Answer,
-        question=question,
+        question.answer,
         method="local",
         parameters=settings.model_dump(),
-        looked_at={
-            "entities": context.entities.height,
-            "relationships": context.relationships.height,
-            "community_reports": context.reports.height,
-            "text_units": len(context.text_units),
-        },
-        version=model.version.number,
+        looked_at=found.counts(),
     )
-    nothing = partial(answer, outcome=Outcome.NO_EVIDENCE)
-    unknown = unknown_names(model, question, context.texts())
+    unknown = unknown_names(question.model, question.text, found.texts())
     if unknown:
-        return nothing(text=not_mentioned(unknown))
-    candidates = candidates_of(context.text_units.values(), context.priors, context.bonuses)
-    ranked = rank_sentences(question, vector, candidates, model.embed, context.named)
+        return answer(not_mentioned(unknown), outcome=Outcome.NO_EVIDENCE)
+    context = local_context(question, found, settings)
+    if question.chat is not None:
+        return write_answer(
+            question,
+            "local_search",
+            context,
+            method="local",
+            parameters=settings.model_dump(),
+            looked_at=found.counts(),
+        )
+    chosen = _choose_sentences(question, found, settings)
+    if not chosen:
+        nothing = "No passage that was read answers this."
+        return answer(nothing, outcome=Outcome.NO_EVIDENCE, context=context)
+    citations = tuple(
+        cite(number, s.candidate, found.text_units[s.candidate.text_unit])
+        for number, s in enumerate(chosen, 1)
+    )
+    text = " ".join(f"{as_prose(citation.quote)} [{citation.number}]" for citation in citations)
+    return answer(text, citations=citations, context=context)
+
+
+def local_context(question: Question, found: "Evidence", settings: LocalSearch) -> Context:
+    """Pack what was found into the budget, text units first."""
+    rest = max(0.0, 1 - settings.text_unit_share - settings.report_share)
+    max_tokens = settings.max_context_tokens
+    if question.chat is not None:
+        max_tokens = min(max_tokens, question.chat.max_prompt_tokens - TOKENS_OF_PROMPT)
+    return pack(
+        [
+            Section("Sources", found.sources(), settings.text_unit_share),
+            Section("Entities", _as_shown(found.entities, ENTITY_COLUMNS), rest / 2),
+            Section("Relationships", _as_shown(found.relationships, LINK_COLUMNS), rest / 2),
+            Section("Claims", found.claims, rest / 4 if found.claims.height else 0),
+            Section("Reports", _as_shown(found.reports, REPORT_COLUMNS), settings.report_share),
+        ],
+        max_tokens,
+    )
+
+
+def _as_shown(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    return rows.select(columns).rename({columns[0]: "id"})
+
+
+def _choose_sentences(question: Question, found: "Evidence", settings: LocalSearch) -> list[Ranked]:
+    """Choose the sentences that answer a question best; none if the evidence is too thin."""
+    candidates = candidates_of(found.text_units.values(), found.priors, found.bonuses)
+    ranked = rank_sentences(
+        question.text, question.vector, candidates, question.model.embed, found.named
+    )
     evidence = [
         sentence
         for sentence in ranked
         if sentence.similarity >= settings.min_similarity
         and (sentence.coverage > 0 or sentence.similarity >= 2 * settings.min_similarity)
     ]
-    if not evidence or _is_beside_the_point(question, context, evidence, settings):
-        return nothing(text="No passage that was read answers this.")
+    if not evidence or _is_beside_the_point(question.text, found, evidence, settings):
+        return []
     # Far below the best sentence is padding, not an answer.
     evidence = [s for s in evidence if s.score >= SHARE_OF_BEST * evidence[0].score]
-    chosen = without_repetition(evidence, settings.max_sentences)
-    citations = tuple(
-        cite(number, s.candidate, context.text_units[s.candidate.text_unit])
-        for number, s in enumerate(chosen, 1)
-    )
-    text = " ".join(f"{as_prose(citation.quote)} [{citation.number}]" for citation in citations)
-    return answer(text=text, outcome=Outcome.ANSWERED, citations=citations)
+    return without_repetition(evidence, settings.max_sentences)
 
 
 def _is_beside_the_point(
-    question: str, context: LocalContext, evidence: list[Ranked], settings: LocalSearch
+    question: str, found: Evidence, evidence: list[Ranked], settings: LocalSearch
 ) -> bool:
     """Tell whether sentences hold so little of the question that similarity alone would answer.
 
@@ -115,29 +180,29 @@ def _is_beside_the_point(
     """
     similarity = max(sentence.similarity for sentence in evidence)
     texts = [sentence.candidate.text for sentence in evidence]
-    if not context.named:
+    if not found.named:
         held = any(sentence.coverage >= 0.34 for sentence in evidence)
         return similarity < 2 * settings.min_similarity and (
             not held or bool(missing_names(question, texts))
         )
-    asked = set(content_words(question)) - {w for n in context.named for w in content_words(n)}
+    asked = set(content_words(question)) - {w for n in found.named for w in content_words(n)}
     said = {word for text in texts for word in content_words(text)}
     return bool(asked) and not asked & said and similarity < 1.6 * settings.min_similarity
 
 
-def build_context(
-    model: KnowledgeModel, question: str, vector: "np.ndarray[Any, Any]", settings: LocalSearch
-) -> LocalContext:
+def find_evidence(question: Question, settings: LocalSearch) -> Evidence:
     """Gather what the index holds near a question."""
-    entities, named = _near_entities(model, question, vector, settings.top_k_entities)
+    model, vector = question.model, question.vector
+    entities, named = _near_entities(model, question.text, vector, settings.top_k_entities)
     relationships = _relationships(model, entities)
-    priors = _text_unit_scores(model, question, vector, named, settings)
+    priors = _text_unit_scores(model, question.text, vector, named, settings)
     numbers = sorted(priors, key=lambda n: (-priors[n], n))[: settings.top_k_text_units]
     units = model.text_units(numbers)
-    return LocalContext(
+    return Evidence(
         entities=entities,
         named=_spellings(entities, named),
         relationships=relationships,
+        claims=_claims(model, entities),
         reports=_reports(model, entities),
         text_units={number: units[number] for number in numbers},
         priors={number: priors[number] for number in numbers},
@@ -150,7 +215,8 @@ def _near_entities(
 ) -> tuple[pl.DataFrame, list[int]]:
     """Find entities by the names in the question, then by vector; and the numbers of the named."""
     table = model.scan("entities").select(
-        "id", "human_readable_id", "title", "type", "aliases", "degree", "evidence"
+        *("id", "human_readable_id", "title", "type", "description"),
+        *("aliases", "degree", "evidence"),
     )
     words = _WORD.findall(question)
     phrases = {
@@ -221,8 +287,27 @@ def _relationships(model: KnowledgeModel, entities: pl.DataFrame, top_k: int = 4
     )
 
 
+def _claims(model: KnowledgeModel, entities: pl.DataFrame, top_k: int = 40) -> pl.DataFrame:
+    """Return claims about the entities, those about the nearest first; none without claims."""
+    columns = ("type", "status", "start_date", "end_date", "description")
+    if not model.has("covariates"):
+        return pl.DataFrame(schema={"id": pl.Int64} | dict.fromkeys(columns, pl.String))
+    order = entities.lazy().select(subject="title").with_row_index("order")
+    return (
+        model.scan("covariates")
+        .select("human_readable_id", *columns, subject="subject_id", object="object_id")
+        .join(order, on="subject", how="inner")
+        .sort("order", "human_readable_id")
+        .select(pl.col("human_readable_id").alias("id"), "subject", "object", *columns)
+        .head(top_k)
+        .collect()
+    )
+
+
 def _reports(model: KnowledgeModel, entities: pl.DataFrame, top_k: int = 5) -> pl.DataFrame:
     """Return the reports on the smallest communities that hold most of the entities."""
+    if not model.has("community_reports"):
+        return pl.DataFrame(schema=dict.fromkeys(REPORT_COLUMNS, pl.String))
     ids = entities["id"].to_list()
     communities = (
         model.scan("communities")

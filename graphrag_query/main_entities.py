@@ -5,9 +5,10 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_index.core.settings import GlobalSearch
+from graphrag_index.core.search_settings import GlobalSearch
 from graphrag_query.answer import Answer, Citation, Outcome
 from graphrag_query.knowledge_model import KnowledgeModel
+from graphrag_query.question import Question
 from graphrag_query.sentence_ranking import Candidate, as_prose, cite, stem
 
 # The types of entities, by words for all of them.
@@ -35,13 +36,12 @@ def kind_of(subject: Iterable[str]) -> str | None:
     return kinds.pop() if len(kinds) == 1 else None
 
 
-def list_main_entities(
-    model: KnowledgeModel, question: str, kind: str, settings: GlobalSearch
-) -> Answer:
+def list_main_entities(question: Question, kind: str, settings: GlobalSearch) -> Answer:
     """List the best connected entities of a type, each with the first sentence of its evidence.
 
     The outcome is `no_evidence` if there is no entity of that type.
     """
+    model = question.model
     entities = (
         model.scan("entities")
         .filter(pl.col("type") == kind)
@@ -69,15 +69,13 @@ def list_main_entities(
         lines.append("")
     if not entities.height:
         lines = [f"The index knows no {_PLURALS[kind]} of these documents."]
-    return Answer(
-        question=question,
-        text="\n".join(lines).rstrip(),
-        outcome=Outcome.ANSWERED if entities.height else Outcome.NO_EVIDENCE,
-        method="global",
+    return question.answer(
+        "\n".join(lines).rstrip(),
+        "global",
+        settings.model_dump(),
+        {"entities": model.rows("entities"), "entities_listed": entities.height},
+        Outcome.ANSWERED if entities.height else Outcome.NO_EVIDENCE,
         citations=tuple(citations),
-        parameters=settings.model_dump(),
-        looked_at={"entities": model.rows("entities"), "entities_listed": entities.height},
-        version=model.version.number,
     )
 
 

@@ -186,7 +186,9 @@ def _nearness(sentence: Ranked, taken: Sequence[Ranked]) -> float:
     return max((float(sentence.vector @ other.vector) for other in taken), default=0.0)
 
 
-def cite(number: int, candidate: Candidate, unit: Mapping[str, Any]) -> Citation:
+def cite(
+    number: int, candidate: Candidate, unit: Mapping[str, Any], cited_as: str = ""
+) -> Citation:
     """Resolve a sentence to its document, place and words."""
     return Citation(
         number=number,
@@ -197,6 +199,7 @@ def cite(number: int, candidate: Candidate, unit: Mapping[str, Any]) -> Citation
         end_char=candidate.end_char,
         quote=candidate.text,
         text_unit=candidate.text_unit,
+        cited_as=cited_as or f"Sources ({candidate.text_unit})",
     )
 
 

@@ -1,7 +1,7 @@
 """Citations of reports, in Microsoft's syntax: `[Data: Entities (1, 2); Reports (3, +more)]`."""
 
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 
 # Numbers of the rows that stand in a context, by the name of the section.
 Shown = Mapping[str, Set[int]]
@@ -22,6 +22,14 @@ def cited(text: str) -> dict[str, set[int]]:
         for name, numbers in _PART.findall(citation["data"] or citation["bare"]):
             found.setdefault(_section(name), set()).update(_numbers(numbers))
     return found
+
+
+def find_citations(text: str) -> Iterator[tuple[int, int, list[tuple[str, int]]]]:
+    """Give each citation of a text: where it starts and ends, and the rows that it names."""
+    for citation in _CITATION.finditer(text):
+        parts = _PART.findall(citation["data"] or citation["bare"])
+        rows = [(_section(name), number) for name, listed in parts for number in _numbers(listed)]
+        yield *citation.span(), list(dict.fromkeys(rows))
 
 
 def check_citations(text: str, shown: Shown) -> tuple[str, int]:

@@ -22,6 +22,16 @@ from graphrag_index.core.model_steps import (
     SummarizeDescriptions,
 )
 from graphrag_index.core.models.settings import ModelSettings
+from graphrag_index.core.search_settings import (
+    BasicSearch,
+    DriftSearch,
+    GlobalSearch,
+    LazySearch,
+    LocalSearch,
+    NeighbourhoodSearch,
+    PathSearch,
+    Search,
+)
 from graphrag_index.core.section import Section
 from graphrag_index.core.yaml_text import read_yaml
 
@@ -193,34 +203,6 @@ class GenerateTextEmbeddings(Section):
     )
 
 
-class LocalSearch(Section):
-    """Questions about an entity and its neighbourhood."""
-
-    top_k_entities: int = Field(10, ge=1, le=10_000, description="Entities near the question.")
-    top_k_text_units: int = Field(
-        12, ge=1, le=10_000, description="Text units read for the answer."
-    )
-    max_sentences: int = Field(6, ge=1, le=10_000, description="Sentences of the answer at most.")
-    min_similarity: float = Field(
-        0.25, ge=-1, le=1, description="Evidence less similar to the question is none (cosine)."
-    )
-
-
-class GlobalSearch(Section):
-    """Questions about the whole corpus, mapped over the reports of a level."""
-
-    level: int | None = Field(
-        None,
-        ge=0,
-        le=100,
-        description="Level of the reports; null picks one that fits the question.",
-    )
-    max_points: int = Field(6, ge=1, le=1_000, description="Themes of the answer at most.")
-    min_similarity: float = Field(
-        0.1, ge=-1, le=1, description="Reports less similar to the question give nothing (cosine)."
-    )
-
-
 # Used where settings.yaml names no models.
 DEFAULT_MODELS = {
     "chat": {"model": "gpt-5-mini", "api_key": "${OPENAI_API_KEY:-}"},
@@ -251,8 +233,14 @@ class Settings(Section):
     create_community_reports_nlp: CreateCommunityReportsNlp = CreateCommunityReportsNlp()
     create_community_reports: CreateCommunityReports = CreateCommunityReports()
     generate_text_embeddings: GenerateTextEmbeddings = GenerateTextEmbeddings()
+    search: Search = Search()
+    basic_search: BasicSearch = BasicSearch()
     local_search: LocalSearch = LocalSearch()
     global_search: GlobalSearch = GlobalSearch()
+    drift_search: DriftSearch = DriftSearch()
+    lazy_search: LazySearch = LazySearch()
+    path_search: PathSearch = PathSearch()
+    neighbourhood_search: NeighbourhoodSearch = NeighbourhoodSearch()
     steps: dict[str, dict[str, Any]] = Field(
         {}, description="Sections of steps of one's own, by the name of the function."
     )

@@ -8,17 +8,18 @@ from hypothesis import settings as hypothesis_settings
 import graphrag_query
 from graphrag_query.answer import Outcome
 from graphrag_query.global_search import cited_sentences, locate
+from graphrag_query.index import Index
 from tests.conftest import copy_project, run_project
 from tests.query.test_local_search import QUESTIONS, check_citations
 
 
 @pytest.fixture(scope="module")
-def index(sample_project: Path) -> graphrag_query.Index:
+def index(sample_project: Path) -> Index:
     return graphrag_query.open(sample_project / "output")
 
 
 def test_the_main_themes_are_those_of_the_largest_communities(
-    index: graphrag_query.Index,
+    index: Index,
 ) -> None:
     answer = index.global_("What are the main themes?")
     assert answer.outcome is Outcome.ANSWERED
@@ -29,14 +30,14 @@ def test_the_main_themes_are_those_of_the_largest_communities(
 
 
 def test_a_subject_is_answered_from_the_reports_that_speak_of_it(
-    index: graphrag_query.Index,
+    index: Index,
 ) -> None:
     answer = index.global_("How did scurvy affect the expeditions?")
     assert answer.outcome is Outcome.ANSWERED
     assert "scurvy" in answer.citations[0].quote.lower()
 
 
-def test_a_word_that_is_all_over_the_corpus_makes_no_point(index: graphrag_query.Index) -> None:
+def test_a_word_that_is_all_over_the_corpus_makes_no_point(index: Index) -> None:
     answer = index.global_("How did expeditions fight scurvy?")
     assert len(answer.citations) > 2
     assert all("scurvy" in citation.quote.lower() for citation in answer.citations)
@@ -51,7 +52,7 @@ def test_a_word_that_is_all_over_the_corpus_makes_no_point(index: graphrag_query
     ],
 )
 def test_asked_for_the_main_ones_of_a_kind_it_lists_entities(
-    index: graphrag_query.Index, sample_project: Path, question: str, titles: tuple[str, ...]
+    index: Index, sample_project: Path, question: str, titles: tuple[str, ...]
 ) -> None:
     answer = index.global_(question)
     assert answer.outcome is Outcome.ANSWERED
@@ -74,14 +75,14 @@ def test_a_kind_of_which_there_is_none_is_no_evidence(tmp_path: Path) -> None:
     assert answer.text == "The index knows no events of these documents."
 
 
-def test_what_no_report_speaks_of_is_no_evidence(index: graphrag_query.Index) -> None:
+def test_what_no_report_speaks_of_is_no_evidence(index: Index) -> None:
     answer = index.global_("What is quantum chromodynamics?")
     assert answer.outcome is Outcome.NO_EVIDENCE
     assert answer.looked_at["community_reports"] > 0
     assert answer.text == "No community report comes close enough to this question."
 
 
-def test_a_name_that_the_documents_do_not_hold_is_said_so(index: graphrag_query.Index) -> None:
+def test_a_name_that_the_documents_do_not_hold_is_said_so(index: Index) -> None:
     answer = index.global_("What did Albert Einstein find out about ice?")
     assert answer.outcome is Outcome.NO_EVIDENCE
     assert answer.text == "The documents do not mention Albert Einstein."
@@ -94,14 +95,14 @@ def test_every_citation_resolves_for_any_question(sample_project: Path, question
     check_citations(answer, sample_project / "output")
 
 
-def test_the_level_can_be_chosen(index: graphrag_query.Index) -> None:
+def test_the_level_can_be_chosen(index: Index) -> None:
     coarse = index.global_("What are the main themes?", level=0)
     fine = index.global_("What are the main themes?", level=1)
     assert coarse.parameters["level"] == 0
     assert fine.looked_at["community_reports"] > coarse.looked_at["community_reports"]
 
 
-def test_themes_are_bounded(index: graphrag_query.Index) -> None:
+def test_themes_are_bounded(index: Index) -> None:
     answer = index.global_("What are the main themes?", max_points=2)
     assert answer.looked_at["reports_used"] == 2
     assert "\n3. " not in answer.text

@@ -11,10 +11,11 @@ import graphrag_query
 from graphrag_index.core.alike import alike, telling_words
 from graphrag_index.core.errors import SettingsError, TableError
 from graphrag_query.answer import Outcome
+from graphrag_query.index import Index
 
 
 @pytest.fixture(scope="module")
-def index(sample_project: Path) -> graphrag_query.Index:
+def index(sample_project: Path) -> Index:
     return graphrag_query.open(sample_project / "output")
 
 
@@ -29,9 +30,7 @@ def index(sample_project: Path) -> graphrag_query.Index:
         ("Which fossil plant was found in the rocks from Scott's last camp?", "Glossopteris"),
     ],
 )
-def test_questions_with_known_answers_are_answered(
-    index: graphrag_query.Index, question: str, said: str
-) -> None:
+def test_questions_with_known_answers_are_answered(index: Index, question: str, said: str) -> None:
     answer = index.local(question)
     assert answer.outcome is Outcome.ANSWERED
     assert said in answer.text
@@ -50,9 +49,7 @@ def test_questions_with_known_answers_are_answered(
         "asdf qwer zxcv",
     ],
 )
-def test_what_the_documents_do_not_say_is_no_evidence(
-    index: graphrag_query.Index, question: str
-) -> None:
+def test_what_the_documents_do_not_say_is_no_evidence(index: Index, question: str) -> None:
     answer = index.local(question)
     assert answer.outcome is Outcome.NO_EVIDENCE
     assert answer.citations == ()
@@ -70,7 +67,7 @@ def test_what_the_documents_do_not_say_is_no_evidence(
     ],
 )
 def test_a_name_that_the_documents_do_not_hold_is_said_so(
-    index: graphrag_query.Index, question: str, name: str
+    index: Index, question: str, name: str
 ) -> None:
     answer = index.local(question)
     assert answer.outcome is Outcome.NO_EVIDENCE
@@ -80,9 +77,7 @@ def test_a_name_that_the_documents_do_not_hold_is_said_so(
 @pytest.mark.parametrize(
     "question", ["When did the Fram leave Norway?", "Who wintered at Cape Adare?"]
 )
-def test_no_sentence_of_an_answer_repeats_another(
-    index: graphrag_query.Index, question: str
-) -> None:
+def test_no_sentence_of_an_answer_repeats_another(index: Index, question: str) -> None:
     said = [telling_words(citation.quote) for citation in index.local(question).citations]
     assert not any(alike(one, other) for one, other in combinations(said, 2))
 
@@ -122,21 +117,21 @@ def test_every_citation_resolves_for_any_question(sample_project: Path, question
     assert bool(answer.citations) == (answer.outcome is Outcome.ANSWERED)
 
 
-def test_the_same_question_gets_the_same_answer(index: graphrag_query.Index) -> None:
+def test_the_same_question_gets_the_same_answer(index: Index) -> None:
     first, second = (index.local("Who was Frank Wild?") for _ in range(2))
     assert (first.text, first.citations) == (second.text, second.citations)
 
 
-def test_sentences_of_the_answer_are_bounded(index: graphrag_query.Index) -> None:
+def test_sentences_of_the_answer_are_bounded(index: Index) -> None:
     assert len(index.local("Who was Frank Wild?", max_sentences=2).citations) <= 2
 
 
-def test_unknown_parameters_are_refused(index: graphrag_query.Index) -> None:
+def test_unknown_parameters_are_refused(index: Index) -> None:
     with pytest.raises(SettingsError, match="did you mean 'max_sentences'"):
         index.local("Who?", max_sentence=2)
 
 
-def test_an_empty_question_is_refused(index: graphrag_query.Index) -> None:
+def test_an_empty_question_is_refused(index: Index) -> None:
     with pytest.raises(SettingsError, match="empty"):
         index.local("  ")
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from graphrag_index.core.errors import ModelError
 from graphrag_index.core.models.batch import BatchChatModel
@@ -24,7 +25,8 @@ class Models:
 
     Without a folder the ledger is kept in memory. Nothing is opened before a step asks for
     a model. Then all that `needed` names are checked, so that a wrong key of the last is
-    found before the first is paid. With `batch` chats go through the providers' batches.
+    found before the first is paid; those that it names with a step are embedding models of that
+    step, which give one vector. Without `check` the first call finds it. With `batch` chats go through the providers' batches.
     """
 
     def __init__(
@@ -32,13 +34,14 @@ class Models:
         settings: Mapping[str, ModelSettings],
         output: Path | None = None,
         version: Callable[[], int] = lambda: 0,
-        needed: Iterable[str] = (),
+        needed: Mapping[str, str] = MappingProxyType({}),
         budget: float | None = None,
         batch: bool = False,
+        check: bool = True,
     ) -> None:
         self.settings, self.output, self.version = settings, output, version
-        self._is_batch, self._forget = batch, False
-        self._needed = tuple(needed)
+        self._is_batch, self._forget, self._checks = batch, False, check
+        self._needed = needed
         self._limit = budget
         self._ledger: Ledger | None = None
         self._loop: LoopThread | None = None
@@ -161,8 +164,11 @@ class Models:
             self._loop = LoopThread()
             self._budget = Budget(self._limit, self.ledger.spent())
             self._budget.held = BatchLedger(self.ledger).held()
-            for needed in dict.fromkeys((*self._needed, name)):
+            for needed in dict.fromkeys((*self._needed, name)) if self._checks else ():
                 self._check(needed, find_model(self.settings, needed, step))
+            for needed, embeds in self._needed.items():
+                if embeds:
+                    self.embedding(needed, embeds)
         assert self._budget is not None
         return settings, step, self.ledger, self._loop, self._budget
 

@@ -1,0 +1,169 @@
+"""An opened index: one method a search."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphrag_index.core.errors import ModelError, SettingsError
+from graphrag_query.answer import Answer, Outcome
+
+if TYPE_CHECKING:
+    from graphrag_index.core.models.registry import Models
+    from graphrag_index.core.models.request import TextSink
+    from graphrag_index.core.settings import Settings
+    from graphrag_query.chat import AsksModel, Chat
+    from graphrag_query.knowledge_model import KnowledgeModel
+    from graphrag_query.question import Question
+
+# The steps that ask a model for what answers are made of: the first that ran names who answers.
+_WRITING_STEPS = ("create_community_reports", "extract_graph")
+# What each search reads beyond text units and entities.
+_READS = {"global": ("community_reports",), "drift": ("community_reports",)}
+
+
+class Index:
+    """An opened index. Its version is pinned, and several threads may ask it.
+
+    Each search takes the question and, by name, settings of its section that are to differ.
+    It returns an `Answer`; a model that does not answer is one too, with the outcome
+    `provider_error`.
+    """
+
+    def __init__(
+        self, model: "KnowledgeModel", settings: "Settings | None" = None, root: Path = Path()
+    ) -> None:
+        self.model = model
+        self.settings = settings or model.settings
+        self._root = root
+        self._models: Models | None = None
+        self._chats: dict[str, AsksModel] = {}
+        self._lock = threading.Lock()
+
+    def local(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
+        """Answer a question about an entity; `values` are those of `LocalSearch`."""
+        from graphrag_query.local_search import local_search
+
+        settings = self.settings.local_search.with_values(values)
+        return self._ask("local", question, sink, lambda asked: local_search(asked, settings))
+
+    def global_(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
+        """Answer a question about the whole corpus; `values` are those of `GlobalSearch`."""
+        from graphrag_query.global_search import global_search
+
+        settings = self.settings.global_search.with_values(values)
+        return self._ask("global", question, sink, lambda asked: global_search(asked, settings))
+
+    def close(self) -> None:
+        """Close connections to models, if any were opened."""
+        with self._lock:
+            if self._models is not None:
+                self._models.close()
+            self._models, self._chats = None, {}
+
+    def __enter__(self) -> "Index":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _ask(
+        self,
+        method: str,
+        text: str,
+        sink: "TextSink | None",
+        search: "Callable[[Question], Answer]",
+    ) -> Answer:
+        """Run a search; turn what can go wrong outside of the corpus into outcomes."""
+        from graphrag_query.question import Question
+
+        started = time.perf_counter()
+        question = Question(_asked(text), self.model, self._chat(), self.settings.search, sink)
+        lacking = [table for table in _READS.get(method, ()) if not self.model.has(table)]
+        try:
+            answer = self._lacks(question, method, lacking) if lacking else search(question)
+        except ModelError as error:
+            # A model that failed asks nothing more; the next question gets a new one.
+            self._chats = {}
+            answer = question.answer(str(error), method, {}, {}, Outcome.PROVIDER_ERROR)
+        seconds = round(time.perf_counter() - started, 3)
+        return replace(
+            answer,
+            usage=replace(answer.usage, seconds=seconds),
+            notes=(*answer.notes, *self._gaps()),
+        )
+
+    def _lacks(self, question: "Question", method: str, tables: list[str]) -> Answer:
+        workflow = self.model.version.workflow
+        text = (
+            f"This index has no {' and no '.join(tables)}, which {method} search reads: its "
+            f"workflow, {workflow}, does not write them. Ask local, basic or lazy, or run another "
+            "workflow."
+        )
+        return question.answer(text, method, {}, {}, Outcome.INDEX_INCOMPLETE)
+
+    def _gaps(self) -> tuple[str, ...]:
+        """Tell which part of the documents the index does not hold, if a run left any out."""
+        steps = [step for step in self.model.version.steps if step.quarantined]
+        if not steps:
+            return ()
+        what = ", ".join(f"{step.quarantined} of {step.name}" for step in steps)
+        return (f"The index is not whole: requests to a model without a result: {what}.",)
+
+    def _chat(self) -> "Chat | None":
+        """Make the chat of one question; None if no model writes answers."""
+        from graphrag_query.chat import Chat
+
+        search = self.settings.search
+        name = self._writer()
+        if name is None:
+            return None
+        from graphrag_index.core.prompts import Prompts
+
+        prompts = Prompts(self._root, "graphrag_query")
+        rating = self._chat_model(search.rating_model) if search.rating_model else None
+        return Chat(self._chat_model(name), prompts, rating)
+
+    def _writer(self) -> str | None:
+        """Return the name of the model that writes answers, in the section `models`."""
+        name = self.settings.search.model
+        if name != "auto":
+            return None if name == "none" else name
+        ran = {step.name for step in self.model.version.steps}
+        for step in _WRITING_STEPS:
+            if step in ran:
+                return str(getattr(self.model.settings, step).model)
+        return None
+
+    def _chat_model(self, name: str) -> "AsksModel":
+        """Return a model by name; all questions share its connections and limits."""
+        from graphrag_index.core.models.chat_model import ChatModel
+        from graphrag_index.core.models.registry import Models
+
+        with self._lock:
+            if self._models is None:
+                self._models = Models(_patient(self.settings), check=False)
+            if name not in self._chats:
+                chat = self._models.chat(name, "search")
+                # Nobody waits a day for an answer: searches use no batches.
+                assert isinstance(chat, ChatModel)
+                self._chats[name] = chat
+            return self._chats[name]
+
+
+def _patient(settings: "Settings") -> Mapping[str, Any]:
+    """Return the models, with the patience of somebody who waits for an answer."""
+    longest = settings.search.retry_seconds
+    return {
+        name: model.model_copy(update={"retry_seconds": min(longest, model.retry_seconds)})
+        for name, model in settings.models.items()
+    }
+
+
+def _asked(question: str) -> str:
+    if not question.strip():
+        raise SettingsError("The question is empty.")
+    # A question typed at a terminal or read from a file may hold bytes that are no text.
+    return question.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,59 @@
+"""One question, with all that a search needs to answer it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from graphrag_index.core.models.request import TextSink
+from graphrag_index.core.search_settings import Search
+from graphrag_query.answer import Answer, Outcome
+from graphrag_query.chat import Chat
+from graphrag_query.knowledge_model import KnowledgeModel
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question to one index.
+
+    Without a `chat` the answer is made of sentences of the documents. With a `sink` the text
+    goes there while it is being written.
+    """
+
+    text: str
+    model: KnowledgeModel
+    chat: Chat | None = None
+    search: Search = field(default_factory=Search)
+    sink: TextSink | None = None
+
+    @cached_property
+    def vector(self) -> "np.ndarray[Any, Any]":
+        """The question's vector, of length 1."""
+        vector: np.ndarray[Any, Any] = self.model.embed([self.text])[0]
+        return vector
+
+    def answer(
+        self,
+        text: str,
+        method: str,
+        parameters: Mapping[str, Any],
+        looked_at: Mapping[str, int],
+        outcome: Outcome = Outcome.ANSWERED,
+        **more: Any,
+    ) -> Answer:
+        """Make the answer to this question; what it used is that of the chat so far."""
+        if self.chat is not None:
+            more["usage"] = self.chat.usage
+        return Answer(
+            question=self.text,
+            text=text,
+            outcome=outcome,
+            method=method,
+            parameters=parameters,
+            looked_at=looked_at,
+            version=self.model.version.number,
+            **more,
+        )
