@@ -212,14 +212,17 @@ def check_models(workflow: Workflow, settings: Settings) -> None:
         check_embedding_model(name)
 
 
-def _named_models(workflow: Workflow, settings: Settings) -> tuple[str, ...]:
-    """Return the names of the models behind an address that the steps of a workflow ask."""
-    names = []
+def _named_models(workflow: Workflow, settings: Settings) -> dict[str, str]:
+    """Return the names of the models behind an address that the steps of a workflow ask.
+
+    Each with the step that embeds with it; a chat model with nothing.
+    """
+    names: dict[str, str] = {}
     for step in workflow.steps:
         name = getattr(getattr(settings, step.name, None), "model", "chat")
         if "chat_model" in step.services:
             find_model(settings.models, name, step.name)
-            names.append(name)
+            names.setdefault(name, "")
         elif "embedding_model" in step.services and name in settings.models:
-            names.append(name)
-    return tuple(dict.fromkeys(names))
+            names[name] = step.name
+    return names

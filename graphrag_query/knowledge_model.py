@@ -112,10 +112,8 @@ class KnowledgeModel:
         ModelError
             The model does not answer, or has no vector for one of them.
         """
-        import numpy as np
-
         vectors = self.embedding_model.embed(texts)
-        if not np.isfinite(vectors).all():
+        if not vectors.any(axis=1).all():
             name = self.settings.generate_text_embeddings.model
             raise ModelError(f"Model {name} gives no vector for this question: ask it otherwise.")
         return vectors

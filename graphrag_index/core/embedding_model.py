@@ -48,6 +48,8 @@ class EmbeddingModel:
 
         self.name = name
         self.dimension = DIMENSION
+        # Beside its name nothing tells it from others.
+        self.identity: object = None
         self._tokenizer = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER_FILE))
         self._tokenizer.enable_truncation(MAX_WORD_PIECES)
         self._tokenizer.no_padding()

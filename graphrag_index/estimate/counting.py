@@ -14,7 +14,7 @@ from graphrag_index.core.models.attempt import (
     recall,
     request_key,
 )
-from graphrag_index.core.models.embedding import text_key
+from graphrag_index.core.models.embedding import identity, text_key
 from graphrag_index.core.models.endpoint import Capabilities
 from graphrag_index.core.models.ledger import DONE, QUARANTINED
 from graphrag_index.core.models.request import Message, Outcome, Reading, ReplyError, Request
@@ -145,6 +145,7 @@ class CountingEmbeddingModel:
     def __init__(self, settings: ModelSettings, past: Past, count: Count) -> None:
         self.settings, self.past, self.count = settings, past, count
         self.dimension = settings.dimensions or DIMENSION
+        self.identity = identity(settings)
 
     def embed(
         self, texts: Sequence[str], advance: Callable[[int], None] | None = None

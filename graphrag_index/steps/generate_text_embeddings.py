@@ -6,6 +6,8 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.core.embedding_model import EmbeddingModel
+from graphrag_index.core.models.embedding import identity
+from graphrag_index.core.models.settings import ModelSettings
 from graphrag_index.core.progress import Progress
 from graphrag_index.core.settings import GenerateTextEmbeddings
 from graphrag_index.core.table_store import Previous
@@ -35,7 +37,8 @@ def generate_text_embeddings(
     Yields
     ------
     text_unit_text, entity_description, community_full_content
-        One row per text unit, entity and report, in their order.
+        One row per text unit, entity and report, in their order. A text that the model
+        gave no vector for has zeros: it is found by its words alone.
     """
     sources = {
         "text_unit_text": text_units.select(
@@ -56,7 +59,7 @@ def generate_text_embeddings(
     counts = [rows.select(pl.len()).collect().item() for rows in sources.values()]
     progress.start(sum(counts), "texts")
     for (name, rows), count in zip(sources.items(), counts, strict=True):
-        known = _known(previous, name, settings.model)
+        known = _known(previous, name, settings.model, embedding_model)
         for offset in range(0, max(count, 1), BATCH):
             batch = rows.slice(offset, BATCH).collect()
             vectors = _embed(batch["text"], known, embedding_model, progress)
@@ -68,15 +71,22 @@ def generate_text_embeddings(
             }
 
 
-def _known(previous: Previous, name: str, model: str) -> pl.DataFrame | None:
-    """Return the vectors of the last run by hash of their text, if the same model made them."""
+def _known(
+    previous: Previous, name: str, model_name: str, model: EmbeddingModel
+) -> pl.DataFrame | None:
+    """Return the vectors of the last run by their text, if the same model made them."""
     settings = previous.settings.get("generate_text_embeddings", {})
-    if settings.get("model") != model:
+    made_by = previous.settings.get("models", {}).get(model_name)
+    if settings.get("model") != model_name or model.identity != (
+        identity(ModelSettings.model_validate(made_by)) if made_by else None
+    ):
         return None
     rows = previous.scan(name)
-    if rows is None:
+    if rows is None or rows.collect_schema()["vector"] != pl.Array(pl.Float32, model.dimension):
         return None
-    return rows.select("text", "vector").unique(subset="text", keep="first").collect()
+    found = rows.select("text", "vector").unique(subset="text", keep="first").collect()
+    # Zeros stand for a vector that could not be had; it may be there by now.
+    return found.filter(found["vector"].to_numpy().any(axis=1)) if len(found) else None
 
 
 def _embed(

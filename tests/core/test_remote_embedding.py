@@ -64,18 +64,54 @@ def test_a_fault_that_passes_costs_nothing(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "sentence"),
+    ("kind", "reason"),
     [
-        ("nan_vectors", "gave a vector without direction"),
-        ("wrong_size", "gave vectors of"),
-        ("401", "does not accept the key"),
+        ("nan_vectors", "its vector has no direction"),
+        ("wrong_size", "its vector has 7 numbers and not 64"),
+        ("400_content_filter", "HTTP 400"),
     ],
 )
-def test_what_does_not_pass_is_one_sentence(kind: str, sentence: str, tmp_path: Path) -> None:
+def test_a_text_without_a_vector_costs_that_one(kind: str, reason: str, tmp_path: Path) -> None:
+    texts = [*(f"text {n}" for n in range(6)), "poison", *(f"text {n}" for n in range(6, 20))]
     with Server(faults=Faults(by_text={"poison": kind})) as server:
-        model = embedding(server, tmp_path)
-        with pytest.raises(ModelError, match=sentence):
-            model.embed(["poison", *(f"text {n}" for n in range(MAX_TEXTS))])
+        n_asked = []
+        for _ in range(2):
+            vectors = embedding(server, tmp_path).embed(texts)
+            assert [texts[row] for row in np.flatnonzero(~vectors.any(axis=1))] == ["poison"]
+            (put_aside,) = MADE[-1].ledger.quarantined(["step"])
+            assert (put_aside.unit, put_aside.reason[: len(reason)]) == ("poison", reason)
+            n_asked.append(asked(server))
+        # The second time it is left alone.
+        assert n_asked[0] == n_asked[1]
+        server.faults = Faults()
+        assert MADE[-1].ledger.release(["step"]) == 1
+        assert embedding(server, tmp_path).embed(texts).any(axis=1).all()
+
+
+def test_a_wrong_key_is_one_sentence(tmp_path: Path) -> None:
+    with (
+        Server(api_keys=["another"]) as server,
+        pytest.raises(ModelError, match="does not accept the key"),
+    ):
+        embedding(server, tmp_path)
+
+
+def test_a_dimension_that_the_model_does_not_give_is_one_sentence(tmp_path: Path) -> None:
+    faults = Faults(rate=1, kinds=["wrong_size"])
+    with (
+        Server(faults=faults) as server,
+        pytest.raises(ModelError, match=r"vectors of 7 numbers.*set it to 7 or null"),
+    ):
+        embedding(server, tmp_path, dimensions=16)
+
+
+def test_another_model_by_the_same_name_gives_all_vectors_anew(tmp_path: Path) -> None:
+    with Server(dimensions=32) as server:
+        embedding(server, tmp_path).embed(["a", "b"])
+        server.dimensions = 48
+        with pytest.raises(ModelError, match="vectors of 48 numbers, and gave 32 before"):
+            embedding(server, tmp_path).embed(["a", "c"])
+        assert embedding(server, tmp_path).embed(["a", "b", "c"]).shape == (3, 48)
 
 
 def test_models_are_checked_before_any_is_asked(tmp_path: Path) -> None:
@@ -85,11 +121,10 @@ def test_models_are_checked_before_any_is_asked(tmp_path: Path) -> None:
             "chat": ModelSettings.model_validate(base),
             "e": ModelSettings.model_validate({**base, "model": "test-embedding", **last}),
         }
-        MADE.append(Models(settings, tmp_path, needed=("chat", "e")))
+        MADE.append(Models(settings, tmp_path, needed={"chat": "", "e": "step"}))
         return MADE[-1]
 
     with Server(api_keys=["good"], models=["test-model", "test-embedding"]) as server:
-        models(server).chat("chat", "step")
         for wrong, sentence in (
             ({"api_key": "bad"}, "Model e: .* does not accept the key"),
             ({"model": "other"}, r"has no model 'other'; it has test-embedding, test-model\."),
@@ -100,3 +135,6 @@ def test_models_are_checked_before_any_is_asked(tmp_path: Path) -> None:
         with pytest.raises(SettingsError, match="which the section models does not have"):
             models(server).chat("none", "step")
         assert {request.path for request in server.requests} == {"/v1/models"}
+        # One vector tells whether all will fit, before a chat is paid for.
+        models(server).chat("chat", "step")
+        assert asked(server) == 1

@@ -17,6 +17,7 @@ class LengthModel:
 
     name = "lengths"
     dimension = 2
+    identity: object = None
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -98,6 +99,33 @@ def test_vectors_of_another_model_are_not_used(tmp_path: Path) -> None:
     model = LengthModel()
     embed(model, stored(tmp_path, first), "one", name="another")
     assert model.asked == ["one", "Tom:A man."]
+
+
+def test_vectors_of_another_model_by_the_same_name_are_not_used(tmp_path: Path) -> None:
+    first = embed(LengthModel(), Previous(TableStore(tmp_path), None), "one")
+    previous = stored(tmp_path, first)
+    previous.settings = {**previous.settings, "models": {"lengths": {"model": "small"}}}
+    for identity, asked in ((("small", None), []), (("large", None), ["one", "Tom:A man."])):
+        model = LengthModel()
+        model.identity = identity
+        embed(model, previous, "one")
+        assert model.asked == asked
+
+
+def test_what_a_model_gave_no_vector_for_is_asked_again(tmp_path: Path) -> None:
+    class Picky(LengthModel):
+        def embed(self, texts: list[str], advance: object = None) -> npt.NDArray[np.float32]:
+            vectors = super().embed(texts)
+            vectors[[text == "bad" for text in texts]] = 0
+            return vectors
+
+    first = embed(Picky(), Previous(TableStore(tmp_path), None), "one", "bad", "three")
+    assert first["text_unit_text"]["vector"].to_list() == [[3, 1], [0, 0], [5, 1]]
+    previous = stored(tmp_path, first)
+    model = LengthModel()
+    second = embed(model, previous, "one", "bad", "three")
+    assert model.asked == ["bad"]
+    assert second["text_unit_text"]["vector"].to_list() == [[3, 1], [3, 1], [5, 1]]
 
 
 def test_an_index_without_anything_gets_empty_tables(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from graphrag_index.core.errors import ModelError
 from graphrag_index.core.models.endpoint import Endpoint
 from graphrag_index.core.models.failures import RejectedError, RetryError, hide
 from graphrag_index.core.models.ledger import Ledger
-from graphrag_index.core.models.pacing import LONGEST_SLEEP, Pace
+from graphrag_index.core.models.pacing import LONGEST_SLEEP, Pace, reset_after
 from graphrag_index.core.models.prices import Budget, cost_of, price_of
 from graphrag_index.core.models.request import Usage
 from graphrag_index.core.models.settings import ModelSettings
@@ -21,6 +21,10 @@ from graphrag_index.core.models.settings import ModelSettings
 MAX_REFUSALS = 5
 # A request that keeps failing while others succeed is at fault itself.
 MAX_FAILURES = 6
+# When more than so many fail one after the other, it is the endpoint that fails.
+MAX_FAILING = 5
+# So many calls may be denied before any is answered.
+MAX_DENIED = 2
 # Seconds after which a request that is not refused is taken to be accepted.
 GRACE = 0.02
 FIRST_DELAY, LONGEST_DELAY = 0.5, 30.0
@@ -43,7 +47,12 @@ class Caller:
         self._works = False
         self._last_success = 0.0
         self._refusals = 0
+        # Calls that have failed since the last success, and those to which all access was denied.
+        self._failing: set[object] = set()
+        self._denied: set[object] = set()
         self._stopped: Exception | None = None
+        # Seconds before the second attempt, about; then twice as long each time.
+        self.first_delay = FIRST_DELAY
 
     def stop(self, error: Exception) -> None:
         """Let no further call be made; those under way end."""
@@ -70,8 +79,7 @@ class Caller:
         BudgetError
             The call could cost more than the budget leaves.
         """
-        began = time.monotonic()
-        failures = 0
+        failed = _Failures()
         # A prompt is hardly ever a quarter longer than it was guessed.
         most = cost_of(Usage(n_tokens * 5 // 4, 0, max_tokens), self.price) or 0.0
         while True:
@@ -81,6 +89,8 @@ class Caller:
                     self._pace.accepted()
                     self._pace.told(self.endpoint.headers)
                     self._last_success = time.monotonic()
+                    self._failing.clear()
+                    self._denied.clear()
                     self._budget.spend(cost_of(usage, self.price))
                     return result
             except RejectedError as error:
@@ -91,12 +101,26 @@ class Caller:
                     ) from None
                 raise
             except RetryError as error:
-                failures += 1
-                if error.rate:
-                    self._pace.refused(error.after)
-                delay = error.after if error.after is not None else backoff(failures)
-                self._give_up_if_hopeless(error, failures, began, delay)
+                delay = self._delay_after(error, failed)
+                self._give_up_if_hopeless(error, failed, delay)
             await self._sleep(delay)
+
+    def _delay_after(self, error: RetryError, failed: "_Failures") -> float:
+        """Note a failure; returns how long to wait before the next call, in seconds."""
+        failed.add(time.monotonic())
+        after = error.after
+        if error.rate:
+            if after is None:
+                after = reset_after(self.endpoint.headers)
+            self._pace.refused(after)
+        else:
+            self._failing.add(failed)
+        # Those that were refused together are not to come back at the same moment.
+        return (
+            backoff(failed.times, self.first_delay)
+            if after is None
+            else after + random.uniform(0, 0.1) * after
+        )
 
     async def _alone_at_first(self, ask: Callable[[], Awaitable[T]], note: Callable[[], None]) -> T:
         """Let one call find out what the endpoint supports before all others follow.
@@ -124,17 +148,24 @@ class Caller:
         try:
             return await ask()
         except ModelError as error:
-            self.stop(error)
-            raise
+            # A gateway may deny one call of many.
+            raise RetryError(str(error), denied=error) from None
 
-    def _give_up_if_hopeless(
-        self, error: RetryError, failures: int, began: float, delay: float
-    ) -> None:
+    def _give_up_if_hopeless(self, error: RetryError, failed: "_Failures", delay: float) -> None:
         reason = self.hide(str(error))
-        too_long = time.monotonic() - began + delay > self.settings.retry_seconds
-        others_succeed = self._last_success > began
-        if others_succeed and (too_long or (failures >= MAX_FAILURES and not error.rate)):
-            raise RejectedError(f"failed {failures} times: {reason}") from None
+        too_long = time.monotonic() - failed.began + delay > self.settings.retry_seconds
+        # In an outage all fail; at the end of a run those alone are left that always do.
+        others_succeed = self._last_success > failed.first and (
+            self._last_success > failed.before or len(self._failing) <= MAX_FAILING
+        )
+        if others_succeed and (too_long or (failed.times >= MAX_FAILURES and not error.rate)):
+            raise RejectedError(f"failed {failed.times} times: {reason}") from None
+        if error.denied is not None:
+            self._denied.add(failed)
+            most = MAX_FAILING if self._last_success else MAX_DENIED
+            if too_long or failed.times > most or len(self._denied) > most:
+                self.stop(error.denied)
+                raise error.denied
         if too_long:
             raise ModelError(
                 f"Model {self.name} has not answered for {self.settings.retry_seconds:g} s "
@@ -150,6 +181,21 @@ class Caller:
     def hide(self, text: str) -> str:
         """Take the key out of a text."""
         return hide(text, self.settings.key)
+
+
+class _Failures:
+    """When one request has failed."""
+
+    def __init__(self) -> None:
+        self.times = 0
+        self.began = time.monotonic()
+        # The first time, the last but one, the last.
+        self.first = self.before = self.last = 0.0
+
+    def add(self, now: float) -> None:
+        self.times += 1
+        self.first = self.first or now
+        self.before, self.last = self.last, now
 
 
 class LoopThread:
@@ -189,7 +235,7 @@ def estimate_tokens(text: str) -> int:
     return n_bytes * 10 // 35 + 8
 
 
-def backoff(failures: int) -> float:
+def backoff(failures: int, first: float = FIRST_DELAY) -> float:
     """Wait twice as long after each failure, and not all at the same moment."""
-    longest = min(LONGEST_DELAY, FIRST_DELAY * 2 ** (failures - 1))
+    longest = min(LONGEST_DELAY, first * 2 ** (failures - 1))
     return random.uniform(longest / 2, longest)

@@ -6,15 +6,24 @@ from email.utils import parsedate_to_datetime
 from time import time
 from typing import Any
 
+from graphrag_index.core.errors import ModelError
 from graphrag_index.core.models.pacing import parse_duration
 
 
 class RetryError(Exception):
     """The call failed for a reason that may pass."""
 
-    def __init__(self, reason: str, after: float | None = None, rate: bool = False) -> None:
+    def __init__(
+        self,
+        reason: str,
+        after: float | None = None,
+        rate: bool = False,
+        denied: ModelError | None = None,
+    ) -> None:
         super().__init__(reason)
         self.after = after
+        # Access was denied by an endpoint that had answered before; what it means if it stays so.
+        self.denied = denied
         # The provider refused it for its rate.
         self.rate = rate
 

@@ -6,7 +6,7 @@ reply has been read: a process that is killed in between has lost that one call.
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +56,8 @@ INSERT INTO requests (key, step, unit, model, state, attempts, used_in) VALUES (
 ON CONFLICT (key) DO UPDATE SET state = excluded.state, attempts = attempts + 1,
     unit = excluded.unit, used_in = excluded.used_in
 """
+
+_ANSWERED = "UPDATE requests SET state = ?, reply = ?, reason = '', raw = '' WHERE key = ?"
 
 
 @dataclass(frozen=True)
@@ -113,10 +115,7 @@ class Ledger:
             # Whoever looks for a reply need not wait for one that is being written.
             self._reader = self._connect() if output else self._database
         except sqlite3.DatabaseError as error:
-            raise GraphRAGError(
-                f"{self.path} cannot be used ({error}): it holds the replies that were paid for; "
-                "restore it, or move it away to start without them."
-            ) from error
+            raise self._unusable(error) from error
 
     def _connect(self) -> sqlite3.Connection:
         return sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30)
@@ -136,38 +135,54 @@ class Ledger:
         Raises
         ------
         GraphRAGError
-            It cannot be written: the disk is full, or another program holds it.
+            It cannot be written: the disk is full, or another program holds it; or it is damaged.
         """
         with self._lock:
             try:
                 self._database.execute("BEGIN IMMEDIATE")
                 self._database.executemany(SEND, self._sent)
-                self._sent.clear()
                 yield self._database
                 self._database.execute("COMMIT")
-            except sqlite3.OperationalError as error:
+                self._sent.clear()
+            except sqlite3.DatabaseError as error:
                 self._roll_back()
-                raise GraphRAGError(
-                    f"{self.path} cannot be written ({error}): mend that and run again; what was "
-                    "answered before is kept."
-                ) from error
+                raise self._unusable(error) from error
             except BaseException:
                 self._roll_back()
                 raise
 
     def _roll_back(self) -> None:
-        if self._database.in_transaction:
-            self._database.execute("ROLLBACK")
+        with suppress(sqlite3.DatabaseError):
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
+
+    def _unusable(self, error: sqlite3.DatabaseError) -> GraphRAGError:
+        """Say what can be done about a file that cannot be read or written."""
+        if isinstance(error, sqlite3.OperationalError):
+            return GraphRAGError(
+                f"{self.path} cannot be written ({error}): mend that and run again; what was "
+                "answered before is kept."
+            )
+        return GraphRAGError(
+            f"{self.path} cannot be used ({error}): it holds the replies that were paid for; "
+            "restore it, or move it away to start without them."
+        )
 
     def rows(self, query: str, *values: Any) -> list[Any]:
         """Read rows of the file."""
         with self._lock:
-            return self._database.execute(query, values).fetchall()
+            return self._select(self._database, query, values)
+
+    def _select(self, database: sqlite3.Connection, query: str, values: Sequence[Any]) -> list[Any]:
+        try:
+            return database.execute(query, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise self._unusable(error) from error
 
     def find(self, key: str) -> Entry | None:
         query = "SELECT state, reply, reason FROM requests WHERE key = ?"
         with self._read_lock:
-            rows = self._reader.execute(query, (key,)).fetchall()
+            rows = self._select(self._reader, query, (key,))
         return Entry(rows[0][0], rows[0][1] or "", rows[0][2]) if rows else None
 
     def send(self, key: str, step: str, unit: str, model: str) -> None:
@@ -192,10 +207,13 @@ class Ledger:
         row = (key, step, model, self.version, usage.prompt, usage.cached, usage.completion, cost)
         with self.transaction() as database:
             database.execute("INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-            database.execute(
-                "UPDATE requests SET state = ?, reply = ?, reason = '', raw = '' WHERE key = ?",
-                (DONE, reply, key),
-            )
+            database.execute(_ANSWERED, (DONE, reply, key))
+
+    def finish_all(self, replies: Mapping[str, str]) -> None:
+        """Keep validated replies, which are paid for already, by their keys."""
+        rows = [(DONE, reply, key) for key, reply in replies.items()]
+        with self.transaction() as database:
+            database.executemany(_ANSWERED, rows)
 
     def put_aside(self, key: str, state: str, reason: str, raw: str = "") -> None:
         """Note that a request is quarantined or skipped, or still open, and why."""
@@ -218,8 +236,8 @@ class Ledger:
         return rows[0][0] if rows else None
 
     def remember(self, name: str, value: str) -> None:
-        with self._lock:
-            self._database.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+        with self.transaction() as database:
+            database.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
 
     def spent(self) -> float:
         """Return what the version that is being made has cost so far, in dollars."""
@@ -243,8 +261,8 @@ class Ledger:
         """Make what is quarantined open again; returns how many requests that are."""
         steps = list(steps)
         marks = ", ".join("?" * len(steps))
-        with self._lock:
-            cursor = self._database.execute(
+        with self.transaction() as database:
+            cursor = database.execute(
                 "UPDATE requests SET state = ?, attempts = 0 "
                 f"WHERE state = ? AND step IN ({marks})",
                 (OPEN, QUARANTINED, *steps),

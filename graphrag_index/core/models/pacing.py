@@ -107,11 +107,19 @@ class Pace:
 
     def told(self, headers: Mapping[str, str]) -> None:
         """Heed `x-ratelimit-*`: where nothing remains, wait for the reset."""
-        for what in ("requests", "tokens"):
-            if headers.get(f"x-ratelimit-remaining-{what}", "").strip() == "0":
-                reset = parse_duration(headers.get(f"x-ratelimit-reset-{what}", ""))
-                if reset is not None:
-                    self._not_before = max(self._not_before, time.monotonic() + min(reset, MINUTE))
+        reset = reset_after(headers)
+        if reset is not None:
+            self._not_before = max(self._not_before, time.monotonic() + reset)
+
+
+def reset_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds until something remains, by `x-ratelimit-*`; None if something does."""
+    resets = [
+        parse_duration(headers.get(f"x-ratelimit-reset-{what}", ""))
+        for what in ("requests", "tokens")
+        if headers.get(f"x-ratelimit-remaining-{what}", "").strip() == "0"
+    ]
+    return max((min(reset, MINUTE) for reset in resets if reset is not None), default=None)
 
 
 class _Bucket:
