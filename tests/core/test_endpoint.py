@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from graphrag_index.core.models.answers import read_chat
-from graphrag_index.core.models.endpoint import RUNGS
-from graphrag_index.core.models.failures import hide, retry_after
+from graphrag_index.core.models.endpoint import RUNGS, Endpoint
+from graphrag_index.core.models.failures import UnsupportedError, hide, retry_after
 from graphrag_index.core.models.pacing import parse_duration
 from graphrag_index.core.models.registry import Models
 from graphrag_index.core.models.request import Message, Outcome, Request
@@ -106,6 +106,28 @@ def test_a_parameter_that_is_refused_is_dropped(parameter: str, tmp_path: Path) 
         assert len(sent) == 3
         assert parameter not in sent[-1]
         assert ("max_tokens" in sent[-1]) == (parameter == "max_completion_tokens")
+
+
+def test_an_unknown_parameter_of_the_users_own_is_dropped(tmp_path: Path) -> None:
+    faults = Faults(rate=1, kinds=["unsupported:reasoning_effort"])
+    own = {"reasoning_effort": "low", "seed": 7}
+    with Server(answer=words_of_text, faults=faults) as server:
+        assert ask(server, tmp_path, "a", parameters=own)[0].values == (["a"],)
+        assert ask(server, tmp_path, "b", parameters=own)[0].values == (["b"],)
+        assert len(bodies(server)) == 3
+        last = bodies(server)[-1]
+        assert ("reasoning_effort" in last, last["seed"]) == (False, 7)
+        # And the format was not at fault.
+        assert "json_schema" in last["response_format"]
+
+
+def test_a_wrong_value_of_the_users_own_is_told(tmp_path: Path) -> None:
+    settings = {"base_url": "http://127.0.0.1:9", "parameters": {"effort": "lo"}}
+    MADE.append(Models({"chat": ModelSettings(model="m", **settings)}, tmp_path))
+    endpoint = Endpoint("chat", ModelSettings(model="m", **settings), MADE[-1].ledger)
+    body = endpoint.body([], WORDS, 10)
+    wrong = UnsupportedError("HTTP 400: Invalid value: 'lo'. Supported are low, high. effort")
+    assert not endpoint.adapt(wrong, body, endpoint.capabilities)
 
 
 def test_all_tool_calls_of_a_reply_are_read() -> None:

@@ -6,6 +6,8 @@ time budget.
 
 import asyncio
 import json
+import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -29,6 +31,8 @@ from graphrag_index.core.models.thoughts import Spoken
 
 if TYPE_CHECKING:
     import openai
+
+logger = logging.getLogger(__name__)
 
 # The ways to make a reply fit, best first.
 RUNGS = ("json_schema", "tool", "json_object", "text")
@@ -198,7 +202,8 @@ class Endpoint:
             other = _OPTIONAL.get(name)
             if other is not None and value is not None:
                 body[other] = value
-        body.update(settings.parameters)
+        own = settings.parameters.items()
+        body.update({name: value for name, value in own if name not in self.capabilities.dropped})
         if rung == "json_schema":
             schema = {"name": format.name, "strict": True, "schema": format.schema}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
@@ -224,6 +229,14 @@ class Endpoint:
         text = str(error).lower()
         for name in (*_OPTIONAL, *_OPTIONAL.values()):
             if name and name in body and name in text and name not in self.capabilities.dropped:
+                self._learn(self.capabilities.rung, name)
+                return True
+        for name in self.settings.parameters:
+            if name in body and _does_not_know(text, name.lower()):
+                logger.warning(
+                    "Model %s: %s does not know the parameter %s, which is left out from now on",
+                    *(self.name, self.address, name),
+                )
                 self._learn(self.capabilities.rung, name)
                 return True
         rung = self.capabilities.rung
@@ -401,6 +414,13 @@ def _is_about_format(text: str) -> bool:
         "format",
     )
     return any(word in text for word in words) or "unsupported" in text or "not support" in text
+
+
+def _does_not_know(text: str, name: str) -> bool:
+    """Tell whether an error is about a parameter itself; a wrong value is the user's to mend."""
+    words = ("unsupported", "not support", "unrecognized", "unknown", "unexpected", "extra")
+    is_named = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
+    return is_named and "value" not in text and any(word in text for word in words)
 
 
 def _repeats_itself(pieces: Sequence[str]) -> bool:
