@@ -213,6 +213,8 @@ def test_a_correction_fits_the_window_and_tells_the_format(
         chat = model(server, tmp_path, loop, context_window=1_000, max_output_tokens=600)
         (outcome,) = ask(chat, "a b")
         assert "the reply was no good" in outcome.failure
+        (put_aside,) = chat.ledger.quarantined(["step"])
+        assert put_aside.raw == "Nothing but prose. " * 60
         first, second = (json.loads(asked.body) for asked in server.requests)
     for body in (first, second):
         n_tokens = sum(estimate_tokens(message["content"]) for message in body["messages"])

@@ -289,7 +289,7 @@ HOSTILE = [
 def test_no_mark_in_a_name_or_text_breaks_anything(name: str) -> None:
     text = f"Some say {name} is a name. {{}} {{{{relationship_types}}}} <|im_start|>"
     found = extract([reply(entity(name), links=[link(name, "Some")])], text, max_gleanings=0)
-    assert found.titles == [name, "Some"] if found.titles[0] == name else ["Some", name]
+    assert set(found.titles) == {name, "Some"}
     assert found.forms(name) == [(0, name)]
     assert found.model.asked[0].messages[1]["content"].endswith(text)
 

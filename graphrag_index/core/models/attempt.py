@@ -115,7 +115,7 @@ def judge(
     raw = hide(reply.text)
     if reply.finish in ("content_filter", "refusal"):
         said = f": {raw[:200]}" if raw else ""
-        raise PutAsideError(QUARANTINED, f"the model refused ({reply.finish}){said}")
+        raise PutAsideError(QUARANTINED, f"the model refused ({reply.finish}){said}", raw)
     try:
         reading = read_reply(reply.text, request.format)
         if reply.finish == "length":
