@@ -86,7 +86,8 @@ def _known(
         return None
     found = rows.select("text", "vector").unique(subset="text", keep="first").collect()
     # Zeros stand for a vector that could not be had; it may be there by now.
-    return found.filter(found["vector"].to_numpy().any(axis=1)) if len(found) else None
+    is_known = np.any(found["vector"].to_numpy(), axis=1) if len(found) else []
+    return found.filter(pl.Series(is_known, dtype=pl.Boolean))
 
 
 def _embed(

@@ -291,3 +291,52 @@ def test_calls_are_spread_to_keep_a_limit(tmp_path: Path, loop: LoopThread) -> N
         ask(chat, *(f"text {n}" for n in range(80)))
         # Sixty at once, the other twenty at twenty a second.
         assert time.monotonic() - began >= 0.8
+
+
+def test_a_budget_holds_whatever_is_asked_at_once(tmp_path: Path, loop: LoopThread) -> None:
+    # Digits have a token for each two or three bytes, and a reply that is cut off is asked again.
+    texts = [" ".join(str(number * 7919 + k) for k in range(150)) for number in range(40)]
+    price = {"input": 1_000.0, "output": 3_000.0}
+    faults = Faults(rate=0.3, kinds=["wrong_schema", "length", "500"], redraw=True)
+    for limit in (20.0, 30.0):
+        with Server(answer=words_of_text, jitter=0.02, faults=faults) as server:
+            chat = model(
+                server,
+                tmp_path / str(limit),
+                loop,
+                Budget(limit),
+                price=price,
+                max_output_tokens=1_500,
+                concurrency=16,
+                retry_seconds=20,
+            )
+            with pytest.raises(BudgetError, match="would be exceeded"):
+                ask(chat, *texts)
+            assert 0 < chat.ledger.spent() <= limit
+
+
+@pytest.mark.parametrize("kind", ["hang", "close_half", "truncated_json"])
+def test_a_lost_answer_counts_as_the_most_it_may_have_cost(
+    kind: str, tmp_path: Path, loop: LoopThread
+) -> None:
+    price = {"input": 0.0, "output": 1_000_000.0}
+    budget = Budget(1_000.0)
+    with Server(answer=words_of_text, faults=Faults(by_number=[kind])) as server:
+        chat = model(
+            server, tmp_path, loop, budget, price=price, max_output_tokens=100, timeout=0.3
+        )
+        ask(chat, "a b")
+        (row,) = chat.ledger.status()
+    assert budget.spent == row.cost == 100 + row.completion_tokens
+
+
+def test_a_server_that_does_not_count_is_counted_for(tmp_path: Path, loop: LoopThread) -> None:
+    # A stream that repeats itself is left before the server says what it took.
+    price = {"input": 1.0, "output": 1_000_000.0}
+    with Server(answer=words_of_text, faults=Faults(by_number=["endless"])) as server:
+        chat = model(server, tmp_path, loop, price=price, stream=True, max_output_tokens=2_000)
+        ask(chat, "a b")
+        n_asked = len(server.requests)
+        rows = chat.ledger.rows("SELECT prompt_tokens, completion_tokens, cost FROM calls")
+    assert len(rows) == n_asked
+    assert all(prompt > 0 and completion > 0 and cost > 0 for prompt, completion, cost in rows)

@@ -10,7 +10,7 @@ import pytest
 from graphrag_index.core.errors import ModelError, SettingsError
 from graphrag_index.core.models.embedding import MAX_TEXTS, RemoteEmbeddingModel
 from graphrag_index.core.models.registry import Models
-from graphrag_index.core.models.settings import ModelSettings
+from graphrag_index.core.models.settings import ModelSettings, Price
 from tests.server import Faults, Server
 
 MADE: list[Models] = []
@@ -86,6 +86,15 @@ def test_a_text_without_a_vector_costs_that_one(kind: str, reason: str, tmp_path
         server.faults = Faults()
         assert MADE[-1].ledger.release(["step"]) == 1
         assert embedding(server, tmp_path).embed(texts).any(axis=1).all()
+
+
+def test_no_budget_is_accepted_that_cannot_hold(tmp_path: Path) -> None:
+    base = {"model": "unheard-of", "base_url": "http://127.0.0.1:9/v1"}
+    settings = {name: ModelSettings.model_validate(base) for name in ("chat", "e")}
+    settings["chat"] = settings["chat"].model_copy(update={"price": Price()})
+    MADE.append(Models(settings, tmp_path, needed={"chat": "", "e": "step"}, budget=5.0))
+    with pytest.raises(SettingsError, match="the price of 'unheard-of', model e, is not in"):
+        MADE[-1].chat("chat", "step")
 
 
 def test_a_wrong_key_is_one_sentence(tmp_path: Path) -> None:

@@ -120,8 +120,8 @@ class BatchQueue:
 
     def add(self, key: str, request: Request, attempt: Attempt, n_tokens: int) -> None:
         """Put a request of about so many tokens into the next batch, if the limits allow it."""
-        # A prompt is hardly ever a quarter longer than it was guessed.
-        usage = Usage(n_tokens * 5 // 4, 0, attempt.max_tokens)
+        # No text has more tokens than bytes, and what is guessed is more than a quarter of these.
+        usage = Usage(4 * n_tokens, 0, attempt.max_tokens)
         most, n_tokens = cost_of(usage, self.price) or 0.0, n_tokens + attempt.max_tokens
         if not self._has_room(most, n_tokens):
             self.n_later += 1

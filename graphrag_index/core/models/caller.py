@@ -80,8 +80,7 @@ class Caller:
             The call could cost more than the budget leaves.
         """
         failed = _Failures()
-        # A prompt is hardly ever a quarter longer than it was guessed.
-        most = cost_of(Usage(n_tokens * 5 // 4, 0, max_tokens), self.price) or 0.0
+        most = self.most(n_tokens, max_tokens) or 0.0
         while True:
             try:
                 async with self._budget.reserve(most), self._pace.turn(n_tokens + max_tokens // 8):
@@ -101,9 +100,15 @@ class Caller:
                     ) from None
                 raise
             except RetryError as error:
+                self._budget.spend(most if error.lost else 0.0)
                 delay = self._delay_after(error, failed)
                 self._give_up_if_hopeless(error, failed, delay)
             await self._sleep(delay)
+
+    def most(self, n_tokens: int, max_tokens: int) -> float | None:
+        """Return the most that a call can cost, in dollars; None where the price is not known."""
+        # No text has more tokens than bytes, and what is guessed is more than a quarter of these.
+        return cost_of(Usage(4 * n_tokens, 0, max_tokens), self.price)
 
     def _delay_after(self, error: RetryError, failed: "_Failures") -> float:
         """Note a failure; returns how long to wait before the next call, in seconds."""

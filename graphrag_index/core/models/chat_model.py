@@ -9,6 +9,7 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import NoReturn
 
 from graphrag_index.core.errors import ModelError
@@ -22,8 +23,8 @@ from graphrag_index.core.models.attempt import (
     recall,
     request_key,
 )
-from graphrag_index.core.models.caller import Caller, LoopThread
-from graphrag_index.core.models.failures import RejectedError
+from graphrag_index.core.models.caller import Caller, LoopThread, estimate_tokens
+from graphrag_index.core.models.failures import RejectedError, RetryError
 from graphrag_index.core.models.ledger import QUARANTINED, Ledger
 from graphrag_index.core.models.prices import Budget, cost_of
 from graphrag_index.core.models.request import (
@@ -173,10 +174,21 @@ class ChatModel:
             attempt = judged
 
     async def _call(self, key: str, request: Request, attempt: Attempt, n_tokens: int) -> Reply:
+        n_tokens += sum(estimate_tokens(message["content"]) for message in attempt.correction)
+
         async def ask() -> tuple[Reply, Usage]:
-            reply = await self._caller.endpoint.chat(
-                attempt.messages(request), request.format, attempt.max_tokens, request.sink
-            )
+            try:
+                reply = await self._caller.endpoint.chat(
+                    attempt.messages(request), request.format, attempt.max_tokens, request.sink
+                )
+            except RetryError as error:
+                if error.lost:
+                    most = self._caller.most(n_tokens, attempt.max_tokens)
+                    self.ledger.pay(key, self.step, self.name, Usage(n_tokens), most)
+                raise
+            if reply.usage == Usage():
+                # Not every server counts, and none that was interrupted.
+                reply = replace(reply, usage=Usage(n_tokens, 0, estimate_tokens(reply.text)))
             return reply, reply.usage
 
         try:

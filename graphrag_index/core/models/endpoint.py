@@ -287,13 +287,15 @@ class Endpoint:
             self.headers = error.response.headers
             raise self._status_error(error) from None
         except (openai.APITimeoutError, httpx2.TimeoutException):
-            raise RetryError(f"no answer within {self.settings.timeout:g} s") from None
+            raise RetryError(f"no answer within {self.settings.timeout:g} s", lost=True) from None
         except openai.APIConnectionError as error:
-            raise RetryError(_cause(error)) from None
+            raise RetryError(_cause(error), lost=_was_sent(error)) from None
+        except openai.APIError as error:  # in the middle of a stream
+            raise RetryError(_said(error), lost=True) from None
         except (ValueError, UnicodeDecodeError):
-            raise RetryError("the answer was no JSON") from None
+            raise RetryError("the answer was no JSON", lost=True) from None
         except _transport_errors() as error:
-            raise RetryError(_cause(error)) from None
+            raise RetryError(_cause(error), lost=_was_sent(error)) from None
 
     async def _stream(
         self, path: str, body: Mapping[str, Any], sink: TextSink | None = None
@@ -304,6 +306,7 @@ class Endpoint:
         stream: Any = await self.client.chat.completions.create(**body)
         try:
             async with stream:
+                self.headers = stream.response.headers
                 async for chunk in stream:
                     usage = chunk.usage.model_dump() if chunk.usage else usage
                     for choice in chunk.choices[:1]:
@@ -322,7 +325,7 @@ class Endpoint:
             if spoken:
                 spoken.end(broken=finish is None)
         if finish is None:
-            raise RetryError("the stream ended early")
+            raise RetryError("the stream ended early", lost=True)
         message: dict[str, Any] = {"content": "".join(text), "refusal": refusal or None}
         if tool:
             message["tool_calls"] = [{"function": {"arguments": "".join(map(str, tool))}}]
@@ -432,8 +435,17 @@ def _repeats_itself(pieces: Sequence[str]) -> bool:
     return len(last) == 40 and tail.count(last) > 12
 
 
-def _said(error: "openai.APIStatusError") -> str:
+def _said(error: "openai.APIError") -> str:
     return said_in(error.body) or " ".join(str(getattr(error, "message", error)).split())[:500]
+
+
+def _was_sent(error: BaseException | None) -> bool:
+    """Tell whether a connection failed after there was one."""
+    import httpx2
+
+    while error is not None and not isinstance(error, (httpx2.ConnectError, httpx2.PoolTimeout)):
+        error = error.__cause__
+    return error is None
 
 
 def _cause(error: BaseException) -> str:

@@ -19,9 +19,12 @@ class RetryError(Exception):
         after: float | None = None,
         rate: bool = False,
         denied: ModelError | None = None,
+        lost: bool = False,
     ) -> None:
         super().__init__(reason)
         self.after = after
+        # It was sent, and may have been answered and charged for.
+        self.lost = lost
         # Access was denied by an endpoint that had answered before; what it means if it stays so.
         self.denied = denied
         # The provider refused it for its rate.

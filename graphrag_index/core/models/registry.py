@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from graphrag_index.core.errors import ModelError
+from graphrag_index.core.errors import ModelError, SettingsError
 from graphrag_index.core.models.batch import BatchChatModel
 from graphrag_index.core.models.batch_ledger import Batch, BatchLedger
 from graphrag_index.core.models.caller import LoopThread
@@ -13,7 +13,7 @@ from graphrag_index.core.models.chat_model import ChatModel
 from graphrag_index.core.models.embedding import RemoteEmbeddingModel
 from graphrag_index.core.models.endpoint import Endpoint
 from graphrag_index.core.models.ledger import FILE, Ledger, Quarantined
-from graphrag_index.core.models.prices import Budget
+from graphrag_index.core.models.prices import Budget, price_list_date, price_of
 from graphrag_index.core.models.settings import ModelSettings, find_model
 
 # The fact of the ledger that names the steps which were released.
@@ -26,7 +26,8 @@ class Models:
     Without a folder the ledger is kept in memory. Nothing is opened before a step asks for
     a model. Then all that `needed` names are checked, so that a wrong key of the last is
     found before the first is paid; those that it names with a step are embedding models of that
-    step, which give one vector. Without `check` the first call finds it. With `batch` chats go through the providers' batches.
+    step, which give one vector. Without `check` the first call finds it. With `batch` chats go
+    through the providers' batches.
     """
 
     def __init__(
@@ -161,6 +162,7 @@ class Models:
     def _parts(self, name: str, step: str) -> tuple[ModelSettings, str, Ledger, LoopThread, Budget]:
         settings = find_model(self.settings, name, step)
         if self._loop is None:
+            self._check_prices(dict.fromkeys((*self._needed, name)))
             self._loop = LoopThread()
             self._budget = Budget(self._limit, self.ledger.spent())
             self._budget.held = BatchLedger(self.ledger).held()
@@ -171,6 +173,17 @@ class Models:
                     self.embedding(needed, embeds)
         assert self._budget is not None
         return settings, step, self.ledger, self._loop, self._budget
+
+    def _check_prices(self, names: Iterable[str]) -> None:
+        """See that every model has a price, without which no budget holds."""
+        for name in names if self._limit is not None else ():
+            settings = self.settings.get(name)
+            if settings is not None and price_of(settings) is None:
+                raise SettingsError(
+                    f"No budget can hold: the price of {settings.model!r}, model {name}, is not in "
+                    f"the list of {price_list_date()}; set `price` of this model, to 0 if it "
+                    "costs nothing."
+                )
 
     def _check(self, name: str, settings: ModelSettings) -> None:
         assert self._loop is not None
