@@ -14,17 +14,9 @@ from graphrag_query.answer import Answer, Outcome
 from graphrag_query.context import Context, Section, pack
 from graphrag_query.knowledge_model import KnowledgeModel
 from graphrag_query.question import Question
-from graphrag_query.question_names import missing_names, not_mentioned, unknown_names
-from graphrag_query.sentence_ranking import (
-    SHARE_OF_BEST,
-    Ranked,
-    as_prose,
-    candidates_of,
-    cite,
-    content_words,
-    rank_sentences,
-    without_repetition,
-)
+from graphrag_query.question_names import not_mentioned, unknown_names
+from graphrag_query.sentence_answer import NOTHING_ANSWERS, choose_sentences, write_sentences
+from graphrag_query.sentence_ranking import content_words
 from graphrag_query.written_answer import write_answer
 
 # Worth of a text unit's full-text score, and of naming an entity of the question, beside
@@ -117,15 +109,18 @@ def local_search(question: Question, settings: LocalSearch) -> Answer:
             parameters=settings.model_dump(),
             looked_at=found.counts(),
         )
-    chosen = _choose_sentences(question, found, settings)
-    if not chosen:
-        nothing = "No passage that was read answers this."
-        return answer(nothing, outcome=Outcome.NO_EVIDENCE, context=context)
-    citations = tuple(
-        cite(number, s.candidate, found.text_units[s.candidate.text_unit])
-        for number, s in enumerate(chosen, 1)
+    chosen = choose_sentences(
+        question,
+        found.text_units,
+        found.priors,
+        max_sentences=settings.max_sentences,
+        min_similarity=settings.min_similarity,
+        named=found.named,
+        bonuses=found.bonuses,
     )
-    text = " ".join(f"{as_prose(citation.quote)} [{citation.number}]" for citation in citations)
+    if not chosen:
+        return answer(NOTHING_ANSWERS, outcome=Outcome.NO_EVIDENCE, context=context)
+    text, citations = write_sentences(chosen, found.text_units)
     return answer(text, citations=citations, context=context)
 
 
@@ -149,45 +144,6 @@ def local_context(question: Question, found: "Evidence", settings: LocalSearch) 
 
 def _as_shown(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     return rows.select(columns).rename({columns[0]: "id"})
-
-
-def _choose_sentences(question: Question, found: "Evidence", settings: LocalSearch) -> list[Ranked]:
-    """Choose the sentences that answer a question best; none if the evidence is too thin."""
-    candidates = candidates_of(found.text_units.values(), found.priors, found.bonuses)
-    ranked = rank_sentences(
-        question.text, question.vector, candidates, question.model.embed, found.named
-    )
-    evidence = [
-        sentence
-        for sentence in ranked
-        if sentence.similarity >= settings.min_similarity
-        and (sentence.coverage > 0 or sentence.similarity >= 2 * settings.min_similarity)
-    ]
-    if not evidence or _is_beside_the_point(question.text, found, evidence, settings):
-        return []
-    # Far below the best sentence is padding, not an answer.
-    evidence = [s for s in evidence if s.score >= SHARE_OF_BEST * evidence[0].score]
-    return without_repetition(evidence, settings.max_sentences)
-
-
-def _is_beside_the_point(
-    question: str, found: Evidence, evidence: list[Ranked], settings: LocalSearch
-) -> bool:
-    """Tell whether sentences hold so little of the question that similarity alone would answer.
-
-    Without a name that the index knows, they must hold a third of its words and whatever
-    name it has. With one, they must hold something of what is asked about it.
-    """
-    similarity = max(sentence.similarity for sentence in evidence)
-    texts = [sentence.candidate.text for sentence in evidence]
-    if not found.named:
-        held = any(sentence.coverage >= 0.34 for sentence in evidence)
-        return similarity < 2 * settings.min_similarity and (
-            not held or bool(missing_names(question, texts))
-        )
-    asked = set(content_words(question)) - {w for n in found.named for w in content_words(n)}
-    said = {word for text in texts for word in content_words(text)}
-    return bool(asked) and not asked & said and similarity < 1.6 * settings.min_similarity
 
 
 def find_evidence(question: Question, settings: LocalSearch) -> Evidence:
