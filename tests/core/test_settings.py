@@ -513,3 +513,19 @@ def test_any_keys_and_values_are_settings_or_are_refused_in_sentences(
         assert values.keys() <= settings.model_dump().keys()
     else:
         assert said.startswith("settings.yaml: ")
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("https://me:pa55word@host/v1", "it may hold no user or password"),
+        ("https://host/v1?api-key=pa55word", "a key goes into api_key"),
+        ("localhost:11434/v1", "it must begin with http:// or https://"),
+    ],
+)
+def test_an_address_holds_no_secret(tmp_path: Path, address: str, said: str) -> None:
+    text = f"models: {{chat: {{model: m, base_url: '{address}'}}}}"
+    (tmp_path / "settings.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(SettingsError, match=said) as error:
+        load_settings(tmp_path)
+    assert "pa55word" not in str(error.value)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 
 from graphrag_index.core.errors import SettingsError
 from graphrag_index.core.section import Section
@@ -121,6 +121,23 @@ class ModelSettings(Section):
             "max_output_tokens": self.max_output_tokens,
             "dimensions": self.dimensions,
         }
+
+    @field_validator("base_url", mode="before")
+    @classmethod
+    def _address_is_no_secret(cls, address: object) -> object:
+        """An address is shown in messages and kept in the index."""
+        if isinstance(address, str) and address:
+            # Only behind these can a key stand; what may be one is not repeated.
+            if "@" in address:
+                raise ValueError("it may hold no user or password: put the key into api_key")
+            if "?" in address or "#" in address:
+                raise ValueError(
+                    "it must end before the question mark: a key goes into api_key, the version "
+                    "of the API into api_version"
+                )
+            if not address.startswith(("http://", "https://")):
+                raise ValueError("it must begin with http:// or https://")
+        return address or None
 
     @model_validator(mode="after")
     def _azure_has_an_address(self) -> "ModelSettings":
