@@ -48,6 +48,7 @@ class CitedText:
         """Forget what was taken so far."""
         self._held = self._claim = ""
         self._begins = True
+        self._is_cited = False
         self._number_of: dict[tuple[str, int, int], int] = {}
         self.citations: list[Citation] = []
         self.n_removed = 0
@@ -74,7 +75,7 @@ class CitedText:
             # One may still follow, or a further one of several.
             ready = len(self._held.rstrip())
             if self._held[:ready].endswith("]"):
-                ready = opening
+                ready = len(self._held[:opening].rstrip())
         text, self._held = self._held[:ready], self._held[ready:]
         return self._checked(text)
 
@@ -95,13 +96,18 @@ class CitedText:
         text = _FOOTNOTE.sub(self._as_data, text)
         parts, start = [], 0
         for first, last, rows in find_citations(text):
-            parts.append(text[start:first])
-            self._claim = (self._claim + text[start:first])[-_CLAIM_CHARS:]
+            parts.append(self._said(text[start:first]))
             parts.append(self._resolved(text[first:last], rows))
-            self._claim, start = "", last
-        parts.append(text[start:])
-        self._claim = (self._claim + text[start:])[-_CLAIM_CHARS:]
+            self._is_cited, start = True, last
+        parts.append(self._said(text[start:]))
         return "".join(parts)
+
+    def _said(self, text: str) -> str:
+        """Note what is claimed since the last citation; several in a row are for one claim."""
+        if self._is_cited and text.strip():
+            self._claim, self._is_cited = "", False
+        self._claim = (self._claim + text)[-_CLAIM_CHARS:]
+        return text
 
     def _as_data(self, footnote: re.Match[str]) -> str:
         """A footnote is taken for the number of a source."""
