@@ -19,7 +19,7 @@ def cited(text: str) -> dict[str, set[int]]:
     """Return the numbers that a text cites, by section."""
     found: dict[str, set[int]] = {}
     for citation in _CITATION.finditer(text):
-        for name, numbers in _PART.findall(citation["data"] or citation["bare"]):
+        for name, numbers in _parts(citation):
             found.setdefault(_section(name), set()).update(_numbers(numbers))
     return found
 
@@ -27,7 +27,7 @@ def cited(text: str) -> dict[str, set[int]]:
 def find_citations(text: str) -> Iterator[tuple[int, int, list[tuple[str, int]]]]:
     """Give each citation of a text: where it starts and ends, and the rows that it names."""
     for citation in _CITATION.finditer(text):
-        parts = _PART.findall(citation["data"] or citation["bare"])
+        parts = _parts(citation)
         rows = [(_section(name), number) for name, listed in parts for number in _numbers(listed)]
         yield *citation.span(), list(dict.fromkeys(rows))
 
@@ -39,7 +39,7 @@ def check_citations(text: str, shown: Shown) -> tuple[str, int]:
     def checked(citation: re.Match[str]) -> str:
         nonlocal n_removed
         parts = []
-        for name, numbers in _PART.findall(citation["data"] or citation["bare"]):
+        for name, numbers in _parts(citation):
             section = _section(name)
             known = shown.get(section, frozenset())
             kept = [str(number) for number in _numbers(numbers) if number in known]
@@ -50,6 +50,11 @@ def check_citations(text: str, shown: Shown) -> tuple[str, int]:
         return f" [Data: {'; '.join(parts)}]" if parts else ""
 
     return _CITATION.sub(checked, text).strip(), n_removed
+
+
+def _parts(citation: re.Match[str]) -> list[tuple[str, str]]:
+    """Each section that a citation names, and its numbers; none in an empty one."""
+    return _PART.findall(citation["data"] or citation["bare"] or "")
 
 
 def _numbers(text: str) -> list[int]:

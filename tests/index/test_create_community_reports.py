@@ -258,6 +258,7 @@ SHOWN = {"Entities": {1, 2}, "Relationships": {3}, "Reports": {5}}
         ("So. [Relationships (3)]", "So. [Data: Relationships (3)]", 0),
         ("So. [Data: Sources (3)]", "So.", 1),
         ("[Data: Weather (1)]", "", 1),
+        ("So. [Data:] It is.", "So. It is.", 0),
         ("A [note] and [1] stay.", "A [note] and [1] stay.", 0),
         (f"So. [Data: Entities (1, {'9' * 5000})]", "So. [Data: Entities (1)]", 1),
     ],
