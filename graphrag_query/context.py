@@ -84,3 +84,13 @@ def pack(sections: Sequence[Section], max_tokens: int) -> Context:
             parts.append(f"-----{section.name}-----\n{heading}\n{lines}")
     headings = TOKENS_OF_HEADING * len(parts)
     return Context(tables, "\n".join(parts), sum(used) + headings, left_out)
+
+
+def source_rows(text_units: Mapping[int, Mapping[str, Any]]) -> pl.DataFrame:
+    """Return text units as a model is shown them, in the order given."""
+    units = text_units.items()
+    return pl.DataFrame(
+        [(number, unit["title"], unit["headings"], unit["text"]) for number, unit in units],
+        {"id": pl.Int64, "document": pl.String, "headings": pl.String, "text": pl.String},
+        orient="row",
+    )

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # The steps that ask a model for what answers are made of: the first that ran names who answers.
 _WRITING_STEPS = ("create_community_reports", "extract_graph")
+# What the ledger calls requests of searches.
+STEP = "search"
 # What each search reads beyond text units and entities.
 _READS = {"global": ("community_reports",), "drift": ("community_reports",)}
 
@@ -55,6 +57,13 @@ class Index:
 
         settings = self.settings.global_search.with_values(values)
         return self._ask("global", question, sink, lambda asked: global_search(asked, settings))
+
+    def basic(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
+        """Answer a question from the passages that resemble it; `values` are of `BasicSearch`."""
+        from graphrag_query.basic_search import basic_search
+
+        settings = self.settings.basic_search.with_values(values)
+        return self._ask("basic", question, sink, lambda asked: basic_search(asked, settings))
 
     def close(self) -> None:
         """Close connections to models, if any were opened."""
@@ -145,8 +154,10 @@ class Index:
         with self._lock:
             if self._models is None:
                 self._models = Models(_patient(self.settings), check=False)
+            # What a model refused for an earlier question, it may answer now.
+            self._models.ledger.release([STEP])
             if name not in self._chats:
-                chat = self._models.chat(name, "search")
+                chat = self._models.chat(name, STEP)
                 # Nobody waits a day for an answer: searches use no batches.
                 assert isinstance(chat, ChatModel)
                 self._chats[name] = chat

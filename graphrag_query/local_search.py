@@ -11,7 +11,7 @@ import polars as pl
 
 from graphrag_index.core.search_settings import LocalSearch
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.context import Context, Section, pack
+from graphrag_query.context import Context, Section, pack, source_rows
 from graphrag_query.knowledge_model import KnowledgeModel
 from graphrag_query.question import Question
 from graphrag_query.question_names import not_mentioned, unknown_names
@@ -33,8 +33,6 @@ MAX_NAME_WORDS = 6
 ENTITY_COLUMNS = ("human_readable_id", "title", "type", "description")
 LINK_COLUMNS = ("human_readable_id", "source", "target", "description")
 REPORT_COLUMNS = ("community", "title", "summary")
-# For the instructions around a context.
-TOKENS_OF_PROMPT = 1_000
 
 
 @dataclass(frozen=True)
@@ -62,12 +60,7 @@ class Evidence:
 
     def sources(self) -> pl.DataFrame:
         """Return the text units as a model is shown them."""
-        units = self.text_units.items()
-        return pl.DataFrame(
-            [(number, unit["title"], unit["headings"], unit["text"]) for number, unit in units],
-            {"id": pl.Int64, "document": pl.String, "headings": pl.String, "text": pl.String},
-            orient="row",
-        )
+        return source_rows(self.text_units)
 
     def counts(self) -> dict[str, int]:
         """Count what was read."""
@@ -127,9 +120,6 @@ def local_search(question: Question, settings: LocalSearch) -> Answer:
 def local_context(question: Question, found: "Evidence", settings: LocalSearch) -> Context:
     """Pack what was found into the budget, text units first."""
     rest = max(0.0, 1 - settings.text_unit_share - settings.report_share)
-    max_tokens = settings.max_context_tokens
-    if question.chat is not None:
-        max_tokens = min(max_tokens, question.chat.max_prompt_tokens - TOKENS_OF_PROMPT)
     return pack(
         [
             Section("Sources", found.sources(), settings.text_unit_share),
@@ -138,7 +128,7 @@ def local_context(question: Question, found: "Evidence", settings: LocalSearch) 
             Section("Claims", found.claims, rest / 4 if found.claims.height else 0),
             Section("Reports", _as_shown(found.reports, REPORT_COLUMNS), settings.report_share),
         ],
-        max_tokens,
+        question.max_context_tokens(settings.max_context_tokens),
     )
 
 

@@ -14,6 +14,9 @@ from graphrag_query.knowledge_model import KnowledgeModel
 if TYPE_CHECKING:
     import numpy as np
 
+# For the instructions around a context.
+TOKENS_OF_PROMPT = 1_000
+
 
 @dataclass(frozen=True)
 class Question:
@@ -34,6 +37,12 @@ class Question:
         """The question's vector, of length 1."""
         vector: np.ndarray[Any, Any] = self.model.embed([self.text])[0]
         return vector
+
+    def max_context_tokens(self, limit: int) -> int:
+        """How long a context may be: `limit`, or less in a smaller window of the model."""
+        if self.chat is None:
+            return limit
+        return max(0, min(limit, self.chat.max_prompt_tokens - TOKENS_OF_PROMPT))
 
     def answer(
         self,
