@@ -14,7 +14,8 @@ chat.py              a language model, as the searches ask it
 context.py           what a model is shown
 written_answer.py    what it writes from that
 cited_text.py        its citations, checked and followed to a passage
-sentence_ranking.py  answers without a model: which sentences answer a question
+sentence_answer.py   answers without a model, made of sentences
+sentence_ranking.py  which sentences answer a question
 main_entities.py     the main people, places, events, organizations
 question_names.py    which of its names the documents do not hold
 answer.py            what a search returns
@@ -56,4 +57,5 @@ def open(
     output = Path(output)
     models = settings.models if settings else None
     model = KnowledgeModel.open(output, models)
+    model.check_search_tables()
     return Index(model, settings, Path(root) if root is not None else output.parent)

@@ -11,11 +11,13 @@ from graphrag_index.core.errors import ModelError, SettingsError, TableError
 from graphrag_index.core.settings import Settings
 from graphrag_index.core.table_store import TableStore
 from graphrag_index.core.versions import StoredTable, Version
+from graphrag_query.links import Links
 
 if TYPE_CHECKING:
     import numpy as np
 
     from graphrag_index.core.embedding_model import EmbeddingModel
+    from graphrag_index.core.mapped_table import MappedTable
     from graphrag_index.core.models.embedding import RemoteEmbeddingModel
     from graphrag_index.core.models.settings import ModelSettings
     from graphrag_index.core.vector_store import VectorTable
@@ -34,6 +36,7 @@ class KnowledgeModel:
         self.models = models
         self.version = version
         self._vectors: dict[str, VectorTable] = {}
+        self._mapped: dict[str, MappedTable] = {}
 
     @classmethod
     def open(
@@ -118,45 +121,118 @@ class KnowledgeModel:
             raise ModelError(f"Model {name} gives no vector for this question: ask it otherwise.")
         return vectors
 
+    def map(self, table: str) -> "MappedTable":
+        """Open a mapped table, for rows by number; nothing is loaded."""
+        if table not in self._mapped:
+            self._mapped[table] = self.store.map(table, self._stored(table))
+        return self._mapped[table]
+
+    @cached_property
+    def links(self) -> Links:
+        """What is linked with what, by number."""
+        return Links(self.map, self.rows("text_unit_rows"))
+
     def text_units(self, numbers: Iterable[int]) -> dict[int, Mapping[str, Any]]:
-        """Fetch text units by number, with the title and path of their documents."""
-        wanted = sorted(set(numbers))
-        units = (
-            self.scan("text_units")
-            .filter(pl.col("human_readable_id").is_in(wanted))
-            .select("human_readable_id", "id", "document_id", "text", "start_char", "headings")
-            .collect()
-        )
-        documents = (
-            self.scan("documents")
-            .filter(pl.col("id").is_in(units["document_id"].unique().to_list()))
-            .select("title", "path", "language", document_id="id")
-            .collect()
-        )
-        joined = units.join(documents, on="document_id", how="left")
+        """Fetch text units by number, with the title and path of their documents.
+
+        A number that no text unit has is left out.
+        """
+        known = range(self.rows("text_unit_rows"))
+        wanted = sorted({number for number in numbers if number in known})
+        columns = ("human_readable_id", "id", "document_id", "text", "headings", "metadata")
+        texts = self.vectors("text_unit_text").at(wanted, columns)
+        places = self.map("text_unit_rows").rows(wanted)
+        documents = self.documents(places["document"]).select("title", "path", "language")
+        joined = pl.concat([texts, places, documents], how="horizontal")
         return {row["human_readable_id"]: row for row in joined.iter_rows(named=True)}
 
+    def documents(self, numbers: Iterable[int]) -> pl.DataFrame:
+        """Fetch documents by number, in the order given, without their texts."""
+        return self._numbered("document_rows", numbers)
+
+    def entities(self, numbers: Iterable[int]) -> pl.DataFrame:
+        """Fetch entities by number, in the order given; `evidence` has numbers of documents."""
+        return self._numbered("entity_rows", numbers)
+
+    def relationships(self, numbers: Iterable[int]) -> pl.DataFrame:
+        """Fetch relationships by number, in the order given.
+
+        `source` and `target` are titles, `source_entity` and `target_entity` the numbers
+        of these entities; `evidence` has numbers of documents.
+        """
+        found = self._numbered("relationship_rows", numbers)
+        ends = pl.concat([found["source"], found["target"]])
+        titles = self.map("entity_rows").rows(ends, "title")["title"]
+        return found.rename({"source": "source_entity", "target": "target_entity"}).with_columns(
+            titles[: found.height].alias("source"), titles[found.height :].alias("target")
+        )
+
+    def communities(self, numbers: Iterable[int]) -> pl.DataFrame:
+        """Fetch communities by number, in the order given."""
+        return self._numbered("community_rows", numbers, "community")
+
+    def reports(self, communities: Iterable[int]) -> pl.DataFrame:
+        """Fetch the reports on communities, in the order given; without those that have none."""
+        import numpy as np
+
+        table = self.map("report_rows")
+        first, stop = table.bounds("community", np.array(list(communities), np.int32))
+        return table.rows(first[stop > first])
+
+    def claims(self, numbers: Iterable[int]) -> pl.DataFrame:
+        """Fetch claims by number, in the order given."""
+        return self._numbered("claim_rows", numbers)
+
+    def _numbered(
+        self, table: str, numbers: Iterable[int], name: str = "human_readable_id"
+    ) -> pl.DataFrame:
+        wanted = pl.Series(name, list(numbers), dtype=pl.Int64)
+        found = self.map(table).rows(wanted)
+        return found.insert_column(0, wanted)
+
+    def check_search_tables(self) -> None:
+        """See that the index has what searches look up.
+
+        Raises
+        ------
+        TableError
+            An earlier program made it, or its workflow does not write them.
+        """
+        if not self.has("entities_of_text_units"):
+            raise TableError(
+                f"The index in {self.store.output} has no tables for searches yet: see that "
+                f"workflows/{self.version.workflow}.yaml ends with the step create_search_tables, "
+                "and run `graphrag-index run`."
+            )
+
     def report(self, community: int) -> Mapping[str, Any] | None:
-        """Fetch the report on a community; None if there is none."""
-        rows = self.scan("community_reports").filter(pl.col("community") == community).collect()
-        return rows.row(0, named=True) if rows.height else None
+        """Fetch the report on a community, all of it; None if there is none."""
+        found = self.reports([community])
+        if not found.height:
+            return None
+        text = self.vectors("community_full_content").at(found["row"].to_list(), ["text"])
+        return {**found.row(0, named=True), "full_content": text["text"][0]}
 
     def text_units_behind(self, name: str, number: int) -> list[int]:
         """Return the numbers of the text units that a row rests on, in order.
 
         `name` is how its table is cited: Sources, Entities, Relationships or Claims.
+        A number that no row has gives none.
         """
+        if name == "Entities":
+            return list(map(int, self.links.text_units_of(number)[0]))
+        table = {
+            "Sources": "text_unit_rows",
+            "Relationships": "relationship_rows",
+            "Claims": "claim_rows",
+        }[name]
+        if not 0 <= number < self.rows(table):
+            return []
         if name == "Sources":
             return [number]
-        table, column = {
-            "Entities": ("entities", pl.col("text_unit_ids")),
-            "Relationships": ("relationships", pl.col("text_unit_ids")),
-            "Claims": ("covariates", pl.concat_list("text_unit_id")),
-        }[name]
-        ids = self.scan(table).filter(pl.col("human_readable_id") == number).select(ids=column)
-        units = self.scan("text_units").select("human_readable_id", ids="id")
-        found = ids.explode("ids").join(units, on="ids", how="inner").collect()
-        return sorted(found["human_readable_id"].to_list())
+        if name == "Claims":
+            return list(self.map(table).rows([number], "text_unit")["text_unit"])
+        return list(map(int, self.map(table).numbers("text_units", number)))
 
     def has(self, table: str) -> bool:
         """Tell whether the workflow of this index writes a table."""

@@ -56,6 +56,14 @@ class Links:
         columns = ("neighbour", "relationship", "weight")
         return Neighbours(*(table.slice(name, first, stop) for name in columns))
 
+    def n_relationships_of(self, entities: "npt.ArrayLike") -> "npt.NDArray[np.int64]":
+        """Count the relationships of each of these entities, without reading them."""
+        import numpy as np
+
+        table = self._open("relationships_of_entities")
+        first, stop = table.bounds("entity", np.asarray(entities, np.int32))
+        return stop - first
+
     def communities_of(self, entity: int) -> "tuple[Numbers, Numbers]":
         """Return the levels and numbers of an entity's communities, the coarsest first."""
         table, first, stop = self._rows("communities_of_entities", "entity", entity)

@@ -13,4 +13,5 @@ STEPS = (
     "create_community_reports_nlp",
     "create_community_reports",
     "generate_text_embeddings",
+    "create_search_tables",
 )

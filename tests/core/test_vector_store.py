@@ -62,6 +62,15 @@ class TestSearch:
         assert found["id"].to_list() == ["a", "b"]
         assert found["similarity"].to_list() == pytest.approx([1.0, 0.6], abs=1e-6)
 
+    def test_rows_are_fetched_by_number_in_the_order_they_were_written(
+        self, tmp_path: Path
+    ) -> None:
+        store = TableStore(tmp_path)
+        stored = write(store, 1, COLD, WARM)
+        table = VectorTable.open(store.lancedb, REPORTS.name, stored.lance_version)
+        assert table.at([0, 3], ["id", "title"]).rows() == [("a", "Ice"), ("z", "Palms")]
+        assert table.at([], ["id"]).rows() == []
+
     def test_rows_that_do_not_meet_the_condition_are_passed_over(self, cold: VectorTable) -> None:
         found = cold.nearest(np.array([1, 0], np.float32), 1, ["id"], where="community > 1")
         assert found["id"].to_list() == ["c"]

@@ -19,7 +19,8 @@ def leave_out_vectors(root: Path) -> None:
 
 
 def files_of(output: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(output.glob("versions/*/*.parquet"))}
+    paths = sorted([*output.glob("versions/*/*.parquet"), *output.glob("versions/*/*.arrow")])
+    return {path.name: path.read_bytes() for path in paths}
 
 
 def test_tables_of_two_runs_are_byte_identical(sample_project: Path, tmp_path: Path) -> None:

@@ -345,7 +345,7 @@ def test_statistics_tell_what_each_step_cost(output: Path) -> None:
     assert list(statistics["steps"]) == [
         *("load_documents", "create_text_units", "extract_graph_nlp", "finalize_graph"),
         *("create_communities", "link_text_units", "create_community_reports_nlp"),
-        "generate_text_embeddings",
+        *("generate_text_embeddings", "create_search_tables"),
     ]
     for step in statistics["steps"].values():
         assert step["rows"]
