@@ -39,8 +39,9 @@ def open(
     output: str | Path = "output",
     settings: "Settings | None" = None,
     root: str | Path | None = None,
+    as_of: int | None = None,
 ) -> "Index":
-    """Open the index in an output folder, at its current version.
+    """Open the index in an output folder, at its current version or an earlier one, `as_of`.
 
     `settings` are those of the searches and the models; without them, those that the index
     was made with, which hold no keys. `root` is the folder of `settings.yaml`, where
@@ -56,6 +57,6 @@ def open(
 
     output = Path(output)
     models = settings.models if settings else None
-    model = KnowledgeModel.open(output, models)
+    model = KnowledgeModel.open(output, models, as_of)
     model.check_search_tables()
     return Index(model, settings, Path(root) if root is not None else output.parent)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from graphrag_query.context import Context
+    from graphrag_query.subgraph import Subgraph
 
 
 class Outcome(StrEnum):
@@ -50,6 +51,16 @@ class Usage:
     cost: float | None = 0.0
     seconds: float = 0.0
 
+    def __add__(self, other: "Usage") -> "Usage":
+        known = self.cost is not None and other.cost is not None
+        return Usage(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            (self.cost or 0.0) + (other.cost or 0.0) if known else None,
+            self.seconds + other.seconds,
+        )
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -73,17 +84,21 @@ class Answer:
     version: int = 0
     notes: tuple[str, ...] = ()
     follow_ups: tuple[str, ...] = ()  # questions that could be asked next
+    left_out: tuple[int, ...] = ()  # reports that a global search did not show to the model
     context: "Context | None" = None
+    graph: "Subgraph | None" = None  # what a search of the graph found
 
     def to_dict(self, with_context: bool = False) -> dict[str, Any]:
         """Return the answer as JSON knows it; the text is under `answer`."""
         content: dict[str, Any] = {"answer": self.text}
-        for name in (f.name for f in fields(self) if f.name not in ("text", "context")):
+        for name in (f.name for f in fields(self) if f.name not in ("text", "context", "graph")):
             content[name] = getattr(self, name)
         content["citations"] = [vars(citation) for citation in self.citations]
         content["usage"] = vars(self.usage)
         if with_context and self.context is not None:
             content["context"] = self.context.to_dict()
+        if with_context and self.graph is not None:
+            content["graph"] = self.graph.to_dict()
         return content
 
     def __str__(self) -> str:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,11 +15,16 @@ if TYPE_CHECKING:
     from graphrag_index.core.models.request import TextSink
     from graphrag_index.core.settings import Settings
     from graphrag_query.chat import AsksModel, Chat
+    from graphrag_query.context import Context
+    from graphrag_query.conversation import Conversation
     from graphrag_query.knowledge_model import KnowledgeModel
     from graphrag_query.question import Question
+    from graphrag_query.stream import AnswerStream
 
 # The steps that ask a model for what answers are made of: the first that ran names who answers.
 _WRITING_STEPS = ("create_community_reports", "extract_graph")
+# The searches, by the names of their methods.
+METHODS = ("ask", "local", "global", "basic", "drift", "lazy", "path", "neighbourhood")
 # What the ledger calls requests of searches.
 STEP = "search"
 # What each search reads beyond text units and entities.
@@ -40,6 +45,7 @@ class Index:
         self.model = model
         self.settings = settings or model.settings
         self._root = root
+        self._writes = True  # False: no model is asked for an answer
         self._models: Models | None = None
         self._chats: dict[str, AsksModel] = {}
         self._lock = threading.Lock()
@@ -65,6 +71,84 @@ class Index:
         settings = self.settings.basic_search.with_values(values)
         return self._ask("basic", question, sink, lambda asked: basic_search(asked, settings))
 
+    def search(
+        self, method: str, question: str, *, sink: "TextSink | None" = None, **values: Any
+    ) -> Answer:
+        """Answer by the search of this name; `values` are those of its section.
+
+        Raises
+        ------
+        SettingsError
+            There is no such search, or it does not know such a value.
+        """
+        if method not in METHODS:
+            raise SettingsError(f"There is no search {method!r}; there are: {', '.join(METHODS)}.")
+        name = "global_" if method == "global" else method
+        answer: Answer = getattr(self, name)(question, sink=sink, **values)
+        return answer
+
+    def stream(self, method: str, question: str, **values: Any) -> "AnswerStream":
+        """Answer by the search of this name; the text can be read while it is being written."""
+        from graphrag_query.stream import AnswerStream
+
+        return AnswerStream(lambda sink: self.search(method, question, sink=sink, **values))
+
+    def ask_many(
+        self, questions: Iterable[str], method: str = "ask", concurrency: int = 8, **values: Any
+    ) -> list[Answer]:
+        """Answer many questions, some at once; the answers are in the order of the questions."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(max(1, concurrency), "ask") as threads:
+            return list(threads.map(lambda text: self.search(method, text, **values), questions))
+
+    def context(self, question: str, method: str = "local", **values: Any) -> "Context":
+        """Return what a model would be shown for a question, without asking one.
+
+        Raises
+        ------
+        SettingsError
+            This search finds its context by asking a model.
+        """
+        from graphrag_query.context import Context
+
+        without_model = Index(self.model, self.settings, self._root)
+        without_model._writes = False
+        found = without_model.search(method, question, **values)
+        if found.context is None and found.outcome is Outcome.ANSWERED:
+            raise SettingsError(
+                f"The search {method} has no one context: it asks a model step by step. local, "
+                "basic and global have."
+            )
+        return found.context or Context({}, "", 0, {})
+
+    def conversation(self, path: "str | Path | None" = None) -> "Conversation":
+        """Begin a conversation, or go on with the one in a file."""
+        from graphrag_query.conversation import Conversation
+
+        return Conversation(Path(path) if path is not None else None)
+
+    def converse(
+        self,
+        conversation: "Conversation",
+        question: str,
+        method: str = "ask",
+        *,
+        sink: "TextSink | None" = None,
+        **values: Any,
+    ) -> Answer:
+        """Answer the next question of a conversation, and note both there.
+
+        The question is first written so that it stands by itself; `Answer.question` is that.
+        """
+        chat = self._chat()
+        rewritten = conversation.rewrite(_asked(question), self.model, chat)
+        answer = self.search(method, rewritten, sink=sink, **values)
+        if chat is not None:
+            answer = replace(answer, usage=chat.usage + answer.usage)
+        conversation.add(question, answer)
+        return answer
+
     def close(self) -> None:
         """Close connections to models, if any were opened."""
         with self._lock:
@@ -87,9 +171,11 @@ class Index:
     ) -> Answer:
         """Run a search; turn what can go wrong outside of the corpus into outcomes."""
         from graphrag_query.question import Question
+        from graphrag_query.stream import Counted
 
         started = time.perf_counter()
-        question = Question(_asked(text), self.model, self._chat(), self.settings.search, sink)
+        counted = Counted(sink) if sink else None
+        question = Question(_asked(text), self.model, self._chat(), self.settings.search, counted)
         lacking = [table for table in _READS.get(method, ()) if not self.model.has(table)]
         try:
             answer = self._lacks(question, method, lacking) if lacking else search(question)
@@ -97,6 +183,9 @@ class Index:
             # A model that failed asks nothing more; the next question gets a new one.
             self._chats = {}
             answer = question.answer(str(error), method, {}, {}, Outcome.PROVIDER_ERROR)
+        if counted and counted.is_empty:
+            # Without a model, and when there is nothing to say, the text comes in one piece.
+            counted.write(answer.text)
         seconds = round(time.perf_counter() - started, 3)
         return replace(
             answer,
@@ -126,7 +215,7 @@ class Index:
         from graphrag_query.chat import Chat
 
         search = self.settings.search
-        name = self._writer()
+        name = self._writer() if self._writes else None
         if name is None:
             return None
         from graphrag_index.core.prompts import Prompts

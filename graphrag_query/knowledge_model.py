@@ -40,9 +40,12 @@ class KnowledgeModel:
 
     @classmethod
     def open(
-        cls, output: Path, models: "Mapping[str, ModelSettings] | None" = None
+        cls,
+        output: Path,
+        models: "Mapping[str, ModelSettings] | None" = None,
+        as_of: int | None = None,
     ) -> "KnowledgeModel":
-        """Open the index in an output folder.
+        """Open the index in an output folder, at its current version or an earlier one.
 
         `models` are those of today's settings, with their keys, which the index does not keep.
 
@@ -52,7 +55,7 @@ class KnowledgeModel:
             There is no index, or it cannot be read.
         """
         store = TableStore(output)
-        version = store.read_pointer()
+        version = store.read_pointer() if as_of is None else store.read_version(as_of)
         if version is None:
             raise TableError(f"There is no index in {output}: make one with `graphrag-index run`.")
         return cls(store, version, models or {})

@@ -1,7 +1,8 @@
 """Where tables lie on disk: versions, the one pointer, and atomic writing.
 
     output/index.json             the pointer: which file and which vectors each table is
-    output/versions/<n>/          the tables that run n wrote, and steps.json, its journal
+    output/versions/<n>/          the tables that run n wrote, steps.json, its journal, and
+                                  index.json, the pointer as it was then
     output/lancedb/               vectors; LanceDB keeps versions itself, the pointer names one
     output/<table>.parquet        links to the current files, for people and other tools
 
@@ -50,7 +51,32 @@ class TableStore:
 
     def read_pointer(self) -> Version | None:
         """Read what the index is now; None before the first finished run."""
-        path = self.output / INDEX_FILE
+        return self._read_version(self.output / INDEX_FILE)
+
+    def read_version(self, number: int) -> Version:
+        """Read what the index was at an earlier version, or is.
+
+        Raises
+        ------
+        TableError
+            There is no such version, or no longer.
+        """
+        version = self._read_version(self.folder(number) / INDEX_FILE)
+        if version is None or number not in self.versions():
+            kept = ", ".join(map(str, self.versions())) or "none"
+            raise TableError(f"{self.output} has no version {number}; it has: {kept}.")
+        return version
+
+    def versions(self) -> list[int]:
+        """Return the numbers of the finished versions that can be opened."""
+        current = self.read_pointer()
+        newest = current.number if current else 0
+        files = self.output.glob(f"versions/*/{INDEX_FILE}")
+        found = (int(path.parent.name) for path in files if path.parent.name.isdecimal())
+        return sorted(number for number in found if number <= newest)
+
+    def _read_version(self, path: Path) -> Version | None:
+        """Read one version's description; None if it is not there."""
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             if content["format"] == FORMAT:
@@ -85,6 +111,9 @@ class TableStore:
             "steps": [asdict(record) for record in version.steps],
             "settings": version.settings,
         }
+        # For who looks back, when the pointer has moved on.
+        self.folder(version.number).mkdir(parents=True, exist_ok=True)
+        write_json(self.folder(version.number) / INDEX_FILE, content)
         write_json(self.output / INDEX_FILE, content)
 
     def read_journal(self, version: int) -> tuple[StepRecord, ...]:
