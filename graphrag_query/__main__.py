@@ -1,10 +1,9 @@
 """The command line `graphrag-query`: ask an index from the shell."""
 
 import gc
-import json
-import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,49 +23,152 @@ app = typer.Typer(
 )
 
 Question = Annotated[str, typer.Argument(help="The question.", metavar="QUESTION")]
+Names = Annotated[
+    list[str], typer.Argument(help="A question, or names of entities.", metavar="QUESTION|NAME...")
+]
 Root = Annotated[Path, typer.Option("--root", help="Folder of settings.yaml.", metavar="DIR")]
 Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", help="Override a setting: section.key=value.", metavar="KEY=VALUE"),
 ]
+ShowContext = Annotated[
+    bool, typer.Option("--show-context", help="Print what a model is shown, before the answer.")
+]
+Stream = Annotated[
+    bool, typer.Option("--stream", help="Print the answer while it is being written.")
+]
+AsOf = Annotated[
+    int | None, typer.Option("--as-of", help="Ask an earlier version.", metavar="VERSION")
+]
+SessionFile = Annotated[
+    Path | None,
+    typer.Option("--session", help="Go on with the conversation in this file.", metavar="FILE"),
+]
+
+# The searches, each with what `--help` says of it.
+SEARCHES = {
+    "ask": "Ask anything: it chooses a search, and says which.",
+    "local": "Ask about a person, place or thing.",
+    "global": "Ask about the whole, from the community reports.",
+    "basic": "Ask about a passage, from the text units themselves.",
+    "drift": "Ask broadly: from the reports into the detail.",
+    "lazy": "Ask about anything, without reports.",
+}
+SEARCHES_OF_NAMES = {
+    "path": "Ask how two or more entities are connected.",
+    "neighbourhood": "Show what surrounds an entity.",
+}
+
+
+def _command(method: str) -> Callable[..., None]:
+    """Make the command of one search."""
+
+    def command(
+        question: Question,
+        root: Root = Path(),
+        json_: Json = False,
+        set_: Set = None,
+        show_context: ShowContext = False,
+        stream: Stream = False,
+        as_of: AsOf = None,
+        session: SessionFile = None,
+    ) -> None:
+        with _open(root, set_, as_of) as index:
+            _answer(index, method, question, json_, show_context, stream, session)
+
+    return command
+
+
+def _command_of_names(method: str) -> Callable[..., None]:
+    """Make the command of a search that can be given names."""
+
+    def command(
+        names: Names,
+        root: Root = Path(),
+        json_: Json = False,
+        set_: Set = None,
+        show_context: ShowContext = False,
+        as_of: AsOf = None,
+    ) -> None:
+        with _open(root, set_, as_of) as index:
+            _answer(index, method, names, json_, show_context)
+
+    return command
+
+
+for _name, _help in SEARCHES.items():
+    app.command(_name, help=_help)(_command(_name))
+for _name, _help in SEARCHES_OF_NAMES.items():
+    app.command(_name, help=_help)(_command_of_names(_name))
 
 
 @app.command()
-def local(question: Question, root: Root = Path(), json_: Json = False, set_: Set = None) -> None:
-    """Ask about a person, place or thing: answered from its neighbourhood."""
-    _print(_open(root, set_).local(question), json_)
+def chat(
+    root: Root = Path(),
+    set_: Set = None,
+    as_of: AsOf = None,
+    session: SessionFile = None,
+    method: Annotated[str, typer.Option("--method", help="Which search answers.")] = "ask",
+) -> None:
+    """Hold a conversation."""
+    from graphrag_query.terminal import converse, waiting
+
+    def ask(question: str) -> "Answer":
+        with waiting("Looking ..."):
+            return index.converse(conversation, question, method)
+
+    with _open(root, set_, as_of) as index:
+        conversation = index.conversation(session)
+        converse(ask)
 
 
-@app.command("global")
-def global_(question: Question, root: Root = Path(), json_: Json = False, set_: Set = None) -> None:
-    """Ask about the whole: answered from the community reports."""
-    _print(_open(root, set_).global_(question), json_)
+def _answer(
+    index: "Index",
+    method: str,
+    question: str | list[str],
+    as_json: bool,
+    show_context: bool,
+    stream: bool = False,
+    session: Path | None = None,
+) -> None:
+    """Ask, print, and exit with what became of it."""
+    from graphrag_query import terminal
+
+    def ask(**more: Any) -> "Answer":
+        if session is not None:
+            conversation = index.conversation(session)
+            return index.converse(conversation, str(question), method, **more)
+        if isinstance(question, list):
+            return index.search(method, *question, **more)
+        return index.search(method, question, **more)
+
+    if stream and not as_json:
+        from graphrag_query.stream import AnswerStream
+
+        answer = terminal.print_stream(AnswerStream(lambda sink: ask(sink=sink)))
+    else:
+        with terminal.waiting("Looking ..."):
+            answer = ask()
+    if as_json:
+        terminal.print_json(answer, show_context)
+    else:
+        if session is not None:
+            terminal.print_rewritten(str(question), answer)
+        if show_context:
+            terminal.print_context(answer)
+        terminal.print_answer(answer, shown_already=stream)
+    code = terminal.exit_code(answer)
+    if code:
+        raise typer.Exit(code)
 
 
-def _open(root: Path, overrides: list[str] | None) -> "Index":
+def _open(root: Path, overrides: list[str] | None, as_of: int | None) -> "Index":
     import graphrag_query
     from graphrag_index.core.settings import load_settings
 
     settings = load_settings(root, tuple(overrides or ()))
-    return graphrag_query.open(root / settings.output, settings, root)
-
-
-def _print(answer: "Answer", as_json: bool) -> None:
-    if as_json:
-        json.dump(answer.to_dict(), sys.stdout, ensure_ascii=False, indent=2)
-        print()
-        return
-    print(answer.text)
-    if answer.citations:
-        print()
-    for citation in answer.citations:
-        place = f"{citation.path}, characters {citation.start_char} to {citation.end_char}"
-        print(f"[{citation.number}] {citation.document} ({place})")
-    looked = ", ".join(
-        f"{count} {name.replace('_', ' ')}" for name, count in answer.looked_at.items()
-    )
-    print(f"\n{answer.outcome}: looked at {looked}, in {answer.usage.seconds:.1f} s.")
+    return graphrag_query.open(root / settings.output, settings, root, as_of)
 
 
 def main() -> None:

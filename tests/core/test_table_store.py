@@ -329,6 +329,7 @@ class TestLeftovers:
         (tmp_path / "versions" / "notes.txt").write_bytes(b"mine")
         kept = {"index.json", "notes.txt", "versions/notes.txt", "versions/2/steps.json"}
         kept |= {str(first.file), str(second.file), str(mapped.file)}
+        kept |= {"versions/1/index.json", "versions/2/index.json"}
 
         store.remove_leftovers(keep=4)
         assert files(tmp_path) == {*kept, "versions/4/unread_files.parquet"}
@@ -336,6 +337,18 @@ class TestLeftovers:
         store.remove_leftovers()
         assert files(tmp_path) == kept
         assert not (tmp_path / "versions" / "4").exists()
+
+    def test_an_earlier_version_can_be_read_and_one_that_never_was_is_told(
+        self, tmp_path: Path
+    ) -> None:
+        store = TableStore(tmp_path)
+        versions = [version(n, {"unread_files": write(store, n, BROKEN)}) for n in (1, 2, 3)]
+        for made in versions[:2]:
+            store.move_pointer(made)
+        assert [store.read_version(n) for n in (1, 2)] == versions[:2]
+        assert store.versions() == [1, 2]
+        with pytest.raises(TableError, match="no version 3; it has: 1, 2"):
+            store.read_version(3)
 
     def test_the_newest_folder_is_the_one_of_the_highest_number(self, tmp_path: Path) -> None:
         store = TableStore(tmp_path)
