@@ -17,12 +17,10 @@ from graphrag_query.question import Question
 from graphrag_query.question_names import not_mentioned, unknown_names
 from graphrag_query.sentence_answer import NOTHING_ANSWERS, choose_sentences, write_sentences
 from graphrag_query.sentence_ranking import content_words
+from graphrag_query.text_unit_ranking import RankedTextUnit
+from graphrag_query.text_unit_search import find_text_units
 from graphrag_query.written_answer import write_answer
 
-# Worth of a text unit's full-text score, and of naming an entity of the question, beside
-# its cosine with the question.
-FULL_TEXT_WEIGHT = 0.25
-NAMED_WEIGHT = 0.2
 ENTITY_BONUS = 0.15
 RELATIONSHIP_BONUS = 0.05
 _WORD = re.compile(r"[^\W_]+(?:[-'’.][^\W_]+)*")
@@ -40,7 +38,7 @@ class Evidence:
     """What local search reads for one question.
 
     `entities` are those near the question, the named ones first, `relationships` their
-    strongest. `text_units` are by number, best first, and `priors` their fit. `bonuses`
+    strongest. `text_units` are by number, best first; `ranked` tells why they are. `bonuses`
     are for the sentences that describe these entities and relationships.
     """
 
@@ -50,7 +48,7 @@ class Evidence:
     claims: pl.DataFrame
     reports: pl.DataFrame
     text_units: dict[int, Mapping[str, Any]]
-    priors: dict[int, float]
+    ranked: list[RankedTextUnit]
     bonuses: dict[tuple[str, int], float]
 
     def texts(self) -> list[str]:
@@ -61,6 +59,10 @@ class Evidence:
     def sources(self) -> pl.DataFrame:
         """Return the text units as a model is shown them."""
         return source_rows(self.text_units)
+
+    def priors(self) -> dict[int, float]:
+        """Return how well the text units match the question by themselves, by number."""
+        return {unit.number: unit.own_score for unit in self.ranked}
 
     def counts(self) -> dict[str, int]:
         """Count what was read."""
@@ -105,7 +107,7 @@ def local_search(question: Question, settings: LocalSearch) -> Answer:
     chosen = choose_sentences(
         question,
         found.text_units,
-        found.priors,
+        found.priors(),
         max_sentences=settings.max_sentences,
         min_similarity=settings.min_similarity,
         named=found.named,
@@ -141,17 +143,16 @@ def find_evidence(question: Question, settings: LocalSearch) -> Evidence:
     model, vector = question.model, question.vector
     entities, named = _near_entities(model, question.text, vector, settings.top_k_entities)
     relationships = _relationships(model, entities)
-    priors = _text_unit_scores(model, question.text, vector, named, settings)
-    numbers = sorted(priors, key=lambda n: (-priors[n], n))[: settings.top_k_text_units]
-    units = model.text_units(numbers)
+    ranked = find_text_units(model, question.text, vector, named)[: settings.top_k_text_units]
+    units = model.text_units(unit.number for unit in ranked)
     return Evidence(
         entities=entities,
         named=_spellings(entities, named),
         relationships=relationships,
         claims=_claims(model, entities),
         reports=_reports(model, entities),
-        text_units={number: units[number] for number in numbers},
-        priors={number: priors[number] for number in numbers},
+        text_units={unit.number: units[unit.number] for unit in ranked},
+        ranked=ranked,
         bonuses=_bonuses(entities, named, relationships),
     )
 
@@ -270,63 +271,3 @@ def _reports(model: KnowledgeModel, entities: pl.DataFrame, top_k: int = 5) -> p
         .select("community", "level", "title", "summary", "rank")
         .collect()
     )
-
-
-def _text_unit_scores(
-    model: KnowledgeModel,
-    question: str,
-    vector: "np.ndarray[Any, Any]",
-    named: list[int],
-    settings: LocalSearch,
-) -> dict[int, float]:
-    """Score text units by cosine, full text, and the question's entities that they name."""
-    table = model.vectors("text_unit_text")
-    reach = 4 * settings.top_k_text_units
-    near = table.nearest(vector, reach, ["human_readable_id"])
-    words = " ".join(content_words(question)) or question
-    matching = table.matching(words, reach, ["human_readable_id"])
-    similarity = dict(near.iter_rows())
-    text_score = dict(matching.iter_rows())
-    highest = max(text_score.values(), default=1.0) or 1.0
-    about = _naming(model, named)
-    numbers = {*similarity, *text_score, *about}
-    missing = [n for n in numbers if n not in similarity]
-    similarity |= _similarities(model, missing, vector)
-    return {
-        number: similarity.get(number, 0.0)
-        + FULL_TEXT_WEIGHT * text_score.get(number, 0.0) / highest
-        + NAMED_WEIGHT * about.get(number, 0.0)
-        for number in numbers
-    }
-
-
-def _naming(model: KnowledgeModel, named: list[int], top_k: int = 60) -> dict[int, float]:
-    """Return the text units that name most of the question's entities, with the share of them."""
-    if not named:
-        return {}
-    counts = (
-        model.scan("mentions")
-        .filter(pl.col("entity").is_in(named))
-        .group_by("text_unit")
-        .agg(share=pl.col("entity").n_unique() / len(named), n=pl.len())
-        .sort("share", "n", "text_unit", descending=[True, True, False])
-        .head(top_k)
-        .collect()
-    )
-    return dict(counts.select("text_unit", "share").iter_rows())
-
-
-def _similarities(
-    model: KnowledgeModel, numbers: list[int], vector: "np.ndarray[Any, Any]"
-) -> dict[int, float]:
-    if not numbers:
-        return {}
-    ids = (
-        model.scan("text_units")
-        .filter(pl.col("human_readable_id").is_in(numbers))
-        .select("id")
-        .collect()["id"]
-    )
-    rows = model.vectors("text_unit_text").rows(ids, ["human_readable_id", "vector"])
-    cosines = rows["vector"].to_numpy() @ vector
-    return dict(zip(rows["human_readable_id"].to_list(), cosines.tolist(), strict=True))

@@ -1,0 +1,162 @@
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_query.text_unit_ranking import (
+    MAX_REACHED,
+    MAX_TEXT_UNITS,
+    N_SEEDS,
+    RankedTextUnit,
+    Read,
+    rank_text_units,
+)
+
+
+class SmallLinks:
+    """Links in memory; counts the text units that are handed out."""
+
+    def __init__(self, n_text_units: int, pairs: Mapping[tuple[int, int], bool]) -> None:
+        self.n_text_units, self.pairs, self.handed_out = n_text_units, pairs, 0
+
+    def entities_of(self, text_unit: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+        return self._rows(
+            sorted((e, told) for (u, e), told in self.pairs.items() if u == text_unit)
+        )
+
+    def text_units_of(self, entity: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+        found = self._rows(sorted((u, told) for (u, e), told in self.pairs.items() if e == entity))
+        self.handed_out += len(found[0])
+        return found
+
+    def n_text_units_of(self, entities: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        numbers = np.asarray(entities, np.int64)
+        return np.array([sum(e == n for _, e in self.pairs) for n in numbers], np.int64)
+
+    def _rows(
+        self, rows: list[tuple[int, bool]]
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+        return np.array([n for n, _ in rows], np.int32), np.array([t for _, t in rows], np.bool_)
+
+
+def ranked(
+    links: SmallLinks,
+    similarity: Sequence[float],
+    found: Sequence[int],
+    named: Sequence[int] = (),
+    full_text: Mapping[int, float] | None = None,
+    words: Mapping[int, Sequence[bool]] | None = None,
+) -> list[RankedTextUnit]:
+    n_words = len(next(iter(words.values()))) if words else 0
+
+    def read(numbers: list[int]) -> Read:
+        held = [(words or {}).get(number, [False] * n_words) for number in numbers]
+        return Read(
+            np.array([similarity[number] for number in numbers]),
+            np.array(held, np.bool_).reshape(len(numbers), n_words),
+        )
+
+    return rank_text_units(found, full_text or {}, named, links, read)
+
+
+def numbers(rows: Sequence[RankedTextUnit]) -> list[int]:
+    return [row.number for row in rows]
+
+
+# Text unit 0 tells about entity 0 and names 1, and so on: a chain. Others name nothing.
+CHAIN = {(0, 0): True, (0, 1): False, (1, 1): True, (1, 2): False, (2, 2): True}
+
+
+def test_without_links_the_best_match_comes_first() -> None:
+    rows = ranked(SmallLinks(3, {}), [0.2, 0.6, 0.4], [0, 1, 2], full_text={0: 4.0, 1: 2.0})
+    assert numbers(rows) == [1, 0, 2]
+    assert {row.reason for row in rows} == {"match"}
+
+
+def test_what_a_good_text_unit_names_is_found_though_it_matches_nothing() -> None:
+    rows = ranked(SmallLinks(20, CHAIN), [0.8, 0.1, 0.0, 0.2, *[0.1] * 16], [0, 3, 4])
+    assert numbers(rows)[:2] == [0, 1]
+    link = rows[1]
+    assert (link.reason, link.origin, link.entity) == ("link", 0, 1)
+
+
+def test_a_second_step_finds_what_is_two_links_away() -> None:
+    rows = ranked(SmallLinks(20, CHAIN), [0.8, 0.4, 0.1, *[0.05] * 17], [0, *range(3, 20)])
+    assert numbers(rows)[:3] == [0, 1, 2]
+    assert (rows[2].reason, rows[2].origin, rows[2].entity) == ("link", 1, 2)
+
+
+def test_to_tell_about_an_entity_counts_more_than_to_name_it() -> None:
+    pairs = {(0, 1): False, (1, 1): False, (2, 1): True}
+    rows = ranked(SmallLinks(20, pairs), [0.8, *[0.1] * 19], [0])
+    assert numbers(rows) == [0, 2, 1]
+
+
+def test_a_text_unit_about_a_name_of_the_question_counts_more() -> None:
+    links = SmallLinks(20, {(1, 0): True, (3, 1): True})
+    rows = ranked(links, [0.3] * 20, [0, 2], named=[0, 7])
+    assert numbers(rows) == [1, 0, 2]
+    assert (rows[0].reason, rows[0].entity) == ("name", 0)
+
+
+def test_a_link_to_words_of_the_question_that_its_seed_lacks_counts_more() -> None:
+    pairs = {(0, 1): False, (1, 1): True, (2, 1): True}
+    words = {0: [True, False], 1: [True, False], 2: [False, True]}
+    rows = ranked(SmallLinks(20, pairs), [0.8, *[0.1] * 19], [0], words=words)
+    assert numbers(rows) == [0, 2, 1]
+
+
+def test_what_leads_to_a_good_text_unit_gains_by_it() -> None:
+    pairs = {(0, 1): False, (5, 1): True}
+    rows = ranked(SmallLinks(20, pairs), [0.50, 0.51, *[0.0] * 18], [0, 1])
+    assert numbers(rows) == [0, 1, 5]
+
+
+def test_an_entity_of_too_many_text_units_links_nothing() -> None:
+    everywhere = {(unit, 0): False for unit in range(MAX_TEXT_UNITS + 1)}
+    rows = ranked(SmallLinks(200, everywhere), [0.5] * 200, [0, 1])
+    assert numbers(rows) == [0, 1]
+
+
+def test_nothing_found_is_nothing_ranked() -> None:
+    assert ranked(SmallLinks(0, {}), [], []) == []
+
+
+def test_the_cost_is_bounded_however_many_text_units_there_are() -> None:
+    pairs = {(u, e): False for e in range(30) for u in range(e * 7, e * 7 + 90)}
+    links = SmallLinks(1_000_000, pairs)
+    rows = ranked(links, [0.1] * 400, [100, 101])
+    assert len(rows) <= 2 + 2 * N_SEEDS * MAX_REACHED
+    assert links.handed_out <= 2 * N_SEEDS * 30 * MAX_TEXT_UNITS
+
+
+@given(
+    st.dictionaries(st.tuples(st.integers(0, 9), st.integers(0, 5)), st.booleans()),
+    st.lists(st.floats(-1, 1), min_size=10, max_size=10),
+    st.sets(st.integers(0, 9)),
+    st.sets(st.integers(0, 6)),
+)
+def test_every_text_unit_is_ranked_once_best_first_and_says_why(
+    pairs: dict[tuple[int, int], bool],
+    similarity: list[float],
+    found: set[int],
+    named: set[int],
+) -> None:
+    links = SmallLinks(10, pairs)
+    rows = ranked(links, similarity, sorted(found), sorted(named))
+    assert rows == ranked(links, similarity, sorted(found, reverse=True), sorted(named))
+    assert len(set(numbers(rows))) == len(rows)
+    assert found <= set(numbers(rows))
+    assert [row.score for row in rows] == sorted((row.score for row in rows), reverse=True)
+    for row in rows:
+        assert row.score >= row.own_score
+        if row.reason == "link":
+            assert (row.number, row.entity) in pairs
+            assert (row.origin, row.entity) in pairs
+        elif row.reason == "name":
+            assert row.entity in named
+            assert pairs[row.number, row.entity]
+        else:
+            assert row.number in found
