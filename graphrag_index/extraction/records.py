@@ -57,6 +57,10 @@ class FoundRelationship(NamedTuple):
     strength: float = USUAL_STRENGTH
 
 
+# The keys as the schema has them, in which most replies come.
+_KEYS = {"entities", "relationships", *FoundEntity._fields, *FoundRelationship._fields}
+
+
 class Found(NamedTuple):
     """What one reply tells."""
 
@@ -212,7 +216,9 @@ def _as_fields(record: Any) -> dict[str, Any]:
     return record if isinstance(record, dict) else {"description": record}
 
 
-def _lower(record: Mapping[Any, Any]) -> dict[str, Any]:
+def _lower(record: dict[Any, Any]) -> dict[str, Any]:
+    if record.keys() <= _KEYS:
+        return record
     return {str(key).strip().lower().replace(" ", "_"): value for key, value in record.items()}
 
 
@@ -221,7 +227,11 @@ def _has(fields: Mapping[str, Any], names: Sequence[str]) -> bool:
 
 
 def _get(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
-    return next((fields[name] for name in names if fields.get(name) not in (None, "")), None)
+    for name in names:
+        value = fields.get(name)
+        if value not in (None, ""):
+            return value
+    return None
 
 
 def _text(value: Any) -> str:

@@ -112,8 +112,8 @@ def judge(
     PutAsideError
         It will not be asked again.
     """
-    raw = hide(reply.text)
     if reply.finish in ("content_filter", "refusal"):
+        raw = hide(reply.text)
         said = f": {raw[:200]}" if raw else ""
         raise PutAsideError(QUARANTINED, f"the model refused ({reply.finish}){said}", raw)
     try:
@@ -129,7 +129,7 @@ def judge(
             return Attempt(max_tokens * 2, attempt.corrected, True, attempt.correction)
         if attempt.corrected:
             reason = f"the reply was no good: {error}"
-            raise PutAsideError(QUARANTINED, reason, raw) from None
+            raise PutAsideError(QUARANTINED, reason, hide(reply.text)) from None
         # A model that said nothing is asked the same again.
         correction = _correction(reply, error, request, room) if reply.text.strip() else ()
         room -= sum(estimate_tokens(message["content"]) for message in correction)

@@ -1,8 +1,8 @@
-"""The HTTP client behind an endpoint: that of the `openai` package, over connections of our own.
+"""The HTTP client behind an endpoint: that of the `openai` package, and connections of our own.
 
 What is sent thousands of times, chat and embeddings, goes past its layers of objects, which
-take as long as the rest of the call; all else (models, streams, files, batches, Azure) through
-them.
+take longer than the rest of the call; all else (models, streams, files, batches, Azure, proxies,
+redirects) through them.
 """
 
 import functools
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     import httpx2
     import openai
+
 
 CONNECTIONS_OF_A_POOL = 4
 
@@ -43,17 +44,24 @@ class Client:
         import httpx2
         import openai
 
+        from graphrag_index.core.models.connections import Connections
+
         timeout = httpx2.Timeout(settings.timeout, connect=min(30.0, settings.timeout), pool=None)
         # A client that is given its transport goes past the proxies of the environment.
+        has_proxies = bool(getproxies())
         pools = settings.concurrency // CONNECTIONS_OF_A_POOL + 1
-        transport = None if getproxies() else _spread(pools)
+        transport = None if has_proxies else _spread(pools)
         self._http = openai.DefaultAsyncHttpxClient(timeout=timeout, transport=transport)
         self.openai = _openai_client(settings, self._http)
-        self._direct = settings.provider != "azure"
-        self._base = str(self.openai.base_url).rstrip("/")
+        base = self.openai.base_url
+        self._direct: Connections | None = None
+        if settings.provider != "azure" and not has_proxies and not base.userinfo:
+            self._direct = Connections(base, _ssl_context(), settings.timeout)
         self._headers = {
             "accept": "application/json",
+            "accept-encoding": "gzip, deflate",
             "content-type": "application/json",
+            "user-agent": "graphrag-index",
             **self.openai.auth_headers,
         }
 
@@ -67,17 +75,18 @@ class Client:
         """
         import httpx2
 
-        response: httpx2.Response
-        if self._direct:
+        if self._direct is not None:
             # As openai sends it: a lone surrogate cannot be UTF-8.
             content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-            url = self._base + path
-            response = await self._http.post(url, content=content, headers=self._headers)
-        else:
-            response = await self.openai.post(path, body=body, cast_to=httpx2.Response)
+            answer = Answer(*await self._direct.post(path, self._headers, content))
+            if not 300 <= answer.status < 400:
+                return answer
+        response = await self.openai.post(path, body=body, cast_to=httpx2.Response)
         return Answer(response.status_code, response.headers, response.content)
 
     async def close(self) -> None:
+        if self._direct is not None:
+            self._direct.close()
         await self.openai.close()
 
 
