@@ -169,11 +169,11 @@ class _Words:
         near = self.by_beginning.get(plain[:MIN_STEM], set())
         if plain in near:
             return True
-        forms = _forms(plain, self.language)
-        return any(forms & _forms(other, self.language) for other in near)
+        forms = forms_of(plain, self.language)
+        return any(forms & forms_of(other, self.language) for other in near)
 
 
-def _forms(word: str, language: Language) -> set[str]:
+def forms_of(word: str, language: Language) -> set[str]:
     """Return what may be the stem of a folded word."""
     forms = {word, stem(word)}
     # An s marks the owner or several in most languages that we read.
