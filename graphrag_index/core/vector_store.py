@@ -155,7 +155,12 @@ class VectorTable:
         )
 
     def matching(
-        self, words: str, top_k: int, columns: Sequence[str], column: str = "text"
+        self,
+        words: str,
+        top_k: int,
+        columns: Sequence[str],
+        column: str = "text",
+        where: str | None = None,
     ) -> pl.DataFrame:
         """Return the rows whose text matches the words best (BM25), with their `score`."""
         from lancedb.query import MatchQuery
@@ -163,6 +168,8 @@ class VectorTable:
         if not len(self) or not words.strip():
             return pl.DataFrame(schema=[*columns, "score"])
         query = self.table.search(MatchQuery(words, column), query_type="fts")
+        if where:
+            query = query.where(where, prefilter=True)
         found = pl.DataFrame(query.select([*columns, "_score"]).limit(top_k).to_arrow())
         return found.select(*columns, score=pl.col("_score")).sort(
             "score", columns[0], descending=[True, False], maintain_order=True
