@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from graphrag_index.core.model_steps import ExtractGraph
 from graphrag_index.core.models.reply import read_reply
 from graphrag_index.core.models.request import Reading, ReplyError, ReplyFormat
+from graphrag_index.extraction.claims import CLAIMS_FORMAT
 from graphrag_index.extraction.reply import ExtractionFormat
 from tests.server.small_model_replies import SMALL_MODEL_REPLIES, SmallModelReply
 
@@ -136,6 +137,11 @@ def test_plain_json_is_read_as_it_is() -> None:
         f'<tool_call>\n{{"name": "graph", "arguments": {DUMPED}}}\n</tool_call>',
         DUMPED.replace("}], ", "}, "),
         DUMPED.replace('"}, {', '", {'),
+        DUMPED.replace("}, {", "}, "),
+        DUMPED.replace("[{", "[", 1),
+        DUMPED.replace("[{", "["),
+        DUMPED.replace("[{", "{", 1),
+        DUMPED[1:],
         DUMPED.replace('person"}, {', "person}, {"),
         "| Name | Type |\n|---|---|\n| Ada | person |\n| **Bob** | person |\n\n"
         "| Source | Target |\n|:--|--:|\n| Ada | Bob |",
@@ -156,6 +162,7 @@ def test_many_forms_say_the_same(text: str) -> None:
         ("“He said so”", "He said so"),
         ("'it\\'s his'", "it's his"),
         ("'it's his'", "it's his"),
+        ('"so it was, [1], ', "so it was, [1"),
         ('"C:\\Program Files"', "C:\\Program Files"),
         ('"\\ud83d\\ude00 \\u00e9 \\q"', "😀 é \\q"),
         ("no quotes at all", "no quotes at all"),
@@ -201,6 +208,12 @@ def test_keys_in_another_language_are_known_by_their_order() -> None:
     assert read_reply(text, claims).value == [
         {"subject": "Ada", "status": "true", "description": "She wrote."}
     ]
+
+
+def test_one_record_needs_no_list_around_it() -> None:
+    claim = {"subject": "Ada", "description": "She wrote."}
+    (read,) = read_reply(json.dumps({"claims": claim}), CLAIMS_FORMAT).value
+    assert (read.subject, read.description) == ("Ada", "She wrote.")
 
 
 def test_records_may_be_lists_or_tuples_of_fields() -> None:

@@ -49,6 +49,7 @@ _MEMBER = re.compile(rf"[{_DOUBLE}][\w -]{{1,60}}+[{_DOUBLE}]\s{{0,9}}[:：]")
 _BARE = re.compile(r"(?:(?!\s//|\s\#|```)[^,，}\]\n])*+")
 _JUNK = re.compile(rf"[^\s,，\[\]{{}}(){_DOUBLE}]*+")
 _TUPLE = re.compile(rf"\(\s*+[{_QUOTES}]")
+_NEXT_OBJECT = re.compile(r"\s*+,\s*+\{\s*+[\"']([^\"'\n]{1,60}+)[\"']\s*+:")
 _DEEP = re.compile(r"[\[{]++")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
 _STRAY_BRACE = re.compile(
@@ -120,7 +121,10 @@ class BrokenJSON:
             mark = text[self._at : self._at + 1]
             if mark and mark in "[{":
                 if depth < MAX_DEPTH:
-                    fields[key] = self._container(depth + 1, "{")
+                    fields[key] = value = self._container(depth + 1, "{")
+                    if isinstance(value, dict) and self._is_followed_by_its_like(value):
+                        # The bracket that opens the list was forgotten.
+                        fields[key] = [value, *self._list(depth + 1, "{")]
                 else:
                     self._skip(_DEEP)
             elif mark and mark in _QUOTES:
@@ -188,11 +192,16 @@ class BrokenJSON:
                 items.append(self._list(depth + 1, "[", ")"))
             elif mark in _QUOTES and not prose:
                 value = self._string(_AFTER_ITEM)
-                if parent == "{" and _COLON.match(text, self._at):
+                colon = _COLON.match(text, self._at)
+                if colon and depth < MAX_DEPTH and _is_field(value, items, text[colon.end() :][:9]):
+                    # The brace that opens a record was forgotten.
+                    self._at = start
+                    items.append(self._object(depth + 1, "["))
+                elif parent == "{" and colon:
                     # The next key: the closing bracket was forgotten.
                     self._at = start
                     return items
-                if value is not None:
+                elif value is not None:
                     items.append(value)
             elif parent == "{" and _WORD_KEY.match(text, start):
                 return items
@@ -205,6 +214,11 @@ class BrokenJSON:
                     prose = True
                 elif self._at < len(text):
                     items.append(value)
+
+    def _is_followed_by_its_like(self, value: dict[str, Any]) -> bool:
+        """Tell whether an object comes next that begins with a key of this one."""
+        following = _NEXT_OBJECT.match(self.text, self._at)
+        return following is not None and following[1] in value
 
     def _string(self, after: re.Pattern[str]) -> str | None:
         """Read a string up to the quotation mark that ends it; None if the text ends first."""
@@ -223,7 +237,10 @@ class BrokenJSON:
             if before.endswith(("{", ",")) and _MEMBER.match(text, found.start()):
                 # The next field: the mark that ends this string was forgotten.
                 value = text[start : found.start()].rstrip(" \t\r\n,{}[]")
-                self._at = start + len(value)
+                # Braces after it may end the object, and open another.
+                end = start + len(value)
+                is_inside = not {"{", "}"} & set(text[end : found.start()])
+                self._at = found.start() if is_inside else end
                 return _unescape(value)
         self._at = len(text)
         return None
@@ -236,6 +253,13 @@ class BrokenJSON:
     def _skip(self, pattern: re.Pattern[str]) -> None:
         found = pattern.match(self.text, self._at)
         self._at = found.end() if found else self._at
+
+
+def _is_field(key: str | None, items: list[Any], value: str) -> bool:
+    """Tell whether a key in a list begins a record like the last; a first one has no list."""
+    if items:
+        return isinstance(items[-1], dict) and key in items[-1]
+    return key is not None and not value.lstrip().startswith(("[", "{"))
 
 
 def _scalar(bare: str) -> Any:

@@ -1,6 +1,7 @@
 """From the text of a reply to what was asked for, tolerantly."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
@@ -13,6 +14,7 @@ from graphrag_index.core.models.thoughts import strip_thoughts
 
 # What is over this, in characters, is cut off a reply that is not plain JSON.
 LONGEST = 300_000
+_KEY_OF_A_LIST = re.compile(r'"[^"\n]{1,60}+"\s{0,9}:\s{0,9}\[')
 
 
 def read_reply(text: str, format: ReplyFormat) -> Reading:
@@ -109,6 +111,9 @@ def _found(data: Any, text: str, shape: Shape) -> tuple[Any, int]:
             raise ReplyError("it holds no answer")
         if '{\\"' in text and '{"' not in text:
             text = text.replace('\\"', '"').replace("\\n", "\n")
+        if _KEY_OF_A_LIST.match(text):
+            # The brace that opens all of it was forgotten.
+            text = "{" + text
         values, n_cut = _values(text, shape)
     answers = [value for value in values if not is_schema(value)]
     bodies = [body for value in answers for body in shape.find(value)]

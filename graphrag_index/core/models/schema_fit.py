@@ -98,6 +98,9 @@ class Shape:
             records = fitted.get(name)
             if isinstance(records, str):
                 fitted[name] = records = as_json(records)
+            if isinstance(records, dict) and records.keys() & fields_of(self.properties[name]):
+                # One record without the list around it.
+                fitted[name] = records = [records]
             if isinstance(records, list):
                 fields = fields_of(self.properties[name])
                 fitted[name] = [_record(record, fields) for record in records]
