@@ -1,6 +1,6 @@
 """Local search: answer from the neighbourhood of the entities that a question is about."""
 
-import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,18 +13,18 @@ from graphrag_index.core.search_settings import LocalSearch
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.context import Context, Section, pack, source_rows
 from graphrag_query.knowledge_model import KnowledgeModel
+from graphrag_query.names_in_question import names_in_question
 from graphrag_query.question import Question
 from graphrag_query.question_names import not_mentioned, unknown_names
 from graphrag_query.sentence_answer import NOTHING_ANSWERS, choose_sentences, write_sentences
-from graphrag_query.sentence_ranking import content_words
 from graphrag_query.text_unit_ranking import RankedTextUnit
 from graphrag_query.text_unit_search import find_text_units
 from graphrag_query.written_answer import write_answer
 
 ENTITY_BONUS = 0.15
 RELATIONSHIP_BONUS = 0.05
-_WORD = re.compile(r"[^\W_]+(?:[-'’.][^\W_]+)*")
-MAX_NAME_WORDS = 6
+# Of an entity that is related with many, so many relationships are looked through.
+MOST_RELATIONSHIPS = 10_000
 
 
 # What a model is shown of each table; the first column is the number that it cites.
@@ -153,7 +153,7 @@ def find_evidence(question: Question, settings: LocalSearch) -> Evidence:
         reports=_reports(model, entities),
         text_units={unit.number: units[unit.number] for unit in ranked},
         ranked=ranked,
-        bonuses=_bonuses(entities, named, relationships),
+        bonuses=_bonuses(model, entities, named, relationships),
     )
 
 
@@ -161,54 +161,32 @@ def _near_entities(
     model: KnowledgeModel, question: str, vector: "np.ndarray[Any, Any]", top_k: int
 ) -> tuple[pl.DataFrame, list[int]]:
     """Find entities by the names in the question, then by vector; and the numbers of the named."""
-    table = model.scan("entities").select(
-        *("id", "human_readable_id", "title", "type", "description"),
-        *("aliases", "degree", "evidence"),
-    )
-    words = _WORD.findall(question)
-    phrases = {
-        " ".join(words[first:last]).lower()
-        for first in range(len(words))
-        for last in range(first + 1, min(first + MAX_NAME_WORDS, len(words)) + 1)
-    }
-    subject = set(content_words(question))
-    folded = pl.concat_list(
-        pl.col("title").str.to_lowercase(),
-        pl.col("aliases").list.eval(pl.element().str.to_lowercase()),
-    )
-    named = (
-        table.filter(folded.list.eval(pl.element().is_in(sorted(phrases))).list.any())
-        .collect()
-        .sort("degree", "human_readable_id", descending=[True, False])
-    )
-    # A name of function words only ("It") is in every question.
-    names = named.select(pl.concat_list(pl.concat_list("title"), "aliases").list.join(" "))
-    kept = [bool(subject & set(content_words(name))) for (name,) in names.iter_rows()]
-    named = named.filter(pl.Series(kept, dtype=pl.Boolean))
-    near = model.vectors("entity_description").nearest(vector, top_k, ["id"])
-    found = (
-        near.select("id")
-        .join(table.collect(), on="id", how="inner", maintain_order="left")
-        .filter(~pl.col("id").is_in(named["id"].to_list()))
-    )
-    entities = pl.concat([named, found.select(named.columns)])
-    return entities.head(max(top_k, named.height)), named["human_readable_id"].to_list()
+    table = model.map("entity_rows")
+    weights = {named.entity: named.weight for named in names_in_question(model, question)}
+    degrees = table.rows(weights, "degree")["degree"].to_list()
+    by_degree = dict(zip(weights, degrees, strict=True))
+    named = sorted(weights, key=lambda n: (-weights[n], -by_degree[n], n))
+    near = model.vectors("entity_description").nearest(vector, top_k, ["human_readable_id"])
+    numbers = list(dict.fromkeys([*named, *near["human_readable_id"]]))
+    return model.entities(numbers[: max(top_k, len(named))]), named
 
 
 def _bonuses(
-    entities: pl.DataFrame, named: list[int], relationships: pl.DataFrame
+    model: KnowledgeModel, entities: pl.DataFrame, named: list[int], relationships: pl.DataFrame
 ) -> dict[tuple[str, int], float]:
     """Favour the sentences that describe whom the question names, and how they are related."""
     described = entities.filter(pl.col("human_readable_id").is_in(named))
-    bonuses = {}
+    places: dict[tuple[int, int], float] = {}
     for rows, bonus in (
         (relationships.filter("inside"), RELATIONSHIP_BONUS),
         (described, ENTITY_BONUS),
     ):
         for evidence in rows["evidence"]:
             for place in evidence:
-                bonuses[place["document_id"], place["start_char"]] = bonus
-    return bonuses
+                places[place["document"], place["start_char"]] = bonus
+    numbers = sorted({document for document, _ in places})
+    ids = dict(zip(numbers, model.documents(numbers)["id"], strict=True))
+    return {(ids[document], start): bonus for (document, start), bonus in places.items()}
 
 
 def _spellings(entities: pl.DataFrame, named: list[int]) -> list[str]:
@@ -218,56 +196,36 @@ def _spellings(entities: pl.DataFrame, named: list[int]) -> list[str]:
 
 def _relationships(model: KnowledgeModel, entities: pl.DataFrame, top_k: int = 40) -> pl.DataFrame:
     """Return the strongest relationships of the entities, those among themselves first."""
-    ids = entities["id"].to_list()
-    source, target = pl.col("source_id").is_in(ids), pl.col("target_id").is_in(ids)
-    return (
-        model.scan("relationships")
-        .filter(source | target)
-        .with_columns(inside=source & target)
-        .select(
-            *("human_readable_id", "source", "target", "source_id", "target_id"),
-            *("description", "weight", "text_unit_ids", "evidence", "inside"),
-        )
-        .sort("inside", "weight", "human_readable_id", descending=[True, True, False])
-        .head(top_k)
-        .collect()
-    )
+    numbers = entities["human_readable_id"].to_numpy()
+    found: dict[int, tuple[bool, float]] = {}
+    for number in numbers:
+        near = model.links.relationships_of(int(number), MOST_RELATIONSHIPS)
+        inside = np.isin(near.entities, numbers)
+        for row in {*np.flatnonzero(inside).tolist(), *range(min(top_k, len(inside)))}:
+            found[int(near.relationships[row])] = (bool(inside[row]), float(near.weights[row]))
+    best = sorted(found, key=lambda n: (not found[n][0], -found[n][1], n))[:top_k]
+    are_inside = [found[number][0] for number in best]
+    return model.relationships(best).with_columns(pl.Series("inside", are_inside, dtype=pl.Boolean))
 
 
 def _claims(model: KnowledgeModel, entities: pl.DataFrame, top_k: int = 40) -> pl.DataFrame:
     """Return claims about the entities, those about the nearest first; none without claims."""
-    columns = ("type", "status", "start_date", "end_date", "description")
-    if not model.has("covariates"):
-        return pl.DataFrame(schema={"id": pl.Int64} | dict.fromkeys(columns, pl.String))
-    order = entities.lazy().select(subject="title").with_row_index("order")
-    return (
-        model.scan("covariates")
-        .select("human_readable_id", *columns, subject="subject_id", object="object_id")
-        .join(order, on="subject", how="inner")
-        .sort("order", "human_readable_id")
-        .select(pl.col("human_readable_id").alias("id"), "subject", "object", *columns)
-        .head(top_k)
-        .collect()
+    numbers: dict[int, None] = {}
+    for entity in entities["human_readable_id"]:
+        numbers |= dict.fromkeys(model.links.claims_of(entity).tolist())
+    return model.claims(list(numbers)[:top_k]).select(
+        pl.col("human_readable_id").alias("id"),
+        *("subject", "object", "type", "status", "start_date", "end_date", "description"),
     )
 
 
 def _reports(model: KnowledgeModel, entities: pl.DataFrame, top_k: int = 5) -> pl.DataFrame:
     """Return the reports on the smallest communities that hold most of the entities."""
-    if not model.has("community_reports"):
-        return pl.DataFrame(schema=dict.fromkeys(REPORT_COLUMNS, pl.String))
-    ids = entities["id"].to_list()
-    communities = (
-        model.scan("communities")
-        .with_columns(shared=pl.col("entity_ids").list.set_intersection(ids).list.len())
-        .filter(pl.col("shared") > 0)
-        .sort("shared", "level", "community", descending=[True, True, False])
-        .select("community", "shared")
-        .head(top_k)
-        .collect()
-    )
-    return (
-        model.scan("community_reports")
-        .filter(pl.col("community").is_in(communities["community"].to_list()))
-        .select("community", "level", "title", "summary", "rank")
-        .collect()
+    shared: Counter[tuple[int, int]] = Counter()
+    for entity in entities["human_readable_id"]:
+        levels, communities = model.links.communities_of(entity)
+        shared.update(zip(levels.tolist(), communities.tolist(), strict=True))
+    best = sorted(shared, key=lambda place: (-shared[place], -place[0], place[1]))[:top_k]
+    return model.reports(community for _, community in best).select(
+        "community", "level", "title", "summary", "rank"
     )

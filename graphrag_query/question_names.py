@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import polars as pl
-
 from graphrag_index.core.languages import Language, detect_language, language_of
 from graphrag_query.sentence_ranking import ASKING, stem
 
@@ -16,6 +14,9 @@ if TYPE_CHECKING:
 
 # Shorter stems say too little.
 MIN_STEM = 3
+# No language has longer endings of names, and few words begin alike but for these.
+LONGEST_ENDING = 4
+MOST_WORDS = 1_000
 # Text units in which a name is looked for that stands in none of those read.
 TOP_K = 5
 _WORD = re.compile(r"[^\W_]+")
@@ -112,7 +113,7 @@ def unknown_names(model: "KnowledgeModel", question: str, texts: Iterable[str]) 
             words.add(table.matching(word, TOP_K, ["text"])["text"])
     if not _missing(names, words):
         return []
-    words.add(_entity_names(model, [w for name in names for w in name.words if not words.hold(w)]))
+    words.add(_entity_words(model, [w for name in names for w in name.words if not words.hold(w)]))
     return _missing(names, words)
 
 
@@ -136,18 +137,16 @@ def _missing(names: list[Name], words: "_Words") -> list[str]:
     return list(dict.fromkeys(missing))
 
 
-def _entity_names(model: "KnowledgeModel", words: Sequence[str]) -> pl.Series:
-    """Fetch the names of entities that hold a word which begins as one of these."""
-    beginnings = "|".join(re.escape(folded(word)[:MIN_STEM]) for word in words)
-    plain = (
-        pl.concat_list(pl.concat_list("title"), "aliases")
-        .list.join(" ")
-        .str.to_lowercase()
-        .str.normalize("NFKD")
-        .str.replace_all(r"\p{Mn}", "")
-    )
-    rows = model.scan("entities").select(name=plain)
-    return rows.filter(pl.col("name").str.contains(rf"\b(?:{beginnings})")).collect().to_series()
+def _entity_words(model: "KnowledgeModel", words: Sequence[str]) -> list[str]:
+    """Fetch the words of entities' names that begin as one of these."""
+    table = model.map("name_words")
+    found = []
+    for word in map(folded, words):
+        beginning = word[: max(MIN_STEM, len(word) - LONGEST_ENDING)]
+        first = table.place("word", beginning)
+        stop = table.place("word", beginning + "\U0010ffff", first)
+        found += table.texts("word", first, min(stop, first + MOST_WORDS))
+    return found
 
 
 class _Words:
