@@ -107,6 +107,8 @@ def test_a_batch_is_submitted_waited_for_and_collected(server: Server, tmp_path:
         (["c"],),
     ]
     assert (n_asked(server), len(server.batches.batches)) == (3, 1)
+    # Nothing of the documents stays at the provider.
+    assert server.batches.files == {}
     # Once more: nothing is asked of the server at all.
     n_requests = len(server.requests)
     chat = model(server, tmp_path)
@@ -124,14 +126,14 @@ def test_several_batches_hold_what_one_may_not(server: Server, tmp_path: Path) -
     texts = [f"text {n}" for n in range(7)]
     said = waits(model(server, tmp_path, batch={"max_requests": 3}), *texts)
     assert said == "7 requests of step are submitted in the batches batch_1, batch_2, batch_3."
+    size = len(server.batches.files["file-1"][1])
     assert len(ask(model(server, tmp_path), *texts)) == 7
-    sizes = [len(server.batches.files[f"file-{n}"][1]) for n in (1, 2)]
     texts = [f"other {n}" for n in range(7)]
-    waits(model(server, tmp_path, batch={"max_bytes": sizes[0]}), *texts)
+    waits(model(server, tmp_path, batch={"max_bytes": size}), *texts)
     inputs = [
         name for name, (file, _) in server.batches.files.items() if file["purpose"] == "batch"
     ]
-    assert all(len(server.batches.files[name][1]) <= sizes[0] for name in inputs)
+    assert all(len(server.batches.files[name][1]) <= size for name in inputs)
     assert n_asked(server) == 7
     assert [outcome.values for outcome in ask(model(server, tmp_path), *texts)] == [
         (text.split(),) for text in texts
@@ -254,9 +256,11 @@ def test_what_a_batch_did_not_answer_is_submitted_again(
         said = waits(model(server, tmp_path), *texts)
     assert said == "5 requests of step are submitted in batch batch_2."
     assert f"batch_1 of step has ended as {end}: 5 of 10 requests" in caplog.text
+    assert len(server.batches.files) == 1  # of the second
     server.finish_batches()
     assert [outcome.unit for outcome in ask(model(server, tmp_path), *texts)] == texts
     assert n_asked(server) == 10
+    assert server.batches.files == {}
 
 
 def test_a_batch_that_fails_is_submitted_once_more(server: Server, tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 """Files, and batches that run through the same answers as single requests."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from time import time
 from typing import Any
 
@@ -21,10 +22,12 @@ class Batches:
     answer_line: AnswerLine
     files: dict[str, tuple[Json, bytes]] = field(default_factory=dict)
     batches: dict[str, Json] = field(default_factory=dict)
+    # The number of a file that was deleted is not given again.
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def add_file(self, name: str, content: bytes, purpose: str) -> Json:
         file = {
-            "id": f"file-{len(self.files) + 1}",
+            "id": f"file-{next(self.numbers)}",
             "object": "file",
             "bytes": len(content),
             "created_at": int(time()),

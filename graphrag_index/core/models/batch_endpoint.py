@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from graphrag_index.core.models.settings import Price
 
 if TYPE_CHECKING:
     from openai.types import Batch
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -135,6 +138,16 @@ class BatchEndpoint:
             return True
 
         return await self._try(download)
+
+    async def delete(self, file_id: str) -> None:
+        """Delete a file of the provider's, where it lets us: nothing rests on it any more."""
+        import openai
+
+        try:
+            await self._endpoint.client.files.delete(file_id)
+        except openai.OpenAIError as error:
+            said = hide(str(error), self._endpoint.settings.key)
+            logger.debug("File %s was not deleted at the provider: %s", file_id, said)
 
     async def _find(self, file_id: str, key: str, since: float) -> str | None:
         import openai

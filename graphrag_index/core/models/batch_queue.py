@@ -1,6 +1,7 @@
 """Requests go out in batches, and what these give goes into the ledger.
 
-The file of a batch is deleted when the batch is made.
+The file of a batch is deleted here when the batch is made, and at the provider, with its replies,
+when these are noted.
 """
 
 import json
@@ -210,6 +211,8 @@ class BatchQueue:
                 self.batches.create(batch.file_id, batch.key, batch.submitted, perhaps_made)
             )
         except RefusedError:
+            if batch.file_id:
+                self._wait(self.batches.delete(batch.file_id))
             self._drop(batch)
             path.unlink(missing_ok=True)
             raise
@@ -235,7 +238,9 @@ class BatchQueue:
         path = self._folder / f"{batch.key}.result.jsonl"
         for file_id in standing.files:
             if not self._wait(self.batches.download(file_id, path)):
-                logger.warning("Batch %s: a file of its replies is not there any more.", batch.id)
+                # A run that was killed may have taken it all and deleted it.
+                if self.record.left(batch):
+                    logger.warning("Batch %s: a file of its replies is gone.", batch.id)
                 continue
             lines = read_lines(path, self.endpoint, self.price)
             while received := list(islice(lines, LINES_AT_ONCE)):
@@ -247,6 +252,8 @@ class BatchQueue:
             self.record.take(
                 batch, (Received(key, status=500, said=missing, may_pass=True) for key in left)
             )
+        for file_id in (batch.file_id, *standing.files):
+            self._wait(self.batches.delete(file_id))
         self.record.collected(batch)
         self._budget.held = max(0.0, self._budget.held - batch.most)
         if standing.said != "completed":
