@@ -46,6 +46,21 @@ SessionFile = Annotated[
     typer.Option("--session", help="Go on with the conversation in this file.", metavar="FILE"),
 ]
 
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        help="Only documents like this, by path, title, language or metadata.",
+        metavar="COLUMN=PATTERN",
+    ),
+]
+Type = Annotated[
+    list[str] | None,
+    typer.Option("--type", help="Only entities of this type.", metavar="TYPE"),
+]
+Since = Annotated[str, typer.Option("--since", help="Only documents since.", metavar="DATE")]
+Until = Annotated[str, typer.Option("--until", help="Only documents until.", metavar="DATE")]
+
 # The searches, each with what `--help` says of it.
 SEARCHES = {
     "ask": "Ask anything: it chooses a search, and says which.",
@@ -73,8 +88,13 @@ def _command(method: str) -> Callable[..., None]:
         stream: Stream = False,
         as_of: AsOf = None,
         session: SessionFile = None,
+        where: Where = None,
+        type_: Type = None,
+        since: Since = "",
+        until: Until = "",
     ) -> None:
         with _open(root, set_, as_of) as index:
+            index = _filtered(index, where, type_, since, until)
             _answer(index, method, question, json_, show_context, stream, session)
 
     return command
@@ -90,8 +110,13 @@ def _command_of_names(method: str) -> Callable[..., None]:
         set_: Set = None,
         show_context: ShowContext = False,
         as_of: AsOf = None,
+        where: Where = None,
+        type_: Type = None,
+        since: Since = "",
+        until: Until = "",
     ) -> None:
         with _open(root, set_, as_of) as index:
+            index = _filtered(index, where, type_, since, until)
             _answer(index, method, names, json_, show_context)
 
     return command
@@ -161,6 +186,23 @@ def _answer(
     code = terminal.exit_code(answer)
     if code:
         raise typer.Exit(code)
+
+
+def _filtered(
+    index: "Index", where: list[str] | None, types: list[str] | None, since: str, until: str
+) -> "Index":
+    """Hold an index to what the options name."""
+    from graphrag_index.core.errors import SettingsError
+
+    documents: dict[str, list[str]] = {}
+    for condition in where or ():
+        column, equals, pattern = condition.partition("=")
+        if not (column and equals):
+            raise SettingsError(f"--where {condition}: expected COLUMN=PATTERN.")
+        documents.setdefault(column, []).append(pattern)
+    if documents or types or since or until:
+        return index.where(documents, types or (), since, until)
+    return index
 
 
 def _open(root: Path, overrides: list[str] | None, as_of: int | None) -> "Index":

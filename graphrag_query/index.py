@@ -1,6 +1,5 @@
 """An opened index: one method a search."""
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -8,25 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphrag_index.core.errors import ModelError, SettingsError
-from graphrag_query.answer import Answer, Outcome
+from graphrag_query.answer import Answer, Outcome, Usage
 
 if TYPE_CHECKING:
-    from graphrag_index.core.models.registry import Models
     from graphrag_index.core.models.request import TextSink
     from graphrag_index.core.settings import Settings
-    from graphrag_query.chat import AsksModel, Chat
+    from graphrag_query.chat import Chat
+    from graphrag_query.chats import Chats
     from graphrag_query.context import Context
     from graphrag_query.conversation import Conversation
     from graphrag_query.knowledge_model import KnowledgeModel
     from graphrag_query.question import Question
     from graphrag_query.stream import AnswerStream
 
-# The steps that ask a model for what answers are made of: the first that ran names who answers.
-_WRITING_STEPS = ("create_community_reports", "extract_graph")
 # The searches, by the names of their methods.
 METHODS = ("ask", "local", "global", "basic", "drift", "lazy", "path", "neighbourhood")
-# What the ledger calls requests of searches.
-STEP = "search"
 # What each search reads beyond text units and entities.
 _READS = {"global": ("community_reports",), "drift": ("community_reports",)}
 
@@ -40,15 +35,17 @@ class Index:
     """
 
     def __init__(
-        self, model: "KnowledgeModel", settings: "Settings | None" = None, root: Path = Path()
+        self,
+        model: "KnowledgeModel",
+        settings: "Settings | None" = None,
+        root: Path = Path(),
+        chats: "Chats | None" = None,
     ) -> None:
+        from graphrag_query.chats import Chats
+
         self.model = model
         self.settings = settings or model.settings
-        self._root = root
-        self._writes = True  # False: no model is asked for an answer
-        self._models: Models | None = None
-        self._chats: dict[str, AsksModel] = {}
-        self._lock = threading.Lock()
+        self._chats: Chats | None = chats or Chats(self.settings, root)
 
     def local(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
         """Answer a question about an entity; `values` are those of `LocalSearch`."""
@@ -70,6 +67,98 @@ class Index:
 
         settings = self.settings.basic_search.with_values(values)
         return self._ask("basic", question, sink, lambda asked: basic_search(asked, settings))
+
+    def lazy(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
+        """Answer a question without reports, by testing passages; `values` are of `LazySearch`."""
+        from graphrag_query.lazy_search import lazy_search
+
+        settings = self.settings.lazy_search.with_values(values)
+        return self._ask("lazy", question, sink, lambda asked: lazy_search(asked, settings))
+
+    def ask(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
+        """Choose the search for a question, and answer by it; the first note says which and why.
+
+        `values` are those of the search that is chosen.
+        """
+        from graphrag_query.ask import choose
+
+        started = time.perf_counter()
+        chat = self._chat()
+        choice = choose(self.model, _asked(question), chat)
+        seconds = time.perf_counter() - started
+        answer = self.search(choice.method, question, sink=sink, **values)
+        chosen = replace(chat.usage if chat else Usage(), seconds=round(seconds, 3))
+        why = f"Answered by {choice.method} search: {choice.why}."
+        return replace(
+            answer, usage=chosen + answer.usage, notes=(why, *choice.notes, *answer.notes)
+        )
+
+    def path(
+        self, question: str, *names: str, sink: "TextSink | None" = None, **values: Any
+    ) -> Answer:
+        """Tell how the entities that a question names are connected; `values` are of `PathSearch`.
+
+        Given several texts, each is the name of an entity: `index.path("Crean", "Nansen")`.
+        """
+        from graphrag_query.path_search import path_search
+
+        settings = self.settings.path_search.with_values(values)
+        names = (question, *names) if names else ()
+        if names:
+            question = f"How are {' and '.join(names)} connected?"
+        return self._ask("path", question, sink, lambda asked: path_search(asked, settings, names))
+
+    def neighbourhood(
+        self, question: str, *names: str, sink: "TextSink | None" = None, **values: Any
+    ) -> Answer:
+        """Give what surrounds an entity, by its name or a question that holds it.
+
+        Given several texts, each is a name. `values` are those of `NeighbourhoodSearch`.
+        """
+        from graphrag_query.neighbourhood import neighbourhood_search
+
+        settings = self.settings.neighbourhood_search.with_values(values)
+        names = (question, *names) if names else ()
+        text = ", ".join(names) or question
+        return self._ask(
+            "neighbourhood", text, sink, lambda asked: neighbourhood_search(asked, settings, names)
+        )
+
+    def where(
+        self,
+        documents: "Mapping[str, str | Iterable[str]] | None" = None,
+        entity_types: Iterable[str] = (),
+        since: str = "",
+        until: str = "",
+    ) -> "Index":
+        """Return this index as it is for some documents, entities and times only.
+
+        Every search of it is held to them: `index.where({"path": "letters/*"}).local("...")`.
+
+        Parameters
+        ----------
+        documents
+            Patterns, as for file names, by path, title, language, or a key of the metadata;
+            of several of one column a document fits one.
+        entity_types
+            Types of entities; text units are not chosen by them.
+        since, until
+            Dates as documents state them, such as 1914 or 1914-08; both ends belong to it.
+
+        Raises
+        ------
+        SettingsError
+            Nothing fits.
+        """
+        from graphrag_query.scope import Filters
+        from graphrag_query.scoped_model import ScopedModel
+
+        patterns = {
+            name: (values,) if isinstance(values, str) else tuple(values)
+            for name, values in (documents or {}).items()
+        }
+        filters = Filters(patterns, tuple(entity_types), since, until)
+        return Index(ScopedModel(self.model, filters), self.settings, chats=self._chats)
 
     def search(
         self, method: str, question: str, *, sink: "TextSink | None" = None, **values: Any
@@ -112,8 +201,8 @@ class Index:
         """
         from graphrag_query.context import Context
 
-        without_model = Index(self.model, self.settings, self._root)
-        without_model._writes = False
+        without_model = Index(self.model, self.settings)
+        without_model._chats = None
         found = without_model.search(method, question, **values)
         if found.context is None and found.outcome is Outcome.ANSWERED:
             raise SettingsError(
@@ -151,10 +240,8 @@ class Index:
 
     def close(self) -> None:
         """Close connections to models, if any were opened."""
-        with self._lock:
-            if self._models is not None:
-                self._models.close()
-            self._models, self._chats = None, {}
+        if self._chats is not None:
+            self._chats.close()
 
     def __enter__(self) -> "Index":
         return self
@@ -180,18 +267,23 @@ class Index:
         try:
             answer = self._lacks(question, method, lacking) if lacking else search(question)
         except ModelError as error:
-            # A model that failed asks nothing more; the next question gets a new one.
-            self._chats = {}
+            if self._chats is not None:
+                self._chats.drop()
             answer = question.answer(str(error), method, {}, {}, Outcome.PROVIDER_ERROR)
         if counted and counted.is_empty:
             # Without a model, and when there is nothing to say, the text comes in one piece.
             counted.write(answer.text)
         seconds = round(time.perf_counter() - started, 3)
+        filters = self.model.filters
         return replace(
             answer,
+            parameters={**answer.parameters, "filters": filters} if filters else answer.parameters,
             usage=replace(answer.usage, seconds=seconds),
             notes=(*answer.notes, *self._gaps()),
         )
+
+    def _chat(self) -> "Chat | None":
+        return self._chats.chat(self.model) if self._chats is not None else None
 
     def _lacks(self, question: "Question", method: str, tables: list[str]) -> Answer:
         workflow = self.model.version.workflow
@@ -209,57 +301,6 @@ class Index:
             return ()
         what = ", ".join(f"{step.quarantined} of {step.name}" for step in steps)
         return (f"The index is not whole: requests to a model without a result: {what}.",)
-
-    def _chat(self) -> "Chat | None":
-        """Make the chat of one question; None if no model writes answers."""
-        from graphrag_query.chat import Chat
-
-        search = self.settings.search
-        name = self._writer() if self._writes else None
-        if name is None:
-            return None
-        from graphrag_index.core.prompts import Prompts
-
-        prompts = Prompts(self._root, "graphrag_query")
-        rating = self._chat_model(search.rating_model) if search.rating_model else None
-        return Chat(self._chat_model(name), prompts, rating)
-
-    def _writer(self) -> str | None:
-        """Return the name of the model that writes answers, in the section `models`."""
-        name = self.settings.search.model
-        if name != "auto":
-            return None if name == "none" else name
-        ran = {step.name for step in self.model.version.steps}
-        for step in _WRITING_STEPS:
-            if step in ran:
-                return str(getattr(self.model.settings, step).model)
-        return None
-
-    def _chat_model(self, name: str) -> "AsksModel":
-        """Return a model by name; all questions share its connections and limits."""
-        from graphrag_index.core.models.chat_model import ChatModel
-        from graphrag_index.core.models.registry import Models
-
-        with self._lock:
-            if self._models is None:
-                self._models = Models(_patient(self.settings), check=False)
-            # What a model refused for an earlier question, it may answer now.
-            self._models.ledger.release([STEP])
-            if name not in self._chats:
-                chat = self._models.chat(name, STEP)
-                # Nobody waits a day for an answer: searches use no batches.
-                assert isinstance(chat, ChatModel)
-                self._chats[name] = chat
-            return self._chats[name]
-
-
-def _patient(settings: "Settings") -> Mapping[str, Any]:
-    """Return the models, with the patience of somebody who waits for an answer."""
-    longest = settings.search.retry_seconds
-    return {
-        name: model.model_copy(update={"retry_seconds": min(longest, model.retry_seconds)})
-        for name, model in settings.models.items()
-    }
 
 
 def _asked(question: str) -> str:

@@ -65,6 +65,11 @@ class KnowledgeModel:
         """The settings that the index was made with."""
         return Settings.model_validate(self.version.settings)
 
+    @property
+    def filters(self) -> Mapping[str, Any]:
+        """The filters to which it is held, if it is."""
+        return {}
+
     def scan(self, table: str) -> pl.LazyFrame:
         """Open a table; nothing is read yet."""
         return self.store.scan(table, self._stored(table))

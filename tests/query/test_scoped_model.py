@@ -1,0 +1,86 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import graphrag_query
+from graphrag_query.index import Index
+from graphrag_query.scoped_model import ScopedModel
+
+CREAN = "people/tom-crean.txt"
+
+
+@pytest.fixture(scope="module")
+def index(sample_project: Path) -> Index:
+    return graphrag_query.open(sample_project / "output")
+
+
+@pytest.fixture(scope="module")
+def crean(index: Index) -> Index:
+    return index.where({"path": CREAN})
+
+
+@pytest.mark.parametrize("method", ["local", "basic"])
+def test_an_answer_rests_on_documents_inside(crean: Index, method: str) -> None:
+    answer = crean.search(method, "Who crossed South Georgia?")
+    assert answer.outcome == "answered"
+    assert {citation.path for citation in answer.citations} == {CREAN}
+    assert answer.parameters["filters"] == {"path": [CREAN]}
+    assert answer.context is not None
+    assert set(answer.context.tables["Sources"]["id"]) <= set(
+        np.flatnonzero(crean.model.scope.text_units).tolist()  # type: ignore[attr-defined]
+    )
+
+
+def test_what_stands_outside_is_no_evidence(index: Index, crean: Index) -> None:
+    question = "How did the Gauss get free of the ice?"
+    assert index.local(question).outcome == "answered"
+    assert crean.local(question).outcome == "no_evidence"
+
+
+def test_reports_are_chosen_by_filters(index: Index) -> None:
+    people = index.where(entity_types=["person"])
+    answer = people.global_("What did the men do?")
+    assert isinstance(people.model, ScopedModel)
+    whole = index.global_("What did the men do?")
+    inside = people.model.scope.communities
+    assert answer.looked_at["community_reports"] <= len(inside)
+    assert answer.looked_at["community_reports"] < whole.looked_at["community_reports"]
+
+
+def test_entities_near_a_question_are_of_the_types_asked_for(index: Index) -> None:
+    answer = index.where(entity_types=["geo"]).local("Where did Tom Crean live?")
+    assert answer.context is not None
+    assert set(answer.context.tables["Entities"]["type"]) == {"geo"}
+
+
+def test_links_end_at_the_scope(index: Index, crean: Index) -> None:
+    scope = crean.model.scope  # type: ignore[attr-defined]
+    for text_unit in np.flatnonzero(scope.text_units).tolist():
+        entities, is_about = crean.model.links.entities_of(text_unit)
+        assert len(entities) == len(is_about)
+        assert scope.entities[entities].all()
+    for entity in np.flatnonzero(scope.entities).tolist():
+        assert scope.text_units[crean.model.links.text_units_of(entity)[0]].all()
+        found = crean.model.links.relationships_of(entity)
+        assert scope.entities[found.entities].all()
+        rows = crean.model.map("relationship_rows")
+        for relationship in found.relationships.tolist():
+            assert scope.text_units[rows.numbers("text_units", relationship)].any()
+        assert set(crean.model.links.communities_of(entity)[1].tolist()) <= scope.communities
+
+
+def test_searches_of_vectors_find_enough_inside(index: Index) -> None:
+    people = index.where(entity_types=["person"]).model
+    vector = index.model.embed(["ice"])[0]
+    found = people.vectors("entity_description").nearest(vector, 20, ["id", "type"])
+    assert found.columns == ["id", "type", "similarity"]
+    assert found["type"].to_list() == ["person"] * 20
+    whole = index.model.vectors("entity_description").nearest(vector, 1_000, ["id", "type"])
+    expected = [id for id, kind, _ in whole.iter_rows() if kind == "person"][:20]
+    assert found["id"].to_list() == expected
+
+
+def test_a_view_is_one_index_for_all_that_it_shares(index: Index, crean: Index) -> None:
+    assert crean.model.embedding_model is index.model.embedding_model
+    assert crean.model.version is index.model.version
