@@ -10,6 +10,13 @@ question.py          one question, with all that a search needs to answer it
 knowledge_model.py   the tables and vectors, opened at one version
 local_search.py      questions about an entity
 global_search.py     questions about the whole corpus
+global_map.py        what reports say on a question, as points of a model
+global_sentences.py  global search without a model
+report_choice.py     which reports are read
+report_rating.py     which a model finds relevant, from the top of the hierarchy down
+drift_search.py      broad questions, followed into detail
+drift_sentences.py   drift search without a model
+scores.py            scores as models write them
 chat.py              a language model, as the searches ask it
 context.py           what a model is shown
 written_answer.py    what it writes from that

@@ -1,256 +1,100 @@
-"""Global search: map the reports of a level against a question, reduce them to themes."""
+"""Global search: choose reports, map them to points, reduce these to an answer."""
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
-import numpy as np
 import polars as pl
 
-from graphrag_index.core.alike import alike, telling_words
 from graphrag_index.core.search_settings import GlobalSearch
-from graphrag_query.answer import Answer, Citation, Outcome
-from graphrag_query.knowledge_model import KnowledgeModel
-from graphrag_query.main_entities import kind_of, list_main_entities
+from graphrag_query.answer import Answer, Outcome
+from graphrag_query.context import Context, Section, pack
+from graphrag_query.global_map import Point, map_reports
+from graphrag_query.global_sentences import global_sentences
 from graphrag_query.question import Question
 from graphrag_query.question_names import not_mentioned, unknown_names
-from graphrag_query.sentence_ranking import (
-    SHARE_OF_BEST,
-    Candidate,
-    as_prose,
-    cite,
-    content_words,
-    rank_sentences,
-    rarity_of,
-    stem,
-)
+from graphrag_query.report_choice import choose_reports, in_batches, joined
+from graphrag_query.report_rating import choose_by_rating
+from graphrag_query.written_answer import write_answer
 
-# What a report weighs in its level, beside its cosine with the question.
-RANK_WEIGHT = 0.25
-# A level of fewer reports is too coarse to name themes.
-MIN_REPORTS = 4
-# Reports whose sentences are compared with the question.
-REPORTS_READ = 24
-# A sentence less similar to the question is no point about it (cosine).
-MIN_SENTENCE_SIMILARITY = 0.3
-# A sentence must hold so much of the question's words, by rarity, and a third of what the one
-# holds that holds most: a word that is all over the corpus makes no point. More similarity than
-# this makes up for it (cosine).
-MIN_COVERAGE = 0.15
-ENOUGH_SIMILARITY = 0.48
-SENTENCES_PER_THEME = 2
-_CITED = re.compile(r"\s*\[Data: (?:[^\[\]]*; )?Sources \((?P<source>\d+)[^)]*\)\]")
-# Questions about the whole name no subject that a report could be similar to.
-_WHOLE = frozenset(
-    map(
-        stem,
-        (
-            "theme themes topic topics summary summarize summarise overview corpus collection "
-            "document documents dataset text texts subject subjects story idea ideas point points "
-            "issue issues top key major most important overall mentioned thema themen überblick "
-            "temat tematy"
-        ).split(),
-    )
-)
-
-
-@dataclass(frozen=True)
-class Point:
-    """What one report adds to the answer: a sentence and the passage that proves it."""
-
-    report: Mapping[str, Any]
-    text: str
-    source: int  # number of the text unit
-    score: float
+TOO_FAR = "No community report comes close enough to this question."
+NO_POINTS = "The community reports that were read say nothing on this question."
 
 
 def global_search(question: Question, settings: GlobalSearch) -> Answer:
-    """Answer a question about the whole corpus from the reports of one level.
+    """Answer a question about the whole corpus from community reports.
 
-    Map: every report of the level is scored by its similarity to the question and by
-    its rank, and the best give their best sentences as points. Reduce: points are
-    gathered into one theme a report, the highest first, each sentence said once. Asked
-    for the main people, places, events or organizations, it lists the entities instead.
-    The outcome is `no_evidence` if no report is similar enough, or if the question names
-    what the documents do not.
+    Choose: the reports of a level that are most similar to the question, or all of it, or
+    those that a model finds relevant on its way down the hierarchy. Map: each batch of them
+    gives points with a score. Reduce: the answer is written from the best points. Reports
+    that fit into one context need no map. Without a model, sentences of the reports are the
+    points. The outcome is `no_evidence` if there is no report or point, or if the question
+    names what the documents do not.
     """
-    model, asked = question.model, question.text
-    subject = [word for word in content_words(asked) if word not in _WHOLE]
-    kind = kind_of(subject)
-    if kind:
-        return list_main_entities(question, kind, settings)
-    unknown = unknown_names(model, asked, ())
-    vector = question.vector
-    about_all = not subject
-    reports = _with_similarity(model, vector)
-    level = settings.level
-    if level is None:
-        level = _coarsest(reports) if about_all else _closest(reports)
-    reports = _of_level(reports, level)
-    if about_all:
-        points = _points_of_best(reports, settings)
+    chat = question.chat
+    if chat is None:
+        return global_sentences(question, settings)
+    answer = partial(question.answer, method="global", parameters=settings.model_dump())
+    unknown = unknown_names(question.model, question.text, ())
+    if unknown:
+        n_reports = question.model.rows("community_reports")
+        counts = {"community_reports": n_reports, "reports_read": 0}
+        return answer(not_mentioned(unknown), looked_at=counts, outcome=Outcome.NO_EVIDENCE)
+
+    if settings.selection == "dynamic":
+        chosen = choose_by_rating(question, chat, settings)
     else:
-        points = [] if unknown else _map(model, reports, asked, subject, vector, settings)
-    themes = _reduce(points, settings.max_points)
-    answer = partial(
-        question.answer,
-        method="global",
-        parameters=settings.model_dump() | {"level": level},
-        looked_at={"community_reports": reports.height, "reports_used": len(themes)},
-    )
-    if not themes:
-        far = "No community report comes close enough to this question."
-        text = not_mentioned(unknown) if unknown else far
-        return answer(text, outcome=Outcome.NO_EVIDENCE)
-    text, citations = _write(model, themes, about_all)
-    return answer(text, citations=citations)
+        chosen = choose_reports(question, settings)
+    parameters = settings.model_dump() | {"level": chosen.level}
+    looked_at = dict(chosen.looked_at)
+    notes = (*chosen.notes, *chosen.note)
+    left_out = tuple(chosen.left_out["community"].to_list())
+    answer = partial(question.answer, method="global", parameters=parameters, left_out=left_out)
+    if not chosen.reports.height:
+        return answer(TOO_FAR, looked_at=looked_at, outcome=Outcome.NO_EVIDENCE, notes=notes)
 
+    batches = in_batches(question, chosen.reports, settings.max_context_tokens)
+    write = partial(write_answer, question, method="global", parameters=parameters)
+    if len(batches) == 1:
+        written = write("global_search", batches[0], looked_at=looked_at, notes=notes)
+        return replace(written, left_out=left_out)
 
-def _with_similarity(model: KnowledgeModel, vector: "np.ndarray[Any, Any]") -> pl.DataFrame:
-    """Return all reports with their cosine with the question and their score."""
-    reports = model.scan("community_reports").sort("level", "community").collect()
-    table = model.vectors("community_full_content")
-    rows = table.nearest(vector, max(1, reports.height), ["id"])
-    return reports.join(rows, on="id", how="left", maintain_order="left").with_columns(
-        pl.col("similarity").cast(pl.Float64).fill_null(0),
-        score=pl.col("similarity").fill_null(0) + RANK_WEIGHT * pl.col("rank") / 10,
-    )
-
-
-def _coarsest(reports: pl.DataFrame) -> int:
-    """Return the coarsest level that has several reports: it tells the themes of the whole."""
-    sizes = reports.group_by("level").len().sort("level")
-    several = sizes.filter(pl.col("len") >= MIN_REPORTS)["level"].to_list()
-    return several[0] if several else 0
-
-
-def _closest(reports: pl.DataFrame) -> int:
-    """Return the level whose best reports are most similar to the question."""
-    best = (
-        reports.group_by("level")
-        .agg(fit=pl.col("similarity").top_k(MIN_REPORTS).mean())
-        .sort("fit", "level", descending=[True, False])
-    )
-    return best["level"].to_list()[0] if best.height else 0
-
-
-def _of_level(reports: pl.DataFrame, level: int) -> pl.DataFrame:
-    """Return the reports of a level, and those further up of communities that are not split."""
-    leaf = pl.col("children").list.len() == 0
-    return reports.filter((pl.col("level") == level) | ((pl.col("level") < level) & leaf))
-
-
-def _points_of_best(reports: pl.DataFrame, settings: GlobalSearch) -> list[Point]:
-    """Let the reports of the highest rank give their summaries."""
-    best = reports.sort("rank", "score", "community", descending=[True, True, False])
-    return [
-        Point(report, text, source, report["rank"])
-        for report in best.head(2 * settings.max_points).iter_rows(named=True)
-        for text, source in cited_sentences(report["summary"])
-    ]
-
-
-def _map(
-    model: KnowledgeModel,
-    reports: pl.DataFrame,
-    question: str,
-    subject: list[str],
-    vector: "np.ndarray[Any, Any]",
-    settings: GlobalSearch,
-) -> list[Point]:
-    """Let reports give their sentences as points, scored against the question."""
-    fitting = reports.filter(pl.col("similarity") >= settings.min_similarity).sort(
-        "score", "community", descending=[True, False]
-    )
-    candidates, reports_of = [], {}
-    for report in fitting.head(REPORTS_READ).iter_rows(named=True):
-        parts = [report["summary"], *(f["explanation"] for f in report["findings"])]
-        for text, source in (sentence for part in parts for sentence in cited_sentences(part)):
-            # Reports are read best first: a sentence in several is the point of the best.
-            if text not in reports_of:
-                reports_of[text] = report
-                candidates.append(Candidate(text, source, 0, 0, report["score"]))
-    rarity = _rarity(reports, subject)
-    ranked = rank_sentences(question, vector, candidates, model.embed, rarity=rarity)
-    least_coverage = max([MIN_COVERAGE, *(r.coverage / 3 for r in ranked)])
-    # Far below the best sentence is padding, not an answer.
-    least = SHARE_OF_BEST * ranked[0].score if ranked else 0.0
-    return [
-        Point(reports_of[r.candidate.text], r.candidate.text, r.candidate.text_unit, r.score)
-        for r in ranked
-        if r.score >= least
-        and r.similarity >= MIN_SENTENCE_SIMILARITY
-        and (r.coverage >= least_coverage or r.similarity >= ENOUGH_SIMILARITY)
-    ]
-
-
-def _rarity(reports: pl.DataFrame, words: list[str]) -> dict[str, float]:
-    """Return what words of a question are worth by how many reports hold them."""
-    texts = reports["full_content"].str.to_lowercase()
-    beginnings = {word: texts.str.contains(rf"\b{re.escape(word)}") for word in words}
-    return {
-        word: rarity_of(len(texts.filter(held)), reports.height)
-        for word, held in beginnings.items()
+    mapped = map_reports(question, chat, batches)
+    points = [point for point in mapped.points if point.score >= settings.min_score]
+    looked_at |= {
+        "map_calls": len(batches),
+        "map_calls_failed": mapped.n_failed,
+        "points": len(mapped.points),
+        "points_below_min_score": len(mapped.points) - len(points),
     }
+    notes = (*mapped.notes, *notes)
+    read = joined(batches)
+    if not points:
+        return answer(
+            NO_POINTS,
+            looked_at=looked_at,
+            outcome=Outcome.NO_EVIDENCE,
+            notes=notes,
+            context=read,
+        )
+    limit = question.max_context_tokens(settings.max_context_tokens)
+    context, n_points = _context_of(points, chosen.reports, limit)
+    looked_at["points_used"] = n_points
+    written = write("global_reduce", context, looked_at=looked_at, notes=notes)
+    return replace(written, left_out=left_out, context=read)
 
 
-def cited_sentences(text: str) -> list[tuple[str, int]]:
-    """Cut a report's text into its sentences, each with the text unit that it cites."""
-    found = []
-    start = 0
-    for match in _CITED.finditer(text):
-        sentence = text[start : match.start()].strip()
-        if sentence:
-            found.append((sentence, int(match["source"])))
-        start = match.end()
-    return found
-
-
-def _reduce(points: list[Point], max_points: int) -> list[list[Point]]:
-    """Gather points into themes, one a report, the best first; no sentence is said twice."""
-    used: list[frozenset[str]] = []
-    themes: dict[int, list[Point]] = {}
-    for point in sorted(points, key=lambda p: -p.score):
-        words = telling_words(point.text)
-        theme = themes.setdefault(point.report["community"], [])
-        if len(theme) < SENTENCES_PER_THEME and not any(alike(words, other) for other in used):
-            theme.append(point)
-            used.append(words)
-    return [theme for theme in themes.values() if theme][:max_points]
-
-
-def _write(
-    model: KnowledgeModel, themes: list[list[Point]], about_all: bool
-) -> tuple[str, tuple[Citation, ...]]:
-    """Write the themes as a numbered list, each sentence with its citation."""
-    units = model.text_units(point.source for theme in themes for point in theme)
-    citations: list[Citation] = []
-    lines = []
-    if about_all:
-        lines.append("The largest themes of the documents:\n")
-    for number, theme in enumerate(themes, 1):
-        parts = []
-        for point in theme:
-            candidate = locate(point.text, units[point.source])
-            if candidate is None:
-                parts.append(point.text)
-                continue
-            citations.append(cite(len(citations) + 1, candidate, units[point.source]))
-            parts.append(f"{as_prose(candidate.text)} [{len(citations)}]")
-        report = theme[0].report
-        cited = f"[Data: Reports ({report['community']})]"
-        lines.append(f"{number}. **{report['title']}** {cited}\n   {' '.join(parts)}\n")
-    return "\n".join(lines).rstrip(), tuple(citations)
-
-
-def locate(sentence: str, unit: Mapping[str, Any]) -> Candidate | None:
-    """Find a sentence in its text unit, where line ends may stand for spaces; None if it is not."""
-    pattern = r"\s+".join(re.escape(word) for word in sentence.split())
-    match = re.search(pattern, unit["text"])
-    if match is None:
-        return None
-    start = unit["start_char"] + match.start()
-    end = unit["start_char"] + match.end()
-    return Candidate(match.group(), unit["human_readable_id"], start, end, 0.0)
+def _context_of(
+    points: Sequence[Point], reports: pl.DataFrame, max_tokens: int
+) -> tuple[Context, int]:
+    """Put the best points into a context, from which the reports may be cited that they cite."""
+    rows = pl.DataFrame(
+        [(n, round(point.score), point.description) for n, point in enumerate(points, 1)],
+        {"id": pl.Int64, "score": pl.Int64, "point": pl.String},
+        orient="row",
+    )
+    packed = pack([Section("Points", rows, 1.0)], max_tokens)
+    n_points = packed.tables["Points"].height if "Points" in packed.tables else 0
+    cited = {number for point in points[:n_points] for number in point.reports}
+    shown = reports.filter(pl.col("id").is_in(sorted(cited)))
+    return replace(packed, tables={"Reports": shown} if n_points else {}), n_points

@@ -96,11 +96,14 @@ class GlobalSearch(Section):
     selection: Literal["similar", "dynamic", "level"] = Field(
         "similar",
         description="Which reports a model is shown: similar: the best by similarity within "
-        "max_map_tokens; dynamic: it rates reports from the top of the hierarchy down; "
-        "level: all of the level.",
+        "max_map_tokens and max_map_share; dynamic: it rates reports from the top of the "
+        "hierarchy down; level: all of the level.",
     )
     max_map_tokens: int = Field(
         12_000, ge=200, le=_MANY, description="similar: reports read for one question, in tokens."
+    )
+    max_map_share: float = Field(
+        0.2, gt=0, le=1, description="similar: reports read at most, as a share of their level."
     )
     max_context_tokens: int = Field(
         8_000, ge=200, le=_MANY, description="What one call is shown, in tokens."
@@ -133,6 +136,9 @@ class DriftSearch(Section):
         100_000, ge=1_000, le=1_000_000_000, description="Prompt tokens of one question at most."
     )
     max_sentences: int = Field(8, ge=1, le=10_000, description="Sentences of the answer at most.")
+    min_similarity: float = Field(
+        0.25, ge=-1, le=1, description="Evidence less similar to the question is none (cosine)."
+    )
 
 
 class LazySearch(Section):
@@ -148,6 +154,13 @@ class LazySearch(Section):
     top_k_text_units: int = Field(
         200, ge=1, le=100_000, description="Text units ranked for each of them."
     )
+    communities_at_once: int = Field(
+        8,
+        ge=1,
+        le=1_000,
+        description="Communities that have a turn in one round, those with the best untested text "
+        "units first.",
+    )
     tests_at_once: int = Field(
         4, ge=1, le=100, description="Text units of one community that are tested in one turn."
     )
@@ -156,6 +169,9 @@ class LazySearch(Section):
         ge=1,
         le=100,
         description="Turns without a relevant text unit after which a community is left.",
+    )
+    min_rating: int = Field(
+        3, ge=1, le=5, description="With a model: text units rated lower, of 5, are not relevant."
     )
     max_context_tokens: int = Field(
         8_000, ge=200, le=_MANY, description="What the last call is shown, in tokens."
@@ -174,6 +190,9 @@ class PathSearch(Section):
     max_visited: int = Field(
         200_000, ge=10, le=100_000_000, description="Entities looked at before it gives up."
     )
+    max_context_tokens: int = Field(
+        8_000, ge=200, le=_MANY, description="What a model is shown, in tokens."
+    )
 
 
 class NeighbourhoodSearch(Section):
@@ -182,4 +201,7 @@ class NeighbourhoodSearch(Section):
     hops: int = Field(1, ge=1, le=10, description="How far from the entity.")
     max_relationships: int = Field(
         100, ge=1, le=_MANY, description="Relationships at most, the strongest first."
+    )
+    max_context_tokens: int = Field(
+        8_000, ge=200, le=_MANY, description="The tables for a model of your own, in tokens."
     )

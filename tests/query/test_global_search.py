@@ -7,7 +7,7 @@ from hypothesis import settings as hypothesis_settings
 
 import graphrag_query
 from graphrag_query.answer import Outcome
-from graphrag_query.global_search import cited_sentences, locate
+from graphrag_query.global_sentences import cited_sentences, locate
 from graphrag_query.index import Index
 from tests.conftest import copy_project, run_project
 from tests.query.test_local_search import QUESTIONS, check_citations
