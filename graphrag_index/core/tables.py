@@ -417,6 +417,14 @@ _DEFINITIONS = [
         nullable=(),
     ),
     Table(
+        "title_names",
+        "one name of a document: its title, with what stands in brackets or without it, folded",
+        "name, then document",
+        {"name": pl.String, "document": pl.Int32},
+        "mapped",
+        nullable=(),
+    ),
+    Table(
         "name_words",
         "one word of folded names, with the entities whose names hold it",
         "word",

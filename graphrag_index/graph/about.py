@@ -5,6 +5,7 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.core.lists import distinct_pairs
+from graphrag_index.core.name_folding import folded_name
 from graphrag_index.graph.simple_graph import Integers
 
 _IN_BRACKETS = r"\s*\([^()]*\)"
@@ -54,16 +55,9 @@ def about(
     )
 
 
-def folded_name(name: pl.Expr) -> pl.Expr:
-    """Take case, accents, the possessive and punctuation off a name."""
-    return (
-        name.str.to_lowercase()
-        .str.normalize("NFKD")
-        .str.replace_all(r"\p{Mn}", "")
-        .str.replace_all(r"['’]s\b", "")
-        .str.replace_all(r"[^\p{L}\p{M}\p{N}]+", " ")
-        .str.strip_chars()
-    )
+def names_of_title(title: pl.Expr) -> pl.Expr:
+    """Return the title of a document, and what it is without brackets, as a list."""
+    return pl.concat_list(title, title.str.replace_all(_IN_BRACKETS, ""))
 
 
 def _keys(text_units: Integers | pl.Series, entities: Integers | pl.Series) -> Integers:
@@ -101,7 +95,7 @@ def _titled(
         pl.col("human_readable_id").cast(pl.Int32).alias("text_unit"), "document_id", "headings"
     )
     titles = (
-        documents.select(document_id="id", name=_with_and_without_brackets(pl.col("title")))
+        documents.select(document_id="id", name=names_of_title(pl.col("title")))
         .explode("name")
         .with_columns(folded_name(pl.col("name")))
         .unique()
@@ -118,7 +112,7 @@ def _titled(
         units.filter(pl.col("headings") != "")
         .select("text_unit", name=pl.col("headings").str.split(" > "))
         .explode("name")
-        .select("text_unit", name=_with_and_without_brackets(pl.col("name")))
+        .select("text_unit", name=names_of_title(pl.col("name")))
         .explode("name")
         .with_columns(folded_name(pl.col("name")))
         .join(names, on="name")
@@ -130,7 +124,3 @@ def _titled(
         .agg(pl.col("opening").any())
         .collect()
     )
-
-
-def _with_and_without_brackets(name: pl.Expr) -> pl.Expr:
-    return pl.concat_list(name, name.str.replace_all(_IN_BRACKETS, ""))

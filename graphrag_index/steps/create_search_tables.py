@@ -9,7 +9,7 @@ import polars as pl
 from graphrag_index.core.lists import gather_lists, positions, spread_lists
 from graphrag_index.core.name_folding import folded_name, sound
 from graphrag_index.core.tables import PLACES, TABLES
-from graphrag_index.graph.about import about
+from graphrag_index.graph.about import about, names_of_title
 from graphrag_index.graph.simple_graph import Integers
 from graphrag_index.step import step
 
@@ -29,6 +29,7 @@ Frames = Iterator[dict[str, pl.DataFrame]]
         "communities_of_entities",
         "claims_of_entities",
         "entity_names",
+        "title_names",
         "name_words",
         "name_sounds",
         "document_rows",
@@ -70,6 +71,7 @@ def create_search_tables(
         yield from _reports(community_reports)
     names = _names(entities)
     yield from _in_parts("entity_names", names)
+    yield from _in_parts("title_names", _titles(documents))
     if covariates is not None:
         yield from _claims(covariates.collect(), names, ids["text_unit"])
     degrees = entities.select(pl.col("degree").cast(pl.Int32)).collect()["degree"]
@@ -257,6 +259,22 @@ def _names(entities: pl.LazyFrame) -> pl.DataFrame:
         .filter(pl.col("name") != "")
         .unique()
         .sort("name", "entity")
+        .collect()
+    )
+
+
+def _titles(documents: pl.LazyFrame) -> pl.DataFrame:
+    """Return every folded name of a document, in order of the name."""
+    return (
+        documents.select(
+            name=names_of_title(pl.col("title")),
+            document=pl.col("human_readable_id").cast(pl.Int32),
+        )
+        .explode("name")
+        .with_columns(folded_name(pl.col("name")))
+        .filter(pl.col("name") != "")
+        .unique()
+        .sort("name", "document")
         .collect()
     )
 

@@ -21,7 +21,7 @@ from tests.index.small_index import table
 PLACE = {"document_id": "d1", "start_char": 3, "end_char": 9}
 DOCUMENTS = table(
     "documents",
-    {"id": "d0", "title": "Diary", "path": "a.md", "metadata": None},
+    {"id": "d0", "title": "Diary (1911)", "path": "a.md", "metadata": None},
     {"id": "d1", "title": "Tom Crean", "path": "b.md", "human_readable_id": 1},
 )
 TEXT_UNITS = table(
@@ -189,6 +189,10 @@ def test_names_are_folded_and_words_know_their_entities_by_degree() -> None:
         *(("crean", [1]), ("fram", [0]), ("muller", [2]), ("tom", [1, 2])),
     ]
     assert found["name_sounds"].rows() == [("fram"[0] + "rm", [1]), ("krn", [0]), ("mlr", [2])]
+
+
+def test_documents_are_found_by_their_titles_without_brackets_too() -> None:
+    assert written()["title_names"].rows() == [("diary", 0), ("diary 1911", 0), ("tom crean", 1)]
 
 
 def test_claims_are_found_by_the_names_of_their_ends() -> None:
