@@ -10,6 +10,9 @@ question.py          one question, with all that a search needs to answer it
 knowledge_model.py   the tables and vectors, opened at one version
 local_search.py      questions about an entity
 global_search.py     questions about the whole corpus
+path_search.py       how entities are connected
+neighbourhood.py     what surrounds an entity
+ask.py               which of the searches fits a question
 global_map.py        what reports say on a question, as points of a model
 global_sentences.py  global search without a model
 report_choice.py     which reports are read
@@ -24,6 +27,11 @@ cited_text.py        its citations, checked and followed to a passage
 sentence_answer.py   answers without a model, made of sentences
 sentence_ranking.py  which sentences answer a question
 main_entities.py     the main people, places, events, organizations
+shortest_paths.py    the best paths between two entities
+asked_entities.py    the entities that a question asks about
+question_cues.py     the words that show what kind of answer it wants
+relationship_evidence.py   the passages that prove relationships
+subgraph.py          a part of the graph, as triples, sentences or for networkx
 question_names.py    which of its names the documents do not hold
 answer.py            what a search returns
 
