@@ -65,10 +65,15 @@ def pace(project: Path, arguments: argparse.Namespace) -> str:
         bare = bare_seconds(url, len(calls), concurrency)
     ideal = len(calls) * latency / concurrency
     took = max(call["answered"] for call in calls) - min(call["arrival"] for call in calls)
+    stats = json.loads((project / "output/stats.json").read_text("utf-8"))["steps"]
+    step = stats["extract_graph"]
+    cpu = 1000 * step["cpu_seconds"] / len(calls)
     rows = [
         ["calls x latency / concurrency", f"{ideal:.2f}", "1.00"],
         ["a bare client that sends as many", f"{bare:.2f}", f"{bare / ideal:.2f}"],
         ["extract_graph, first request to last answer", f"{took:.2f}", f"{took / ideal:.2f}"],
+        ["the whole step", f"{step['seconds']:.2f}", f"{step['seconds'] / ideal:.2f}"],
+        [f"its CPU, {cpu:.2f} ms a call", f"{step['cpu_seconds']:.2f}", ""],
     ]
     title = f"{len(calls):,} calls, {latency * 1000:.0f} ms, {concurrency} at once"
     return markdown([title, "s", "ratio"], rows)
