@@ -1,7 +1,7 @@
 """What is linked with what, by number: read from mapped tables, a neighbourhood at a time."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,8 +80,6 @@ class Links:
 
     def _rows(self, name: str, key: str, number: int) -> "tuple[MappedTable, int, int]":
         """Find the rows of a number; the table is in its order."""
-        import numpy as np
-
         table = self._open(name)
-        bounds: Any = table.bounds(key, np.array([number], np.int32))
-        return table, int(bounds[0][0]), int(bounds[1][0])
+        rows = table.range_of(key, number)
+        return table, rows.start, rows.stop

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
@@ -99,10 +99,33 @@ class MappedTable:
         while first < stop:
             at = self._part_of(first)
             start, end = self._starts[at : at + 2]
-            values = self._batches[at].column(column).slice(first - start, min(stop, end) - first)
-            pieces.append(pl.Series(values).to_numpy())
+            column_part = self._batches[at].column(column)
+            bits = np.frombuffer(column_part.buffers()[1], np.uint8)
+            place = first - start + column_part.offset
+            n_rows = min(stop, end) - first
+            read = np.unpackbits(bits[place // 8 : (place + n_rows + 7) // 8], bitorder="little")
+            pieces.append(read[place % 8 : place % 8 + n_rows].view(np.bool_))
             first = end
+        if len(pieces) == 1:
+            return pieces[0]
         return np.concatenate(pieces) if pieces else np.zeros(0, np.bool_)
+
+    def range_of(self, column: str, value: int) -> range:
+        """Return the rows of a value; the column of numbers is ascending."""
+        # No column has wider numbers, but a model that cites may name any.
+        if not -(2**31) <= value < 2**31:
+            return range(0)
+        ends, parts, at = self._ends(column), self._numbers(column), []
+        # As `bounds`, without its cost for arrays: this is called for each entity of a question.
+        number = ends.dtype.type(value) if len(ends) else 0
+        sides: tuple[Literal["left", "right"], ...] = ("left", "right")
+        for side in sides:
+            part = int(ends.searchsorted(number, side))
+            if part == len(parts):
+                at.append(len(self))
+            else:
+                at.append(self._starts[part] + int(parts[part].searchsorted(number, side)))
+        return range(*at)
 
     def bounds(self, column: str, values: "Integers") -> "tuple[Integers, Integers]":
         """Return where the rows of each value begin and end; the column of numbers is ascending."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 # Below so many rows a flat search is fast and exact.
-VECTOR_INDEX_ABOVE = 100_000
+VECTOR_INDEX_ABOVE = 32_768
 # Rows of one fragment: flat search goes through fragments in parallel.
 FRAGMENT_ROWS = 8_192
 # Share of letters in scripts without spaces from which words are indexed as n-grams.

@@ -82,6 +82,7 @@ def test_an_empty_table_has_no_rows_and_is_searched(tmp_path: Path) -> None:
     assert table.rows([]).schema == LINKS.schema
     first, stop = table.bounds("number", np.array([3]))
     assert (first.tolist(), stop.tolist()) == ([0], [0])
+    assert list(table.range_of("number", 3)) == list(table.range_of("number", 10**12)) == []
     assert table.place("name", "a") == 0
     assert table.slice("number", 0, 0).tolist() == table.flags("sure", 0, 0).tolist() == []
 
@@ -109,6 +110,9 @@ def test_every_row_is_found_however_the_file_was_written(
         for found, side in zip(table.bounds("number", wanted), ("left", "right"), strict=True):
             expected = np.searchsorted(frame["number"].to_numpy(), wanted, side)
             assert found.tolist() == expected.tolist()
+        for value in range(-1, 14):
+            rows = [row for row, number in enumerate(frame["number"]) if number == value]
+            assert list(table.range_of("number", value)) == rows
         assert table.place("name", text) == sum(name < text for name in frame["name"])
         expected_place = max(first, sum(name < text for name in frame["name"]))
         assert table.place("name", text, first) == expected_place
