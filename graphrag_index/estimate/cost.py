@@ -29,7 +29,9 @@ from graphrag_index.status import describe_unknown_price, write_table
 from graphrag_index.step import Step
 from graphrag_index.workflow import Workflow, check_settings
 
-HEADING = ("step", "model", "answered", "to ask", "prompt", "reply", "$")
+HEADING = ("step", "model", "answered", "to ask", "prompt", "reply", "$", "low", "high")
+# A guess of how long replies are may be so many times too long or too short.
+GUESS = 2.0
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,10 @@ class Line:
     n_to_ask: int
     prompt_tokens: int
     reply_tokens: int
-    cost: float | None  # in dollars; None if the price is not known
+    # In dollars, and the least and the most if replies are guessed; None if the price is not known.
+    cost: float | None
+    low: float | None
+    high: float | None
     # The length of replies is that of earlier ones.
     replies_are_known: bool
 
@@ -105,7 +110,6 @@ def write_estimate(estimate: Estimate, out: TextIO) -> None:
     lines = estimate.lines
     table = [HEADING, *(_cells(line) for line in lines)]
     if len(lines) > 1:
-        known = [line.cost for line in lines if line.cost is not None]
         table.append(
             (
                 *("all", ""),
@@ -113,7 +117,7 @@ def write_estimate(estimate: Estimate, out: TextIO) -> None:
                     f"{sum(getattr(line, name) for line in lines):,}"
                     for name in ("n_answered", "n_to_ask", "prompt_tokens", "reply_tokens")
                 ),
-                f"{sum(known):.4f}" + (" + ?" if len(known) < len(lines) else ""),
+                *(_total(lines, name) for name in ("cost", "low", "high")),
             )
         )
     write_table(table, out)
@@ -121,8 +125,8 @@ def write_estimate(estimate: Estimate, out: TextIO) -> None:
         print(describe_unknown_price(), file=out)
     if not all(line.replies_are_known for line in lines):
         print(
-            "Replies are guessed, without what a reasoning model thinks before them, until a step "
-            f"has had {ENOUGH_CALLS} calls.",
+            f"Until a step has had {ENOUGH_CALLS} calls the length of its replies is a guess: low "
+            "is half of it, high twice as much, and a reasoning model's thoughts come on top.",
             file=out,
         )
     if estimate.n_sampled < estimate.n_documents:
@@ -177,9 +181,15 @@ def _line(count: Count, factors: _Factors, settings: Settings, past: Past, batch
     prompt = round(count.fixed_tokens * factors.calls + beyond * factors.tokens)
     known = past.reply_tokens(count.step, count.model)
     reply = round(count.reply_tokens * factors.replies if known is None else n_to_ask * known)
+    cached = round(prompt * past.cached_share(count.step, count.model))
     price = price_of(settings.models[count.model])
     if price is not None and batch and count.is_chat:
         price = price.in_batch()
+    guess = GUESS if known is None else 1.0
+
+    def cost(times: float) -> float | None:
+        return cost_of(Usage(prompt, cached, round(reply * times)), price) if n_to_ask else 0.0
+
     return Line(
         count.step,
         count.model,
@@ -187,15 +197,23 @@ def _line(count: Count, factors: _Factors, settings: Settings, past: Past, batch
         n_to_ask,
         prompt,
         reply,
-        cost_of(Usage(prompt, 0, reply), price) if n_to_ask else 0.0,
+        cost(1),
+        cost(1 / guess),
+        cost(guess),
         known is not None or not reply,
     )
 
 
 def _cells(line: Line) -> tuple[str, ...]:
     numbers = (line.n_answered, line.n_to_ask, line.prompt_tokens, line.reply_tokens)
-    cost = "?" if line.cost is None else f"{line.cost:.4f}"
-    return (line.step, line.model, *(f"{number:,}" for number in numbers), cost)
+    costs = ("?" if cost is None else f"{cost:.4f}" for cost in (line.cost, line.low, line.high))
+    return (line.step, line.model, *(f"{number:,}" for number in numbers), *costs)
+
+
+def _total(lines: Sequence[Line], name: str) -> str:
+    """Sum the costs that are known; the others are a question mark."""
+    known = [cost for line in lines if (cost := getattr(line, name)) is not None]
+    return f"{sum(known):.4f}" + (" + ?" if len(known) < len(lines) else "")
 
 
 def _up_to_last_asking(workflow: Workflow, settings: Settings) -> tuple[Step, ...]:

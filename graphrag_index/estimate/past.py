@@ -40,13 +40,20 @@ class Past:
 
     def reply_tokens(self, step: str, model: str) -> float | None:
         """Return the tokens of a reply to a step on average; None where too few are known."""
+        return self._mean(step, model, "total(completion_tokens) / count(*)")
+
+    def cached_share(self, step: str, model: str) -> float:
+        """Return which share of the prompts of a step its provider had cached; 0 if not known."""
+        return self._mean(step, model, "total(cached_tokens) / max(1, total(prompt_tokens))") or 0.0
+
+    def _mean(self, step: str, model: str, mean: str) -> float | None:
         rows = self._rows(
-            "SELECT count(*), total(completion_tokens) FROM calls WHERE step = ? AND model = ? "
+            f"SELECT count(*), {mean} FROM calls WHERE step = ? AND model = ? "
             "AND completion_tokens > 0",
             step,
             model,
         )
-        return rows[0][1] / rows[0][0] if rows and rows[0][0] >= ENOUGH_CALLS else None
+        return float(rows[0][1]) if rows and rows[0][0] >= ENOUGH_CALLS else None
 
     def close(self) -> None:
         if self._database is not None:

@@ -27,6 +27,9 @@ def test_earlier_replies_tell_how_long_later_ones_are(tmp_path: Path) -> None:
     past = Past(tmp_path)
     assert past.reply_tokens("step", "chat") == 110
     assert past.reply_tokens("other", "chat") is None
+    ledger.pay("20", "step", "chat", Usage(100, 75, 10), None)
+    assert past.cached_share("step", "chat") == 75 / 300
+    assert past.cached_share("other", "chat") == 0
     assert past.find("3") == ledger.find("3")
     past.close()
     ledger.close()
