@@ -146,9 +146,8 @@ def _subject(model: KnowledgeModel, turn: Turn) -> str | None:
 
 
 def names_of(model: KnowledgeModel, question: str) -> list[str]:
-    """Return the titles of the entities that a question names, in the order of their places."""
+    """Return the titles of the entities that a question names, the surest first."""
     from graphrag_query.names_in_question import names_in_question
 
-    found = names_in_question(model, question)
-    titles = model.entities([match.entity for match in found])["title"].to_list()
-    return list(dict.fromkeys(titles))
+    numbers = [named.entity for named in names_in_question(model, question)]
+    return list(model.entities(numbers)["title"])

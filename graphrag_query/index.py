@@ -68,6 +68,15 @@ class Index:
         settings = self.settings.basic_search.with_values(values)
         return self._ask("basic", question, sink, lambda asked: basic_search(asked, settings))
 
+    def drift(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
+        """Answer a broad question in steps; `values` are those of `DriftSearch`."""
+        from graphrag_query.drift_search import drift_search
+
+        settings, local = self.settings.drift_search.with_values(values), self.settings.local_search
+        return self._ask(
+            "drift", question, sink, lambda asked: drift_search(asked, settings, local)
+        )
+
     def lazy(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
         """Answer a question without reports, by testing passages; `values` are of `LazySearch`."""
         from graphrag_query.lazy_search import lazy_search
@@ -266,6 +275,7 @@ class Index:
         lacking = [table for table in _READS.get(method, ()) if not self.model.has(table)]
         try:
             answer = self._lacks(question, method, lacking) if lacking else search(question)
+            answer = self._with_follow_ups(answer, question)
         except ModelError as error:
             if self._chats is not None:
                 self._chats.drop()
@@ -284,6 +294,17 @@ class Index:
 
     def _chat(self) -> "Chat | None":
         return self._chats.chat(self.model) if self._chats is not None else None
+
+    def _with_follow_ups(self, answer: Answer, question: "Question") -> Answer:
+        """Suggest what could be asked next, if that is wanted and nothing suggests it yet."""
+        most = self.settings.search.follow_ups
+        if not most or answer.outcome is not Outcome.ANSWERED or answer.follow_ups:
+            return answer
+        from graphrag_query.follow_ups import suggest_questions
+
+        found = suggest_questions(answer, most, self.model, question.chat)
+        usage = question.chat.usage if question.chat is not None else answer.usage
+        return replace(answer, follow_ups=found, usage=usage)
 
     def _lacks(self, question: "Question", method: str, tables: list[str]) -> Answer:
         workflow = self.model.version.workflow

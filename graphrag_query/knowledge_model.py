@@ -70,6 +70,10 @@ class KnowledgeModel:
         """The filters to which it is held, if it is."""
         return {}
 
+    def holds(self, entity: int) -> bool:
+        """Tell whether an entity of this number may be found."""
+        return True
+
     def scan(self, table: str) -> pl.LazyFrame:
         """Open a table; nothing is read yet."""
         return self.store.scan(table, self._stored(table))

@@ -76,7 +76,8 @@ def names_in_question(model: "KnowledgeModel", question: str) -> list[NamedEntit
         found += names.in_part(words)
     best: dict[int, NamedEntity] = {}
     for entity in found:
-        if entity.entity not in best or entity.weight > best[entity.entity].weight:
+        known = best.get(entity.entity)
+        if model.holds(entity.entity) and (known is None or entity.weight > known.weight):
             best[entity.entity] = entity
     return sorted(best.values(), key=lambda named: (-named.weight, named.entity))
 

@@ -39,6 +39,10 @@ class ScopedModel(KnowledgeModel):
         """The filters of the scope."""
         return self.scope.filters.to_dict()
 
+    def holds(self, entity: int) -> bool:
+        """Tell whether an entity is inside."""
+        return bool(self.scope.entities[entity])
+
     @cached_property
     def links(self) -> Links:
         """What is linked with what, inside."""

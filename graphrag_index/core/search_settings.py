@@ -30,6 +30,12 @@ class Search(Section):
     citations: Literal["footnotes", "data"] = Field(
         "footnotes", description="footnotes: [1]; data: [Data: Sources (12)], as Microsoft's."
     )
+    follow_ups: int = Field(
+        0,
+        ge=0,
+        le=100,
+        description="Questions suggested with an answer; with a model they cost one more call.",
+    )
     retry_seconds: float = Field(
         60.0,
         ge=0,
@@ -133,7 +139,7 @@ class DriftSearch(Section):
         8_000, ge=200, le=_MANY, description="What one call is shown, in tokens."
     )
     max_total_tokens: int = Field(
-        100_000, ge=1_000, le=1_000_000_000, description="Prompt tokens of one question at most."
+        120_000, ge=10_000, le=1_000_000_000, description="Prompt tokens of one question at most."
     )
     max_sentences: int = Field(8, ge=1, le=10_000, description="Sentences of the answer at most.")
     min_similarity: float = Field(
@@ -155,17 +161,17 @@ class LazySearch(Section):
         200, ge=1, le=100_000, description="Text units ranked for each of them."
     )
     communities_at_once: int = Field(
-        8,
+        16,
         ge=1,
         le=1_000,
         description="Communities that have a turn in one round, those with the best untested text "
         "units first.",
     )
     tests_at_once: int = Field(
-        4, ge=1, le=100, description="Text units of one community that are tested in one turn."
+        2, ge=1, le=100, description="Text units of one community that are tested in one turn."
     )
     patience: int = Field(
-        2,
+        3,
         ge=1,
         le=100,
         description="Turns without a relevant text unit after which a community is left.",

@@ -1,0 +1,107 @@
+import dataclasses
+import shutil
+from pathlib import Path
+
+import pytest
+
+import graphrag_query
+from graphrag_index.core.errors import SettingsError, TableError
+from graphrag_index.core.table_store import TableStore
+from graphrag_query.answer import Answer, Outcome
+from graphrag_query.index import METHODS, Index
+from tests.conftest import run_project
+
+
+@pytest.fixture(scope="module")
+def index(sample_project: Path) -> Index:
+    return graphrag_query.open(sample_project / "output")
+
+
+def without_time(answer: Answer) -> Answer:
+    usage = dataclasses.replace(answer.usage, seconds=0.0)
+    return dataclasses.replace(answer, usage=usage, context=None)
+
+
+def test_every_search_has_a_method(index: Index) -> None:
+    for method in METHODS:
+        assert callable(getattr(index, "global_" if method == "global" else method))
+
+
+def test_many_questions_are_answered_in_their_order_from_several_threads(index: Index) -> None:
+    questions = [f"Who was {name}?" for name in ("Tom Crean", "Frank Wild", "Frank Worsley")] * 4
+    answers = index.ask_many(questions, "local", concurrency=6)
+    assert [answer.question for answer in answers] == questions
+    alone = {question: without_time(index.local(question)) for question in questions[:3]}
+    assert [without_time(answer) for answer in answers] == [alone[q] for q in questions]
+
+
+@pytest.mark.parametrize("method", ["local", "global", "basic"])
+def test_a_stream_gives_the_text_of_the_answer(index: Index, method: str) -> None:
+    stream = index.stream(method, "Who was Tom Crean?")
+    assert "".join(stream) == stream.answer.text
+    assert list(stream) == []
+    assert without_time(stream.answer) == without_time(index.search(method, "Who was Tom Crean?"))
+
+
+def test_a_stream_raises_what_the_search_raises(index: Index) -> None:
+    stream = index.stream("local", " ")
+    with pytest.raises(SettingsError, match="empty"):
+        list(stream)
+    with pytest.raises(SettingsError, match="empty"):
+        _ = stream.answer
+
+
+def test_the_context_can_be_had_without_asking(index: Index) -> None:
+    context = index.context("Who was Tom Crean?", max_context_tokens=500)
+    assert "Tom Crean" in context.text
+    assert context.n_tokens <= 500
+
+
+def test_an_unknown_search_or_setting_is_told(index: Index) -> None:
+    with pytest.raises(SettingsError, match="no search 'universal'; there are: ask, local"):
+        index.search("universal", "Who?")
+    with pytest.raises(SettingsError, match="top_k_entities"):
+        index.local("Who?", top_k_entitis=3)
+
+
+def test_a_search_that_lacks_a_table_says_so(sample_project: Path, tmp_path: Path) -> None:
+    shutil.copytree(sample_project / "output", tmp_path / "output", symlinks=True)
+    store = TableStore(tmp_path / "output")
+    version = store.read_pointer()
+    assert version is not None
+    steps = tuple(s for s in version.steps if s.name != "create_community_reports_nlp")
+    store.move_pointer(dataclasses.replace(version, steps=steps))
+    answer = graphrag_query.open(tmp_path / "output").global_("What are the themes?")
+    assert answer.outcome is Outcome.INDEX_INCOMPLETE
+    assert "no community_reports" in answer.text
+
+
+def test_what_a_run_left_out_is_told_with_every_answer(
+    sample_project: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(sample_project / "output", tmp_path / "output", symlinks=True)
+    store = TableStore(tmp_path / "output")
+    version = store.read_pointer()
+    assert version is not None
+    first, *rest = version.steps
+    partial = dataclasses.replace(first, quarantined=3)
+    store.move_pointer(dataclasses.replace(version, steps=(partial, *rest)))
+    answer = graphrag_query.open(tmp_path / "output").local("Who was Tom Crean?")
+    assert answer.notes == (
+        "The index is not whole: requests to a model without a result: 3 of load_documents.",
+    )
+
+
+def test_an_earlier_version_can_be_asked(sample_project: Path, tmp_path: Path) -> None:
+    shutil.copytree(sample_project, tmp_path / "project", symlinks=True)
+    root = tmp_path / "project"
+    letter = root / "input" / "letter.txt"
+    letter.write_text("Ulrika Stenmark kept bees on Gotland until 1931.", encoding="utf-8")
+    run_project(root)
+    question = "What did Ulrika Stenmark keep?"
+    assert "bees" in graphrag_query.open(root / "output").local(question).text
+    before = graphrag_query.open(root / "output", as_of=1)
+    assert before.local(question).outcome is Outcome.NO_EVIDENCE
+    assert before.local("Who was Tom Crean?").version == 1
+    with pytest.raises(TableError, match="no version 7; it has: 1, 2"):
+        graphrag_query.open(root / "output", as_of=7)
