@@ -216,7 +216,7 @@ class TableStore:
                 shutil.rmtree(folder)
         if current:
             named = {table.file for step in current.steps for table in step.tables.values()}
-            for path in self.folder(finished).iterdir():
+            for path in self.folder(finished).glob("*"):
                 is_table = path.suffix in (SUFFIX, MAPPED_SUFFIX)
                 if is_table and path.relative_to(self.output).as_posix() not in named:
                     path.unlink()

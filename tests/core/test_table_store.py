@@ -350,6 +350,12 @@ class TestLeftovers:
         with pytest.raises(TableError, match="no version 3; it has: 1, 2"):
             store.read_version(3)
 
+    def test_the_folder_of_the_current_version_may_be_gone(self, tmp_path: Path) -> None:
+        store = TableStore(tmp_path)
+        store.move_pointer(version(2, {"unread_files": write(store, 1, BROKEN)}))
+        store.remove_leftovers()
+        assert files(tmp_path) == {"index.json", "versions/1/unread_files.parquet"}
+
     def test_the_newest_folder_is_the_one_of_the_highest_number(self, tmp_path: Path) -> None:
         store = TableStore(tmp_path)
         assert store.newest_folder() == 0
