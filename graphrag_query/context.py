@@ -94,3 +94,20 @@ def source_rows(text_units: Mapping[int, Mapping[str, Any]]) -> pl.DataFrame:
         {"id": pl.Int64, "document": pl.String, "headings": pl.String, "text": pl.String},
         orient="row",
     )
+
+
+def joined(contexts: Sequence[Context]) -> Context:
+    """Return what several calls were shown as one context, each row once."""
+    tables: dict[str, pl.DataFrame] = {}
+    for context in contexts:
+        for name, rows in context.tables.items():
+            known = [tables[name]] if name in tables else []
+            # A table may be shown with other columns by another call.
+            together = pl.concat([*known, rows], how="diagonal_relaxed")
+            tables[name] = together.unique(together.columns[0], keep="first", maintain_order=True)
+    return Context(
+        tables,
+        "\n".join(context.text for context in contexts),
+        sum(context.n_tokens for context in contexts),
+        dict.fromkeys(tables, 0),
+    )

@@ -8,12 +8,12 @@ import polars as pl
 
 from graphrag_index.core.search_settings import GlobalSearch
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.context import Context, Section, pack
+from graphrag_query.context import Context, Section, joined, pack
 from graphrag_query.global_map import Point, map_reports
 from graphrag_query.global_sentences import global_sentences
 from graphrag_query.question import Question
 from graphrag_query.question_names import not_mentioned, unknown_names
-from graphrag_query.report_choice import choose_reports, in_batches, joined
+from graphrag_query.report_choice import choose_reports, in_batches
 from graphrag_query.report_rating import choose_by_rating
 from graphrag_query.written_answer import write_answer
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -205,24 +204,3 @@ def in_batches(question: Question, reports: pl.DataFrame, max_tokens: int) -> li
         )
         first = last
     return batches
-
-
-def joined(contexts: "list[Context]") -> Context:
-    """Return what several calls were shown as one context."""
-    tables: dict[str, Any] = {}
-    for context in contexts:
-        for name, rows in context.tables.items():
-            known = tables.get(name)
-            tables[name] = (
-                rows
-                if known is None
-                else pl.concat([known, rows]).unique(
-                    rows.columns[0], keep="first", maintain_order=True
-                )
-            )
-    return Context(
-        tables,
-        "\n".join(context.text for context in contexts),
-        sum(context.n_tokens for context in contexts),
-        dict.fromkeys(tables, 0),
-    )

@@ -159,6 +159,18 @@ def answer_question(request: ChatRequest) -> Json:
     return {"answer": "\n\n".join(lines) or "I do not know: the data says nothing about it."}
 
 
+def answer_step(request: ChatRequest) -> Json:
+    """The best lines as an answer on the way; the names in them are followed up."""
+    found = best_lines(request)
+    lines = [line for _, line in found]
+    named = [name for line in lines for _, names in sentences_with_names(line) for name in names]
+    return {
+        "answer": "\n\n".join(lines),
+        "score": round(100 * found[0][0]) if found else 0,
+        "follow_ups": [f"What is told of {name}?" for name in dict.fromkeys(named)][:3],
+    }
+
+
 def rate_points(request: ChatRequest) -> Json:
     found = best_lines(request)
     return {"points": [{"description": line, "score": round(100 * s)} for s, line in found]}
@@ -177,6 +189,7 @@ KINDS: list[tuple[set[str], Answerer]] = [
     ({"claims", "covariates", "claim"}, claim),
     ({"findings", "finding"}, report),
     ({"points", "point"}, rate_points),
+    ({"follow_ups"}, answer_step),
     ({"answer", "response"}, answer_question),
     ({"score", "rating"}, score),
     ({"description", "summary"}, summarize),
