@@ -22,7 +22,7 @@ BATCH = 2_048
 def generate_text_embeddings(
     text_units: pl.LazyFrame,
     entities: pl.LazyFrame,
-    community_reports: pl.LazyFrame,
+    community_reports: pl.LazyFrame | None = None,
     *,
     settings: GenerateTextEmbeddings,
     embedding_model: EmbeddingModel,
@@ -38,8 +38,11 @@ def generate_text_embeddings(
     ------
     text_unit_text, entity_description, community_full_content
         One row per text unit, entity and report, in their order. A text that the model
-        gave no vector for has zeros: it is found by its words alone.
+        gave no vector for has zeros: it is found by its words alone. Without
+        `community_reports` their table is empty.
     """
+    if community_reports is None:
+        community_reports = TABLES["community_reports"].empty().lazy()
     sources = {
         "text_unit_text": text_units.select(
             "id", "human_readable_id", "document_id", "text", "headings", "metadata"

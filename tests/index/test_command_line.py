@@ -124,6 +124,7 @@ class TestInit:
             f"Wrote {folder / 'settings.yaml'}\n"
             f"Wrote {folder / 'workflows' / 'embedded.yaml'}\n"
             f"Wrote {folder / 'workflows' / 'fast.yaml'}\n"
+            f"Wrote {folder / 'workflows' / 'lazy.yaml'}\n"
             f"Wrote {folder / 'workflows' / 'standard.yaml'}\n"
             f"Put documents into {folder / 'input'}.\n"
             "Next: graphrag-index download-model && "

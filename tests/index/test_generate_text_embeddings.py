@@ -132,3 +132,19 @@ def test_an_index_without_anything_gets_empty_tables(tmp_path: Path) -> None:
     tables = embed(LengthModel(), Previous(TableStore(tmp_path), None))
     assert tables["text_unit_text"].height == 0
     assert tables["text_unit_text"].schema["vector"] == pl.Array(pl.Float32, 2)
+
+
+def test_without_reports_their_vectors_are_an_empty_table(tmp_path: Path) -> None:
+    text_units, entities, _ = inputs("one")
+    batches = generate_text_embeddings(
+        text_units,
+        entities,
+        settings=GenerateTextEmbeddings(model="lengths"),
+        embedding_model=LengthModel(),
+        previous=Previous(TableStore(tmp_path), None),
+        progress=Silent(),
+    )
+    tables = {name: frame for batch in batches for name, frame in batch.items()}
+    assert [frame.height for frame in tables.values()] == [1, 1, 0]
+    again = stored(tmp_path, tables)
+    assert again.scan("community_full_content") is not None
