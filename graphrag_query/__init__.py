@@ -32,6 +32,8 @@ asked_entities.py    the entities that a question asks about
 question_cues.py     the words that show what kind of answer it wants
 relationship_evidence.py   the passages that prove relationships
 subgraph.py          a part of the graph, as triples, sentences or for networkx
+subgraph_picture.py  the same as SVG
+notebook.py          answers as a notebook shows them
 question_names.py    which of its names the documents do not hold
 answer.py            what a search returns
 

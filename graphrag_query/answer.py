@@ -103,3 +103,15 @@ class Answer:
 
     def __str__(self) -> str:
         return self.text
+
+    def _repr_markdown_(self) -> str:
+        """Show the answer in a notebook."""
+        from graphrag_query.notebook import as_markdown
+
+        return as_markdown(self)
+
+    def _repr_html_(self) -> str:
+        """Show the answer with a picture of what it found in the graph."""
+        from graphrag_query.notebook import as_html
+
+        return as_html(self)

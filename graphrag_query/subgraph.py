@@ -80,6 +80,12 @@ class Subgraph:
         number = pl.col("human_readable_id").alias("id")
         return self.relationships.select(number, *_SHOWN_OF_RELATIONSHIPS)
 
+    def _repr_svg_(self) -> str:
+        """Show the picture in a notebook."""
+        from graphrag_query.subgraph_picture import draw
+
+        return draw(self)
+
     def __repr__(self) -> str:
         entities, relationships = self.entities.height, self.relationships.height
         return f"<Subgraph: {entities} entities, {relationships} relationships>"

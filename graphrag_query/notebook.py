@@ -1,0 +1,125 @@
+"""Answers as a notebook shows them. Nothing in a text, a title or a quotation is taken for markup
+that loads, links or runs anything.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from html import escape
+
+from graphrag_query.answer import Answer, Citation
+
+# Of a quotation that long, the beginning and the end are shown.
+LONGEST_QUOTE = 500
+_MARKUP = re.compile(r"([\\`*_{}\[\]#!|~$])")
+_LIST = re.compile(r"^(\d*)([-+.)])")
+_FOOTNOTE = re.compile(r"\[(\d{1,4})\]")
+_BOLD = re.compile(r"\*\*(?=\S)([^*\n]+?)(?<=\S)\*\*")
+# Colours are those of the page, so that light and dark need nothing else.
+_STYLE = """
+.gq-answer{line-height:1.5;max-width:60em}
+.gq-answer .gq-text{white-space:pre-wrap;overflow-wrap:anywhere}
+.gq-answer .gq-small{font-size:.88em;opacity:.75}
+.gq-answer .gq-not{font-weight:600}
+.gq-answer table{border-collapse:collapse;margin:.8em 0;font-size:.92em}
+.gq-answer th,.gq-answer td{border:1px solid rgba(128,128,128,.4);padding:.3em .6em;
+text-align:left!important;vertical-align:top;white-space:normal;overflow-wrap:anywhere}
+.gq-answer tr,.gq-answer tr:nth-child(even){background:none}
+.gq-answer :target{outline:2px solid rgba(80,140,255,.8)}
+"""
+
+
+def as_markdown(answer: Answer) -> str:
+    """Write an answer as Markdown: the text, how it ended, what it cites, and the notes."""
+    # Lists and bold type of the text stay; brackets would make links, dollars formulas.
+    text = _entities(answer.text).replace("$", r"\$")
+    parts = [re.sub(r"([\[\]])", r"\\\1", text), f"*{_plain(_ending(answer))}*"]
+    if answer.citations:
+        rows = ["| | document | place | quotation |", "|---|---|---|---|"]
+        for citation in answer.citations:
+            cells = (str(citation.number), citation.document, place_of(citation), _quote(citation))
+            rows.append(f"| {' | '.join(map(_plain, cells))} |")
+        parts.append("\n".join(rows))
+    for title, lines in _lists(answer):
+        parts.append("\n".join([f"{title}:\n", *(f"- {_plain(line)}" for line in lines)]))
+    return "\n\n".join(part for part in parts if part)
+
+
+def as_html(answer: Answer) -> str:
+    """Write an answer as HTML: footnotes lead to the table of citations; then the graph."""
+    name = "gq-" + sha256(f"{answer.question}\0{answer.text}".encode()).hexdigest()[:10]
+    known = {citation.number for citation in answer.citations}
+
+    def linked(footnote: re.Match[str]) -> str:
+        if int(footnote[1]) not in known:
+            return footnote.group()
+        return f'<a href="#{name}-{footnote[1]}">{footnote.group()}</a>'
+
+    text = _BOLD.sub(r"<b>\1</b>", _FOOTNOTE.sub(linked, escape(answer.text)))
+    is_answered = "" if answer.outcome == "answered" else " gq-not"
+    parts = [
+        f"<style>{_STYLE}</style>",
+        f'<div class="gq-text">{text}</div>',
+        f'<p class="gq-small{is_answered}">{escape(_ending(answer))}</p>',
+    ]
+    if answer.citations:
+        rows = "".join(
+            f'<tr id="{name}-{citation.number}"><td>{citation.number}</td>'
+            f"<td>{escape(citation.document)}</td><td>{escape(place_of(citation))}</td>"
+            f"<td>{escape(_quote(citation))}</td></tr>"
+            for citation in answer.citations
+        )
+        head = "<th></th><th>document</th><th>place</th><th>quotation</th>"
+        parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>")
+    for title, lines in _lists(answer):
+        items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+        parts.append(f'<div class="gq-small">{title}:<ul>{items}</ul></div>')
+    if answer.graph is not None and answer.graph.relationships.height:
+        parts.append(answer.graph._repr_svg_())
+    # MathJax would make formulas of what stands between dollars.
+    return f'<div class="gq-answer tex2jax_ignore mathjax_ignore">{"".join(parts)}</div>'
+
+
+def place_of(citation: Citation) -> str:
+    """Say where a quotation stands."""
+    return f"{citation.path}, characters {citation.start_char:,} to {citation.end_char:,}"
+
+
+def _ending(answer: Answer) -> str:
+    """Say how a search ended, what it looked at and what it cost."""
+    looked = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in answer.looked_at.items())
+    parts = [f"{answer.outcome.replace('_', ' ')} by {answer.method} search"]
+    if looked:
+        parts.append(f"looked at {looked}")
+    usage = answer.usage
+    if usage.calls:
+        tokens = usage.prompt_tokens + usage.completion_tokens
+        cost = f", ${usage.cost:.4f}" if usage.cost is not None else ""
+        parts.append(f"{usage.calls:,} calls, {tokens:,} tokens{cost}")
+    return "; ".join([*parts, f"{usage.seconds:.1f} s"])
+
+
+def _lists(answer: Answer) -> Iterator[tuple[str, Sequence[str]]]:
+    if answer.notes:
+        yield "Notes", answer.notes
+    if answer.follow_ups:
+        yield "Ask next", answer.follow_ups
+
+
+def _quote(citation: Citation) -> str:
+    quote = " ".join(citation.quote.split())
+    if len(quote) <= LONGEST_QUOTE:
+        return quote
+    half = LONGEST_QUOTE // 2
+    return f"{quote[:half].rstrip()} … {quote[-half:].lstrip()}"
+
+
+def _entities(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _plain(text: str) -> str:
+    """Write a text in Markdown so that it shows as it is, on one line."""
+    line = _MARKUP.sub(r"\\\1", " ".join(text.split()))
+    # What begins like the item of a list would be one.
+    return _entities(_LIST.sub(r"\1\\\2", line))
