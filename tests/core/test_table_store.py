@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -353,6 +354,7 @@ class TestLeftovers:
     def test_the_folder_of_the_current_version_may_be_gone(self, tmp_path: Path) -> None:
         store = TableStore(tmp_path)
         store.move_pointer(version(2, {"unread_files": write(store, 1, BROKEN)}))
+        shutil.rmtree(store.folder(2))
         store.remove_leftovers()
         assert files(tmp_path) == {"index.json", "versions/1/unread_files.parquet"}
 
