@@ -7,7 +7,7 @@ whole graph, so that the cost is that of a few dozen entities, however large the
 """
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
@@ -69,7 +69,8 @@ class RankedTextUnit:
     """A text unit with its score, the part of it that is its own, and why it was taken.
 
     Reason `match`: its text fits the question. `name`: it is about `entity`, which the question
-    names. `link`: the text unit `origin` leads to it, over `entity`.
+    names; without an entity, the question names the title of its document. `link`: the text unit
+    `origin` leads to it, over `entity`.
     """
 
     number: int
@@ -83,7 +84,8 @@ class RankedTextUnit:
 def rank_text_units(
     found: Collection[int],
     full_text: Mapping[int, float],
-    named: Sequence[int],
+    named: Mapping[int, float],
+    titled: Mapping[int, float],
     links: TextUnitLinks,
     read: Callable[[list[int]], Read],
 ) -> list[RankedTextUnit]:
@@ -96,7 +98,10 @@ def rank_text_units(
     full_text
         Scores of those found by full text.
     named
-        Entities that the question names.
+        Entities that the question names, with how sure that is, from 0 to 1.
+    titled
+        Text units of documents whose titles the question names, with what that is worth: 1 if
+        no other text unit has a title like it.
     read
         Reads the text units of these numbers; it is called about three times.
 
@@ -105,7 +110,12 @@ def rank_text_units(
     list of RankedTextUnit
         All that were looked at, best first; those of one score by number.
     """
-    return _Ranking(full_text, named, links, read).rank(found)
+    return _Ranking(full_text, named, titled, links, read).rank(found)
+
+
+def rarity(count: int, n_text_units: int) -> float:
+    """Return 1 for what one text unit has, 0 for what all have."""
+    return 1 - math.log(count) / math.log(max(n_text_units, 2))
 
 
 class _Link(NamedTuple):
@@ -122,7 +132,8 @@ class _Ranking:
     def __init__(
         self,
         full_text: Mapping[int, float],
-        named: Sequence[int],
+        named: Mapping[int, float],
+        titled: Mapping[int, float],
         links: TextUnitLinks,
         read: Callable[[list[int]], Read],
     ) -> None:
@@ -131,7 +142,7 @@ class _Ranking:
         highest = max(full_text.values(), default=0.0) or 1.0
         self.full_text = {number: score / highest for number, score in full_text.items()}
         self.links, self.read = links, read
-        self.named = self._named(named)
+        self.named = self._named(named, titled)
         self.matches: dict[int, float] = {}
         self.words: dict[int, Flags] = {}
         self.word_weights: Floats = np.zeros(0)
@@ -157,22 +168,29 @@ class _Ranking:
             ranked.append(RankedTextUnit(number, score, match, *reason))
         return sorted(ranked, key=lambda unit: (-unit.score, unit.number))
 
-    def _named(self, entities: Sequence[int]) -> dict[int, tuple[float, int]]:
-        """Return the text units about entities, with the rarity of the rarest and its number."""
-        found: dict[int, tuple[float, int]] = {}
-        counts = self.links.n_text_units_of(entities).tolist()
-        for entity, count in zip(entities, counts, strict=True):
-            if not count:
-                continue
-            numbers, is_about = self.links.text_units_of(entity)
-            rarity = (self._rarity(count), entity)
-            for number in numbers[is_about][:MAX_TEXT_UNITS].tolist():
-                found[number] = max(found.get(number, rarity), rarity)
+    def _named(
+        self, entities: Mapping[int, float], titled: Mapping[int, float]
+    ) -> dict[int, tuple[float, int | None]]:
+        """Return the text units about what the question names: how rare that is, and the entity.
+
+        The rarest counts; there is no entity where it is the title.
+        """
+        found: dict[int, tuple[float, int | None]] = {}
+        counts = self.links.n_text_units_of(list(entities)).tolist()
+        for (entity, sureness), count in zip(entities.items(), counts, strict=True):
+            if count:
+                numbers, is_about = self.links.text_units_of(entity)
+                worth = sureness * self._rarity(count)
+                for number in numbers[is_about][:MAX_TEXT_UNITS].tolist():
+                    if number not in found or worth > found[number][0]:
+                        found[number] = worth, entity
+        for number, worth in titled.items():
+            if number not in found or worth > found[number][0]:
+                found[number] = worth, None
         return found
 
     def _rarity(self, count: int) -> float:
-        """Return 1 for what one text unit names, 0 for what all do."""
-        return 1 - math.log(count) / math.log(max(self.links.n_text_units, 2))
+        return rarity(count, self.links.n_text_units)
 
     def _match(self, numbers: Collection[int]) -> None:
         """Read the text units that were not read yet, and score how they match by themselves."""

@@ -1,37 +1,50 @@
 """The text units to read for a question: what the index finds, ranked by `text_unit_ranking`."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from graphrag_query.sentence_ranking import content_words
-from graphrag_query.text_unit_ranking import RankedTextUnit, Read, rank_text_units
+from graphrag_index.core.languages import detect_language, language_of
+from graphrag_index.core.name_folding import folded_name
+from graphrag_query.sentence_ranking import ASKING, content_words
+from graphrag_query.text_unit_ranking import (
+    MAX_TEXT_UNITS,
+    RankedTextUnit,
+    Read,
+    rank_text_units,
+    rarity,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
 
+    from graphrag_index.core.mapped_table import MappedTable
     from graphrag_query.knowledge_model import KnowledgeModel
 
 # Text units that each of the two searches gives.
 REACH = 100
+# Words of the longest title that is looked for.
+MAX_TITLE_WORDS = 12
+# Documents of one title: of more, none is meant.
+MOST_ALIKE = MAX_TEXT_UNITS + 1
+_WORD = re.compile(r"[^\W_]+(?:['’]s\b)?")
 
 
 def find_text_units(
     model: "KnowledgeModel",
     question: str,
     vector: "np.ndarray",
-    named: Sequence[int],
+    named: Mapping[int, float],
 ) -> list[RankedTextUnit]:
     """Rank the text units that match a question, and those that these lead to.
 
-    `named` are the entities that the question names.
+    `named` are the entities that the question names, with how sure that is, from 0 to 1.
     """
     table = model.vectors("text_unit_text")
     words = content_words(question)
     near = table.nearest(vector, REACH, ["human_readable_id"])
-    asked = " ".join(words) or question
-    matching = table.matching(asked, REACH, ["human_readable_id"])
+    matching = table.matching(" ".join(words) or question, REACH, ["human_readable_id"])
     full_text = dict(matching.select("human_readable_id", "score").iter_rows())
 
     def read(numbers: list[int]) -> Read:
@@ -39,7 +52,64 @@ def find_text_units(
         return Read(rows["vector"].to_numpy() @ vector, words_held(rows["text"], words))
 
     found = {*near["human_readable_id"], *full_text}
-    return rank_text_units(found, full_text, named, model.links, read)
+    titled = find_titled(model, question)
+    return rank_text_units(found, full_text, named, titled, model.links, read)
+
+
+def find_titled(model: "KnowledgeModel", question: str) -> dict[int, float]:
+    """Return the text units of documents whose titles a question names, and how rare those are.
+
+    Of titles that overlap the longest counts. A title of one word must be more than a word of
+    any question, and have a capital unless the question has none.
+    """
+    import numpy as np
+
+    titles, units = model.map("title_names"), model.map("text_unit_rows")
+    found: dict[int, float] = {}
+    for rows in _titles_in(question, titles):
+        documents = titles.slice("document", rows.start, min(rows.stop, rows.start + MOST_ALIKE))
+        starts, stops = units.bounds("document", np.sort(documents))
+        count = int((stops - starts).sum())
+        if 0 < count <= MAX_TEXT_UNITS:
+            for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
+                found |= dict.fromkeys(range(start, stop), rarity(count, len(units)))
+    return found
+
+
+def _titles_in(question: str, titles: "MappedTable") -> list[range]:
+    """Return the rows of each title in a question."""
+    import polars as pl
+
+    plain = language_of(detect_language(question)).function_words | ASKING
+    written = _WORD.findall(question)
+    words = pl.Series("word", written, pl.String).to_frame()
+    folded = words.select(folded_name(pl.col("word"))).to_series().to_list()
+    has_capitals = any(letter.isupper() for letter in question[1:])
+    spans = []
+    for first in range(len(words)):
+        name = ""
+        for last in range(first, min(first + MAX_TITLE_WORDS, len(words))):
+            name = f"{name} {folded[last]}".strip()
+            row = titles.place("name", name)
+            if row == len(titles) or not titles.text("name", row).startswith(name):
+                break
+            stop = titles.place("name", name + "\0", row)
+            word = written[first]
+            tells = last > first or (
+                word.lower() not in plain
+                and len(word) > 1
+                and (word != word.lower() or not has_capitals)
+            )
+            if stop > row and tells:
+                spans.append((first - last, first, range(row, stop)))
+    taken: set[int] = set()
+    found = []
+    for length, first, rows in sorted(spans, key=lambda span: span[:2]):
+        places = range(first, first - length + 1)
+        if taken.isdisjoint(places):
+            taken.update(places)
+            found.append(rows)
+    return found
 
 
 def words_held(texts: "pl.Series", words: Sequence[str]) -> "np.ndarray":

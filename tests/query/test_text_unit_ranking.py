@@ -46,6 +46,7 @@ def ranked(
     similarity: Sequence[float],
     found: Sequence[int],
     named: Sequence[int] = (),
+    titled: Mapping[int, float] | None = None,
     full_text: Mapping[int, float] | None = None,
     words: Mapping[int, Sequence[bool]] | None = None,
 ) -> list[RankedTextUnit]:
@@ -58,7 +59,9 @@ def ranked(
             np.array(held, np.bool_).reshape(len(numbers), n_words),
         )
 
-    return rank_text_units(found, full_text or {}, named, links, read)
+    return rank_text_units(
+        found, full_text or {}, dict.fromkeys(named, 1.0), titled or {}, links, read
+    )
 
 
 def numbers(rows: Sequence[RankedTextUnit]) -> list[int]:
@@ -99,6 +102,13 @@ def test_a_text_unit_about_a_name_of_the_question_counts_more() -> None:
     rows = ranked(links, [0.3] * 20, [0, 2], named=[0, 7])
     assert numbers(rows) == [1, 0, 2]
     assert (rows[0].reason, rows[0].entity) == ("name", 0)
+
+
+def test_a_text_unit_whose_title_the_question_names_counts_more() -> None:
+    rows = ranked(SmallLinks(20, {}), [0.3] * 20, [0, 2], titled={1: 1.0, 2: 0.5})
+    assert [(row.number, row.reason) for row in rows] == [
+        *((1, "name"), (2, "name"), (0, "match")),
+    ]
 
 
 def test_a_link_to_words_of_the_question_that_its_seed_lacks_counts_more() -> None:
