@@ -142,8 +142,9 @@ def _run(root: Path, overrides: list[str] | None, verbose: bool, ways: _Ways) ->
     started = time.perf_counter()
     settings, workflow = _load(root, overrides)
     from graphrag_index.core.memory import keep_modules_for_good
+    from graphrag_index.core.table_store import TableStore
     from graphrag_index.project import check_models, models_of, services_of
-    from graphrag_index.run import RunResult, Watcher, run_workflow
+    from graphrag_index.run import RunResult, Watcher, lock, run_workflow
     from graphrag_index.steps.load_documents import check_output
     from graphrag_index.terminal import TerminalWatcher
 
@@ -153,7 +154,9 @@ def _run(root: Path, overrides: list[str] | None, verbose: bool, ways: _Ways) ->
     watcher = Watcher() if ways.quiet else TerminalWatcher(bars=not verbose)
     with closing(models_of(workflow, settings, root, ways.budget, ways.batch)) as models:
         if ways.retry:
-            models.release([step.name for step in workflow.steps])
+            # Not while another run asks.
+            with lock(TableStore(root / settings.output)):
+                models.release([step.name for step in workflow.steps])
 
         def attempt() -> RunResult:
             return run_workflow(

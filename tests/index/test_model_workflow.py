@@ -16,6 +16,8 @@ import yaml
 
 from graphrag_index.core.models.ledger import FILE, Ledger
 from graphrag_index.core.table_store import TableStore
+from graphrag_index.run import lock
+from graphrag_index.status import MOST
 from graphrag_query.knowledge_model import KnowledgeModel
 from tests.index.commands import REPOSITORY, call, command, environment
 from tests.server import Faults, Server, counts, read_log
@@ -149,6 +151,12 @@ def test_five_poisoned_text_units_cost_exactly_those_five(
         assert allowed.returncode == 0
         bad.faults = Faults()
         asked = len(bad.requests)
+        # Not while another run asks.
+        with lock(TableStore(root / "output")):
+            again = call(root, "retry", "--set", "workflow=extraction", MODEL_KEY=KEY)
+            assert again.returncode == 2
+            assert "Another run is writing" in again.stderr
+            assert "4 requests gave nothing" in call(root, "status", MODEL_KEY=KEY).stdout
         again = call(root, "retry", "--set", "workflow=extraction", MODEL_KEY=KEY)
         assert again.returncode == 0, again.stderr
         chats = [request for request in bad.requests[asked:] if "chat" in request.path]
@@ -158,13 +166,14 @@ def test_five_poisoned_text_units_cost_exactly_those_five(
 
 def test_a_third_of_the_replies_faulty(project: Path, tmp_path: Path) -> None:
     kinds = [
-        *("429_retry_ms", "500", "503", "408", "close", "close_half", "truncated_json"),
-        *("malformed_content", "wrong_schema", "empty_content", "null_content", "empty_choices"),
-        *("prose", "fences", "think", "length"),
+        *("400", "401", "404", "408", "429", "429_retry_ms", "500", "503", "hang", "close"),
+        *("close_half", "truncated_json", "malformed_content", "wrong_schema", "empty_content"),
+        *("null_content", "empty_choices", "content_filter", "refusal", "endless", "length"),
+        *("prose", "fences", "think", "wrong_size", "nan_vectors", "fewer_vectors"),
     ]
     faults = Faults(rate=0.3, kinds=kinds, redraw=True, retry_after=0.05)
     with Server(dimensions=32, faults=faults) as bad:
-        root = write_project(tmp_path / "faulty", bad.url, n_documents=3)
+        root = write_project(tmp_path / "faulty", bad.url, 6, concurrency=32, timeout=0.5)
         result = run(root)
         assert result.returncode in (0, 3), result.stderr
         ledger = Ledger(root / "output")
@@ -173,8 +182,15 @@ def test_a_third_of_the_replies_faulty(project: Path, tmp_path: Path) -> None:
         ledger.close()
         assert sum(row.open for row in rows) == 0
         assert (result.returncode == 3) == bool(quarantined)
-        for row in quarantined:
-            assert f"{row.step}, {row.unit}: {row.reason}" in result.stderr
+        # One screen of them, and how many more there are.
+        listed = [f"{row.step}, {row.unit}: {row.reason}" in result.stderr for row in quarantined]
+        assert sum(listed) == min(MOST, len(quarantined))
+        if len(quarantined) > MOST:
+            assert f"... and {len(quarantined) - MOST} more" in result.stderr
+        # What is left is mended by asking again, once all is well.
+        bad.faults = Faults()
+        again = call(root, "retry", MODEL_KEY=KEY)
+        assert again.returncode == 0, again.stderr
 
 
 @contextmanager
