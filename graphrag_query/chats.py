@@ -21,11 +21,11 @@ STEP = "search"
 class Chats:
     """Makes the chat of each question. Several threads may share it.
 
-    `root` is the folder where `prompts/` may replace the prompts.
+    `root` is the folder where `prompts/` may replace the prompts, `output` that of the index.
     """
 
-    def __init__(self, settings: "Settings", root: Path) -> None:
-        self._settings, self._root = settings, root
+    def __init__(self, settings: "Settings", root: Path, output: Path) -> None:
+        self._settings, self._root, self._output = settings, root, output
         self._models: Models | None = None
         self._chats: dict[str, AsksModel] = {}
         self._lock = threading.Lock()
@@ -74,6 +74,8 @@ class Chats:
         with self._lock:
             if self._models is None:
                 self._models = Models(_patient(self._settings), check=False)
+                # A run has found out what the endpoint supports.
+                self._models.ledger.learn_from(self._output)
             # What a model refused for an earlier question, it may answer now.
             self._models.ledger.release([STEP])
             if name not in self._chats:

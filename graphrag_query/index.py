@@ -45,7 +45,7 @@ class Index:
 
         self.model = model
         self.settings = settings or model.settings
-        self._chats: Chats | None = chats or Chats(self.settings, root)
+        self._chats: Chats | None = chats or Chats(self.settings, root, model.store.output)
 
     def local(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
         """Answer a question about an entity; `values` are those of `LocalSearch`."""

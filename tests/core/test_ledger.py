@@ -84,3 +84,19 @@ def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
         entry = ledger.find("k")
         assert entry is not None
         assert entry.state == DONE
+
+
+def test_what_another_ledger_knows_of_endpoints_is_taken_over(tmp_path: Path) -> None:
+    with closing(Ledger(tmp_path, version=1)) as known:
+        known.remember("capabilities of m at http://x", "text")
+        known.remember("released steps", "[]")
+    with closing(Ledger(None)) as ledger:
+        ledger.learn_from(tmp_path)
+        assert ledger.recall("capabilities of m at http://x") == "text"
+        assert ledger.recall("released steps") is None
+
+
+def test_a_folder_without_a_ledger_teaches_nothing_and_stays_empty(tmp_path: Path) -> None:
+    with closing(Ledger(None)) as ledger:
+        ledger.learn_from(tmp_path)
+    assert list(tmp_path.iterdir()) == []

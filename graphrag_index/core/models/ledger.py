@@ -7,7 +7,7 @@ reply has been read: a process that is killed in between has lost that one call.
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -234,6 +234,16 @@ class Ledger:
     def recall(self, name: str) -> str | None:
         rows = self.rows("SELECT value FROM facts WHERE name = ?", name)
         return rows[0][0] if rows else None
+
+    def learn_from(self, output: Path) -> None:
+        """Take over what the ledger of an output folder knows of endpoints, if it can be read."""
+        query = "SELECT name, value FROM facts WHERE name LIKE 'capabilities of %'"
+        with suppress(sqlite3.Error):
+            address = f"{(output / FILE).absolute().as_uri()}?mode=ro"
+            with closing(sqlite3.connect(address, uri=True)) as other:
+                known = other.execute(query).fetchall()
+            for name, value in known:
+                self.remember(name, value)
 
     def remember(self, name: str, value: str) -> None:
         with self.transaction() as database:
