@@ -10,6 +10,10 @@ question.py          one question, with all that a search needs to answer it
 knowledge_model.py   the tables and vectors, opened at one version
 local_search.py      questions about an entity
 global_search.py     questions about the whole corpus
+basic_search.py      questions about a passage
+lazy_search.py       questions to an index without reports
+community_descent.py which text units are worth a test of relevance
+lazy_requests.py     what lazy search asks a model
 path_search.py       how entities are connected
 neighbourhood.py     what surrounds an entity
 ask.py               which of the searches fits a question
@@ -18,6 +22,7 @@ global_sentences.py  global search without a model
 report_choice.py     which reports are read
 report_rating.py     which a model finds relevant, from the top of the hierarchy down
 drift_search.py      broad questions, followed into detail
+drift_step.py        one of its questions, and what that leads to
 drift_sentences.py   drift search without a model
 scores.py            scores as models write them
 chat.py              a language model, as the searches ask it

@@ -18,7 +18,7 @@ RANK_WEIGHT = 0.25
 # A level of fewer reports is too coarse to name themes.
 MIN_REPORTS = 4
 # Reports of so many tokens are read even if that is much of a small level.
-ENOUGH_TOKENS = 800
+ENOUGH_TOKENS = 500
 # What the instructions of a call take, which count in the share of a level; in bytes.
 BYTES_OF_PROMPT = 1_600
 # Reports that a note names; the answer has the numbers of all.
@@ -151,10 +151,10 @@ def _within_budget(reports: pl.DataFrame, settings: GlobalSearch, about_all: boo
         reports = reports.filter(pl.col("similarity") >= settings.min_similarity)
     # More reports than tokens cannot fit.
     best = reports.head(settings.max_map_tokens)
-    column = "summary" if about_all else "full_content"
-    shown = as_shown(best, column)
+    shown = as_shown(best, "summary" if about_all else "full_content")
     costs = np.cumsum(RenderedRows.of(shown, Budget(1 << 40, 1 << 40)).cost)
-    n_bytes = best[column].str.len_bytes().cast(pl.Int64).cum_sum().to_numpy()
+    said = pl.concat_str("title", "summary") if about_all else pl.col("full_content")
+    n_bytes = best.select(said.str.len_bytes().cast(pl.Int64)).to_series().cum_sum().to_numpy()
     # By bytes, since to count the tokens of a large level takes long.
     most_bytes = settings.max_map_share * (n_bytes_of_level + BYTES_OF_PROMPT) - BYTES_OF_PROMPT
     fits = (costs <= settings.max_map_tokens) & ((n_bytes <= most_bytes) | (costs <= ENOUGH_TOKENS))

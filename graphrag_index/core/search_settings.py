@@ -106,7 +106,7 @@ class GlobalSearch(Section):
         "hierarchy down; level: all of the level.",
     )
     max_map_tokens: int = Field(
-        12_000, ge=200, le=_MANY, description="similar: reports read for one question, in tokens."
+        7_500, ge=200, le=_MANY, description="similar: reports read for one question, in tokens."
     )
     max_map_share: float = Field(
         0.2, gt=0, le=1, description="similar: reports read at most, as a share of their level."

@@ -226,6 +226,24 @@ def test_over_http_steps_are_answered_and_an_outage_is_an_outcome(
         assert out.outcome is Outcome.PROVIDER_ERROR
 
 
+def test_over_http_the_budget_holds_whatever_the_replies(
+    sample_project: Path, model_server: Server
+) -> None:
+    settings = settings_with(sample_project, model_server)
+    kinds = ["wrong_schema", "length", "empty_content", "malformed_content"]
+    model_server.faults = Faults(rate=0.6, kinds=kinds, redraw=True)
+    with graphrag_query.open(sample_project / "output", settings, sample_project) as index:
+        for max_total_tokens in (10_000, 20_000):
+            before = len(model_server.requests)
+            index.drift(BROAD, max_total_tokens=max_total_tokens, max_context_tokens=700)
+            sent = sum(
+                n_prompt_tokens(message["content"])
+                for request in model_server.requests[before:]
+                for message in request.json.get("messages", ())
+            )
+            assert 0 < sent <= max_total_tokens
+
+
 def test_without_a_model_names_are_followed_up(index: Index, sample_project: Path) -> None:
     answer = index.drift(BROAD)
     assert answer.outcome is Outcome.ANSWERED
