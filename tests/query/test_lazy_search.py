@@ -12,6 +12,7 @@ import graphrag_query
 from graphrag_index.core.errors import ModelError
 from graphrag_index.core.models.request import ReplyError, Request
 from graphrag_index.core.search_settings import LazySearch
+from graphrag_index.core.settings import load_settings
 from graphrag_index.core.tokens import count_tokens, load_encoding
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
@@ -20,6 +21,7 @@ from graphrag_query.lazy_search import lazy_search
 from tests.conftest import REPOSITORY, copy_project, run_project
 from tests.query.fake_chat import FakeChat, question_to
 from tests.query.test_local_search import QUESTIONS, check_citations
+from tests.server import ChatRequest, Faults, Server
 
 DOGS = "Which dogs did the expeditions use, and what became of them?"
 
@@ -315,6 +317,38 @@ class TestReplies:
             except ReplyError:
                 continue
             assert reading.dropped >= 0
+
+
+def over_http(chat: ChatRequest) -> Any:
+    """What `reader` says, for a server."""
+    kind = next(iter((chat.schema or {}).get("properties", {"text": None})))
+    numbers = [row.split(",")[0] for row in chat.texts[-1].splitlines() if row[:1].isdigit()]
+    return {
+        "questions": {"questions": ["How did the sledge dogs die?"]},
+        "rating": {"rating": 5 if "dogs" in chat.texts[-1].rpartition("Question:")[0] else 0},
+        "claims": {
+            "claims": [{"claim": "Dogs.", "sources": [int(n)], "score": 9} for n in numbers]
+        },
+        "text": "Dogs pulled sledges [Data: Sources (1)].",
+    }[kind]
+
+
+def test_over_http_failing_tests_are_told_and_an_outage_is_an_outcome(
+    sample_project: Path,
+) -> None:
+    with Server(answer=over_http) as server:
+        chat = f"models.chat={{model: test-model, base_url: '{server.url}', retry_seconds: 0.5}}"
+        settings = load_settings(sample_project, [chat, "search.model=chat"])
+        with graphrag_query.open(sample_project / "output", settings, sample_project) as index:
+            server.faults = Faults(by_text={"Passage of tom-crean.txt": "content_filter"})
+            part = index.lazy(DOGS, budget=30)
+            n_failed = part.looked_at["relevance_tests_failed"]
+            assert 0 < n_failed < part.looked_at["relevance_tests"] == 30
+            assert f"{n_failed} of 30 relevance tests failed." in part.notes
+            server.faults = Faults(rate=1.0, kinds=["500"])
+            out = index.lazy(f"{DOGS} Again?", budget=30)
+            assert out.outcome is Outcome.PROVIDER_ERROR
+            assert out.citations == ()
 
 
 @pytest.fixture(scope="module")
