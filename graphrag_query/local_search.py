@@ -143,9 +143,7 @@ def find_evidence(question: Question, settings: LocalSearch) -> Evidence:
     model, vector = question.model, question.vector
     entities, named = _near_entities(model, question.text, vector, settings.top_k_entities)
     relationships = _relationships(model, entities)
-    ranked = find_text_units(model, question.text, vector, dict.fromkeys(named, 1.0))[
-        : settings.top_k_text_units
-    ]
+    ranked = find_text_units(model, question.text, vector)[: settings.top_k_text_units]
     units = model.text_units(unit.number for unit in ranked)
     return Evidence(
         entities=entities,

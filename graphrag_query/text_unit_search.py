@@ -1,7 +1,7 @@
 """The text units to read for a question: what the index finds, ranked by `text_unit_ranking`."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from graphrag_index.core.languages import detect_language, language_of
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 # Text units that each of the two searches gives.
 REACH = 100
-# Words of the longest title that is looked for.
-MAX_TITLE_WORDS = 12
-# Documents of one title: of more, none is meant.
+# Words of the longest name that is looked for.
+MAX_NAME_WORDS = 12
+# Entities or documents of one name: of more, none is meant.
 MOST_ALIKE = MAX_TEXT_UNITS + 1
 _WORD = re.compile(r"[^\W_]+(?:['’]s\b)?")
 
@@ -35,38 +35,51 @@ def find_text_units(
     model: "KnowledgeModel",
     question: str,
     vector: "np.ndarray",
-    named: Mapping[int, float],
+    also_named: Mapping[int, float] | None = None,
 ) -> list[RankedTextUnit]:
     """Rank the text units that match a question, and those that these lead to.
 
-    `named` are the entities that the question names, with how sure that is, from 0 to 1.
+    `also_named` are entities that the question names otherwise than by one of their names, with
+    how sure that is, from 0 to 1.
     """
     table = model.vectors("text_unit_text")
     words = content_words(question)
     near = table.nearest(vector, REACH, ["human_readable_id"])
-    matching = table.matching(" ".join(words) or question, REACH, ["human_readable_id"])
+    # As they are written: the full-text index has stems of its own.
+    matching = table.matching(_without_plain_words(question), REACH, ["human_readable_id"])
     full_text = dict(matching.select("human_readable_id", "score").iter_rows())
 
     def read(numbers: list[int]) -> Read:
         rows = table.at(numbers, ["text", "vector"])
         return Read(rows["vector"].to_numpy() @ vector, words_held(rows["text"], words))
 
-    found = {*near["human_readable_id"], *full_text}
-    titled = find_titled(model, question)
-    return rank_text_units(found, full_text, named, titled, model.links, read)
+    return rank_text_units(
+        {*near["human_readable_id"], *full_text},
+        full_text,
+        {**(also_named or {}), **dict.fromkeys(find_named(model, question), 1.0)},
+        find_titled(model, question),
+        model.links,
+        read,
+    )
+
+
+def find_named(model: "KnowledgeModel", question: str) -> list[int]:
+    """Return the entities of which a question has a whole name."""
+    names = model.map("entity_names")
+    found: dict[int, None] = {}
+    for rows in _names_in(question, names):
+        entities = names.slice("entity", rows.start, min(rows.stop, rows.start + MOST_ALIKE))
+        found |= dict.fromkeys(entities.tolist())
+    return list(found)
 
 
 def find_titled(model: "KnowledgeModel", question: str) -> dict[int, float]:
-    """Return the text units of documents whose titles a question names, and how rare those are.
-
-    Of titles that overlap the longest counts. A title of one word must be more than a word of
-    any question, and have a capital unless the question has none.
-    """
+    """Return the text units of documents whose titles a question names, and how rare those are."""
     import numpy as np
 
     titles, units = model.map("title_names"), model.map("text_unit_rows")
     found: dict[int, float] = {}
-    for rows in _titles_in(question, titles):
+    for rows in _names_in(question, titles):
         documents = titles.slice("document", rows.start, min(rows.stop, rows.start + MOST_ALIKE))
         starts, stops = units.bounds("document", np.sort(documents))
         count = int((stops - starts).sum())
@@ -76,31 +89,31 @@ def find_titled(model: "KnowledgeModel", question: str) -> dict[int, float]:
     return found
 
 
-def _titles_in(question: str, titles: "MappedTable") -> list[range]:
-    """Return the rows of each title in a question."""
+def _names_in(question: str, names: "MappedTable") -> list[range]:
+    """Return the rows of each name in a question; of names that overlap the longest counts.
+
+    A name of one word must be more than a word of any question, and have a capital unless the
+    question has none.
+    """
     import polars as pl
 
-    plain = language_of(detect_language(question)).function_words | ASKING
+    plain = _plain_words(question)
     written = _WORD.findall(question)
     words = pl.Series("word", written, pl.String).to_frame()
     folded = words.select(folded_name(pl.col("word"))).to_series().to_list()
     has_capitals = any(letter.isupper() for letter in question[1:])
     spans = []
-    for first in range(len(words)):
+    for first, word in enumerate(written):
+        tells = word.lower() not in plain and len(word) > 1
+        tells = tells and (word != word.lower() or not has_capitals)
         name = ""
-        for last in range(first, min(first + MAX_TITLE_WORDS, len(words))):
+        for last in range(first, min(first + MAX_NAME_WORDS, len(words))):
             name = f"{name} {folded[last]}".strip()
-            row = titles.place("name", name)
-            if row == len(titles) or not titles.text("name", row).startswith(name):
+            row = names.place("name", name)
+            if row == len(names) or not names.text("name", row).startswith(name):
                 break
-            stop = titles.place("name", name + "\0", row)
-            word = written[first]
-            tells = last > first or (
-                word.lower() not in plain
-                and len(word) > 1
-                and (word != word.lower() or not has_capitals)
-            )
-            if stop > row and tells:
+            stop = names.place("name", name + "\0", row)
+            if stop > row and (tells or last > first):
                 spans.append((first - last, first, range(row, stop)))
     taken: set[int] = set()
     found = []
@@ -110,6 +123,16 @@ def _titles_in(question: str, titles: "MappedTable") -> list[range]:
             taken.update(places)
             found.append(rows)
     return found
+
+
+def _plain_words(question: str) -> Set[str]:
+    return language_of(detect_language(question)).function_words | ASKING
+
+
+def _without_plain_words(question: str) -> str:
+    plain = _plain_words(question)
+    words = [word for word in _WORD.findall(question.lower()) if word not in plain]
+    return " ".join(words) or question
 
 
 def words_held(texts: "pl.Series", words: Sequence[str]) -> "np.ndarray":
