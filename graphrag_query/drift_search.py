@@ -53,7 +53,9 @@ def drift_search(question: Question, settings: DriftSearch, local: LocalSearch) 
     answer = partial(question.answer, method="drift", parameters=settings.model_dump())
     unknown = unknown_names(question.model, question.text, ())
     if unknown:
-        return answer(not_mentioned(unknown), looked_at={}, outcome=Outcome.NO_EVIDENCE)
+        # All text units were searched for the name.
+        counts = {"text_units": question.model.rows("text_unit_rows"), "steps": 0}
+        return answer(not_mentioned(unknown), looked_at=counts, outcome=Outcome.NO_EVIDENCE)
 
     steps = _Steps(question, question.chat, settings, local)
     steps.ask([question.text], steps.reports())

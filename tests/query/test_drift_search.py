@@ -1,9 +1,11 @@
 """Drift search: steps, their budget, bad replies, and what it does without a model."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
@@ -14,12 +16,15 @@ from graphrag_index.core.citations import cited
 from graphrag_index.core.errors import ModelError
 from graphrag_index.core.models.request import Request
 from graphrag_index.core.rendered_rows import n_prompt_tokens
-from graphrag_index.core.search_settings import DriftSearch, LocalSearch
+from graphrag_index.core.search_settings import DriftSearch, GlobalSearch, LocalSearch
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.drift_search import NOTHING_FOUND, drift_search
+from graphrag_query.global_search import global_search
 from graphrag_query.index import Index
+from graphrag_query.knowledge_model import KnowledgeModel
+from tests.conftest import copy_project, run_project
 from tests.query.fake_chat import FakeChat, question_to
-from tests.query.test_global_model import settings_with
+from tests.query.test_global_model import one_point_a_report, settings_with
 from tests.query.test_local_search import QUESTIONS, check_citations
 from tests.server import Faults, Server
 
@@ -162,6 +167,7 @@ def test_a_name_that_the_documents_do_not_hold_is_said_without_a_call(index: Ind
     answer, chat = ask(index, steps(), "What did Albert Einstein eat on the ice?")
     assert answer.text == "The documents do not mention Albert Einstein."
     assert chat.asked == []
+    assert answer.looked_at["text_units"] > 0
 
 
 @hypothesis_settings(max_examples=8)
@@ -269,3 +275,48 @@ def test_without_a_model_what_is_not_there_is_no_evidence(index: Index, text: st
 def test_without_a_model_every_citation_resolves(sample_project: Path, text: str) -> None:
     answer = graphrag_query.open(sample_project / "output").drift(text)
     check_citations(answer, sample_project / "output")
+
+
+@pytest.mark.usefixtures("embedding_model_files")
+def test_an_index_of_one_sentence_can_be_asked(tmp_path: Path) -> None:
+    project = copy_project(tmp_path / "project")
+    shutil.rmtree(project / "input")
+    (project / "input").mkdir()
+    (project / "input" / "a.txt").write_text("Anna Berg met Tom Crean in Oslo.", encoding="utf-8")
+    run_project(project)
+    index = graphrag_query.open(project / "output")
+    answer, _ = ask(index, steps(), "Who met in Oslo?")
+    assert answer.outcome is Outcome.ANSWERED
+    assert index.drift("Who met in Oslo?").outcome is Outcome.ANSWERED
+    for selection in ("similar", "level", "dynamic"):
+        found, chat = ask_global(index, selection)
+        assert found.outcome is Outcome.ANSWERED
+        assert len(chat.asked) == 1 + (selection == "dynamic")
+
+
+def ask_global(index: Index, selection: str) -> tuple[Answer, FakeChat]:
+    chat = FakeChat(one_point_a_report)
+    settings = GlobalSearch().with_values({"selection": selection})
+    return global_search(question_to(index, "What are the main themes?", chat), settings), chat
+
+
+class WithoutReports(KnowledgeModel):
+    """An index whose table of reports is empty."""
+
+    def scan(self, table: str) -> pl.LazyFrame:
+        rows = super().scan(table)
+        return rows.clear() if table == "community_reports" else rows
+
+
+def test_without_reports_global_asks_nothing_and_drift_begins_locally(index: Index) -> None:
+    whole = index.model
+    nothing = Index(WithoutReports(whole.store, whole.version, whole.models))
+    for selection in ("similar", "level", "dynamic"):
+        found, chat = ask_global(nothing, selection)
+        assert found.outcome is Outcome.NO_EVIDENCE
+        assert chat.asked == []
+    assert nothing.global_(BROAD).outcome is Outcome.NO_EVIDENCE
+    answer, chat = ask(nothing, steps(), BROAD)
+    assert answer.outcome is Outcome.ANSWERED
+    assert asked_steps(chat) == [BROAD]
+    assert nothing.drift(BROAD).outcome is Outcome.ANSWERED
