@@ -1,8 +1,9 @@
 """The best paths between two entities: what is read grows with what is visited."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from heapq import heappop, heappush
 from itertools import pairwise
+from math import inf
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -18,8 +19,13 @@ HUB_COST = 0.1
 # when the same path comes again.
 PENALTY = 1.0
 MOST_REPEATS = 4
-# Later paths are at most this much longer than the best one, in hops.
+# Later paths are at most this much longer than the best one, in hops; and at most twice as dear,
+# with so much more for what they share with others.
 LONGEST_DETOUR = 2
+MOST_SHARED = 4 * PENALTY
+# Of an entity, so many of the heaviest relationships are followed. What leads to a hub is found
+# from its other end, so that only what is weak for both its ends is missed.
+MOST_OF_ONE = 1_000
 
 
 class ReadsLinks(Protocol):
@@ -85,8 +91,9 @@ class VisitedGraph:
             self.is_cut = True
             return []
         # One more tells whether any are left.
-        found = self._links.relationships_of(entity, room + 1)
+        found = self._links.relationships_of(entity, min(room, MOST_OF_ONE) + 1)
         self.is_cut = self.is_cut or len(found.entities) > room
+        room = min(room, MOST_OF_ONE)
         neighbours = found.entities[:room].tolist()
         self.n_relationships += len(neighbours)
         self.visited.update(neighbours)
@@ -116,9 +123,10 @@ def find_paths(
     graph.visited.update((source, target))
     paths: list[Path] = []
     extra: dict[tuple[int, ...], float] = {}
-    repeats = 0
-    while len(paths) < max_paths and repeats < MOST_REPEATS:
-        found = _cheapest(graph, source, target, max_hops, extra)
+    repeats, limit = 0, inf
+    # Where all was read that may be, a second search would be as long and find what is left.
+    while len(paths) < max_paths and repeats < MOST_REPEATS and not (paths and graph.is_cut):
+        found = _cheapest(graph, source, target, max_hops, extra, limit)
         if found is None:
             break
         if any(path.entities == found.entities for path in paths):
@@ -127,6 +135,7 @@ def find_paths(
             repeats = 0
             paths.append(found)
             max_hops = min(max_hops, len(paths[0].relationships) + LONGEST_DETOUR)
+            limit = 2 * paths[0].cost + MOST_SHARED
         for used in _used(found):
             extra[used] = extra.get(used, 0.0) + PENALTY * 4**repeats
     return sorted(paths, key=lambda path: (path.cost, path.entities))
@@ -145,7 +154,8 @@ def _cheapest(
     source: int,
     target: int,
     max_hops: int,
-    extra: dict[tuple[int, ...], float],
+    extra: Mapping[tuple[int, ...], float],
+    limit: float,
 ) -> Path | None:
     """Search from both ends at once, and stop when nothing cheaper can follow.
 
@@ -161,32 +171,43 @@ def _cheapest(
 
     heaps = tuple([_Label(0.0, 0, end, -1, None)] for end in ends)
     kept = tuple({end: [heap[0]]} for end, heap in zip(ends, heaps, strict=True))
-    best: tuple[float, _Label, _Label] | None = None
-    while all(heaps) and (best is None or heaps[0][0].cost + heaps[1][0].cost < best[0]):
-        # The side with less before it is the cheaper to take a step on.
-        side = 0 if len(heaps[0]) <= len(heaps[1]) else 1
+    n_followed = [0, 0]
+    best: tuple[_Label, _Label] | None = None
+    while any(heaps):
+        costs = [heap[0].cost if heap else 0.0 for heap in heaps]
+        if sum(costs) >= limit:
+            break
+        # Both ends have done about the same work at any time: neither runs through a hub alone.
+        side = min((0, 1), key=lambda side: (not heaps[side], n_followed[side]))
         label = heappop(heaps[side])
         is_kept = any(label is other for other in kept[side][label.entity])
         if not is_kept or label.hops == max_hops:
             continue
-        here = toll(label.entity)
-        for neighbour, relationship, cost in graph.hops_from(label.entity):
-            pair = (min(label.entity, neighbour), max(label.entity, neighbour))
-            cost += label.cost + here + toll(neighbour) + extra.get(pair, 0.0)
-            if best is not None and cost >= best[0]:
+        here = label.cost + toll(label.entity)
+        hops_here = graph.hops_from(label.entity)
+        n_followed[side] += len(hops_here)
+        for neighbour, relationship, cost in hops_here:
+            cost += here + toll(neighbour)
+            if extra:
+                pair = (min(label.entity, neighbour), max(label.entity, neighbour))
+                cost += extra.get(pair, 0.0)
+            if cost >= limit:
                 continue
-            new = _Label(cost, label.hops + 1, neighbour, relationship, label)
-            others = kept[side].setdefault(neighbour, [])
-            if any(other.cost <= new.cost and other.hops <= new.hops for other in others):
+            others = kept[side].get(neighbour, ())
+            hops = label.hops + 1
+            if any(other.cost <= cost and other.hops <= hops for other in others):
                 continue
-            others[:] = [o for o in others if o.cost < new.cost or o.hops < new.hops]
-            others.append(new)
-            heappush(heaps[side], new)
+            new = _Label(cost, hops, neighbour, relationship, label)
             for other in kept[1 - side].get(neighbour, ()):
-                total = new.cost + other.cost
-                if new.hops + other.hops <= max_hops and (best is None or total < best[0]):
-                    best = (total, new, other) if side == 0 else (total, other, new)
-    return None if best is None else _joined(graph, best[1], best[2])
+                if cost + other.cost < limit and hops + other.hops <= max_hops:
+                    limit = cost + other.cost
+                    best = (new, other) if side == 0 else (other, new)
+            # What the other end has not reached is no nearer to it than what it looks at next.
+            if cost + costs[1 - side] < limit:
+                left = [other for other in others if other.cost < cost or other.hops < hops]
+                kept[side][neighbour] = [*left, new]
+                heappush(heaps[side], new)
+    return None if best is None else _joined(graph, *best)
 
 
 def _joined(graph: VisitedGraph, forward: _Label, backward: _Label) -> Path:

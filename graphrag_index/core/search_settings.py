@@ -194,7 +194,7 @@ class PathSearch(Section):
     max_paths: int = Field(3, ge=1, le=100, description="Paths between two entities at most.")
     max_hops: int = Field(6, ge=1, le=50, description="Longest path, in relationships.")
     max_visited: int = Field(
-        200_000, ge=10, le=100_000_000, description="Entities looked at before it gives up."
+        100_000, ge=10, le=100_000_000, description="Entities looked at before it gives up."
     )
     max_context_tokens: int = Field(
         8_000, ge=200, le=_MANY, description="What a model is shown, in tokens."

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_query.links import Neighbours
-from graphrag_query.shortest_paths import Path, VisitedGraph, find_paths
+from graphrag_query.shortest_paths import MOST_OF_ONE, Path, VisitedGraph, find_paths
 
 Edge = tuple[int, int, float]
 
@@ -150,3 +150,11 @@ def test_the_first_path_is_the_cheapest_of_all_within_the_hops(
     if found:
         assert found[0].cost == pytest.approx(min(cost(way) for way in all_ways))
     assert len({path.entities for path in found}) == len(found) <= 3
+
+
+def test_what_leads_to_a_hub_is_found_from_its_other_end() -> None:
+    # The way to 1 is the weakest of a hub, of which only the heaviest relationships are followed.
+    hub = [(2, n, 9.0) for n in range(10, 10 + MOST_OF_ONE)]
+    edges = [(0, 2, 9.0), (2, 1, 0.1), *hub]
+    assert ways(edges, 0, 1) == [(0, 2, 1)]
+    assert ways(edges, 1, 0) == [(1, 2, 0)]
