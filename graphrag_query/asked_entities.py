@@ -143,6 +143,7 @@ def similar_names(model: KnowledgeModel, name: str, most: int = 3) -> list[str]:
     entities = list(
         dict.fromkeys(int(e) for row in best for e in table.numbers("entities", row, 5))
     )
+    entities = [entity for entity in entities if model.holds(entity)]
     titles = model.entities(entities)["title"].to_list()
     fits = {
         title: max(

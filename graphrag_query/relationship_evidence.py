@@ -26,7 +26,7 @@ def passages_of(model: KnowledgeModel, relationships: pl.DataFrame) -> dict[int,
     That is its evidence, or else the sentences of its text units that name both entities, or
     else what says most of its description. A relationship without text units has none.
     """
-    columns = ("human_readable_id", "source", "target", "description", "text_units", "evidence")
+    columns = ("human_readable_id", "source", "target", "description", "evidence")
     rows = relationships.select(columns).rows(named=True)
     places: dict[int, list[Place]] = {
         row["human_readable_id"]: [
@@ -37,8 +37,9 @@ def passages_of(model: KnowledgeModel, relationships: pl.DataFrame) -> dict[int,
     wanted: dict[int, list[int]] = {}
     for row in rows:
         number = row["human_readable_id"]
-        holding = _holding(model, row["text_units"], places[number])
-        wanted[number] = [holding] if holding is not None else row["text_units"][:MOST_TEXT_UNITS]
+        behind = model.text_units_behind("Relationships", number)
+        holding = _holding(model, behind, places[number])
+        wanted[number] = [holding] if holding is not None else behind[:MOST_TEXT_UNITS]
     numbers = {unit for units in wanted.values() for unit in units}
     units = model.text_units(numbers) if numbers else {}
     found = {}
@@ -78,11 +79,19 @@ class CitedRelationships:
             return " ".join([*parts, said or "no passage tells of it."])
         quote = as_prose(passage[0].text)
         is_new, number = self._cite(relationship, *passage)
-        if said and said not in quote:
+        if said and said not in quote and not self._is_elsewhere(row, *passage):
             parts.append(said)
         if is_new:
             parts.append(f"“{quote}”")
         return " ".join([*parts, f"[{number}]"])
+
+    def _is_elsewhere(
+        self, row: Mapping[str, Any], candidate: Candidate, unit: Mapping[str, Any]
+    ) -> bool:
+        """Tell whether a description was taken from evidence that filters have left out."""
+        place = (unit["document"], candidate.start_char)
+        evidence = [(at["document"], at["start_char"]) for at in row["evidence"]]
+        return bool(evidence) and place not in evidence
 
     def _cite(
         self, relationship: int, candidate: Candidate, unit: Mapping[str, Any]

@@ -194,6 +194,20 @@ def test_without_a_path_no_model_is_asked(index: Index) -> None:
     assert chat.asked == []
 
 
+def test_filters_hold_for_paths_their_passages_and_similar_names(index: Index) -> None:
+    people = index.where({"path": "people/*"})
+    answer = people.path("Crean", "Nansen")
+    assert answer.outcome is Outcome.ANSWERED
+    assert all(citation.path.startswith("people/") for citation in answer.citations)
+    lines = [line for line in answer.text.splitlines() if line.startswith("   - ")]
+    # No description from elsewhere stands before the quotation.
+    assert lines
+    assert all(line.split(": ", 1)[1][0] in "“[" for line in lines)
+    around = people.neighbourhood("Gauss")
+    assert around.outcome is Outcome.NO_EVIDENCE
+    assert "similar names: Gauss," not in around.text
+
+
 # An index of a few rows, without text units.
 
 
