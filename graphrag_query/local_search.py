@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,8 @@ ENTITY_BONUS = 0.15
 RELATIONSHIP_BONUS = 0.05
 # Of an entity that is related with many, so many relationships are looked through.
 MOST_RELATIONSHIPS = 10_000
+# With the scope `graph`: of those that name an entity, and of those that tell about it.
+MOST_TOUCHED = 1_000
 
 
 # What a model is shown of each table; the first column is the number that it cites.
@@ -120,9 +122,12 @@ def local_search(question: Question, settings: LocalSearch) -> Answer:
 
 
 def local_context(question: Question, found: "Evidence", settings: LocalSearch) -> Context:
-    """Pack what was found into the budget, text units first."""
+    """Pack what was found into the budget, text units first.
+
+    The table of these tells in `why`, which a model is not shown, for what each was taken.
+    """
     rest = max(0.0, 1 - settings.text_unit_share - settings.report_share)
-    return pack(
+    context = pack(
         [
             Section("Sources", found.sources(), settings.text_unit_share),
             Section("Entities", _as_shown(found.entities, ENTITY_COLUMNS), rest / 2),
@@ -132,6 +137,31 @@ def local_context(question: Question, found: "Evidence", settings: LocalSearch) 
         ],
         question.max_context_tokens(settings.max_context_tokens),
     )
+    sources = context.tables.get("Sources")
+    if sources is None:
+        return context
+    whys = _whys(question.model, found.ranked)
+    why = pl.Series("why", [whys[number] for number in sources["id"]])
+    return replace(context, tables={**context.tables, "Sources": sources.with_columns(why)})
+
+
+def _whys(model: KnowledgeModel, ranked: Sequence[RankedTextUnit]) -> dict[int, str]:
+    """Say of each text unit for what it was taken, by its number."""
+    entities = [unit.entity for unit in ranked if unit.entity is not None]
+    names = model.entities(entities)["title"]
+    titles: dict[int | None, str] = dict(zip(entities, names, strict=True))
+    whys = {}
+    for unit in ranked:
+        title = titles.get(unit.entity, "")
+        if unit.reason == "link":
+            why = f"Sources ({unit.origin}) leads to it over {title}"
+        elif unit.reason == "name":
+            named = f"it is about {title}, which" if title else "its document has a title that"
+            why = f"{named} the question names"
+        else:
+            why = "it matches the question"
+        whys[unit.number] = why
+    return whys
 
 
 def _as_shown(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
@@ -143,7 +173,9 @@ def find_evidence(question: Question, settings: LocalSearch) -> Evidence:
     model, vector = question.model, question.vector
     entities, named = _near_entities(model, question.text, vector, settings.top_k_entities)
     relationships = _relationships(model, entities)
-    ranked = find_text_units(model, question.text, vector)[: settings.top_k_text_units]
+    within = _touched(model, entities, relationships) if settings.scope == "graph" else None
+    ranked = find_text_units(model, question.text, vector, within=within)
+    ranked = ranked[: settings.top_k_text_units]
     units = model.text_units(unit.number for unit in ranked)
     return Evidence(
         entities=entities,
@@ -155,6 +187,21 @@ def find_evidence(question: Question, settings: LocalSearch) -> Evidence:
         ranked=ranked,
         bonuses=_bonuses(model, entities, named, relationships),
     )
+
+
+def _touched(
+    model: KnowledgeModel, entities: pl.DataFrame, relationships: pl.DataFrame
+) -> set[int]:
+    """Return the text units that name some entities, or tell of some relationships.
+
+    Of an entity that very many name, those that tell about it come first.
+    """
+    touched = {number for row in relationships["text_units"] for number in row}
+    for entity in entities["human_readable_id"]:
+        numbers, is_about = model.links.text_units_of(entity)
+        touched.update(numbers[is_about][:MOST_TOUCHED].tolist())
+        touched.update(numbers[~is_about][:MOST_TOUCHED].tolist())
+    return touched
 
 
 def _near_entities(

@@ -36,24 +36,30 @@ def find_text_units(
     question: str,
     vector: "np.ndarray",
     also_named: Mapping[int, float] | None = None,
+    within: Set[int] | None = None,
 ) -> list[RankedTextUnit]:
     """Rank the text units that match a question, and those that these lead to.
 
     `also_named` are entities that the question names otherwise than by one of their names, with
-    how sure that is, from 0 to 1.
+    how sure that is, from 0 to 1. If some are given, only text units `within` are searched for,
+    and returned.
     """
     table = model.vectors("text_unit_text")
     words = content_words(question)
-    near = table.nearest(vector, REACH, ["human_readable_id"])
+    where = None
+    if within is not None:
+        where = f"human_readable_id IN ({', '.join(map(str, sorted(within))) or -1})"
+    near = table.nearest(vector, REACH, ["human_readable_id"], where)
     # As they are written: the full-text index has stems of its own.
-    matching = table.matching(_without_plain_words(question), REACH, ["human_readable_id"])
+    asked = _without_plain_words(question)
+    matching = table.matching(asked, REACH, ["human_readable_id"], where=where)
     full_text = dict(matching.select("human_readable_id", "score").iter_rows())
 
     def read(numbers: list[int]) -> Read:
         rows = table.at(numbers, ["text", "vector"])
         return Read(rows["vector"].to_numpy() @ vector, words_held(rows["text"], words))
 
-    return rank_text_units(
+    ranked = rank_text_units(
         {*near["human_readable_id"], *full_text},
         full_text,
         {**(also_named or {}), **dict.fromkeys(find_named(model, question), 1.0)},
@@ -61,6 +67,7 @@ def find_text_units(
         model.links,
         read,
     )
+    return [unit for unit in ranked if within is None or unit.number in within]
 
 
 def find_named(model: "KnowledgeModel", question: str) -> list[int]:
@@ -136,11 +143,15 @@ def _without_plain_words(question: str) -> str:
 
 
 def words_held(texts: "pl.Series", words: Sequence[str]) -> "np.ndarray":
-    """Tell which texts hold which words, or words that begin as they do: one row per text."""
+    """Tell which texts hold which words, if need be with another ending: one row per text.
+
+    Longer words are the same if all but their last two letters are: country, countries.
+    """
     import numpy as np
 
     held = np.zeros((len(texts), len(words)), bool)
     folded = texts.str.to_lowercase()
     for column, word in enumerate(words):
-        held[:, column] = folded.str.contains(rf"\b{re.escape(word)}").to_numpy()
+        beginning = re.escape(word[: max(len(word) - 2, 4)] if len(word) > 5 else word)
+        held[:, column] = folded.str.contains(rf"\b{beginning}").to_numpy()
     return held

@@ -101,7 +101,7 @@ def test_a_quotation_that_is_not_in_the_passage_is_flagged(
 ) -> None:
     true = "Crean was born in 1877 on a farm near Annascaul"
     false = "Crean was born in 1878 in a castle near Dublin"
-    text, cited = checked(
+    _, cited = checked(
         model,
         f"It says “{true}” [Data: Sources ({crean})] and “{false}” [Data: Sources ({crean})].",
         Sources={crean},

@@ -1,3 +1,4 @@
+import re
 from itertools import combinations
 from pathlib import Path
 
@@ -139,3 +140,36 @@ def test_an_empty_question_is_refused(index: Index) -> None:
 def test_no_index_is_one_sentence_with_the_command(tmp_path: Path) -> None:
     with pytest.raises(TableError, match="graphrag-index run"):
         graphrag_query.open(tmp_path)
+
+
+def test_each_source_tells_why_it_was_taken(index: Index) -> None:
+    answer = index.local("Which ship rescued the men of Tom Crean's expedition?")
+    assert answer.context is not None
+    sources = answer.context.tables["Sources"]
+    numbers = set(index.model.scan("text_units").select("human_readable_id").collect().to_series())
+    kinds = set()
+    for why in sources["why"]:
+        found = re.fullmatch(
+            r"(it matches the question)|(it is about .+, which the question names|its document .+)"
+            r"|Sources \((\d+)\) leads to it over .+",
+            why,
+        )
+        assert found is not None, why
+        kinds.add(found.lastindex)
+        if found[3]:
+            assert int(found[3]) in numbers
+    assert {1, 3} <= kinds
+    assert "leads to it" not in answer.context.text
+
+
+def test_the_scope_graph_reads_what_the_entities_near_touch(index: Index) -> None:
+    question = "How did Tom Crean come to the Antarctic?"
+    answer = index.local(question, scope="graph")
+    assert answer.outcome is Outcome.ANSWERED
+    assert answer.context is not None
+    tables = answer.context.tables
+    mentions = index.model.scan("mentions")
+    near = tables["Entities"]["id"].implode()
+    touched = mentions.filter(pl.col("entity").is_in(near)).select("text_unit").collect()
+    linked = index.model.relationships(tables["Relationships"]["id"])["text_units"].explode()
+    assert set(tables["Sources"]["id"]) <= {*touched["text_unit"], *linked}
