@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # Each of these may be half or half as much again, and the results are about as good.
 # What the best full-text score is worth, and an entity of the question that a text unit is
 # about and that is as rare as can be, beside the cosine with the question.
-FULL_TEXT_WEIGHT = 0.3
+FULL_TEXT_WEIGHT = 0.25
 NAMED_WEIGHT = 0.25
 # The best by themselves, from which links are followed; and of what these lead to as many again.
 N_SEEDS = 5
