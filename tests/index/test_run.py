@@ -496,7 +496,8 @@ class TestWhatARunLeaves:
         a, b = files(tmp_path / "a"), files(tmp_path / "b")
         assert a.keys() == b.keys()
         # These say how long each step took.
-        costs = {"output/index.json", "output/stats.json", "output/versions/1/steps.json"}
+        of_version = {f"output/versions/1/{name}.json" for name in ("index", "steps")}
+        costs = {"output/index.json", "output/stats.json", *of_version}
         assert {name for name in a if a[name] != b[name]} <= costs
 
     def test_statistics_tell_what_each_step_wrote_and_what_it_cost(self, tmp_path: Path) -> None:
