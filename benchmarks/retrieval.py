@@ -58,7 +58,7 @@ def embedded(dataset: Dataset) -> Retrieve:
     """Index the passages with rules and the small embedding model."""
     project = write_project(dataset, "embedded", {"workflow": "embedded"})
     index(project)
-    return opened(project)
+    return opened(project, dataset)
 
 
 def embedded_untitled(dataset: Dataset) -> Retrieve:
@@ -66,7 +66,7 @@ def embedded_untitled(dataset: Dataset) -> Retrieve:
     settings = {"workflow": "embedded"}
     project = write_project(dataset, "untitled", settings, titled=False)
     index(project)
-    return opened(project)
+    return opened(project, dataset)
 
 
 def recorded(dataset: Dataset) -> Retrieve | None:
@@ -83,7 +83,7 @@ def recorded(dataset: Dataset) -> Retrieve | None:
     project = write_project(dataset, "recorded", settings)
     with replay(dataset.name) as address:
         index(project, f"models.chat.base_url={address}")
-    return opened(project)
+    return opened(project, dataset)
 
 
 def write_project(
@@ -92,9 +92,9 @@ def write_project(
     """Write documents, settings and workflow into a folder named by what is in the documents."""
     lines = []
     for passage in dataset.corpus:
-        title = passage["title"] if titled else ""
+        title = (passage.get("title") or "") if titled else ""
         text = f"{title}\n{passage['text']}" if title else passage["text"]
-        lines.append(json.dumps({"id": passage["id"], "title": title, "text": text}))
+        lines.append(json.dumps({"id": str(passage["id"]), "title": title, "text": text}))
     documents = "\n".join(lines) + "\n"
     digest = blake2b(documents.encode(), digest_size=8).hexdigest()
     project = cache() / f"{dataset.name}-{kind}-{digest}"
@@ -134,18 +134,20 @@ def index(project: Path, *overrides: str) -> None:
         sys.exit(run.returncode)
 
 
-def opened(project: Path) -> Retrieve:
+def opened(project: Path, dataset: Dataset) -> Retrieve:
     """Open an index; return what asks it for the passages of its local context."""
     import graphrag_query
     from graphrag_query.local_search import find_evidence
     from graphrag_query.question import Question
 
     opened = graphrag_query.open(project / "output")
+    # Ids of the set may be numbers.
+    ids = {str(passage["id"]): passage["id"] for passage in dataset.corpus}
 
     def retrieve(query: str, k: int) -> list[str]:
         settings = opened.settings.local_search.with_values({"top_k_text_units": k})
         found = find_evidence(Question(query, opened.model), settings)
-        return [unit["document_id"] for unit in found.text_units.values()]
+        return [ids[unit["document_id"]] for unit in found.text_units.values()]
 
     return retrieve
 
