@@ -13,6 +13,7 @@ import polars as pl
 
 from graphrag_index.core.languages import detect_language, language_of
 from graphrag_index.core.name_folding import UNSPACED, WORD, folded_name, sound
+from graphrag_query.edit_distance import edit_distance
 from graphrag_query.question_names import forms_of, names_in
 from graphrag_query.sentence_ranking import ASKING
 
@@ -241,8 +242,6 @@ class _Names:
 
     def _other_spellings(self, word: str) -> list[_Word]:
         """Return the words that are most likely this one, spelt otherwise."""
-        from rapidfuzz.distance import OSA
-
         if len(word) < MIN_SPELT or not word.isalpha():
             return []
         sounding = set(self._sounding(_sound(word)))
@@ -256,7 +255,7 @@ class _Names:
         found = []
         for row in sorted(rows):
             known = self.words.text("word", row)
-            distance = OSA.distance(word, known, score_cutoff=3)
+            distance = edit_distance(word, known, 3)
             if is_other_spelling(word, known, distance, row in sounding):
                 found.append((distance, row, 1 - distance / max(len(word), len(known))))
         least = min(found, default=(0,))[0]
