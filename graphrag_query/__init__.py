@@ -5,42 +5,52 @@
     answer = index.local("Who was Tom Crean?")
     print(answer.text, answer.citations[0].quote)
 
+The way of a question:
+
 index.py             an opened index: one method a search
 question.py          one question, with all that a search needs to answer it
+..._search.py        the searches: local, global, basic, drift, lazy, path; neighbourhood.py
+ask.py               which of them fits a question; question_cues.py, the words that show it
+written_answer.py    a model writes from a context, and is checked
+sentence_answer.py   without a model: sentences of the documents
+answer.py            what a search returns
+
+What is read:
+
 knowledge_model.py   the tables and vectors, opened at one version
-local_search.py      questions about an entity
-global_search.py     questions about the whole corpus
-basic_search.py      questions about a passage
-lazy_search.py       questions to an index without reports
-community_descent.py which text units are worth a test of relevance
-lazy_requests.py     what lazy search asks a model
-path_search.py       how entities are connected
-neighbourhood.py     what surrounds an entity
-ask.py               which of the searches fits a question
+links.py             what is linked with what, looked up by number
+scope.py             the part of an index that filters leave; scoped_model.py, an index held to it
+names_in_question.py which entities a question names; asked_entities.py, for paths; edit_distance.py
+question_names.py    which of its names the documents do not hold
+text_unit_search.py  the text units to read for a question
+text_unit_ranking.py how they are ranked: by match, and by what good ones lead to
+report_choice.py     which reports are read; report_rating.py, those that a model finds relevant
+
+Parts of one search:
+
 global_map.py        what reports say on a question, as points of a model
-global_sentences.py  global search without a model
-report_choice.py     which reports are read
-report_rating.py     which a model finds relevant, from the top of the hierarchy down
-drift_search.py      broad questions, followed into detail
-drift_step.py        one of its questions, and what that leads to
-drift_sentences.py   drift search without a model
-scores.py            scores as models write them
-chat.py              a language model, as the searches ask it
-context.py           what a model is shown
-written_answer.py    what it writes from that
-cited_text.py        its citations, checked and followed to a passage
-sentence_answer.py   answers without a model, made of sentences
-sentence_ranking.py  which sentences answer a question
-main_entities.py     the main people, places, events, organizations
+global_sentences.py  global search without a model; main_entities.py, where it lists these
+drift_step.py        one question of drift search; drift_sentences.py, without a model
+community_descent.py which text units lazy search tests
+lazy_requests.py     what it asks a model
 shortest_paths.py    the best paths between two entities
-asked_entities.py    the entities that a question asks about
-question_cues.py     the words that show what kind of answer it wants
 relationship_evidence.py   the passages that prove relationships
 subgraph.py          a part of the graph, as triples, sentences or for networkx
-subgraph_picture.py  the same as SVG
-notebook.py          answers as a notebook shows them
-question_names.py    which of its names the documents do not hold
-answer.py            what a search returns
+
+Models, and what is made of their replies:
+
+chats.py             the models of an opened index; chat.py, one for a question
+context.py           what a model is shown
+cited_text.py        its citations, checked and followed to a passage
+scores.py            scores as models write them
+conversation.py      questions that lean on those before them
+follow_ups.py        questions to ask next
+sentence_ranking.py  without a model: which sentences answer best
+
+How answers are shown:
+
+terminal.py          in a terminal or a pipe; stream.py, while they are written
+notebook.py          in a notebook; subgraph_picture.py, a sub-graph as SVG
 
 Importing this is cheap; what a search needs is imported when it runs.
 """
