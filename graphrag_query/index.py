@@ -170,9 +170,16 @@ class Index:
         return Index(ScopedModel(self.model, filters), self.settings, chats=self._chats)
 
     def search(
-        self, method: str, question: str, *, sink: "TextSink | None" = None, **values: Any
+        self,
+        method: str,
+        question: str,
+        *names: str,
+        sink: "TextSink | None" = None,
+        **values: Any,
     ) -> Answer:
         """Answer by the search of this name; `values` are those of its section.
+
+        With further `names`, which path and neighbourhood take, `question` is a name as well.
 
         Raises
         ------
@@ -182,7 +189,7 @@ class Index:
         if method not in METHODS:
             raise SettingsError(f"There is no search {method!r}; there are: {', '.join(METHODS)}.")
         name = "global_" if method == "global" else method
-        answer: Answer = getattr(self, name)(question, sink=sink, **values)
+        answer: Answer = getattr(self, name)(question, *names, sink=sink, **values)
         return answer
 
     def stream(self, method: str, question: str, **values: Any) -> "AnswerStream":

@@ -46,6 +46,15 @@ def test_no_evidence_is_an_answer_and_not_a_failure(sample_project: Path) -> Non
     assert json.loads(result.stdout)["outcome"] == "no_evidence"
 
 
+def test_names_are_given_one_by_one(sample_project: Path) -> None:
+    asked = ("path", "Crean", "Ernest Shackleton", "--json", "--root", str(sample_project))
+    result = ask(*asked)
+    assert result.stderr == ""
+    answer = json.loads(result.stdout)
+    assert (answer["outcome"], answer["method"]) == ("answered", "path")
+    assert answer["question"] == "How are Crean and Ernest Shackleton connected?"
+
+
 def test_a_missing_index_is_one_sentence(sample_project: Path, tmp_path: Path) -> None:
     (tmp_path / "settings.yaml").write_text("output: nothing\n", encoding="utf-8")
     result = ask("local", "Who?", "--root", str(tmp_path))
