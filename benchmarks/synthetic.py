@@ -53,7 +53,8 @@ def make_index(project: Path, n_entities: int) -> dict[str, Any]:
 @step(
     writes=[
         *("documents", "text_units", "entities", "relationships", "mentions", "communities"),
-        *("community_reports", "text_unit_text", "entity_description", "community_full_content"),
+        *("community_reports", "text_unit_text", "text_unit_vectors"),
+        *("entity_description", "community_full_content"),
     ]
 )
 def make_tables(*, settings: MakeTables) -> Frames:
@@ -143,6 +144,7 @@ class _Maker:
                     "metadata": pl.Series([None] * n, dtype=pl.String),
                 }
             )
+            embedded = shown.with_columns(self.vector(topic))
             yield {
                 "mentions": pl.DataFrame(
                     {
@@ -160,7 +162,8 @@ class _Maker:
                         n_tokens=pl.lit(150),
                     ),
                 ),
-                "text_unit_text": shown.with_columns(self.vector(topic)),
+                "text_unit_text": embedded,
+                "text_unit_vectors": embedded.select(pl.col("vector").arr.to_list()),
             }
         n_documents = -(-self.n_text_units // TEXT_UNITS_OF_DOCUMENT)
         number = np.arange(n_documents)

@@ -14,6 +14,8 @@ from graphrag_index.core.versions import StoredTable, Version
 from graphrag_query.links import Links
 
 if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
     import numpy as np
 
     from graphrag_index.core.embedding_model import EmbeddingModel
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from graphrag_index.core.models.embedding import RemoteEmbeddingModel
     from graphrag_index.core.models.settings import ModelSettings
     from graphrag_index.core.vector_store import VectorTable
+
+SEARCHES_AT_ONCE = 8
 
 
 class KnowledgeModel:
@@ -133,6 +137,15 @@ class KnowledgeModel:
             raise ModelError(f"Model {name} gives no vector for this question: ask it otherwise.")
         return vectors
 
+    @cached_property
+    def threads(self) -> "ThreadPoolExecutor":
+        """For searches of vector tables that need not wait for each other, and nothing else:
+        what waits for such a search must not take their threads.
+        """
+        from concurrent.futures import ThreadPoolExecutor
+
+        return ThreadPoolExecutor(SEARCHES_AT_ONCE, "graphrag-search")
+
     def map(self, table: str) -> "MappedTable":
         """Open a mapped table, for rows by number; nothing is loaded."""
         if table not in self._mapped:
@@ -151,12 +164,20 @@ class KnowledgeModel:
         """
         known = range(self.rows("text_unit_rows"))
         wanted = sorted({number for number in numbers if number in known})
-        columns = ("human_readable_id", "id", "document_id", "text", "headings", "metadata")
-        texts = self.vectors("text_unit_text").at(wanted, columns)
-        places = self.map("text_unit_rows").rows(wanted)
-        documents = self.documents(places["document"]).select("title", "path", "language")
-        joined = pl.concat([texts, places, documents], how="horizontal")
+        found = self._numbered("text_unit_rows", wanted)
+        columns = (pl.col("id").alias("document_id"), "title", "path", "language")
+        documents = self.documents(found["document"]).select(columns)
+        joined = pl.concat([found, documents], how="horizontal")
         return {row["human_readable_id"]: row for row in joined.iter_rows(named=True)}
+
+    def text_unit_texts(self, numbers: Iterable[int]) -> list[str]:
+        """Fetch the texts of text units alone, in the order given."""
+        table = self.map("text_unit_rows")
+        return [table.text("text", number) for number in numbers]
+
+    def text_unit_vectors(self, numbers: Iterable[int]) -> "np.ndarray[Any, Any]":
+        """Fetch the vectors of text units, in the order given."""
+        return self.map("text_unit_vectors").matrix("vector", numbers)
 
     def documents(self, numbers: Iterable[int]) -> pl.DataFrame:
         """Fetch documents by number, in the order given, without their texts."""
@@ -210,7 +231,8 @@ class KnowledgeModel:
         TableError
             An earlier program made it, or its workflow does not write them.
         """
-        if not self.has("entities_of_text_units"):
+        lacks_vectors = self.has("text_unit_text") and not self.has("text_unit_vectors")
+        if lacks_vectors or not self.has("entities_of_text_units"):
             raise TableError(
                 f"The index in {self.store.output} has no tables for searches yet: see that "
                 f"workflows/{self.version.workflow}.yaml ends with the step create_search_tables, "

@@ -18,7 +18,7 @@ from graphrag_query.question import Question
 from graphrag_query.question_names import not_mentioned, unknown_names
 from graphrag_query.sentence_answer import NOTHING_ANSWERS, choose_sentences, write_sentences
 from graphrag_query.text_unit_ranking import RankedTextUnit
-from graphrag_query.text_unit_search import find_text_units
+from graphrag_query.text_unit_search import start_text_units
 from graphrag_query.written_answer import write_answer
 
 ENTITY_BONUS = 0.15
@@ -171,11 +171,13 @@ def _as_shown(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
 def find_evidence(question: Question, settings: LocalSearch) -> Evidence:
     """Gather what the index holds near a question."""
     model, vector = question.model, question.vector
+    start = partial(start_text_units, model, question.text, vector)
+    # The searches of vectors and words go side by side, and beside what follows.
+    rank = start() if settings.scope != "graph" else None
     entities, named = _near_entities(model, question.text, vector, settings.top_k_entities)
     relationships = _relationships(model, entities)
-    within = _touched(model, entities, relationships) if settings.scope == "graph" else None
-    ranked = find_text_units(model, question.text, vector, within=within)
-    ranked = ranked[: settings.top_k_text_units]
+    rank = rank or start(within=_touched(model, entities, relationships))
+    ranked = rank()[: settings.top_k_text_units]
     units = model.text_units(unit.number for unit in ranked)
     return Evidence(
         entities=entities,
@@ -209,12 +211,13 @@ def _near_entities(
 ) -> tuple[pl.DataFrame, list[int]]:
     """Find entities by the names in the question, then by vector; and the numbers of the named."""
     table = model.map("entity_rows")
+    nearest = model.vectors("entity_description").nearest
+    near = model.threads.submit(nearest, vector, top_k, ["human_readable_id"])
     weights = {named.entity: named.weight for named in names_in_question(model, question)}
     degrees = table.rows(weights, "degree")["degree"].to_list()
     by_degree = dict(zip(weights, degrees, strict=True))
     named = sorted(weights, key=lambda n: (-weights[n], -by_degree[n], n))
-    near = model.vectors("entity_description").nearest(vector, top_k, ["human_readable_id"])
-    numbers = list(dict.fromkeys([*named, *near["human_readable_id"]]))
+    numbers = list(dict.fromkeys([*named, *near.result()["human_readable_id"]]))
     return model.entities(numbers[: max(top_k, len(named))]), named
 
 

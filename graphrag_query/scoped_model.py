@@ -53,6 +53,11 @@ class ScopedModel(KnowledgeModel):
         """The model that made the vectors, loaded once for the whole index."""
         return self.whole.embedding_model
 
+    @property
+    def threads(self) -> Any:
+        """The threads of the whole index."""
+        return self.whole.threads
+
     def vectors(self, table: str) -> Any:
         """Open a vector table; its searches find what is inside."""
         if table not in self._scoped:

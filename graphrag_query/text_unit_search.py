@@ -1,7 +1,7 @@
 """The text units to read for a question: what the index finds, ranked by `text_unit_ranking`."""
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from graphrag_index.core.languages import detect_language, language_of
@@ -44,30 +44,44 @@ def find_text_units(
     how sure that is, from 0 to 1. If some are given, only text units `within` are searched for,
     and returned.
     """
+    return start_text_units(model, question, vector, also_named, within)()
+
+
+def start_text_units(
+    model: "KnowledgeModel",
+    question: str,
+    vector: "np.ndarray",
+    also_named: Mapping[int, float] | None = None,
+    within: Set[int] | None = None,
+) -> Callable[[], list[RankedTextUnit]]:
+    """Start what `find_text_units` does; what is returned waits for it and ranks what it found."""
+    import polars as pl
+
     table = model.vectors("text_unit_text")
     words = content_words(question)
     where = None
     if within is not None:
         where = f"human_readable_id IN ({', '.join(map(str, sorted(within))) or -1})"
-    near = table.nearest(vector, REACH, ["human_readable_id"], where)
+    near = model.threads.submit(table.nearest, vector, REACH, ["human_readable_id"], where)
     # As they are written: the full-text index has stems of its own.
     asked = _without_plain_words(question)
-    matching = table.matching(asked, REACH, ["human_readable_id"], where=where)
-    full_text = dict(matching.select("human_readable_id", "score").iter_rows())
+    matching = model.threads.submit(
+        table.matching, asked, REACH, ["human_readable_id"], where=where
+    )
 
     def read(numbers: list[int]) -> Read:
-        rows = table.at(numbers, ["text", "vector"])
-        return Read(rows["vector"].to_numpy() @ vector, words_held(rows["text"], words))
+        texts = pl.Series(model.text_unit_texts(numbers), dtype=pl.String)
+        return Read(model.text_unit_vectors(numbers) @ vector, words_held(texts, words))
 
-    ranked = rank_text_units(
-        {*near["human_readable_id"], *full_text},
-        full_text,
-        {**(also_named or {}), **dict.fromkeys(find_named(model, question), 1.0)},
-        find_titled(model, question),
-        model.links,
-        read,
-    )
-    return [unit for unit in ranked if within is None or unit.number in within]
+    def rank() -> list[RankedTextUnit]:
+        named = {**(also_named or {}), **dict.fromkeys(find_named(model, question), 1.0)}
+        titled = find_titled(model, question)
+        full_text = dict(matching.result().select("human_readable_id", "score").iter_rows())
+        found = {*near.result()["human_readable_id"], *full_text}
+        ranked = rank_text_units(found, full_text, named, titled, model.links, read)
+        return [unit for unit in ranked if within is None or unit.number in within]
+
+    return rank
 
 
 def find_named(model: "KnowledgeModel", question: str) -> list[int]:

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 # Rows of one Parquet row group: what a reader holds in memory at once.
 ROW_GROUP = 16_384
-# Rows of one batch of a mapped table.
+# Rows of one batch of a mapped table, and of one with long rows.
 MAPPED_BATCH = 65_536
+LONG_MAPPED_BATCH = 8_192
 
 SUFFIX = ".parquet"
 MAPPED_SUFFIX = ".arrow"
@@ -76,7 +77,7 @@ class TableWriter:
 class MappedWriter(TableWriter):
     """Writes a mapped table: an Arrow file, not compressed, that is read where it lies.
 
-    All batches but the last have `MAPPED_BATCH` rows, whatever batches it is given.
+    All batches but the last have one size, whatever batches it is given.
     """
 
     suffix = MAPPED_SUFFIX
@@ -85,20 +86,21 @@ class MappedWriter(TableWriter):
         import pyarrow as pa
 
         self.pending: list[pa.Table] = []
+        self.batch = LONG_MAPPED_BATCH if self.table.long else MAPPED_BATCH
         return pa.ipc.new_file(self.temporary, self.schema)
 
     def _write(self, rows: "pa.Table") -> None:
         self.pending.append(rows)
         n_pending = sum(part.num_rows for part in self.pending)
-        if n_pending >= MAPPED_BATCH:
-            self._write_pending(n_pending - n_pending % MAPPED_BATCH)
+        if n_pending >= self.batch:
+            self._write_pending(n_pending - n_pending % self.batch)
 
     def _write_pending(self, n_rows: int) -> None:
         import pyarrow as pa
 
         rows = pa.concat_tables(self.pending).combine_chunks()
-        for start in range(0, n_rows, MAPPED_BATCH):
-            part = rows.slice(start, min(MAPPED_BATCH, n_rows - start)).to_batches()[0]
+        for start in range(0, n_rows, self.batch):
+            part = rows.slice(start, min(self.batch, n_rows - start)).to_batches()[0]
             # Copied by row: how a slice is written depends on what lies around it.
             self.writer.write_batch(part.take(pl.int_range(part.num_rows, eager=True).to_arrow()))
         rest = rows.slice(n_rows)

@@ -39,7 +39,8 @@ class Table:
     `kind` tells where it lies: `public` and `internal` tables are Parquet files,
     public ones are linked into the output folder; `mapped` tables are Arrow files that
     searches read row by row without loading them; `vectors` are LanceDB tables.
-    `nullable` names the columns that may hold nulls; without it any may.
+    `nullable` names the columns that may hold nulls; without it any may. Rows that are
+    `long`, with texts or vectors, are written in smaller batches where a table is mapped.
     A column `id` is different in every row.
     """
 
@@ -49,6 +50,7 @@ class Table:
     columns: Mapping[str, pl.DataType | type[pl.DataType]]
     kind: Literal["public", "internal", "mapped", "vectors"] = "public"
     nullable: Collection[str] | None = None
+    long: bool = False
 
     @property
     def schema(self) -> pl.Schema:
@@ -457,16 +459,30 @@ _DEFINITIONS = [
     ),
     Table(
         "text_unit_rows",
-        "where one text unit stands; its text lies beside its vector",
+        "what searches show of one text unit, and where it stands",
         "text unit",
         {
+            "id": pl.String,
             "document": pl.Int32,
             "start_char": pl.Int32,
             "end_char": pl.Int32,
             "n_tokens": pl.Int32,
+            "text": pl.String,
+            "headings": pl.String,
+            "metadata": pl.String,
         },
         "mapped",
+        nullable=("metadata",),
+        long=True,
+    ),
+    Table(
+        "text_unit_vectors",
+        "the vector of one text unit, where a search reads those of many at once",
+        "text unit",
+        {"vector": VECTOR},
+        "mapped",
         nullable=(),
+        long=True,
     ),
     Table(
         "entity_rows",

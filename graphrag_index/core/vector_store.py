@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,8 +27,11 @@ if TYPE_CHECKING:
 
 # Below so many rows a flat search is fast and exact.
 VECTOR_INDEX_ABOVE = 32_768
-# Rows of one fragment: flat search goes through fragments in parallel.
+# Rows of every fragment but the last: flat search goes through fragments in parallel.
 FRAGMENT_ROWS = 8_192
+# Numbers of fragments stand above so many bits of a row id, the place in the fragment below.
+_FRAGMENT_BITS = 32
+NUMBER = "human_readable_id"
 # Share of letters in scripts without spaces from which words are indexed as n-grams.
 _UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
 
@@ -44,6 +48,7 @@ class VectorWriter:
         self.rows = 0
         self.unspaced = self.letters = 0
         self.digest = blake2b(digest_size=16)
+        self.pending: list[pa.Table] = []
         self.table: Any = None
 
     def __enter__(self) -> "VectorWriter":
@@ -53,8 +58,23 @@ class VectorWriter:
         """Add rows; `vector` must be an `Array` of the model's width."""
         check_columns(batch, self.definition)
         data = _to_arrow(batch.select(list(self.definition.columns)))
-        for start in range(0, max(data.num_rows, 1), FRAGMENT_ROWS):
-            part = data.slice(start, FRAGMENT_ROWS)
+        self.pending.append(data)
+        n_pending = sum(part.num_rows for part in self.pending)
+        if n_pending >= FRAGMENT_ROWS:
+            self._write_pending(n_pending - n_pending % FRAGMENT_ROWS)
+        self.rows += batch.height
+        self.unspaced += int(batch["text"].str.count_matches(_UNSPACED).sum())
+        self.letters += int(batch["text"].str.count_matches(r"\p{L}").sum())
+        for chunk in data.to_batches():
+            self.digest.update(chunk.serialize())
+
+    def _write_pending(self, n_rows: int) -> None:
+        """Write so many of the rows that wait, in fragments of equal size but for the last."""
+        import pyarrow as pa
+
+        rows = pa.concat_tables(self.pending)
+        for start in range(0, max(n_rows, 1), FRAGMENT_ROWS):
+            part = rows.slice(start, min(FRAGMENT_ROWS, n_rows - start)).combine_chunks()
             with _failures_of_the_disk(self.folder):
                 if self.table is None:
                     name = self.definition.name
@@ -64,15 +84,12 @@ class VectorWriter:
                     )
                 elif part.num_rows:
                     self.table.add(part)
-        self.rows += batch.height
-        self.unspaced += int(batch["text"].str.count_matches(_UNSPACED).sum())
-        self.letters += int(batch["text"].str.count_matches(r"\p{L}").sum())
-        for chunk in data.to_batches():
-            self.digest.update(chunk.serialize())
+        self.pending = [rows.slice(n_rows)]
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         # What a failed run has written stays behind as a version that nothing names.
         if kind is None:
+            self._write_pending(sum(part.num_rows for part in self.pending))
             with _failures_of_the_disk(self.folder):
                 self._build_indexes()
             self.stored = StoredTable(
@@ -137,6 +154,11 @@ class VectorTable:
         return int(self.table.schema.field("vector").type.list_size)
 
     def __len__(self) -> int:
+        return self._n_rows
+
+    @cached_property
+    def _n_rows(self) -> int:
+        # The version is pinned.
         return int(self.table.count_rows())
 
     def lazy(self) -> pl.LazyFrame:
@@ -149,7 +171,7 @@ class VectorTable:
         query = self.table.search(vector).distance_type("cosine")
         if where:
             query = query.where(where, prefilter=True)
-        found = pl.DataFrame(query.select([*columns, "_distance"]).limit(top_k).to_arrow())
+        found = self._found(query.limit(top_k), columns, "_distance")
         return found.select(*columns, similarity=1 - pl.col("_distance")).sort(
             "similarity", columns[0], descending=[True, False], maintain_order=True
         )
@@ -165,15 +187,49 @@ class VectorTable:
         """Return the rows whose text matches the words best (BM25), with their `score`."""
         from lancedb.query import MatchQuery
 
-        if not len(self) or not words.strip():
+        if not self._n_rows or not words.strip():
             return pl.DataFrame(schema=[*columns, "score"])
         query = self.table.search(MatchQuery(words, column), query_type="fts")
         if where:
             query = query.where(where, prefilter=True)
-        found = pl.DataFrame(query.select([*columns, "_score"]).limit(top_k).to_arrow())
+        found = self._found(query.limit(top_k), columns, "_score")
         return found.select(*columns, score=pl.col("_score")).sort(
             "score", columns[0], descending=[True, False], maintain_order=True
         )
+
+    def _found(self, query: Any, columns: Sequence[str], score: str) -> pl.DataFrame:
+        """Run a search. Numbers alone are told from where the rows lie: to fetch them takes as
+        long as to find them.
+        """
+        first = self._first_fragment if list(columns) == [NUMBER] else None
+        if first is None:
+            return pl.DataFrame(query.select([*columns, score]).to_arrow())
+        found = pl.DataFrame(query.with_row_id(True).select(["_rowid", score]).to_arrow())
+        row = pl.col("_rowid").cast(pl.Int64)
+        fragment, place = row // (1 << _FRAGMENT_BITS) - first, row % (1 << _FRAGMENT_BITS)
+        return found.select((fragment * FRAGMENT_ROWS + place).alias(NUMBER), score)
+
+    @cached_property
+    def _first_fragment(self) -> int | None:
+        """The number of the first fragment, if ids of rows tell their numbers; else None.
+
+        They do where fragments are numbered in order and all but the last are full; a table
+        that an earlier program wrote may be otherwise.
+        """
+        n_rows = len(self)
+        if not n_rows or NUMBER not in self.table.schema.names:
+            return None
+        places = sorted({*range(0, n_rows, FRAGMENT_ROWS), n_rows - 1})
+        rows = pl.DataFrame(
+            self.table.take_offsets(places).with_row_id().select(["_rowid", NUMBER]).to_arrow()
+        )
+        first = int(rows["_rowid"][0]) >> _FRAGMENT_BITS
+        ids = [
+            ((first + place // FRAGMENT_ROWS) << _FRAGMENT_BITS) + place % FRAGMENT_ROWS
+            for place in places
+        ]
+        is_so = rows["_rowid"].to_list() == ids and rows[NUMBER].to_list() == places
+        return first if is_so else None
 
     def at(self, numbers: Sequence[int], columns: Sequence[str]) -> pl.DataFrame:
         """Fetch rows by number, which are ascending and each once; no index is looked up."""

@@ -39,7 +39,8 @@ Frames = Iterator[dict[str, pl.DataFrame]]
         "community_rows",
         "report_rows",
         "claim_rows",
-    ]
+    ],
+    code_version=2,
 )
 def create_search_tables(
     documents: pl.LazyFrame,
@@ -156,10 +157,12 @@ def _documents(documents: pl.LazyFrame) -> Frames:
 
 
 def _text_units(text_units: pl.LazyFrame, document_ids: pl.Series) -> Frames:
-    columns = ("start_char", "end_char", "n_tokens")
-    for batch in _batches(text_units.select("document_id", pl.col(columns).cast(pl.Int32))):
-        document = _numbers(batch["document_id"], document_ids)
-        yield {"text_unit_rows": batch.select(document.alias("document"), *columns)}
+    columns = list(TABLES["text_unit_rows"].columns)
+    places = pl.col("start_char", "end_char", "n_tokens").cast(pl.Int32)
+    rows = text_units.select("id", "document_id", places, "text", "headings", "metadata")
+    for batch in _batches(rows, LONG_ROWS_AT_ONCE):
+        document = _numbers(batch["document_id"], document_ids).alias("document")
+        yield {"text_unit_rows": batch.with_columns(document).select(columns)}
 
 
 def _entities(entities: pl.LazyFrame, document_ids: pl.Series) -> Frames:

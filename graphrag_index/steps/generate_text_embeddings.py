@@ -18,7 +18,10 @@ from graphrag_index.step import step
 BATCH = 2_048
 
 
-@step(writes=["text_unit_text", "entity_description", "community_full_content"])
+@step(
+    writes=["text_unit_text", "text_unit_vectors", "entity_description", "community_full_content"],
+    code_version=2,
+)
 def generate_text_embeddings(
     text_units: pl.LazyFrame,
     entities: pl.LazyFrame,
@@ -40,6 +43,9 @@ def generate_text_embeddings(
         One row per text unit, entity and report, in their order. A text that the model
         gave no vector for has zeros: it is found by its words alone. Without
         `community_reports` their table is empty.
+    text_unit_vectors
+        The vectors of text units once more: a search reads those of hundreds, which takes a
+        vector table as long as to search it.
     """
     if community_reports is None:
         community_reports = TABLES["community_reports"].empty().lazy()
@@ -67,11 +73,10 @@ def generate_text_embeddings(
             batch = rows.slice(offset, BATCH).collect()
             vectors = _embed(batch["text"], known, embedding_model, progress)
             dtype = pl.Array(pl.Float32, embedding_model.dimension)
-            yield {
-                name: batch.with_columns(vector=pl.Series(vectors, dtype=dtype)).select(
-                    list(TABLES[name].columns)
-                )
-            }
+            embedded = batch.with_columns(vector=pl.Series(vectors, dtype=dtype))
+            yield {name: embedded.select(list(TABLES[name].columns))}
+            if name == "text_unit_text":
+                yield {"text_unit_vectors": embedded.select(pl.col("vector").arr.to_list())}
 
 
 def _known(

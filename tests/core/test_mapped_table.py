@@ -69,6 +69,14 @@ def test_rows_come_in_the_order_that_is_asked_for(tmp_path: Path) -> None:
     assert_frame_equal(table.rows([]), frame.clear())
 
 
+def test_lists_of_one_length_are_read_as_a_matrix(tmp_path: Path) -> None:
+    frame = links(list(range(10)))
+    lists = [[n, n + 1] for n in range(10)]
+    table = mapped(tmp_path, frame.with_columns(pl.Series("others", lists, pl.List(pl.Int32))))
+    assert table.matrix("others", [9, 0, 4, 4]).tolist() == [[9, 10], [0, 1], [4, 5], [4, 5]]
+    assert len(table.matrix("others", [])) == 0
+
+
 def test_a_row_that_is_not_there_is_refused(tmp_path: Path) -> None:
     table = mapped(tmp_path, links([1, 2]))
     for numbers in ([2], [-1], [0, 5]):

@@ -140,6 +140,52 @@ def test_batches_larger_than_a_fragment_keep_their_order(tmp_path: Path) -> None
     assert found["id"].to_list() == [*rows["id"], *COLD["id"]]
 
 
+def entities(n_rows: int) -> pl.DataFrame:
+    """Entities with one vector, but for the fourth and the last."""
+    vectors = np.tile(np.array([1, 0], np.float32), (n_rows, 1))
+    vectors[3], vectors[-1] = [0, 1], [-1, 0]
+    return pl.DataFrame(
+        {
+            "id": [f"{i:05}" for i in range(n_rows)],
+            "human_readable_id": np.arange(n_rows),
+            "title": ["Tom"] * n_rows,
+            "type": ["person"] * n_rows,
+            "degree": [0] * n_rows,
+            "text": [f"man{i}" for i in range(n_rows)],
+            "vector": pl.Series(vectors, dtype=pl.Array(pl.Float32, 2)),
+        }
+    )
+
+
+def test_numbers_are_told_from_where_rows_lie_also_in_a_table_that_replaces_another(
+    tmp_path: Path,
+) -> None:
+    table, rows = TABLES["entity_description"], entities(2 * FRAGMENT_ROWS + 2)
+    for number, cuts in enumerate([(0, 5), (0, 100, FRAGMENT_ROWS + 7)], 1):
+        with VectorWriter(tmp_path, table, number) as writer:
+            for start, stop in zip(cuts, (*cuts[1:], rows.height), strict=True):
+                writer.append(rows[start:stop])
+        opened = VectorTable.open(tmp_path, table.name, writer.stored.lance_version)
+        assert opened._first_fragment is not None
+        for place in (3, rows.height - 1):
+            vector = rows["vector"][place].to_numpy()
+            for columns in (["human_readable_id"], ["human_readable_id", "id"]):
+                near = opened.nearest(vector, 1, columns)
+                assert near["human_readable_id"].to_list() == [place]
+                found = opened.matching(f"man{place}", 1, columns)
+                assert found["human_readable_id"].to_list() == [place]
+
+
+def test_numbers_are_read_where_their_places_do_not_tell_them(tmp_path: Path) -> None:
+    table = TABLES["entity_description"]
+    with VectorWriter(tmp_path, table, 1) as writer:
+        writer.append(entities(9).with_columns(pl.col("human_readable_id") + 100))
+    opened = VectorTable.open(tmp_path, table.name, writer.stored.lance_version)
+    assert opened._first_fragment is None
+    near = opened.nearest(np.array([1, 0], np.float32), 2, ["human_readable_id"])
+    assert near["human_readable_id"].to_list() == [100, 101]
+
+
 def test_an_empty_table_is_opened_and_finds_nothing(tmp_path: Path) -> None:
     store = TableStore(tmp_path)
     stored = write(store, 1, COLD.clear())

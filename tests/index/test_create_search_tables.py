@@ -152,7 +152,12 @@ def test_rows_name_each_other_by_number() -> None:
         (1, 0, "", "sailed on", 1.5, [0, 2], [place]),
         (2, 1, "friend", "", 2.0, [2], []),
     ]
-    assert found["text_unit_rows"].rows() == [(0, 0, 20, 5), (1, 0, 12, 3), (1, 12, 30, 0)]
+    columns = ("id", "document", "start_char", "end_char", "n_tokens")
+    assert found["text_unit_rows"].select(columns).rows() == [
+        ("t0", 0, 0, 20, 5),
+        ("t1", 1, 0, 12, 3),
+        ("t2", 1, 12, 30, 0),
+    ]
     assert found["entity_rows"].row(1) == (
         *("e1", "Tom Crean", "", "", 2, 2),
         *(["Crean"], [place]),

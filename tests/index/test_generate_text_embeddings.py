@@ -80,6 +80,7 @@ def stored(output: Path, tables: dict[str, pl.DataFrame]) -> Previous:
 def test_text_units_entities_and_reports_are_embedded(tmp_path: Path) -> None:
     tables = embed(LengthModel(), Previous(TableStore(tmp_path), None), "one", "three")
     assert tables["text_unit_text"]["vector"].to_list() == [[3, 1], [5, 1]]
+    assert tables["text_unit_vectors"]["vector"].to_list() == [[3, 1], [5, 1]]
     assert tables["entity_description"].select("text", "vector").rows() == [("Tom:A man.", [10, 1])]
     assert tables["community_full_content"].height == 0
     for name, table in tables.items():
@@ -145,6 +146,6 @@ def test_without_reports_their_vectors_are_an_empty_table(tmp_path: Path) -> Non
         progress=Silent(),
     )
     tables = {name: frame for batch in batches for name, frame in batch.items()}
-    assert [frame.height for frame in tables.values()] == [1, 1, 0]
+    assert [frame.height for frame in tables.values()] == [1, 1, 1, 0]
     again = stored(tmp_path, tables)
     assert again.scan("community_full_content") is not None
