@@ -84,7 +84,7 @@ class Chat:
         [outcome] = self.model.replies([request])
         self._count(outcome)
         if outcome.failure:
-            raise ModelError(f"The model gave no answer: {outcome.failure}.")
+            raise ModelError(f"The model gave no answer: {outcome.failure.rstrip('.')}.")
         return str(outcome.values[0])
 
     def messages(self, prompt: str, asked: str, **values: str) -> list[Message]:

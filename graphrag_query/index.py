@@ -247,10 +247,16 @@ class Index:
         The question is first written so that it stands by itself; `Answer.question` is that.
         """
         chat = self._chat()
-        rewritten = conversation.rewrite(_asked(question), self.model, chat)
+        notes: tuple[str, ...] = ()
+        try:
+            rewritten = conversation.rewrite(_asked(question), self.model, chat)
+        except ModelError as error:
+            # If the model that answers fails too, the search says so.
+            rewritten = _asked(question)
+            notes = (f"The question was asked as it stands, since no model rewrote it: {error}",)
         answer = self.search(method, rewritten, sink=sink, **values)
         if chat is not None:
-            answer = replace(answer, usage=chat.usage + answer.usage)
+            answer = replace(answer, usage=chat.usage + answer.usage, notes=(*notes, *answer.notes))
         conversation.add(question, answer)
         return answer
 
@@ -290,6 +296,9 @@ class Index:
         if counted and counted.is_empty:
             # Without a model, and when there is nothing to say, the text comes in one piece.
             counted.write(answer.text)
+        elif counted and answer.outcome is Outcome.PROVIDER_ERROR:
+            # Whoever has read half an answer is to know why there is no more.
+            counted.write(f"\n\n{answer.text}")
         seconds = round(time.perf_counter() - started, 3)
         filters = self.model.filters
         return replace(
@@ -309,7 +318,13 @@ class Index:
             return answer
         from graphrag_query.follow_ups import suggest_questions
 
-        found = suggest_questions(answer, most, self.model, question.chat)
+        try:
+            found = suggest_questions(answer, most, self.model, question.chat)
+        except ModelError as error:
+            if self._chats is not None:
+                self._chats.drop()
+            note = f"No questions to ask next, since no model suggested any: {error}"
+            return replace(answer, notes=(*answer.notes, note))
         usage = question.chat.usage if question.chat is not None else answer.usage
         return replace(answer, follow_ups=found, usage=usage)
 

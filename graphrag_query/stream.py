@@ -59,7 +59,7 @@ class AnswerStream:
 
 
 class Counted:
-    """A sink that knows whether anything was written into it."""
+    """A sink that knows whether anything was written into it, since its last restart."""
 
     def __init__(self, sink: TextSink) -> None:
         self._sink, self.is_empty = sink, True
@@ -71,4 +71,5 @@ class Counted:
 
     def restart(self) -> None:
         """Pass it on."""
+        self.is_empty = True
         self._sink.restart()

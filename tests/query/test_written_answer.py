@@ -88,6 +88,8 @@ def test_citations_can_stay_as_microsoft_writes_them(index: Index) -> None:
 
 
 def answered(chat: ChatRequest) -> str:
+    if "-----Sources-----" not in chat.texts[-1]:
+        return f'{{"question": "{QUESTION}"}}'
     return (
         f"Near Annascaul [Data: Sources ({first_source(chat.texts[-1])})]. " + "He went far. " * 9
     )
@@ -168,3 +170,46 @@ def test_an_outage_never_reads_like_missing_evidence(
     # When it is over, the same index answers.
     server.faults = Faults()
     assert index.local(QUESTION).outcome is Outcome.ANSWERED
+
+
+def test_whoever_read_half_a_stream_is_told_why_there_is_no_more(
+    asked: tuple[Server, Index],
+) -> None:
+    server, index = asked
+    server.faults = Faults(rate=1.0, kinds=["close_half"])
+    stream = index.stream("local", QUESTION)
+    read = "".join(stream)
+    assert stream.answer.outcome is Outcome.PROVIDER_ERROR
+    assert read.startswith("Near Annascaul")
+    assert read.endswith(f"\n\n{stream.answer.text}")
+
+
+def test_an_answer_is_kept_if_nothing_suggests_further_questions(
+    asked: tuple[Server, Index],
+) -> None:
+    server, index = asked
+    search = index.settings.search.with_values({"follow_ups": 2})
+    index.settings = index.settings.model_copy(update={"search": search})
+    server.faults = Faults(by_number=[None], rate=1.0, kinds=["500"])
+    answer = index.local(QUESTION)
+    assert answer.outcome is Outcome.ANSWERED
+    assert answer.text.startswith("Near Annascaul [1].")
+    assert answer.follow_ups == ()
+    assert answer.usage.calls == 1
+    [note] = answer.notes
+    assert note.startswith("No questions to ask next")
+    server.faults = Faults()
+    assert index.local(QUESTION).outcome is Outcome.ANSWERED
+
+
+def test_a_conversation_goes_on_after_an_outage(asked: tuple[Server, Index]) -> None:
+    server, index = asked
+    conversation = index.conversation()
+    index.converse(conversation, QUESTION, "local")
+    server.faults = Faults(rate=1.0, kinds=["500"])
+    answer = index.converse(conversation, "And where did he die?", "local")
+    assert answer.outcome is Outcome.PROVIDER_ERROR
+    assert answer.notes[0].startswith("The question was asked as it stands")
+    server.faults = Faults()
+    again = index.converse(conversation, "And where did he die?", "local")
+    assert again.outcome is Outcome.ANSWERED
