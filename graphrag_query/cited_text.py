@@ -22,33 +22,61 @@ NO_RECORD = "NO_RECORD"
 MOST_PASSAGES = 40
 # Reports cite reports on their parts, and these again.
 DEEPEST = 4
-# Words that must stand between quotation marks for them to be a quotation, and no title.
+# Words that must stand between quotation marks for them to be a quotation, and no title; and
+# letters, where words are not parted by spaces.
 LEAST_QUOTED_WORDS = 4
+LEAST_QUOTED_LETTERS = 10
 # A citation is no longer than this, in characters: what has been open for longer is none.
 LONGEST_CITATION = 300
-_FOOTNOTE = re.compile(r"\[\^?(\d{1,9}(?:\s*[,;]\s*\^?\d{1,9})*)\](?![(:])")
-_QUOTED = re.compile(r"[\"“„«”「]([^\"“„«»”「」\n]{8,400})[\"”“»」]")
+# "[1914]" that was not shown is a year that stands in brackets, and no footnote.
+YEARS = range(1500, 2100)
+_NUMBER = r"\^?\d{1,9}"
+_FOOTNOTE = re.compile(
+    rf"[\[［【](?P<numbers>{_NUMBER}(?:\s*[,;、，；–-]\s*{_NUMBER})*)(?:†[^\[\]［］【】\n]{{0,80}})?[\]］】]"
+    r"(?!\()"
+)
+_MARK = re.compile(rf"[^\S\n]*[*`]*{NO_RECORD}[*`]*")
+# The beginning of such a mark at the end of a piece.
+_MARK_BEGINS = re.compile(
+    rf"[*`]*(?:{'|'.join(NO_RECORD[:n] for n in range(len(NO_RECORD), 0, -1))})?[*`]*$"
+)
+# A citation at whose writing a model was cut off.
+_UNFINISHED = re.compile(r"[\[［【]\s*(?:data\s*[:：]|\^?\d)[^\[\]［］【】\n]*$", re.IGNORECASE)
+_NO_SPACE_BEHIND = ("", "\n", "(", "（", "[", "【", "「", "“", "„", "«")
+_FENCE = re.compile(r"^\s*```", re.MULTILINE)
+_QUOTED = re.compile(
+    r"\"([^\"\n]*)\"|[“„‟»«]([^“”„‟«»\n]*)[“”«»]|[「『]([^「」『』\n]*)[」』]"
+    r"|(?<!\w)‘([^‘\n]*?)’(?!\w)"
+)
+# What a quotation leaves out or puts in: "He … was [in 1914] lost".
+_LEFT_OUT = re.compile(r"…|\.\.\.|[\[(][^\])]*[\])]")
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 _WORD = re.compile(r"[^\W_]+")
+# Of what stands before a citation, what is compared with sentences, and looked through for
+# quotations.
 _CLAIM_CHARS = 600
+_QUOTING_CHARS = 4_000
 
 
 class CitedText:
     """Takes a text in pieces and gives it back with its citations checked.
 
-    `citations` are those so far, `n_removed` counts numbers that were not shown,
-    `not_found` lists quotations that are not in the passages cited for them. With the style
-    `footnotes` a citation becomes `[1]`, with `data` it stays as it is.
+    `citations` are those so far, `n_removed` counts numbers that were not shown or lead to no
+    passage, `not_found` lists quotations that are not in the passages cited for them. With the
+    style `footnotes` a citation becomes `[1]`, with `data` it stays as it is.
     """
 
     def __init__(self, model: KnowledgeModel, shown: Shown, style: str = "footnotes") -> None:
         self._model, self._shown, self._style = model, shown, style
+        # What a footnote numbers.
+        self._footnotes = next(iter(shown)) if len(shown) == 1 else "Sources"
         self.restart()
 
     def restart(self) -> None:
         """Forget what was taken so far."""
-        self._held = self._claim = ""
+        self._held = self._claim = self._taken = self._given = ""
         self._begins = True
-        self._is_cited = False
+        self._is_cited = self._lacks_record = False
         self._number_of: dict[tuple[str, int, int], int] = {}
         self.citations: list[Citation] = []
         self.n_removed = 0
@@ -63,29 +91,43 @@ class CitedText:
     def feed(self, piece: str, is_last: bool = False) -> str:
         """Take the next piece; return what of the text is certain by now."""
         self._held += piece
+        if is_last and (unfinished := _UNFINISHED.search(self._held)):
+            if self._held.endswith((")", "）")):
+                self._held += "]"
+            else:
+                # Its last number may lack digits.
+                self._held = self._held[: unfinished.start()]
+                self.n_removed += 1
         if self._begins and not self._is_begun(is_last):
             return ""
         ready = len(self._held)
-        opening = self._held.rfind("[")
-        if not is_last and opening >= 0 and "]" not in self._held[opening:]:
+        opening = max(map(self._held.rfind, "[［【"))
+        if not is_last and opening >= 0 and not any(c in self._held[opening:] for c in "]］】"):
             # A space before a citation goes with it.
             if len(self._held) - opening < LONGEST_CITATION:
                 ready = len(self._held[:opening].rstrip())
         elif not is_last:
             # One may still follow, or a further one of several.
             ready = len(self._held.rstrip())
-            if self._held[:ready].endswith("]"):
+            if self._held[:ready].endswith(("]", "］", "】")):
                 ready = len(self._held[:opening].rstrip())
+            elif mark := _MARK_BEGINS.search(self._held[:ready]):
+                ready = len(self._held[: mark.start()].rstrip())
         text, self._held = self._held[:ready], self._held[ready:]
-        return self._checked(text)
+        text = self._checked(text)
+        if is_last and self._lacks_record and not self.citations:
+            self.has_no_record = True
+        return text
 
     def _is_begun(self, is_last: bool) -> bool:
         """Tell whether the text has begun; a mark that there is no record is taken off."""
         start = self._held.lstrip(" \n`*[").upper()
         if start.startswith(NO_RECORD):
-            self.has_no_record = True
             rest = self._held.upper().index(NO_RECORD) + len(NO_RECORD)
-            self._held = self._held[rest:].lstrip(" \n`*].:")
+            said = self._held[rest:].lstrip(" \n`*].:")
+            if not said and not is_last:
+                return False
+            self._held, self.has_no_record = said, True
         elif NO_RECORD.startswith(start) and not is_last:
             return False
         self._begins = False
@@ -93,53 +135,81 @@ class CitedText:
 
     def _checked(self, text: str) -> str:
         """Check the citations of a part of the text."""
-        text = _FOOTNOTE.sub(self._as_data, text)
+        before = self._taken
+        self._taken += text
+        text = _FOOTNOTE.sub(lambda footnote: self._as_data(footnote, before), text)
+        text, n_marks = _MARK.subn("", text)
+        self._lacks_record |= n_marks > 0
         parts, start = [], 0
         for first, last, rows in find_citations(text):
             parts.append(self._said(text[start:first]))
-            parts.append(self._resolved(text[first:last], rows))
+            written = self._resolved(text[first:last], rows)
+            # At the beginning of a line, or in brackets, a space would be seen.
+            if ("".join(parts) or self._given)[-1:] in _NO_SPACE_BEHIND:
+                written = written.lstrip(" ")
+            parts.append(written)
             self._is_cited, start = True, last
         parts.append(self._said(text[start:]))
-        return "".join(parts)
+        checked = "".join(parts)
+        self._given = checked or self._given
+        return checked
 
     def _said(self, text: str) -> str:
         """Note what is claimed since the last citation; several in a row are for one claim."""
         if self._is_cited and text.strip():
             self._claim, self._is_cited = "", False
-        self._claim = (self._claim + text)[-_CLAIM_CHARS:]
+        self._claim = (self._claim + text)[-_QUOTING_CHARS:]
         return text
 
-    def _as_data(self, footnote: re.Match[str]) -> str:
-        """A footnote is taken for the number of a source."""
-        if "Sources" not in self._shown:
+    def _as_data(self, footnote: re.Match[str], before: str) -> str:
+        """Write a footnote as the citation that it is meant for; leave what is none."""
+        before += footnote.string[: footnote.start()]
+        behind = footnote.string[footnote.end() :]
+        line = before.rpartition("\n")[2]
+        numbers = [int(digits) for digits in re.findall(r"\d+", footnote["numbers"])]
+        shown = self._shown.get(self._footnotes, ())
+        if not any(number in shown for number in numbers):
+            defines = behind.startswith(":") and not line.strip()
+            is_marked = "^" in footnote["numbers"]
+            if defines or (not is_marked and self._are_years(numbers, behind)):
+                return footnote.group()
+        is_index = line.count("`") % 2 and re.search(r"[\w\])]$", line)
+        if is_index or len(_FENCE.findall(before)) % 2:
             return footnote.group()
-        numbers = ", ".join(re.findall(r"\d+", footnote[1]))
-        return f"[Data: Sources ({numbers})]"
+        return f"[Data: {self._footnotes} ({footnote['numbers']})]"
+
+    def _are_years(self, numbers: list[int], behind: str) -> bool:
+        """Tell whether numbers that were not shown are years: no row has them, or they stand
+        within a sentence, where a citation seldom does.
+        """
+        if not all(number in YEARS for number in numbers):
+            return False
+        no_row = min(numbers) >= self._model.rows("text_unit_rows")
+        return no_row or re.match(r"\s*[\w,]", behind) is not None
 
     def _resolved(self, written: str, rows: list[tuple[str, int]]) -> str:
         """Follow one citation, and write what stands for it in the text."""
         known = [(name, n) for name, n in rows if n in self._shown.get(name, ())]
-        self.n_removed += len(rows) - len(known)
-        if not known:
-            return ""
         claim = self._claim.rpartition("\n\n")[2]
         passages = list(self._passages(known))
-        numbers = []
-        for cited_as, units in passages:
+        numbers, kept = [], []
+        for row, (cited_as, units) in zip(known, passages, strict=True):
             best = best_sentence(claim, units)
             if best is not None:
                 numbers.append(self._add(cited_as, *best))
-        for quotation in _QUOTED.findall(claim):
-            if len(quotation.split()) >= LEAST_QUOTED_WORDS and not any(
-                _holds(unit["text"], quotation) for _, units in passages for unit in units
-            ):
+                kept.append(row)
+        self.n_removed += len(rows) - len(kept)
+        if not kept:
+            return ""
+        for quotation in quotations_in(claim):
+            if not any(_holds(unit["text"], quotation) for _, units in passages for unit in units):
                 self.not_found.append(quotation)
         if self._style == "footnotes":
             return " " + "".join(f"[{number}]" for number in dict.fromkeys(numbers))
-        if len(known) == len(rows):
+        if len(kept) == len(rows):
             return written
         by_name: dict[str, list[str]] = {}
-        for name, number in known:
+        for name, number in kept:
             by_name.setdefault(name, []).append(str(number))
         listed = "; ".join(f"{name} ({', '.join(numbers)})" for name, numbers in by_name.items())
         return f" [Data: {listed}]"
@@ -174,7 +244,7 @@ def units_behind(
     report = model.report(number)
     if report is None or depth > DEEPEST:
         return []
-    words = _telling(claim)
+    words = _telling(claim[-_CLAIM_CHARS:])
     cited = []
     start = 0
     text = report["full_content"]
@@ -186,7 +256,31 @@ def units_behind(
     for _, _, rows in sorted(cited, key=lambda item: item[:2], reverse=True)[:3]:
         for row_name, row in rows:
             found += units_behind(model, row_name, row, claim, depth + 1)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(found)) or _about_members(model, number)
+
+
+def _about_members(model: KnowledgeModel, community: int) -> list[int]:
+    """Return the text units that tell about the entities of a community; for a report that
+    cites nothing.
+    """
+    found: dict[int, None] = {}
+    for entity in model.communities([community])["entities"][0]:
+        text_units, is_about = model.links.text_units_of(entity)
+        found |= dict.fromkeys(text_units[is_about].tolist())
+        if len(found) >= MOST_PASSAGES:
+            break
+    return list(found)
+
+
+def quotations_in(text: str) -> list[str]:
+    """Return what stands between quotation marks, without titles and single words."""
+    found = ["".join(groups) for groups in _QUOTED.findall(text)]
+    return [
+        quotation
+        for quotation in found
+        if len(quotation.split()) >= LEAST_QUOTED_WORDS
+        or len(_UNSPACED.findall(quotation)) >= LEAST_QUOTED_LETTERS
+    ]
 
 
 def best_sentence(
@@ -195,8 +289,8 @@ def best_sentence(
     """Return the sentence of some passages that says most of a claim; a whole passage if none
     says any of it, and None if there is no passage.
     """
-    words = _telling(claim)
-    quotations = [q for q in _QUOTED.findall(claim) if len(q.split()) >= LEAST_QUOTED_WORDS]
+    words = _telling(claim[-_CLAIM_CHARS:])
+    quotations = quotations_in(claim)
     best: tuple[float, Candidate, Mapping[str, Any]] | None = None
     for unit in units:
         text, offset = unit["text"], unit["start_char"]
@@ -227,8 +321,16 @@ def _telling(text: str) -> set[str]:
 
 
 def _holds(text: str, quotation: str) -> bool:
-    """Tell whether a text has some words, whatever the marks and spaces between them."""
-    return _letters(quotation) in _letters(text)
+    """Tell whether a text has some words, whatever the marks and spaces between them, and what
+    the quotation leaves out.
+    """
+    letters, place = _letters(text), 0
+    for part in map(_letters, _LEFT_OUT.split(quotation)):
+        found = letters.find(part, place)
+        if found < 0:
+            return False
+        place = found + len(part)
+    return True
 
 
 def _letters(text: str) -> str:

@@ -59,6 +59,8 @@ def notes_on(cited: CitedText) -> tuple[str, ...]:
     if cited.n_removed:
         what = "citation" if cited.n_removed == 1 else "citations"
         notes.append(f"{cited.n_removed} {what} of rows that the model was not shown removed.")
+    if cited.has_begun and not (cited.citations or cited.has_no_record):
+        notes.append("The model cites no passage for this.")
     notes += [f"Not in the passage cited: “{quotation}”." for quotation in cited.not_found]
     return tuple(notes)
 

@@ -53,14 +53,63 @@ def test_a_citation_leads_to_the_sentence_that_says_it(model: KnowledgeModel, cr
         (" [sic]", " [sic]", 0),
         (" [Data: nothing]", "", 0),
         (" [Data：Sources（0）]", " [1]", 0),
+        (" 【0】", " [1]", 0),
+        (" 【0†source】", " [1]", 0),
+        (" 【Data: Sources (0)】", " [1]", 0),
+        (" [0-1]", " [1]", 1),
+        (" [^99]: it says", ": it says", 1),
+        (" [Source 0]", " [1]", 0),
+        (" [Data: Sources (-1)]", "", 1),
+        # A year is no footnote, and a link or code no citation.
+        (" in [1914] and later", " in [1914] and later", 0),
+        (" in [1914–1916]", " in [1914–1916]", 0),
+        (" [^1914]", "", 1),
+        (" of `names[0]`", " of `names[0]`", 0),
+        ("\n```\nx = [0]\n```\n", "\n```\nx = [0]\n```\n", 0),
+        ("\n[7]: http://example.org", "\n[7]: http://example.org", 0),
+        ("\n- [0] first", "\n- [1] first", 0),
+        # Cut off.
+        (" [Data: Sources (0)", " [1]", 0),
     ],
 )
 def test_what_was_not_shown_is_removed_and_counted(
     model: KnowledgeModel, citation: str, expected: str, n_removed: int
 ) -> None:
-    text, cited = checked(model, f"A statement{citation}.", Sources={0})
-    assert text == f"A statement{expected}."
+    end = "" if citation.endswith("(0)") else "."
+    text, cited = checked(model, f"A statement{citation}{end}", Sources={0})
+    assert text == f"A statement{expected}{end}"
     assert cited.n_removed == n_removed
+
+
+def test_a_number_that_is_cut_off_is_removed(model: KnowledgeModel) -> None:
+    text, cited = checked(model, "One [Data: Sources (0)]. Two [Data: Sources (1", Sources={0, 1})
+    assert text == "One [1]. Two "
+    assert cited.n_removed == 1
+
+
+def test_footnotes_number_reports_where_only_reports_were_shown(model: KnowledgeModel) -> None:
+    text, cited = checked(model, "The ice held [0, 99].", Reports={0})
+    assert text == "The ice held [1]."
+    assert [citation.cited_as for citation in cited.citations] == ["Reports (0)"]
+    assert cited.n_removed == 1
+
+
+def test_a_report_that_cites_nothing_leads_to_the_passages_of_its_members(
+    model: KnowledgeModel,
+) -> None:
+    class Uncited(KnowledgeModel):
+        def report(self, community: int) -> dict[str, str]:
+            return {"full_content": "# Ice\n\nThe ice held the ship."}
+
+    uncited = Uncited(model.store, model.version, model.models)
+    text, cited = checked(uncited, "The ice held the ship [Data: Reports (0)].", Reports={0})
+    assert text == "The ice held the ship [1]."
+    assert cited.citations[0].cited_as == "Reports (0)"
+
+
+def test_what_leads_to_no_passage_is_removed_and_counted(model: KnowledgeModel) -> None:
+    text, cited = checked(model, "A statement [Data: Sources (999999)].", Sources={999999})
+    assert (text, cited.n_removed) == ("A statement.", 1)
 
 
 def test_the_same_passage_keeps_its_number(model: KnowledgeModel, crean: int) -> None:
@@ -110,6 +159,28 @@ def test_a_quotation_that_is_not_in_the_passage_is_flagged(
     assert true in cited.citations[0].quote
 
 
+@pytest.mark.parametrize(
+    ("said", "flagged"),
+    [
+        ("‘He was born in a castle near Dublin’", True),
+        ("»He was born in a castle near Dublin«", True),
+        ("„He was born in a castle near Dublin“", True),
+        ("他说「他出生在都柏林附近的一座城堡里」", True),
+        ("“Crean was born in 1877 … near Annascaul”", False),
+        ("“Crean was born [in 1877] on a farm”", False),
+        ("“near Annascaul … Crean was born in 1877”", True),
+        # Titles, and what stands between two of them.
+        ('"Nimrod" sailed to the south with all of them, "Aurora" later', False),
+        ("It's the man's own, and the men’s ‘ship’ too", False),
+    ],
+)
+def test_quotations_are_known_by_their_marks(
+    model: KnowledgeModel, crean: int, said: str, flagged: bool
+) -> None:
+    _, cited = checked(model, f"{said} [Data: Sources ({crean})].", Sources={crean})
+    assert bool(cited.not_found) is flagged
+
+
 def test_citations_may_stay_in_microsofts_syntax(model: KnowledgeModel) -> None:
     cited = CitedText(model, {"Sources": {0, 1}}, "data")
     text = "One [Data: Sources (0, 1)]. Two [Data: Sources (1, 999)]. Three [Data: Reports (1)]."
@@ -125,6 +196,8 @@ def test_citations_may_stay_in_microsofts_syntax(model: KnowledgeModel) -> None:
         ("NO_RECORD", True, ""),
         ("`NO_RECORD`: nothing.", True, "nothing."),
         ("no_record\nNothing.", True, "Nothing."),
+        ("The documents do not tell. NO_RECORD", True, "The documents do not tell."),
+        ("It is cold [0]. Of heat: **NO_RECORD**.", False, "It is cold [1]. Of heat:."),
         ("Norway is cold.", False, "Norway is cold."),
         ("N", False, "N"),
     ],
@@ -139,7 +212,8 @@ def test_a_reply_can_say_that_there_is_no_record(
 TEXTS = st.lists(
     st.sampled_from(
         ["Crean ", "was ", "born. ", " [Data: Sources (0)]", " [0]", "[", "] ", "\n\n", "[Da", "“",
-         " [Data: Reports (1); Sources (1)]", "NO_RECORD", " [^1]", "[x] ", "(1)", ", ", "” "]
+         " [Data: Reports (1); Sources (1)]", "NO_RECORD", " [^1]", "[x] ", " NO_REC", " N",
+         "ORD ", "`a[0]` ", "\n```\n", "[1914]", "【0】", ":", "[1914] and ", "(1)", ", ", "” "]
     ),
     max_size=14,
 )  # fmt: skip

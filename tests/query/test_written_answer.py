@@ -77,6 +77,12 @@ def test_a_name_that_is_nowhere_costs_no_call(index: Index) -> None:
     assert chat.asked == []
 
 
+def test_an_answer_that_cites_nothing_says_so(index: Index) -> None:
+    chat = FakeChat(lambda request: "Crean was born in 1877.")
+    answer = local_search(question_to(index, QUESTION, chat), LocalSearch())
+    assert answer.notes == ("The model cites no passage for this.",)
+
+
 def test_citations_can_stay_as_microsoft_writes_them(index: Index) -> None:
     chat = FakeChat(from_first_source)
     answer = local_search(question_to(index, QUESTION, chat, citations="data"), LocalSearch())
