@@ -21,7 +21,8 @@ knowledge_model.py   the tables and vectors, opened at one version
 links.py             what is linked with what, looked up by number
 scope.py             the part of an index that filters leave; scoped_model.py, an index held to it
 names_in_question.py which entities a question names; asked_entities.py, for paths; edit_distance.py
-question_names.py    which of its names the documents do not hold
+written_names.py     its names, as they are written
+question_names.py    which of them the documents do not hold
 text_unit_search.py  the text units to read for a question
 text_unit_ranking.py how they are ranked: by match, and by what good ones lead to
 report_choice.py     which reports are read; report_rating.py, those that a model finds relevant

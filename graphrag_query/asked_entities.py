@@ -10,7 +10,7 @@ from graphrag_index.core.languages import detect_language, language_of
 from graphrag_index.core.name_folding import folded_name, sound
 from graphrag_query.knowledge_model import KnowledgeModel
 from graphrag_query.names_in_question import How, names_in_question
-from graphrag_query.question_names import folded, names_in
+from graphrag_query.written_names import folded, names_in
 
 # A text of so few words may be a name alone.
 MOST_WORDS_OF_NAME = 6
@@ -120,6 +120,16 @@ def _notes(model: KnowledgeModel, asked: Sequence[Asked]) -> tuple[str, ...]:
     return tuple(
         f"“{found.name}” is taken for {title}." for found, title in zip(spelt, titles, strict=True)
     )
+
+
+def spelt_otherwise(model: KnowledgeModel, question: str) -> tuple[str, ...]:
+    """Tell which name of a question is taken for that of another spelling."""
+    known = model.map("name_words")
+    for word in {word for words in _names(question) for word in words}:
+        row = known.place("word", word)
+        if row == len(known) or known.text("word", row) != word:
+            return _notes(model, asked_entities(model, question))
+    return ()
 
 
 def similar_names(model: KnowledgeModel, name: str, most: int = 3) -> list[str]:

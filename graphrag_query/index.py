@@ -288,6 +288,7 @@ class Index:
         lacking = [table for table in _READS.get(method, ()) if not self.model.has(table)]
         try:
             answer = self._lacks(question, method, lacking) if lacking else search(question)
+            answer = self._with_spellings(answer, question)
             answer = self._with_follow_ups(answer, question)
         except ModelError as error:
             if self._chats is not None:
@@ -310,6 +311,14 @@ class Index:
 
     def _chat(self) -> "Chat | None":
         return self._chats.chat(self.model) if self._chats is not None else None
+
+    def _with_spellings(self, answer: Answer, question: "Question") -> Answer:
+        """Tell for which name one of another spelling was taken, if the search does not."""
+        if answer.outcome is not Outcome.ANSWERED or answer.method in ("path", "neighbourhood"):
+            return answer
+        from graphrag_query.asked_entities import spelt_otherwise
+
+        return replace(answer, notes=(*spelt_otherwise(self.model, question.text), *answer.notes))
 
     def _with_follow_ups(self, answer: Answer, question: "Question") -> Answer:
         """Suggest what could be asked next, if that is wanted and nothing suggests it yet."""

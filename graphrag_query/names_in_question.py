@@ -14,8 +14,8 @@ import polars as pl
 from graphrag_index.core.languages import detect_language, language_of
 from graphrag_index.core.name_folding import UNSPACED, WORD, folded_name, sound
 from graphrag_query.edit_distance import edit_distance
-from graphrag_query.question_names import forms_of, names_in
 from graphrag_query.sentence_ranking import ASKING
+from graphrag_query.written_names import forms_of, names_in
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,7 +66,7 @@ def names_in_question(model: "KnowledgeModel", question: str) -> list[NamedEntit
     """Find the entities that a question names, the surest first, each once.
 
     The longest runs of its words that are a whole name are `exact`. Of the other names in it
-    (see `question_names`) all words must stand in one name of an entity, where an ending may
+    (see `written_names`) all words must stand in one name of an entity, where an ending may
     differ (`part`) or, for a word that no name has, the spelling. What several entities may
     be weighs less for each, and only those of the highest degree are returned.
     """

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from graphrag_query.question_names import folded
+from graphrag_query.written_names import folded
 
 # A star stands for any ending or beginning, an underline for up to six words. Accents do not count.
 _CUES: Mapping[str, str] = {

@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 import graphrag_query
-from graphrag_query.question_names import missing_names, names_in, not_mentioned, unknown_names
+from graphrag_query.question_names import missing_names, not_mentioned, unknown_names
+from graphrag_query.written_names import names_in
 
 TEXTS = [
     "Captain Scott and Douglas Mawson met Emil Racoviță at Cape Evans.",
@@ -68,3 +69,21 @@ def test_names_are_looked_for_beyond_what_was_read(sample_project: Path) -> None
 )
 def test_the_names_are_said(names: list[str], said: str) -> None:
     assert not_mentioned(names) == f"The documents do not mention {said}."
+
+
+def test_a_name_spelt_otherwise_is_known(sample_project: Path) -> None:
+    model = graphrag_query.open(sample_project / "output").model
+    assert unknown_names(model, "Who was Ernest Shakleton?", ()) == []
+    # Half of a name is not the name.
+    assert unknown_names(model, "Who was Xavier Shakleton?", ()) == ["Xavier Shakleton"]
+
+
+@pytest.mark.parametrize("method", ["local", "drift"])
+def test_a_question_with_a_name_spelt_otherwise_is_answered(
+    sample_project: Path, method: str
+) -> None:
+    index = graphrag_query.open(sample_project / "output")
+    answer = index.search(method, "What did Ernest Shakleton do?")
+    assert answer.outcome == "answered"
+    assert "Shackleton" in answer.text
+    assert answer.notes[0] == "“ernest shakleton” is taken for Ernest Shackleton."
