@@ -115,7 +115,8 @@ class _Steps:
     def reports(self) -> list[Context]:
         """Return the reports most similar to the question as a context; none if there are none."""
         reports = by_fit(self.question).sort("score", "community", descending=[True, False])
-        rows = as_shown(reports.head(self.settings.top_k_reports), "full_content")
+        best = reports.head(self.settings.top_k_reports)
+        rows = as_shown(self.question.model, best, "full_content")
         context = pack([Section("Reports", rows, 1.0)], self.max_context_tokens)
         return [] if context.is_empty else [context]
 

@@ -29,7 +29,7 @@ def drift_sentences(question: Question, settings: DriftSearch, local: LocalSearc
     """
     model = question.model
     reports = by_fit(question).sort("score", "community", descending=[True, False])
-    reports = reports.head(settings.top_k_reports)
+    reports = model.with_texts(reports.head(settings.top_k_reports), "summary", "findings")
     first = find_evidence(question, local)
     text_units, priors = dict(first.text_units), first.priors()
     covered = {named.entity for named in names_in_question(model, question.text)}

@@ -71,7 +71,7 @@ def global_sentences(question: Question, settings: GlobalSearch) -> Answer:
     level = settings.level if settings.level is not None else fitting_level(reports, about_all)
     reports = of_level(reports, level)
     if about_all:
-        points = _points_of_best(reports, settings)
+        points = _points_of_best(model, reports, settings)
     else:
         points = [] if unknown else _map(model, reports, asked, subject, vector, settings)
     themes = _reduce(points, settings.max_points)
@@ -89,12 +89,15 @@ def global_sentences(question: Question, settings: GlobalSearch) -> Answer:
     return answer(text, citations=citations)
 
 
-def _points_of_best(reports: pl.DataFrame, settings: GlobalSearch) -> list[Point]:
+def _points_of_best(
+    model: KnowledgeModel, reports: pl.DataFrame, settings: GlobalSearch
+) -> list[Point]:
     """Let the reports of the highest rank give their summaries."""
     best = reports.sort("rank", "score", "community", descending=[True, True, False])
+    read = model.with_texts(best.head(2 * settings.max_points), "summary")
     return [
         Point(report, text, source, report["rank"])
-        for report in best.head(2 * settings.max_points).iter_rows(named=True)
+        for report in read.iter_rows(named=True)
         for text, source in cited_sentences(report["summary"])
     ]
 
@@ -112,14 +115,15 @@ def _map(
         "score", "community", descending=[True, False]
     )
     candidates, reports_of = [], {}
-    for report in fitting.head(REPORTS_READ).iter_rows(named=True):
+    read = model.with_texts(fitting.head(REPORTS_READ), "summary", "findings")
+    for report in read.iter_rows(named=True):
         parts = [report["summary"], *(f["explanation"] for f in report["findings"])]
         for text, source in (sentence for part in parts for sentence in cited_sentences(part)):
             # Reports are read best first: a sentence in several is the point of the best.
             if text not in reports_of:
                 reports_of[text] = report
                 candidates.append(Candidate(text, source, 0, 0, report["score"]))
-    rarity = _rarity(reports, subject)
+    rarity = _rarity(model, reports, subject)
     ranked = rank_sentences(question, vector, candidates, model.embed, rarity=rarity)
     least_coverage = max([MIN_COVERAGE, *(r.coverage / 3 for r in ranked)])
     # Far below the best sentence is padding, not an answer.
@@ -133,14 +137,16 @@ def _map(
     ]
 
 
-def _rarity(reports: pl.DataFrame, words: list[str]) -> dict[str, float]:
+def _rarity(model: KnowledgeModel, reports: pl.DataFrame, words: list[str]) -> dict[str, float]:
     """Return what words of a question are worth by how many reports hold them."""
-    texts = reports["full_content"].str.to_lowercase()
-    beginnings = {word: texts.str.contains(rf"\b{re.escape(word)}") for word in words}
-    return {
-        word: rarity_of(len(texts.filter(held)), reports.height)
-        for word, held in beginnings.items()
-    }
+    text = pl.col("full_content").str.to_lowercase()
+    held = (
+        model.scan("community_reports")
+        .filter(pl.col("community").is_in(reports["community"].implode()))
+        .select(text.str.contains(rf"\b{re.escape(word)}").sum().alias(word) for word in words)
+        .collect()
+    )
+    return {word: rarity_of(int(held[word][0]), reports.height) for word in words}
 
 
 def cited_sentences(text: str) -> list[tuple[str, int]]:

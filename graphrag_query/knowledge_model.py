@@ -212,6 +212,28 @@ class KnowledgeModel:
         first, stop = table.bounds("community", np.array(list(communities), np.int32))
         return table.rows(first[stop > first])
 
+    @cached_property
+    def report_list(self) -> pl.DataFrame:
+        """All reports without their texts: their places in the hierarchy, titles and ranks, and
+        how long they are.
+        """
+        columns = ("community", "level", "parent", "children", "title", "rank", "size")
+        n_bytes = pl.col("full_content").str.len_bytes().cast(pl.Int64).alias("n_bytes")
+        rows = self.scan("community_reports").select(*columns, n_bytes)
+        return rows.sort("level", "community").collect()
+
+    def with_texts(self, reports: pl.DataFrame, *columns: str) -> pl.DataFrame:
+        """Add columns of texts to rows of `report_list`: summary, findings, full_content."""
+        found = self.reports(reports["community"])
+        texts = [found[name] for name in columns if name != "full_content"]
+        if "full_content" in columns:
+            rows = sorted(found["row"])
+            read = self.vectors("community_full_content").at(rows, ["text"])["text"]
+            places = dict(zip(rows, read, strict=True))
+            whole = [places[row] for row in found["row"]]
+            texts.append(pl.Series("full_content", whole, pl.String))
+        return reports.with_columns(texts)
+
     def claims(self, numbers: Iterable[int]) -> pl.DataFrame:
         """Fetch claims by number, in the order given."""
         return self._numbered("claim_rows", numbers)

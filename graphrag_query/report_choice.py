@@ -10,6 +10,7 @@ from graphrag_index.core.citations import check_citations
 from graphrag_index.core.rendered_rows import Budget, RenderedRows
 from graphrag_index.core.search_settings import GlobalSearch
 from graphrag_query.context import TOKENS_OF_HEADING, Context
+from graphrag_query.knowledge_model import KnowledgeModel
 from graphrag_query.question import TOKENS_OF_PROMPT, Question
 from graphrag_query.sentence_ranking import content_words, stem
 
@@ -21,6 +22,8 @@ MIN_REPORTS = 4
 ENOUGH_TOKENS = 500
 # What the instructions of a call take, which count in the share of a level; in bytes.
 BYTES_OF_PROMPT = 1_600
+# Reports of which the texts are read at once.
+REPORTS_AT_ONCE = 32
 # Reports that a note names; the answer has the numbers of all.
 NAMED_IN_NOTE = 8
 # Questions about the whole name no subject that a report could be similar to.
@@ -73,11 +76,14 @@ def subject_of(question: str) -> list[str]:
 
 
 def by_fit(question: Question) -> pl.DataFrame:
-    """Return all reports with their cosine with the question and their score."""
-    reports = question.model.scan("community_reports").sort("level", "community").collect()
+    """Return all reports with their cosine with the question and their score.
+
+    Their texts are left out: `KnowledgeModel.with_texts` reads those that are looked at.
+    """
+    reports = question.model.report_list
     table = question.model.vectors("community_full_content")
-    rows = table.nearest(question.vector, max(1, reports.height), ["id"])
-    return reports.join(rows, on="id", how="left", maintain_order="left").with_columns(
+    rows = table.nearest(question.vector, max(1, reports.height), ["community"])
+    return reports.join(rows, on="community", how="left", maintain_order="left").with_columns(
         pl.col("similarity").cast(pl.Float64).fill_null(0),
         score=pl.col("similarity").fill_null(0) + RANK_WEIGHT * pl.col("rank") / 10,
     )
@@ -128,11 +134,11 @@ def choose_reports(question: Question, settings: GlobalSearch) -> ReportChoice:
     if settings.selection == "level":
         chosen = reports
     else:
-        chosen = _within_budget(reports, settings, about_all)
+        chosen = _within_budget(question.model, reports, settings, about_all)
     left_out = reports.join(chosen, on="community", how="anti", maintain_order="left")
     by_summary = about_all and settings.selection == "similar"
     return ReportChoice(
-        reports=as_shown(chosen, "summary" if by_summary else "full_content"),
+        reports=as_shown(question.model, chosen, "summary" if by_summary else "full_content"),
         left_out=left_out.select("community", "title"),
         level=level,
         looked_at={
@@ -144,28 +150,41 @@ def choose_reports(question: Question, settings: GlobalSearch) -> ReportChoice:
     )
 
 
-def _within_budget(reports: pl.DataFrame, settings: GlobalSearch, about_all: bool) -> pl.DataFrame:
+def _within_budget(
+    model: KnowledgeModel, reports: pl.DataFrame, settings: GlobalSearch, about_all: bool
+) -> pl.DataFrame:
     """Take the first reports, as many as the budget has room for; one at least."""
-    n_bytes_of_level = int(reports["full_content"].str.len_bytes().sum())
+    n_bytes_of_level = int(reports["n_bytes"].sum())
     if not about_all:
         reports = reports.filter(pl.col("similarity") >= settings.min_similarity)
-    # More reports than tokens cannot fit.
-    best = reports.head(settings.max_map_tokens)
-    shown = as_shown(best, "summary" if about_all else "full_content")
-    costs = np.cumsum(RenderedRows.of(shown, Budget(1 << 40, 1 << 40)).cost)
-    said = pl.concat_str("title", "summary") if about_all else pl.col("full_content")
-    n_bytes = best.select(said.str.len_bytes().cast(pl.Int64)).to_series().cum_sum().to_numpy()
     # By bytes, since to count the tokens of a large level takes long.
     most_bytes = settings.max_map_share * (n_bytes_of_level + BYTES_OF_PROMPT) - BYTES_OF_PROMPT
-    fits = (costs <= settings.max_map_tokens) & ((n_bytes <= most_bytes) | (costs <= ENOUGH_TOKENS))
-    return best.head(max(1, int(fits.sum())))
+    column = "summary" if about_all else "full_content"
+    n_fitting = cost = n_bytes = 0
+    # Read as long as there is room, not all of a large level.
+    for start in range(0, reports.height, REPORTS_AT_ONCE):
+        read = model.with_texts(reports[start : start + REPORTS_AT_ONCE], column)
+        shown = as_shown(model, read, column)
+        costs = cost + np.cumsum(RenderedRows.of(shown, Budget(1 << 40, 1 << 40)).cost)
+        said = pl.concat_str("title", "summary") if about_all else pl.col("full_content")
+        sizes = read.select(said.str.len_bytes().cast(pl.Int64)).to_series().to_numpy()
+        bytes_read = n_bytes + np.cumsum(sizes)
+        has_room = (bytes_read <= most_bytes) | (costs <= ENOUGH_TOKENS)
+        fits = (costs <= settings.max_map_tokens) & has_room
+        n_fitting += int(fits.sum())
+        if not fits.all():
+            break
+        cost, n_bytes = int(costs[-1]), int(bytes_read[-1])
+    return reports.head(max(1, n_fitting))
 
 
-def as_shown(reports: pl.DataFrame, column: str) -> pl.DataFrame:
+def as_shown(model: KnowledgeModel, reports: pl.DataFrame, column: str) -> pl.DataFrame:
     """Return reports as a model is shown them: the number, and the text with its title.
 
     What they cite is left out: it is not shown, and is found again from what the answer says.
     """
+    if column not in reports.columns:
+        reports = model.with_texts(reports, column)
     text = (
         [f"{title}: {said}" for title, said in reports.select("title", "summary").iter_rows()]
         if column == "summary"

@@ -10,6 +10,7 @@ from graphrag_index.core.errors import ModelError
 from graphrag_index.core.models.request import Reading, ReplyError, ReplyFormat, Request
 from graphrag_index.core.search_settings import GlobalSearch
 from graphrag_query.chat import Chat
+from graphrag_query.knowledge_model import KnowledgeModel
 from graphrag_query.question import Question
 from graphrag_query.report_choice import ReportChoice, as_shown, by_fit
 from graphrag_query.scores import read_score
@@ -55,14 +56,14 @@ def choose_by_rating(question: Question, chat: Chat, settings: GlobalSearch) -> 
         level = reports.filter(pl.col("parent").is_in(relevant))
         if not level.height:
             break
-    return _choice(reports, ratings, failed, settings.min_rating)
+    return _choice(question.model, reports, ratings, failed, settings.min_rating)
 
 
 def _rate(
     question: Question, chat: Chat, reports: pl.DataFrame
 ) -> tuple[dict[int, float], dict[int, str]]:
     """Return the ratings by number, and why the others have none."""
-    rows = list(reports.iter_rows(named=True))
+    rows = list(question.model.with_texts(reports, "summary", "findings").iter_rows(named=True))
     outcomes = chat.replies((_request(question, chat, row) for row in rows), rating=True)
     ratings, lost = {}, {}
     for row, outcome in zip(rows, outcomes, strict=True):
@@ -99,7 +100,11 @@ def _read(data: Any) -> Reading:
 
 
 def _choice(
-    reports: pl.DataFrame, ratings: Mapping[int, float], failed: list[int], min_rating: int
+    model: KnowledgeModel,
+    reports: pl.DataFrame,
+    ratings: Mapping[int, float],
+    failed: list[int],
+    min_rating: int,
 ) -> ReportChoice:
     relevant = [number for number, rating in ratings.items() if rating >= min_rating]
     given_way = reports.filter(pl.col("community").is_in(relevant))["parent"].to_list()
@@ -117,7 +122,7 @@ def _choice(
         listed = ", ".join(map(str, failed))
         notes = (f"{len(failed)} calls failed: reports {listed} were not rated.",)
     return ReportChoice(
-        reports=as_shown(chosen, "full_content"),
+        reports=as_shown(model, chosen, "full_content"),
         left_out=left_out.select("community", "title"),
         level=None,
         looked_at={

@@ -1,14 +1,16 @@
 import shutil
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 
 import graphrag_query
 from graphrag_query.answer import Outcome
-from graphrag_query.global_sentences import cited_sentences, locate
+from graphrag_query.global_sentences import REPORTS_READ, cited_sentences, locate
 from graphrag_query.index import Index
+from graphrag_query.knowledge_model import KnowledgeModel
 from tests.conftest import copy_project, run_project
 from tests.query.test_local_search import QUESTIONS, check_citations
 
@@ -35,6 +37,21 @@ def test_a_subject_is_answered_from_the_reports_that_speak_of_it(
     answer = index.global_("How did scurvy affect the expeditions?")
     assert answer.outcome is Outcome.ANSWERED
     assert "scurvy" in answer.citations[0].quote.lower()
+
+
+def test_the_texts_of_few_reports_are_read(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+
+    def with_texts(model: KnowledgeModel, reports: pl.DataFrame, *columns: str) -> pl.DataFrame:
+        read.extend(reports["community"])
+        return original(model, reports, *columns)
+
+    original = KnowledgeModel.with_texts
+    monkeypatch.setattr(KnowledgeModel, "with_texts", with_texts)
+    for search in (index.global_, index.drift):
+        read.clear()
+        assert search("How did scurvy affect the expeditions?").outcome is Outcome.ANSWERED
+        assert 0 < len(read) <= REPORTS_READ < index.model.rows("community_reports") / 4
 
 
 def test_a_word_that_is_all_over_the_corpus_makes_no_point(index: Index) -> None:

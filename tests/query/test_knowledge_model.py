@@ -65,6 +65,19 @@ def test_reports_are_found_by_community(model: KnowledgeModel) -> None:
     assert model.report(10**6) is None
 
 
+def test_texts_of_reports_are_added_in_the_order_of_the_rows(model: KnowledgeModel) -> None:
+    reports = public(model, "community_reports").sort("level", "community")
+    columns = ["community", "level", "parent", "children", "title", "rank", "size"]
+    assert model.report_list.select(columns).equals(reports.select(columns))
+    sizes = [len(text.encode()) for text in reports["full_content"]]
+    assert model.report_list["n_bytes"].to_list() == sizes
+    texts = ["full_content", "findings", "summary"]
+    chosen = [7, 90, 2]
+    found = model.with_texts(model.report_list[chosen], *texts)
+    assert found.select(columns + texts).rows() == reports[chosen].select(columns + texts).rows()
+    assert model.with_texts(model.report_list.clear(), *texts).is_empty()
+
+
 def test_what_a_row_rests_on_is_what_its_table_says(model: KnowledgeModel) -> None:
     units = dict(public(model, "text_units").select("id", "human_readable_id").iter_rows())
     for name, table_name in (("Entities", "entities"), ("Relationships", "relationships")):
