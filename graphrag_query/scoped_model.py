@@ -190,9 +190,11 @@ class ScopedLinks(Links):
         found = super().relationships_of(entity)
         rows = self._model.map("relationship_rows")
         inside = self._scope.entities[found.entities]
-        for place in np.flatnonzero(inside).tolist():
-            text_units = rows.numbers("text_units", int(found.relationships[place]))
-            inside[place] = self._scope.text_units[text_units].any()
+        # A hub has many thousands: all are looked up at once.
+        text_units, lengths = rows.lists("text_units", found.relationships)
+        belongs_to = np.repeat(np.arange(len(lengths)), lengths)
+        n_held = np.bincount(belongs_to[self._scope.text_units[text_units]], minlength=len(lengths))
+        inside &= n_held > 0
         return Neighbours(
             found.entities[inside][:most],
             found.relationships[inside][:most],

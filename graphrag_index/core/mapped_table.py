@@ -181,6 +181,30 @@ class MappedTable:
             return np.zeros(0, np.int32)
         return _zero_copy(lists.values.slice(first, stop - first))
 
+    def lists(
+        self, column: str, rows: "Iterable[int] | Integers"
+    ) -> "tuple[Integers, npt.NDArray[np.int64]]":
+        """Return the lists of some rows one behind the other, and how long each is."""
+        import numpy as np
+
+        wanted = np.array(list(rows) if not isinstance(rows, np.ndarray) else rows, np.int64)
+        first, lengths = np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.int64)
+        parts = wanted // self._starts[1] if len(wanted) else wanted
+        taken: list[tuple[npt.NDArray[np.bool_], Integers]] = []
+        for part in np.unique(parts).tolist():
+            here, lists = parts == part, self._batches[part].column(column)
+            offsets, places = _zero_copy(lists.offsets), wanted[parts == part] - self._starts[part]
+            first[here], lengths[here] = offsets[places], offsets[places + 1] - offsets[places]
+            taken.append((here, _zero_copy(lists.values)))
+        found = np.zeros(int(lengths.sum()), taken[0][1].dtype if taken else np.int32)
+        # Each value's place in its list, added to where the list begins.
+        within = np.arange(len(found)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        places = np.repeat(first, lengths) + within
+        for here, values in taken:
+            inside = np.repeat(here, lengths)
+            found[inside] = values[places[inside]]
+        return found, lengths
+
     def matrix(self, column: str, rows: "Iterable[int] | Integers") -> "npt.NDArray[Any]":
         """Return the lists of some rows, which are all equally long, as one row each."""
         import numpy as np

@@ -77,6 +77,16 @@ def test_lists_of_one_length_are_read_as_a_matrix(tmp_path: Path) -> None:
     assert len(table.matrix("others", [])) == 0
 
 
+@given(rows=st.lists(st.integers(0, 7), max_size=12))
+def test_lists_of_many_rows_are_read_at_once(rows: list[int]) -> None:
+    with TemporaryDirectory() as folder:
+        table = mapped(Path(folder), links([5, 3, 1, 8, 2, 2, 9, 7]))
+        found, lengths = table.lists("others", rows)
+        expected = [table.numbers("others", row).tolist() for row in rows]
+        assert found.tolist() == [number for numbers in expected for number in numbers]
+        assert lengths.tolist() == [len(numbers) for numbers in expected]
+
+
 def test_a_row_that_is_not_there_is_refused(tmp_path: Path) -> None:
     table = mapped(tmp_path, links([1, 2]))
     for numbers in ([2], [-1], [0, 5]):

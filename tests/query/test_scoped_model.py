@@ -70,6 +70,28 @@ def test_links_end_at_the_scope(index: Index, crean: Index) -> None:
         assert set(crean.model.links.communities_of(entity)[1].tolist()) <= scope.communities
 
 
+def test_all_relationships_inside_are_found_the_heaviest_first(index: Index, crean: Index) -> None:
+    scope = crean.model.scope  # type: ignore[attr-defined]
+    rows = crean.model.map("relationship_rows")
+    n_inside = 0
+    for entity in np.flatnonzero(scope.entities).tolist():
+        whole = index.model.links.relationships_of(entity)
+        expected = [
+            relationship
+            for neighbour, relationship in zip(
+                whole.entities.tolist(), whole.relationships.tolist(), strict=True
+            )
+            if scope.entities[neighbour]
+            and scope.text_units[rows.numbers("text_units", relationship)].any()
+        ]
+        found = crean.model.links.relationships_of(entity)
+        assert found.relationships.tolist() == expected
+        two = crean.model.links.relationships_of(entity, 2)
+        assert two.relationships.tolist() == expected[:2]
+        n_inside += len(expected) < len(whole.relationships)
+    assert n_inside > 0
+
+
 def test_searches_of_vectors_find_enough_inside(index: Index) -> None:
     people = index.where(entity_types=["person"]).model
     vector = index.model.embed(["ice"])[0]
