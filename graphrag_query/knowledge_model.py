@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from graphrag_index.core.vector_store import VectorTable
 
 SEARCHES_AT_ONCE = 8
+# Texts of which the vectors are kept: the rounds of a search ask for the same sentences again.
+MOST_EMBEDDED = 2_048
 
 
 class KnowledgeModel:
@@ -41,6 +43,7 @@ class KnowledgeModel:
         self.version = version
         self._vectors: dict[str, VectorTable] = {}
         self._mapped: dict[str, MappedTable] = {}
+        self._embedded: dict[str, np.ndarray[Any, Any]] = {}
 
     @classmethod
     def open(
@@ -124,18 +127,32 @@ class KnowledgeModel:
         return Models({name: now}).embedding(name, "query")
 
     def embed(self, texts: list[str]) -> "np.ndarray[Any, Any]":
-        """Give each text a vector.
+        """Give each text a vector; those of the newest texts are kept.
 
         Raises
         ------
         ModelError
             The model does not answer, or has no vector for one of them.
         """
-        vectors = self.embedding_model.embed(texts)
-        if not vectors.any(axis=1).all():
-            name = self.settings.generate_text_embeddings.model
-            raise ModelError(f"Model {name} gives no vector for this question: ask it otherwise.")
-        return vectors
+        import numpy as np
+
+        kept = self._embedded
+        known = {text: kept[text] for text in texts if text in kept}
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        if new or not texts:
+            vectors = self.embedding_model.embed(new)
+            if not vectors.any(axis=1).all():
+                name = self.settings.generate_text_embeddings.model
+                raise ModelError(
+                    f"Model {name} gives no vector for this question: ask it otherwise."
+                )
+            if not texts:
+                return vectors
+            made = dict(zip(new, vectors, strict=True))
+            known |= made
+            # Replaced whole, so that no other thread misses what it has seen there.
+            self._embedded = dict([*kept.items(), *made.items()][-MOST_EMBEDDED:])
+        return np.array([known[text] for text in texts])
 
     @cached_property
     def threads(self) -> "ThreadPoolExecutor":

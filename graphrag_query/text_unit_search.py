@@ -73,9 +73,10 @@ def start_text_units(
         texts = pl.Series(model.text_unit_texts(numbers), dtype=pl.String)
         return Read(model.text_unit_vectors(numbers) @ vector, words_held(texts, words))
 
+    named = {**(also_named or {}), **dict.fromkeys(find_named(model, question), 1.0)}
+    titled = find_titled(model, question)
+
     def rank() -> list[RankedTextUnit]:
-        named = {**(also_named or {}), **dict.fromkeys(find_named(model, question), 1.0)}
-        titled = find_titled(model, question)
         full_text = dict(matching.result().select("human_readable_id", "score").iter_rows())
         found = {*near.result()["human_readable_id"], *full_text}
         ranked = rank_text_units(found, full_text, named, titled, model.links, read)
@@ -162,10 +163,17 @@ def words_held(texts: "pl.Series", words: Sequence[str]) -> "np.ndarray":
     Longer words are the same if all but their last two letters are: country, countries.
     """
     import numpy as np
+    import polars as pl
 
-    held = np.zeros((len(texts), len(words)), bool)
-    folded = texts.str.to_lowercase()
-    for column, word in enumerate(words):
-        beginning = re.escape(word[: max(len(word) - 2, 4)] if len(word) > 5 else word)
-        held[:, column] = folded.str.contains(rf"\b{beginning}").to_numpy()
+    if not words:
+        return np.zeros((len(texts), 0), bool)
+    folded = pl.select(text=texts.str.to_lowercase())
+    beginnings = [
+        re.escape(word[: max(len(word) - 2, 4)] if len(word) > 5 else word) for word in words
+    ]
+    # In one go: each expression by itself costs as much as it takes to look through the texts.
+    held: np.ndarray = folded.select(
+        pl.col("text").str.contains(rf"\b{beginning}").alias(str(column))
+        for column, beginning in enumerate(beginnings)
+    ).to_numpy()
     return held

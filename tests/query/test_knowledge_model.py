@@ -3,11 +3,13 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
 import graphrag_query
 from graphrag_index.core.errors import TableError
+from graphrag_query import knowledge_model
 from graphrag_query.knowledge_model import KnowledgeModel
 from tests.index.small_index import table, write_index
 
@@ -90,6 +92,28 @@ def test_what_a_row_rests_on_is_what_its_table_says(model: KnowledgeModel) -> No
         assert model.text_units_behind(name, 10**6) == []
     assert model.text_units_behind("Sources", 4) == [4]
     assert model.text_units_behind("Sources", -1) == model.text_units_behind("Claims", 0) == []
+
+
+def test_a_text_is_embedded_once(sample_project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Lengths:
+        def __init__(self) -> None:
+            self.asked: list[str] = []
+
+        def embed(self, texts: list[str]) -> np.ndarray:
+            self.asked += texts
+            return np.array([[len(text), 1] for text in texts], np.float32).reshape(-1, 2)
+
+    monkeypatch.setattr(knowledge_model, "MOST_EMBEDDED", 3)
+    model = KnowledgeModel.open(sample_project / "output")
+    lengths = Lengths()
+    vars(model)["embedding_model"] = lengths
+    assert model.embed(["a", "ship", "a"]).tolist() == [[1, 1], [4, 1], [1, 1]]
+    assert model.embed(["ship", "ice"]).tolist() == [[4, 1], [3, 1]]
+    assert model.embed([]).shape == (0, 2)
+    assert lengths.asked == ["a", "ship", "ice"]
+    model.embed(["floe"])
+    model.embed(["ship", "ice", "a"])
+    assert lengths.asked == ["a", "ship", "ice", "floe", "a"]
 
 
 def test_threads_may_share_an_index(sample_project: Path) -> None:
