@@ -47,6 +47,7 @@ scores.py            scores as models write them
 conversation.py      questions that lean on those before them
 follow_ups.py        questions to ask next
 sentence_ranking.py  without a model: which sentences answer best
+unread_scripts.py    what questions and sentences share in scripts that the model cannot read
 
 How answers are shown:
 

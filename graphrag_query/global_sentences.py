@@ -25,6 +25,7 @@ from graphrag_query.sentence_ranking import (
     rank_sentences,
     rarity_of,
 )
+from graphrag_query.unread_scripts import is_unread, share_words
 
 # Reports whose sentences are compared with the question.
 REPORTS_READ = 24
@@ -99,6 +100,7 @@ def _points_of_best(
         Point(report, text, source, report["rank"])
         for report in read.iter_rows(named=True)
         for text, source in cited_sentences(report["summary"])
+        if _is_inside(model, source)
     ]
 
 
@@ -111,18 +113,21 @@ def _map(
     settings: GlobalSearch,
 ) -> list[Point]:
     """Let reports give their sentences as points, scored against the question."""
-    fitting = reports.filter(pl.col("similarity") >= settings.min_similarity).sort(
-        "score", "community", descending=[True, False]
-    )
+    unread = is_unread(model, question)
+    fitting = reports.sort("score", "community", descending=[True, False])
+    if not unread:
+        fitting = fitting.filter(pl.col("similarity") >= settings.min_similarity)
     candidates, reports_of = [], {}
     read = model.with_texts(fitting.head(REPORTS_READ), "summary", "findings")
     for report in read.iter_rows(named=True):
         parts = [report["summary"], *(f["explanation"] for f in report["findings"])]
         for text, source in (sentence for part in parts for sentence in cited_sentences(part)):
             # Reports are read best first: a sentence in several is the point of the best.
-            if text not in reports_of:
+            if text not in reports_of and _is_inside(model, source):
                 reports_of[text] = report
                 candidates.append(Candidate(text, source, 0, 0, report["score"]))
+    if unread:
+        candidates = [c for c in candidates if share_words(question, c.text)]
     rarity = _rarity(model, reports, subject)
     ranked = rank_sentences(question, vector, candidates, model.embed, rarity=rarity)
     least_coverage = max([MIN_COVERAGE, *(r.coverage / 3 for r in ranked)])
@@ -131,10 +136,18 @@ def _map(
     return [
         Point(reports_of[r.candidate.text], r.candidate.text, r.candidate.text_unit, r.score)
         for r in ranked
-        if r.score >= least
-        and r.similarity >= MIN_SENTENCE_SIMILARITY
-        and (r.coverage >= least_coverage or r.similarity >= ENOUGH_SIMILARITY)
+        if unread
+        or (
+            r.score >= least
+            and r.similarity >= MIN_SENTENCE_SIMILARITY
+            and (r.coverage >= least_coverage or r.similarity >= ENOUGH_SIMILARITY)
+        )
     ]
+
+
+def _is_inside(model: KnowledgeModel, source: int) -> bool:
+    """Tell whether filters leave a text unit: a report that they leave has others as well."""
+    return bool(model.text_units_behind("Sources", source))
 
 
 def _rarity(model: KnowledgeModel, reports: pl.DataFrame, words: list[str]) -> dict[str, float]:

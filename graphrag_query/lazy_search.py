@@ -22,9 +22,15 @@ from graphrag_query.lazy_requests import (
 )
 from graphrag_query.question import Question
 from graphrag_query.question_names import not_mentioned, unknown_names
-from graphrag_query.sentence_answer import NOTHING_ANSWERS, choose_sentences, write_sentences
+from graphrag_query.sentence_answer import (
+    ALL_WORDS,
+    NOTHING_ANSWERS,
+    choose_sentences,
+    write_sentences,
+)
 from graphrag_query.sentence_ranking import ASKING, content_words, rarity_of
 from graphrag_query.text_unit_search import words_held
+from graphrag_query.unread_scripts import is_unread, share_words
 from graphrag_query.written_answer import write_answer
 
 if TYPE_CHECKING:
@@ -170,12 +176,21 @@ def _judge(ranking: Ranking, settings: LazySearch, numbers: list[int]) -> list[f
     rarity = [rarity_of(n, len(ordered)) for n in n_holding]
     total = sum(rarity) or 1.0
     cosines = (rows["vector"].to_numpy() @ ranking.vectors.T).max(axis=1)
+    asked = ranking.question.text
+    unread = is_unread(ranking.question.model, asked)
+    has_number = any(letter.isdigit() for letter in asked)
     ratings = {}
-    for number, cosine, words in zip(ordered, cosines.tolist(), held.tolist(), strict=True):
+    for number, text, cosine, words in zip(
+        ordered, rows["text"], cosines.tolist(), held.tolist(), strict=True
+    ):
         coverage = sum(worth for worth, is_held in zip(rarity, words, strict=True) if is_held)
         coverage /= total
         enough = coverage >= MIN_COVERAGE or cosine >= 2 * settings.min_similarity
         is_relevant = enough and cosine >= settings.min_similarity
+        if unread:
+            is_relevant = share_words(asked, text)
+        elif has_number:
+            is_relevant |= coverage > ALL_WORDS
         ratings[number] = cosine + COVERAGE_WEIGHT * coverage if is_relevant else -1.0
     return [ratings[number] for number in numbers]
 

@@ -16,7 +16,10 @@ from graphrag_query.sentence_ranking import (
     rank_sentences,
     without_repetition,
 )
+from graphrag_query.unread_scripts import is_unread, share_words
 
+# A share of the words of a question; shares are sums of fractions.
+ALL_WORDS = 0.999
 NOTHING_ANSWERS = "No passage that was read answers this."
 
 TextUnits = Mapping[int, Mapping[str, Any]]
@@ -40,17 +43,28 @@ def choose_sentences(
     """
     candidates = candidates_of(text_units.values(), priors, bonuses or {})
     ranked = rank_sentences(question.text, question.vector, candidates, question.model.embed, named)
-    evidence = [
-        sentence
-        for sentence in ranked
-        if sentence.similarity >= min_similarity
-        and (sentence.coverage > 0 or sentence.similarity >= 2 * min_similarity)
-    ]
-    if not evidence or _is_beside_the_point(question.text, named, evidence, min_similarity):
+    if is_unread(question.model, question.text):
+        evidence = [s for s in ranked if share_words(question.text, s.candidate.text)]
+    else:
+        has_number = any(letter.isdigit() for letter in question.text)
+        evidence = [s for s in ranked if _is_evidence(s, min_similarity, has_number)]
+        if evidence and _is_beside_the_point(question.text, named, evidence, min_similarity):
+            return []
+    if not evidence:
         return []
     # Far below the best sentence is padding, not an answer.
     evidence = [s for s in evidence if s.score >= SHARE_OF_BEST * evidence[0].score]
     return without_repetition(evidence, max_sentences)
+
+
+def _is_evidence(sentence: Ranked, min_similarity: float, has_number: bool) -> bool:
+    """Tell whether a sentence is similar enough to a question. A number, such as that of a
+    ticket, resembles nothing: with one, it may hold all words of the question instead.
+    """
+    if has_number and sentence.coverage > ALL_WORDS:
+        return True
+    near = sentence.similarity >= min_similarity
+    return near and (sentence.coverage > 0 or sentence.similarity >= 2 * min_similarity)
 
 
 def _is_beside_the_point(

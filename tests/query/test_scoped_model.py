@@ -48,6 +48,15 @@ def test_reports_are_chosen_by_filters(index: Index) -> None:
     assert answer.looked_at["community_reports"] < whole.looked_at["community_reports"]
 
 
+@pytest.mark.parametrize("question", ["What are the main themes?", "What did Crean do?"])
+def test_reports_are_quoted_where_they_rest_on_documents_inside(
+    crean: Index, question: str
+) -> None:
+    answer = crean.global_(question)
+    assert answer.outcome == "answered"
+    assert {citation.path for citation in answer.citations} == {CREAN}
+
+
 def test_entities_near_a_question_are_of_the_types_asked_for(index: Index) -> None:
     answer = index.where(entity_types=["geo"]).local("Where did Tom Crean live?")
     assert answer.context is not None

@@ -1,0 +1,81 @@
+"""Questions in scripts that the built-in embedding model cannot read."""
+
+from pathlib import Path
+from shutil import rmtree
+
+import pytest
+
+import graphrag_query
+from graphrag_query.index import Index
+from graphrag_query.unread_scripts import is_unread, share_words
+from tests.conftest import copy_project, run_project
+
+TEXTS = {
+    "ru": "Анна Соколова родилась в Казани. Её лаборатория производила пенициллин.",
+    "zh": "李明在北京大学学习天文学。上海天文台为这项研究提供了望远镜。",
+    "ar": "أسس الطبيب يوسف الحداد مستشفى النور. درس الطب في القاهرة.",
+    "en": "Ticket 4711 was closed on a Monday. The stove of the observatory smokes.",
+}
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory, embedding_model_files: Path) -> Index:
+    root = copy_project(tmp_path_factory.mktemp("scripts") / "project")
+    rmtree(root / "input")
+    (root / "input").mkdir()
+    for name, text in TEXTS.items():
+        (root / "input" / f"{name}.txt").write_text(text, encoding="utf-8")
+    run_project(root)
+    return graphrag_query.open(root / "output")
+
+
+@pytest.mark.parametrize("method", ["local", "basic", "lazy"])
+@pytest.mark.parametrize(
+    ("question", "held"),
+    [
+        ("Что производила лаборатория?", "пенициллин"),
+        ("谁提供了望远镜？", "上海天文台"),
+        ("من أسس مستشفى النور؟", "يوسف الحداد"),
+        # A number resembles nothing, but stands there.
+        ("4711", "4711"),
+    ],
+)
+def test_what_is_asked_is_found_by_its_words(
+    index: Index, method: str, question: str, held: str
+) -> None:
+    answer = index.search(method, question)
+    assert answer.outcome == "answered"
+    assert held in answer.citations[0].quote
+
+
+@pytest.mark.parametrize("method", ["local", "basic", "lazy", "drift", "global"])
+@pytest.mark.parametrize(
+    "question",
+    ["кто изобрёл телефон?", "谁发明了电话？", "ما هي عاصمة فرنسا؟", "誰が電話を発明したか"],
+)
+def test_what_no_document_tells_is_no_evidence(index: Index, method: str, question: str) -> None:
+    assert index.search(method, question).outcome == "no_evidence"
+
+
+@pytest.mark.parametrize(
+    ("text", "unread"),
+    [("Who was Łukasz?", False), ("Кто такой Scott?", True), ("4711", False), ("", False)],
+)
+def test_most_letters_tell_the_script(index: Index, text: str, unread: bool) -> None:
+    assert is_unread(index.model, text) is unread
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "shared"),
+    [
+        ("где Соколовой дали орден?", "Соколова получила орден.", True),
+        ("قصة الحداد", "عاد حداد إلى دمشق", True),
+        ("王芳", "王芳教授", True),
+        ("王", "王芳教授", False),
+        ("王芳是谁？", "李明去了智利", False),
+        ("박지민은 누구인가", "박지민이 왔다", True),
+        ("", "王芳教授", False),
+    ],
+)
+def test_words_are_shared_with_any_ending(question: str, sentence: str, shared: bool) -> None:
+    assert share_words(question, sentence) is shared
