@@ -47,7 +47,8 @@ def write_answer(
         parameters,
         looked_at,
         Outcome.NO_EVIDENCE if cited.has_no_record or not text else Outcome.ANSWERED,
-        citations=() if cited.has_no_record else tuple(cited.citations),
+        # What tells that there is no record may cite what comes near.
+        citations=tuple(cited.citations),
         notes=(*notes, *notes_on(cited)),
         context=context,
     )

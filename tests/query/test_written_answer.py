@@ -63,11 +63,15 @@ def test_the_context_fits_the_window_of_the_model(index: Index) -> None:
 
 
 def test_a_model_that_finds_no_record_is_no_evidence(index: Index) -> None:
-    chat = FakeChat(lambda request: "NO_RECORD His shoe size is not told [Data: Sources (0)].")
+    def nothing(request: Request) -> str:
+        number = first_source(request.messages[-1]["content"])
+        return f"NO_RECORD His shoe size is not told [Data: Sources ({number})]."
+
+    chat = FakeChat(nothing)
     answer = local_search(question_to(index, "Which shoe size had Tom Crean?", chat), LocalSearch())
     assert answer.outcome is Outcome.NO_EVIDENCE
-    assert answer.text.startswith("His shoe size is not told")
-    assert answer.citations == ()
+    assert answer.text == "His shoe size is not told [1]."
+    assert [citation.number for citation in answer.citations] == [1]
 
 
 def test_a_name_that_is_nowhere_costs_no_call(index: Index) -> None:
