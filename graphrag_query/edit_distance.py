@@ -13,7 +13,8 @@ def edit_distance(one: str, other: str, most: int) -> int:
     """
     if abs(len(one) - len(other)) > most:
         return most + 1
-    before, last = [], list(range(len(other) + 1))
+    before: list[int] = []
+    last = list(range(len(other) + 1))
     for row, letter in enumerate(one, 1):
         here = [row]
         for column, facing in enumerate(other, 1):
