@@ -59,7 +59,7 @@ def find_ends(model: KnowledgeModel, question: str, names: Sequence[str] = ()) -
         unknown = unknown_entities(model, question, asked)
         if not asked and not unknown and len(question.split()) <= MOST_WORDS_OF_NAME:
             # A name alone is no question: its capital tells nothing.
-            return find_ends(model, question, [question.strip()])
+            return find_ends(model, question, [question.strip(" ?!.？！。؟")])
         return Ends([found.entity for found in asked], unknown, _notes(model, asked))
     found, unknown = [], []
     for name in names:

@@ -41,20 +41,34 @@ def choose_sentences(
     entities that the question names, as the index knows them; `bonuses` are for sentences by
     document id and start.
     """
-    candidates = candidates_of(text_units.values(), priors, bonuses or {})
-    ranked = rank_sentences(question.text, question.vector, candidates, question.model.embed, named)
-    if is_unread(question.model, question.text):
-        evidence = [s for s in ranked if share_words(question.text, s.candidate.text)]
-    else:
-        has_number = any(letter.isdigit() for letter in question.text)
-        evidence = [s for s in ranked if _is_evidence(s, min_similarity, has_number)]
-        if evidence and _is_beside_the_point(question.text, named, evidence, min_similarity):
-            return []
+
+    def ranked(prose: bool) -> list[Ranked]:
+        candidates = candidates_of(text_units.values(), priors, bonuses or {}, prose)
+        embed = question.model.embed
+        return rank_sentences(question.text, question.vector, candidates, embed, named)
+
+    evidence = _evidence(question, ranked(prose=True), named, min_similarity)
+    if not evidence:
+        # What is no sentence answers only if it has all that was asked for.
+        evidence = [line for line in ranked(prose=False) if line.coverage > ALL_WORDS]
     if not evidence:
         return []
     # Far below the best sentence is padding, not an answer.
     evidence = [s for s in evidence if s.score >= SHARE_OF_BEST * evidence[0].score]
     return without_repetition(evidence, max_sentences)
+
+
+def _evidence(
+    question: Question, ranked: Sequence[Ranked], named: Sequence[str], min_similarity: float
+) -> list[Ranked]:
+    """Return the sentences that bear on a question; none if they are beside its point."""
+    if is_unread(question.model, question.text):
+        return [s for s in ranked if share_words(question.text, s.candidate.text)]
+    has_number = any(letter.isdigit() for letter in question.text)
+    evidence = [s for s in ranked if _is_evidence(s, min_similarity, has_number)]
+    if evidence and _is_beside_the_point(question.text, named, evidence, min_similarity):
+        return []
+    return evidence
 
 
 def _is_evidence(sentence: Ranked, min_similarity: float, has_number: bool) -> bool:

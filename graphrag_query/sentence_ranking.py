@@ -79,8 +79,10 @@ def candidates_of(
     text_units: Iterable[Mapping[str, Any]],
     priors: Mapping[int, float],
     bonuses: Mapping[tuple[str, int], float],
+    prose: bool = True,
 ) -> list[Candidate]:
-    """Cut text units into sentences that can be quoted.
+    """Cut text units into sentences that can be quoted, or else into what is no `prose`: lines
+    of chats, records, headings.
 
     `priors` are by number of the text unit, `bonuses` by document id and start of the sentence.
     """
@@ -88,7 +90,7 @@ def candidates_of(
     for unit in text_units:
         number, text, offset = unit["human_readable_id"], unit["text"], unit["start_char"]
         for sentence in split_sentences(text):
-            if sentence.prose:
+            if sentence.prose == prose:
                 candidates.append(
                     Candidate(
                         text[sentence.start : sentence.end],

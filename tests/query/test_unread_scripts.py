@@ -14,6 +14,7 @@ TEXTS = {
     "ru": "Анна Соколова родилась в Казани. Её лаборатория производила пенициллин.",
     "zh": "李明在北京大学学习天文学。上海天文台为这项研究提供了望远镜。",
     "ar": "أسس الطبيب يوسف الحداد مستشفى النور. درس الطب في القاهرة.",
+    "log": "[09:25] lena: fix is in review, PR 1182\n[09:26] max: nice, thanks",
     "en": "Ticket 4711 was closed on a Monday. The stove of the observatory smokes.",
 }
 
@@ -38,6 +39,8 @@ def index(tmp_path_factory: pytest.TempPathFactory, embedding_model_files: Path)
         ("من أسس مستشفى النور؟", "يوسف الحداد"),
         # A number resembles nothing, but stands there.
         ("4711", "4711"),
+        # What is no sentence is quoted if it has all that is asked for.
+        ("What is PR 1182?", "PR 1182"),
     ],
 )
 def test_what_is_asked_is_found_by_its_words(
