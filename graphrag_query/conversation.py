@@ -54,22 +54,19 @@ class Conversation:
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
-        self.turns: list[Turn] = []
-        if path is None or not path.exists():
-            return
-        try:
-            turns = json.loads(path.read_text(encoding="utf-8"))
-            self.turns = [Turn(**turn) for turn in turns]
-        except (ValueError, TypeError) as error:
-            raise SettingsError(
-                f"{path} is no session of this program: name another file with --session."
-            ) from error
+        self.turns: list[Turn] = [] if path is None else _read_turns(path)
 
     def add(self, question: str, answer: Answer) -> None:
-        """Note a turn, in the file too."""
-        self.turns.append(Turn(question, answer.question, answer.text))
-        if self.path is not None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+        """Note a turn, in the file too, behind what others have noted there meanwhile."""
+        turn = Turn(question, answer.question, answer.text)
+        if self.path is None:
+            self.turns.append(turn)
+            return
+        from filelock import FileLock
+
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(self.path.with_name(f".{self.path.name}.lock")):
+            self.turns = [*_read_turns(self.path), turn]
             write_json(self.path, [asdict(turn) for turn in self.turns])
 
     def rewrite(self, question: str, model: KnowledgeModel, chat: Chat | None) -> str:
@@ -83,6 +80,23 @@ class Conversation:
         if chat is not None:
             return _rewritten_by_model(question, self.turns[-TURNS_READ:], chat)
         return _rewritten_by_rule(question, self.turns, model)
+
+
+def _read_turns(path: Path) -> list[Turn]:
+    if not path.exists():
+        return []
+    try:
+        turns = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(turns, list):
+            raise TypeError("no list")
+        read = [Turn(**turn) for turn in turns]
+        if not all(isinstance(text, str) for turn in read for text in asdict(turn).values()):
+            raise TypeError("no text")
+    except (ValueError, TypeError) as error:
+        raise SettingsError(
+            f"{path} is no session of this program: name another file with --session."
+        ) from error
+    return read
 
 
 def _rewritten_by_model(question: str, turns: Sequence[Turn], chat: Chat) -> str:

@@ -1,6 +1,7 @@
 """What the command line prints: Markdown in a terminal, plain text in a pipe."""
 
 import json
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -89,6 +90,9 @@ def converse(ask: Callable[[str], Answer]) -> None:
     if is_terminal:
         print("Ask; an empty line ends the conversation.")
     while True:
+        # Polars lets a read go on after Ctrl-C; a prompt is to end by it.
+        if hasattr(signal, "siginterrupt"):
+            signal.siginterrupt(signal.SIGINT, True)
         try:
             question = input("\n> " if is_terminal else "")
         except EOFError:

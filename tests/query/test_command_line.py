@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 
 def ask(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -67,3 +68,41 @@ def test_missing_settings_are_wrong_use(tmp_path: Path) -> None:
     result = ask("local", "Who?", "--root", str(tmp_path))
     assert result.returncode == 2
     assert "graphrag-index init" in result.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a pseudo-terminal is of Unix")
+def test_ctrl_c_ends_a_conversation_and_keeps_it(sample_project: Path, tmp_path: Path) -> None:
+    import pty
+
+    session = tmp_path / "session.json"
+    screen, terminal = pty.openpty()
+    chat = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "graphrag_query", "chat"),
+            *("--root", str(sample_project), "--session", str(session), "--method", "local"),
+        ],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        preexec_fn=_own_terminal,
+    )
+    os.close(terminal)
+    shown = b""
+    for awaited, typed in ((b"> ", b"Who was Tom Crean?\n"), (b" s.\r\n\r\n> ", b"\x03")):
+        while awaited not in shown:
+            shown += os.read(screen, 4096)
+        os.write(screen, typed)
+        shown = b""
+    assert chat.wait(timeout=60) == 130
+    os.close(screen)
+    turns = json.loads(session.read_text(encoding="utf-8"))
+    assert [turn["question"] for turn in turns] == ["Who was Tom Crean?"]
+
+
+def _own_terminal() -> None:
+    """Make the pseudo-terminal that of a process, so that Ctrl-C reaches it."""
+    import fcntl
+    import termios
+
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)

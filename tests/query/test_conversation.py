@@ -1,4 +1,5 @@
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -79,7 +80,28 @@ def test_a_conversation_goes_on_in_its_file(index: Index, tmp_path: Path) -> Non
     assert turns[1]["asked"] == answer.question
 
 
-@pytest.mark.parametrize("text", ["", "[1]", "{", '[{"question": "x"}]'])
+def test_two_that_go_on_with_a_file_lose_no_turn(tmp_path: Path) -> None:
+    path = tmp_path / "session.json"
+    conversations = [Conversation(path) for _ in range(6)]
+    threads = [
+        threading.Thread(
+            target=conversation.add,
+            args=(f"Question {n}", Answer("?", "So it was.", Outcome.ANSWERED, "local")),
+        )
+        for n, conversation in enumerate(conversations)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    asked = {turn.question for turn in Conversation(path).turns}
+    assert asked == {f"Question {n}" for n in range(6)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[1]", "{", "{}", '[{"question": "x"}]', '[{"question": 1, "asked": "", "answer": ""}]'],
+)
 def test_a_file_that_is_no_session_is_told_and_kept(tmp_path: Path, text: str) -> None:
     path = tmp_path / "notes.json"
     path.write_text(text, encoding="utf-8")
