@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
     import numpy as np
+    import numpy.typing as npt
 
     from graphrag_index.core.embedding_model import EmbeddingModel
     from graphrag_index.core.mapped_table import MappedTable
@@ -80,6 +81,12 @@ class KnowledgeModel:
     def holds(self, entity: int) -> bool:
         """Tell whether an entity of this number may be found."""
         return True
+
+    def holds_text_units(self, numbers: "npt.NDArray[np.int64]") -> "npt.NDArray[np.bool_]":
+        """Tell which text units of these numbers may be found."""
+        import numpy as np
+
+        return np.ones(len(numbers), bool)
 
     def scan(self, table: str) -> pl.LazyFrame:
         """Open a table; nothing is read yet."""

@@ -43,6 +43,11 @@ class ScopedModel(KnowledgeModel):
         """Tell whether an entity is inside."""
         return bool(self.scope.entities[entity])
 
+    def holds_text_units(self, numbers: "npt.NDArray[np.int64]") -> "Flags":
+        """Tell which text units are inside."""
+        flags: Flags = self.scope.text_units[numbers]
+        return flags
+
     @cached_property
     def links(self) -> Links:
         """What is linked with what, inside."""

@@ -107,7 +107,9 @@ def find_titled(model: "KnowledgeModel", question: str) -> dict[int, float]:
         count = int((stops - starts).sum())
         if 0 < count <= MAX_TEXT_UNITS:
             for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-                found |= dict.fromkeys(range(start, stop), rarity(count, len(units)))
+                numbers = np.arange(start, stop)
+                held = numbers[model.holds_text_units(numbers)]
+                found |= dict.fromkeys(held.tolist(), rarity(count, len(units)))
     return found
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import graphrag_query
-from graphrag_query.index import Index
+from graphrag_query.index import METHODS, Index
 from graphrag_query.scoped_model import ScopedModel
 
 CREAN = "people/tom-crean.txt"
@@ -30,6 +30,24 @@ def test_an_answer_rests_on_documents_inside(crean: Index, method: str) -> None:
     assert set(answer.context.tables["Sources"]["id"]) <= set(
         np.flatnonzero(crean.model.scope.text_units).tolist()  # type: ignore[attr-defined]
     )
+
+
+@pytest.mark.parametrize("method", [method for method in METHODS if method != "global"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What connects Tom Crean and Ernest Shackleton?",
+        "What does Ernest Shackleton tell of Crean?",
+    ],
+)
+def test_a_document_outside_whose_title_is_named_stays_outside(
+    crean: Index, method: str, question: str
+) -> None:
+    answer = crean.search(method, question)
+    assert {citation.path for citation in answer.citations} <= {CREAN}
+    if answer.context is not None and "Sources" in answer.context.tables:
+        numbers = answer.context.tables["Sources"]["id"].to_numpy()
+        assert crean.model.holds_text_units(numbers).all()
 
 
 def test_what_stands_outside_is_no_evidence(index: Index, crean: Index) -> None:
