@@ -58,8 +58,12 @@ Type = Annotated[
     list[str] | None,
     typer.Option("--type", help="Only entities of this type.", metavar="TYPE"),
 ]
-Since = Annotated[str, typer.Option("--since", help="Only documents since.", metavar="DATE")]
-Until = Annotated[str, typer.Option("--until", help="Only documents until.", metavar="DATE")]
+Since = Annotated[
+    str, typer.Option("--since", help="Only documents since, such as 1914-08.", metavar="DATE")
+]
+Until = Annotated[
+    str, typer.Option("--until", help="Only documents until, with that day.", metavar="DATE")
+]
 
 # The searches, each with what `--help` says of it.
 SEARCHES = {
@@ -109,6 +113,7 @@ def _command_of_names(method: str) -> Callable[..., None]:
         json_: Json = False,
         set_: Set = None,
         show_context: ShowContext = False,
+        stream: Stream = False,
         as_of: AsOf = None,
         where: Where = None,
         type_: Type = None,
@@ -117,7 +122,7 @@ def _command_of_names(method: str) -> Callable[..., None]:
     ) -> None:
         with _open(root, set_, as_of) as index:
             index = _filtered(index, where, type_, since, until)
-            _answer(index, method, names, json_, show_context)
+            _answer(index, method, names, json_, show_context, stream)
 
     return command
 
@@ -134,7 +139,13 @@ def chat(
     set_: Set = None,
     as_of: AsOf = None,
     session: SessionFile = None,
-    method: Annotated[str, typer.Option("--method", help="Which search answers.")] = "ask",
+    method: Annotated[
+        str, typer.Option("--method", help="Which search answers.", metavar="SEARCH")
+    ] = "ask",
+    where: Where = None,
+    type_: Type = None,
+    since: Since = "",
+    until: Until = "",
 ) -> None:
     """Hold a conversation."""
     from graphrag_query.terminal import converse, waiting
@@ -144,6 +155,7 @@ def chat(
             return index.converse(conversation, question, method)
 
     with _open(root, set_, as_of) as index:
+        index = _filtered(index, where, type_, since, until)
         conversation = index.conversation(session)
         converse(ask)
 

@@ -1,6 +1,7 @@
 """A part of the corpus: the documents, entities and reports to which a question is held."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     Flags = npt.NDArray[np.bool_]
     Numbers = npt.NDArray[np.int32]
 
+# ISO 8601, which sorts as text; what follows the day is a time.
+_DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01])([T ].*)?)?)?$")
 # Columns of documents by which they can be chosen, beside the keys of their metadata.
 COLUMNS = ("path", "title", "language")
 # A community belongs to a scope if so large a share of its entities does.
@@ -34,12 +37,26 @@ class Filters:
     by key of the metadata; a document must fit one pattern of each. `since` and `until` are
     dates as documents state them, as long as is meant: until 1914 holds all of that year. A
     document without a date is in no span of time.
+
+    Raises
+    ------
+    SettingsError
+        `since` or `until` is no date.
     """
 
     documents: Mapping[str, Sequence[str]] = field(default_factory=dict)
     entity_types: Sequence[str] = ()
     since: str = ""
     until: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("since", "until"):
+            date = getattr(self, name)
+            if date and not _DATE.match(date):
+                raise SettingsError(
+                    f"{name} {date!r} is no date: write a year, a month or a day, such as 1914, "
+                    "1914-08 or 1914-08-01."
+                )
 
     def to_dict(self) -> dict[str, Any]:
         given = {"since": self.since, "until": self.until}

@@ -56,6 +56,30 @@ def test_names_are_given_one_by_one(sample_project: Path) -> None:
     assert answer["question"] == "How are Crean and Ernest Shackleton connected?"
 
 
+def test_names_can_be_asked_about_as_a_stream(sample_project: Path) -> None:
+    names = ["path", "Tom Crean", "Frank Wild", "--root", str(sample_project)]
+    result = ask(*names, "--stream")
+    assert result.returncode == 0
+    plain = ask(*names).stdout
+    assert result.stdout.splitlines()[:3] == plain.splitlines()[:3]
+
+
+def test_a_conversation_can_be_held_to_some_documents(sample_project: Path) -> None:
+    filters = ["--where", "path=people/tom-crean.txt", "--method", "local"]
+    command = [sys.executable, "-m", "graphrag_query", "chat", "--root", str(sample_project)]
+    result = subprocess.run(
+        [*command, *filters],
+        input="Who crossed South Georgia?\n",
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=True,
+    )
+    cited = [line for line in result.stdout.splitlines() if ", characters " in line]
+    assert cited
+    assert all("(people/tom-crean.txt, " in line for line in cited)
+
+
 def test_a_missing_index_is_one_sentence(sample_project: Path, tmp_path: Path) -> None:
     (tmp_path / "settings.yaml").write_text("output: nothing\n", encoding="utf-8")
     result = ask("local", "Who?", "--root", str(tmp_path))

@@ -68,6 +68,14 @@ def test_a_filter_that_nothing_fits_is_told(
         Scope(model, filters)
 
 
+@pytest.mark.parametrize("date", ["yesterday", "14", "1914-13", "1914-08-45", "8/1914"])
+def test_what_is_no_date_is_told(date: str) -> None:
+    with pytest.raises(SettingsError, match="is no date: write a year"):
+        Filters(until=date)
+    with pytest.raises(SettingsError, match="is no date: write a year"):
+        Filters(since=date)
+
+
 def test_an_unknown_type_is_told(model: KnowledgeModel) -> None:
     with pytest.raises(SettingsError, match="No entity is of type dragon; there are: "):
         assert Scope(model, Filters(entity_types=["dragon"])).entities.any()
