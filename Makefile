@@ -41,7 +41,7 @@ test: $(INSTALLED_DEV)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/graphrag-index download-model
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 slow-tests: $(INSTALLED_DEV)
 	$(BIN)/python -m pytest -m slow
