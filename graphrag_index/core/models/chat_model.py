@@ -6,6 +6,7 @@ when it has been read.
 """
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
@@ -39,6 +40,8 @@ from graphrag_index.core.models.settings import ModelSettings
 
 # Requests that are under way or wait for those before them: bounds memory, not results.
 AHEAD = 8
+# Seconds that the first requests get to be sent, before further ones are prepared.
+HEAD_START = 0.05
 
 
 class ChatModel:
@@ -75,6 +78,7 @@ class ChatModel:
         """
         waiting: deque[Outcome | Future[Outcome]] = deque()
         ahead = AHEAD * self.settings.concurrency
+        n_started = 0
         try:
             for request in requests:
                 known = self._from_ledger(request)
@@ -82,6 +86,10 @@ class ChatModel:
                     # Counted here, since it may take as long as to load an encoding.
                     n_tokens = prompt_tokens(known.asked or request, self.settings)
                     waiting.append(self._loop.start(self._converse(known, n_tokens)))
+                    n_started += 1
+                    if n_started == self.settings.concurrency:
+                        # While the first are sent, preparing more would hold them up.
+                        time.sleep(HEAD_START)
                 else:
                     waiting.append(known)
                 while len(waiting) > ahead or (waiting and _is_ready(waiting[0])):
