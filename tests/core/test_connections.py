@@ -11,6 +11,7 @@ from graphrag_index.core.models.client import Client
 from graphrag_index.core.models.connections import Connections
 from graphrag_index.core.models.settings import ModelSettings
 
+HI = gzip.compress(b"hi", mtime=0)
 OK = b"HTTP/1.1 200 OK\r\n"
 PLAIN = OK + b"content-length: 2\r\n\r\nhi"
 # In place of an answer: wait until the client leaves.
@@ -75,8 +76,8 @@ async def content(connections: Connections) -> bytes:
         PLAIN,
         b"HTTP/1.1 100 Continue\r\n\r\n" + PLAIN,
         OK + b"transfer-encoding: chunked\r\n\r\n1\r\nh\r\n1\r\ni\r\n0\r\n\r\n",
-        OK + b"Content-Encoding: gzip\r\ncontent-length: %d\r\n\r\n" % len(gzip.compress(b"hi", mtime=0))
-        + gzip.compress(b"hi", mtime=0),
+        OK + b"Content-Encoding: gzip\r\ncontent-length: %d\r\n\r\n" % len(HI)
+        + HI,
     ],
 )  # fmt: skip
 def test_an_answer_is_read_in_all_its_forms_and_the_connection_kept(answer: bytes) -> None:
