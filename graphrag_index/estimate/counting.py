@@ -14,8 +14,8 @@ from graphrag_index.core.models.attempt import (
     recall,
     request_key,
 )
+from graphrag_index.core.models.capabilities import Capabilities
 from graphrag_index.core.models.embedding import identity, text_key
-from graphrag_index.core.models.endpoint import Capabilities
 from graphrag_index.core.models.ledger import DONE, QUARANTINED
 from graphrag_index.core.models.request import Message, Outcome, Reading, ReplyError, Request
 from graphrag_index.core.models.settings import ModelSettings, find_model

@@ -7,7 +7,10 @@ batch        the same through the provider's batches, for half the price
 attempt      how a request is asked and its reply judged, at once or in batches
 caller       paces calls, keeps the budget, tries again
 endpoint     one call over HTTP: its parameters, and what the endpoint can do
+capabilities what it was found to support
+streamed     the pieces of a streamed reply, put together
 client       the HTTP client behind it
+connections  its connections, for what is sent thousands of times
 answers      reads what the server answers
 failures     how a call can fail, by whose turn it is to mend it
 reply        from the text of a reply to records, tolerantly

@@ -23,7 +23,7 @@ from graphrag_index.core.models.attempt import (
 from graphrag_index.core.models.batch_ledger import Kept
 from graphrag_index.core.models.batch_queue import BatchQueue
 from graphrag_index.core.models.caller import LoopThread
-from graphrag_index.core.models.endpoint import Capabilities
+from graphrag_index.core.models.capabilities import Capabilities
 from graphrag_index.core.models.failures import RetryError, UnsupportedError, hide
 from graphrag_index.core.models.ledger import QUARANTINED, Ledger
 from graphrag_index.core.models.prices import Budget

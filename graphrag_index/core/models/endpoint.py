@@ -5,16 +5,20 @@ time budget.
 """
 
 import asyncio
-import json
 import logging
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from graphrag_index.core.errors import ModelError
 from graphrag_index.core.models.answers import read_chat, read_embeddings
+from graphrag_index.core.models.capabilities import (
+    OPTIONAL,
+    RUNGS,
+    Capabilities,
+    is_about_format,
+)
 from graphrag_index.core.models.client import Answer, Client
 from graphrag_index.core.models.failures import (
     RejectedError,
@@ -27,47 +31,16 @@ from graphrag_index.core.models.failures import (
 from graphrag_index.core.models.ledger import Ledger
 from graphrag_index.core.models.request import Message, Reply, ReplyFormat, TextSink, Usage
 from graphrag_index.core.models.settings import ModelSettings
-from graphrag_index.core.models.thoughts import Spoken
+from graphrag_index.core.models.streamed import Streamed
 
 if TYPE_CHECKING:
     import openai
 
 logger = logging.getLogger(__name__)
 
-# The ways to make a reply fit, best first.
-RUNGS = ("json_schema", "tool", "json_object", "text")
-# Parameters of ours that an endpoint may not know, and what each is replaced by.
-_OPTIONAL = {
-    "max_completion_tokens": "max_tokens",
-    "temperature": None,
-    "stream_options": None,
-    "stream": None,
-}
 _RETRIED = frozenset((408, 409, 425, 429))
 # So many replies that are no good, and none that is, show that a format is taken but not heeded.
 MAX_UNHEEDED = 3
-
-
-@dataclass
-class Capabilities:
-    """What an endpoint was found to support; remembered in the ledger."""
-
-    rung: str
-    dropped: tuple[str, ...] = ()
-
-    def json(self) -> str:
-        return json.dumps({"rung": self.rung, "dropped": list(self.dropped)})
-
-    @classmethod
-    def of(cls, settings: ModelSettings, known: str | None) -> "Capabilities":
-        found: Any = json.loads(known) if known else {"rung": RUNGS[0], "dropped": []}
-        rung: str = settings.structured
-        return cls(found["rung"] if rung == "auto" else rung, tuple(found["dropped"]))
-
-    @staticmethod
-    def fact(settings: ModelSettings) -> str:
-        """The name under which the ledger has them."""
-        return f"capabilities of {settings.model} at {settings.base_url}"
 
 
 class Endpoint:
@@ -139,7 +112,7 @@ class Endpoint:
             data = await self._post("/embeddings", body)
         except UnsupportedError as error:
             if "encoding_format" in str(error) and "encoding_format" in body:
-                self._learn(self.capabilities.rung, "encoding_format")
+                self._learn(self.capabilities.without("encoding_format"))
                 return await self.embed(texts)
             raise RejectedError(str(error)) from None
         return read_embeddings(data, len(texts))
@@ -199,7 +172,7 @@ class Endpoint:
             body["stream_options"] = {"include_usage": True}
         for name in self.capabilities.dropped:
             value = body.pop(name, None)
-            other = _OPTIONAL.get(name)
+            other = OPTIONAL.get(name)
             if other is not None and value is not None:
                 body[other] = value
         own = settings.parameters.items()
@@ -227,25 +200,18 @@ class Endpoint:
     def _give_up(self, error: "UnsupportedError", body: Mapping[str, Any]) -> bool:
         """Do without what the endpoint does not support; False if there is nothing to give up."""
         text = str(error).lower()
-        for name in (*_OPTIONAL, *_OPTIONAL.values()):
-            if name and name in body and name in text and name not in self.capabilities.dropped:
-                self._learn(self.capabilities.rung, name)
-                return True
-        for name in self.settings.parameters:
-            if name in body and _does_not_know(text, name.lower()):
+        name = self.capabilities.refused(text, body, self.settings)
+        if name is not None:
+            if name in self.settings.parameters:
                 logger.warning(
                     "Model %s: %s does not know the parameter %s, which is left out from now on",
                     *(self.name, self.address, name),
                 )
-                self._learn(self.capabilities.rung, name)
-                return True
-        rung = self.capabilities.rung
-        if rung == "text" or self.settings.structured != "auto" or not _is_about_format(text):
+            self._learn(self.capabilities.without(name))
+            return True
+        if self.settings.structured != "auto" or not is_about_format(text, body):
             return False
-        if "response_format" not in body and "tools" not in body:
-            return False
-        self._learn(RUNGS[RUNGS.index(rung) + 1], None)
-        return True
+        return self._step_down()
 
     def hear(self, is_good: bool, rung: str) -> None:
         """Learn from the first reply to a request whether the endpoint heeds the format.
@@ -258,12 +224,18 @@ class Endpoint:
         self._n_unheeded += 1
         if self._n_unheeded == MAX_UNHEEDED and self.settings.structured == "auto":
             self._n_unheeded = 0
-            self._learn(RUNGS[RUNGS.index(rung) + 1], None)
+            self._step_down()
 
-    def _learn(self, rung: str, dropped: str | None) -> None:
-        known = self.capabilities.dropped
-        self.capabilities = Capabilities(rung, (*known, dropped) if dropped else known)
-        self._ledger.remember(self._fact, self.capabilities.json())
+    def _step_down(self) -> bool:
+        """Ask for a format in the next best way from now on; False if there is none."""
+        lower = self.capabilities.lower()
+        if lower is not None:
+            self._learn(lower)
+        return lower is not None
+
+    def _learn(self, capabilities: Capabilities) -> None:
+        self.capabilities = capabilities
+        self._ledger.remember(self._fact, capabilities.json())
 
     async def _post(self, path: str, body: Mapping[str, Any], sink: TextSink | None = None) -> Any:
         with self.errors():
@@ -301,35 +273,18 @@ class Endpoint:
         self, path: str, body: Mapping[str, Any], sink: TextSink | None = None
     ) -> Any:
         """Put the pieces of a streamed reply together to what it would be in one piece."""
-        text, tool, finish, usage, refusal = [], [], None, None, ""
-        spoken = Spoken(sink) if sink else None
+        streamed = Streamed(sink)
         stream: Any = await self.client.chat.completions.create(**body)
         try:
             async with stream:
                 self.headers = stream.response.headers
                 async for chunk in stream:
-                    usage = chunk.usage.model_dump() if chunk.usage else usage
-                    for choice in chunk.choices[:1]:
-                        delta = choice.delta
-                        text.append(delta.content or "")
-                        if spoken:
-                            spoken.write(delta.content or "")
-                        refusal += getattr(delta, "refusal", None) or ""
-                        for call in delta.tool_calls or ():
-                            tool.append(call.function.arguments if call.function else "")
-                        finish = choice.finish_reason or finish
-                    if _repeats_itself(text):
-                        finish = "length"
+                    streamed.add(chunk)
+                    if streamed.is_loop:
                         break
         finally:
-            if spoken:
-                spoken.end(broken=finish is None)
-        if finish is None:
-            raise RetryError("the stream ended early", lost=True)
-        message: dict[str, Any] = {"content": "".join(text), "refusal": refusal or None}
-        if tool:
-            message["tool_calls"] = [{"function": {"arguments": "".join(map(str, tool))}}]
-        return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}
+            streamed.end()
+        return streamed.whole()
 
     def _status_error(self, error: "openai.APIStatusError") -> Exception:
         code = str(getattr(error, "code", "") or "")
@@ -404,35 +359,6 @@ def _with_format(messages: Sequence[Message], format: ReplyFormat) -> list[Messa
     first, *rest = messages
     content = f"{first['content']}\n\n{format.in_words}"
     return [Message(role=first["role"], content=content), *rest]
-
-
-def _is_about_format(text: str) -> bool:
-    words = (
-        "response_format",
-        "json_schema",
-        "json_object",
-        "schema",
-        "tool",
-        "function",
-        "format",
-    )
-    return any(word in text for word in words) or "unsupported" in text or "not support" in text
-
-
-def _does_not_know(text: str, name: str) -> bool:
-    """Tell whether an error is about a parameter itself; a wrong value is the user's to mend."""
-    words = ("unsupported", "not support", "unrecognized", "unknown", "unexpected", "extra")
-    is_named = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
-    return is_named and "value" not in text and any(word in text for word in words)
-
-
-def _repeats_itself(pieces: Sequence[str]) -> bool:
-    """Tell whether a model has fallen into a loop: its last words over and over."""
-    if len(pieces) < 400 or len(pieces) % 50:
-        return False
-    tail = "".join(pieces[-400:])
-    last = tail[-40:]
-    return len(last) == 40 and tail.count(last) > 12
 
 
 def _said(error: "openai.APIError") -> str:
