@@ -264,7 +264,7 @@ def _about_members(model: KnowledgeModel, community: int) -> list[int]:
     cites nothing.
     """
     found: dict[int, None] = {}
-    for entity in model.communities([community])["entities"][0]:
+    for entity in model.communities([community])["entities"].explode().drop_nulls():
         text_units, is_about = model.links.text_units_of(entity)
         found |= dict.fromkeys(text_units[is_about].tolist())
         if len(found) >= MOST_PASSAGES:

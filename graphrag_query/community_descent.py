@@ -124,9 +124,9 @@ class Descent:
         """Order communities by what their next test promises.
 
         Half of a round is for those that gave something or whose parent did, however little
-        their text units resemble the question.
+        their text units resemble the question. Numbers decide last: an update changes them.
         """
-        queue = sorted(queue, key=lambda c: (-self._worth(c), c.number))
+        queue = sorted(queue, key=lambda c: (-self._worth(c), c.waiting, c.number))
         fruitful = [c for c in queue if c.found][: -(-self.settings.communities_at_once // 2)]
         numbers = {id(community) for community in fruitful}
         return [*fruitful, *(c for c in queue if id(c) not in numbers)]

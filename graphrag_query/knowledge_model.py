@@ -225,16 +225,27 @@ class KnowledgeModel:
         )
 
     def communities(self, numbers: Iterable[int]) -> pl.DataFrame:
-        """Fetch communities by number, in the order given."""
-        return self._numbered("community_rows", numbers, "community")
+        """Fetch communities by number, in the order given; without numbers that none has."""
+        return self.map("community_rows").rows(self._rows_of_communities(numbers, "row"))
 
     def reports(self, communities: Iterable[int]) -> pl.DataFrame:
-        """Fetch the reports on communities, in the order given; without those that have none."""
+        """Fetch the reports on communities, in the order given; without those that have none.
+
+        `row` is their row in `community_reports`.
+        """
+        rows = self._rows_of_communities(communities, "report")
+        rows = rows.filter(rows >= 0)
+        return self.map("report_rows").rows(rows).with_columns(rows.alias("row"))
+
+    def _rows_of_communities(self, numbers: Iterable[int], column: str) -> pl.Series:
+        """Look up the rows of communities: their numbers have gaps."""
         import numpy as np
 
-        table = self.map("report_rows")
-        first, stop = table.bounds("community", np.array(list(communities), np.int32))
-        return table.rows(first[stop > first])
+        table = self.map("community_places")
+        # No community has a wider number, but a model that cites may name any.
+        wanted = np.array([number for number in numbers if 0 <= number < 2**31], np.int32)
+        first, stop = table.bounds("community", wanted)
+        return table.rows(first[stop > first], column)[column]
 
     @cached_property
     def report_list(self) -> pl.DataFrame:
@@ -262,10 +273,8 @@ class KnowledgeModel:
         """Fetch claims by number, in the order given."""
         return self._numbered("claim_rows", numbers)
 
-    def _numbered(
-        self, table: str, numbers: Iterable[int], name: str = "human_readable_id"
-    ) -> pl.DataFrame:
-        wanted = pl.Series(name, list(numbers), dtype=pl.Int64)
+    def _numbered(self, table: str, numbers: Iterable[int]) -> pl.DataFrame:
+        wanted = pl.Series("human_readable_id", list(numbers), dtype=pl.Int64)
         found = self.map(table).rows(wanted)
         return found.insert_column(0, wanted)
 
@@ -278,7 +287,7 @@ class KnowledgeModel:
             An earlier program made it, or its workflow does not write them.
         """
         lacks_vectors = self.has("text_unit_text") and not self.has("text_unit_vectors")
-        if lacks_vectors or not self.has("entities_of_text_units"):
+        if lacks_vectors or not self.has("community_places"):
             raise TableError(
                 f"The index in {self.store.output} has no tables for searches yet: see that "
                 f"workflows/{self.version.workflow}.yaml ends with the step create_search_tables, "

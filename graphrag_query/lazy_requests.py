@@ -168,4 +168,6 @@ def _numbers(value: Any) -> list[int]:
         return [number for part in value for number in _numbers(part)]
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return []
+    if not isinstance(value, str) and value < 0:
+        return []
     return [int(digits[:18]) for digits in re.findall(r"\d+", str(value)[:1_000])]

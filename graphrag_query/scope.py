@@ -143,11 +143,13 @@ class Scope:
         table = self.model.map("communities_of_entities")
         communities = table.slice("community", 0, len(table))
         inside = self.entities[table.slice("entity", 0, len(table))]
-        n_communities = int(communities.max(initial=-1)) + 1
-        sizes = np.bincount(communities, minlength=n_communities)
-        held = np.bincount(communities[inside], minlength=n_communities)
+        places = self.model.map("community_places")
+        numbers = places.slice("community", 0, len(places))
+        rows = np.searchsorted(numbers, communities)
+        sizes = np.bincount(rows, minlength=len(numbers))
+        held = np.bincount(rows[inside], minlength=len(numbers))
         enough = (held >= SHARE_OF_COMMUNITY * sizes) & (held > 0)
-        return set(np.flatnonzero(enough).tolist())
+        return set(numbers[enough].tolist())
 
     @cached_property
     def document_ids(self) -> list[str]:

@@ -520,8 +520,9 @@ _DEFINITIONS = [
     Table(
         "community_rows",
         "one community with its place in the hierarchy",
-        "community",
+        "level, then community",
         {
+            "community": pl.Int32,
             "level": pl.Int32,
             "parent": pl.Int32,
             "children": NUMBERS,
@@ -535,15 +536,27 @@ _DEFINITIONS = [
     Table(
         "report_rows",
         "what searches show of one report; its full content lies beside its vector",
-        "community",
+        "level descending, then community",
         {
             "community": pl.Int32,
-            "row": pl.Int32,  # in community_reports and community_full_content
             "level": pl.Int32,
             "title": pl.String,
             "summary": pl.String,
             "findings": FINDINGS,
             "rank": pl.Float32,
+        },
+        "mapped",
+        nullable=(),
+    ),
+    Table(
+        "community_places",
+        "where the rows of one community are; numbers of communities have gaps",
+        "community",
+        {
+            "community": pl.Int32,
+            "row": pl.Int32,  # in communities and community_rows
+            # In community_reports, report_rows and community_full_content; -1 if there is none.
+            "report": pl.Int32,
         },
         "mapped",
         nullable=(),

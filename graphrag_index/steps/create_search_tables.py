@@ -17,6 +17,8 @@ from graphrag_index.step import step
 LINKS_AT_ONCE = 1_000_000
 ROWS_AT_ONCE = 131_072
 LONG_ROWS_AT_ONCE = 16_384
+# In `community_places`, of a community without a report.
+NO_REPORT = -1
 
 Frames = Iterator[dict[str, pl.DataFrame]]
 
@@ -38,9 +40,10 @@ Frames = Iterator[dict[str, pl.DataFrame]]
         "relationship_rows",
         "community_rows",
         "report_rows",
+        "community_places",
         "claim_rows",
     ],
-    code_version=2,
+    code_version=3,
 )
 def create_search_tables(
     documents: pl.LazyFrame,
@@ -54,8 +57,9 @@ def create_search_tables(
 ) -> Frames:
     """Write what searches look up: links by number, names in order, and rows without their ids.
 
-    Everything is known by its number, which is its row in its table. What grows with the
-    corpus is read and written batch by batch; of links only their numbers are in memory.
+    Everything is known by its number, which is its row in its table; a community keeps its
+    number when others vanish, so its rows are looked up. What grows with the corpus is read
+    and written batch by batch; of links only their numbers are in memory.
     """
     yield from _links_of_text_units(mentions, entities, text_units, documents)
     ids = {
@@ -68,8 +72,10 @@ def create_search_tables(
     yield from _entities(entities, ids["document"])
     yield from _relationships(relationships, ids)
     yield from _communities(communities, ids["entity"])
-    if community_reports is not None:
-        yield from _reports(community_reports)
+    if community_reports is None:
+        community_reports = TABLES["community_reports"].empty().lazy()
+    yield from _reports(community_reports)
+    yield from _places_of_communities(communities, community_reports)
     names = _names(entities)
     yield from _in_parts("entity_names", names)
     yield from _in_parts("title_names", _titles(documents))
@@ -233,21 +239,28 @@ def _communities(communities: pl.LazyFrame, entity_ids: pl.Series) -> Frames:
 
 
 def _reports(reports: pl.LazyFrame) -> Frames:
-    """Read the reports in order of community: a table by levels has few parts that are in order."""
-    number = reports.select(pl.col("community").cast(pl.Int32)).collect()["community"]
-    order = number.arg_sort().to_numpy().astype(np.int64)
-    for run in np.split(order, np.flatnonzero(np.diff(order) != 1) + 1) if len(order) else []:
-        first = int(run[0])
-        part = reports.slice(first, len(run)).select(
-            pl.col("community", "level").cast(pl.Int32),
-            *("title", "summary", "findings"),
-            pl.col("rank").cast(pl.Float32),
+    columns = list(TABLES["report_rows"].columns)
+    numbers = pl.col("community", "level").cast(pl.Int32)
+    rank = pl.col("rank").cast(pl.Float32)
+    rows = reports.select(numbers, "title", "summary", "findings", rank)
+    for batch in _batches(rows, LONG_ROWS_AT_ONCE):
+        yield {"report_rows": batch.select(columns)}
+
+
+def _places_of_communities(communities: pl.LazyFrame, reports: pl.LazyFrame) -> Frames:
+    def rows(table: pl.LazyFrame, name: str) -> pl.LazyFrame:
+        return table.select(
+            pl.col("community").cast(pl.Int32), pl.int_range(pl.len(), dtype=pl.Int32).alias(name)
         )
-        for batch in _batches(part, LONG_ROWS_AT_ONCE):
-            last = first + batch.height
-            rows = pl.int_range(first, last, dtype=pl.Int32, eager=True).alias("row")
-            yield {"report_rows": batch.with_columns(rows)}
-            first = last
+
+    places = (
+        rows(communities, "row")
+        .join(rows(reports, "report"), on="community", how="left")
+        .with_columns(pl.col("report").fill_null(NO_REPORT))
+        .sort("community")
+        .collect()
+    )
+    yield from _in_parts("community_places", places)
 
 
 def _names(entities: pl.LazyFrame) -> pl.DataFrame:

@@ -176,13 +176,33 @@ def test_communities_are_found_from_their_entities() -> None:
     assert found["community_rows"]["children"].to_list() == [[1], []]
 
 
-def test_reports_are_in_order_of_community_and_know_their_row() -> None:
-    reports = written()["report_rows"]
-    assert reports.select("community", "row", "level", "title").rows() == [
-        (0, 1, 0, "All"),
-        (1, 0, 1, "Friends"),
+def test_reports_are_found_from_their_communities() -> None:
+    found = written()
+    assert found["report_rows"].select("community", "level", "title").rows() == [
+        (1, 1, "Friends"),
+        (0, 0, "All"),
     ]
-    assert reports["findings"].to_list() == [[{"explanation": "x", "summary": "y"}], []]
+    findings = found["report_rows"]["findings"].to_list()
+    assert findings == [[], [{"explanation": "x", "summary": "y"}]]
+    assert found["community_places"].rows() == [(0, 0, 1), (1, 1, 0)]
+
+
+def test_communities_whose_numbers_have_gaps_are_found_by_number() -> None:
+    numbers = [(0, 9), (0, 40), (1, 3), (1, 12)]
+    found = written(
+        communities=table(
+            "communities",
+            *({"id": f"c{n}", "level": level, "community": n} for level, n in numbers),
+        ),
+        community_reports=table(
+            "community_reports",
+            {"id": "s3", "level": 1, "community": 3},
+            {"id": "s9", "community": 9},
+            {"id": "s40", "community": 40},
+        ),
+    )
+    assert found["community_rows"]["community"].to_list() == [9, 40, 3, 12]
+    assert found["community_places"].rows() == [(3, 2, 0), (9, 0, 1), (12, 3, -1), (40, 1, 2)]
 
 
 def test_names_are_folded_and_words_know_their_entities_by_degree() -> None:
