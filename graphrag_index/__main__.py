@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -20,6 +21,8 @@ from graphrag_index.core.memory import return_memory_soon
 if TYPE_CHECKING:
     from graphrag_index.core.models.registry import Models
     from graphrag_index.core.settings import Settings
+    from graphrag_index.core.table_store import TableStore
+    from graphrag_index.core.versions import StepRecord
     from graphrag_index.run import RunResult
     from graphrag_index.workflow import Workflow
 
@@ -56,6 +59,8 @@ Batch = Annotated[
 Wait = Annotated[
     bool, typer.Option("--wait", help="With --batch: wait until the batches are done.")
 ]
+# Documents that stand for all in an estimate.
+SAMPLE = 100
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Print what happens inside.")]
 
@@ -87,8 +92,17 @@ def run(
     allow_partial: AllowPartial = "0%",
     batch: Batch = False,
     wait: Wait = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would happen and its price; do nothing.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="With --dry-run: print JSON.")] = False,
 ) -> None:
     """Bring the index up to date: run the steps whose input has changed."""
+    if json and not dry_run:
+        raise typer.BadParameter("--json goes with --dry-run.")
+    if dry_run:
+        _dry_run(root, set_, batch, json)
+        return
     ways = _Ways(quiet, budget, _share(allow_partial), batch, wait)
     _run_safely(root, set_, verbose, ways)
 
@@ -107,6 +121,23 @@ def retry(
     """Ask the models again for what is quarantined, and bring the index up to date."""
     ways = _Ways(quiet, budget, _share(allow_partial), batch, wait, retry=True)
     _run_safely(root, set_, verbose, ways)
+
+
+def _dry_run(root: Path, overrides: list[str] | None, batch: bool, as_json: bool) -> None:
+    settings, workflow = _load(root, overrides)
+    from graphrag_index.dry_run import dry_run, dry_run_as_json, write_dry_run
+    from graphrag_index.project import check_models
+    from graphrag_index.steps.load_documents import check_output
+    from graphrag_index.terminal import BarWatcher
+
+    check_output(settings.load_documents, root, root / settings.output)
+    check_models(workflow, settings)
+    watcher = BarWatcher(out=sys.stderr if as_json else sys.stdout)
+    found = dry_run(workflow, settings, root, SAMPLE, watcher, batch)
+    if as_json:
+        print(dry_run_as_json(found))
+    else:
+        write_dry_run(found, sys.stdout)
 
 
 class _Ways(NamedTuple):
@@ -151,11 +182,14 @@ def _run(root: Path, overrides: list[str] | None, verbose: bool, ways: _Ways) ->
     keep_modules_for_good()
     check_output(settings.load_documents, root, root / settings.output)
     check_models(workflow, settings)
-    watcher = Watcher() if ways.quiet else TerminalWatcher(bars=not verbose)
+    store = TableStore(root / settings.output)
+    watcher = Watcher()
+    if not ways.quiet:
+        watcher = TerminalWatcher(bars=not verbose, remark=partial(_changes, store))
     with closing(models_of(workflow, settings, root, ways.budget, ways.batch)) as models:
         if ways.retry:
             # Not while another run asks.
-            with lock(TableStore(root / settings.output)):
+            with lock(store):
                 models.release([step.name for step in workflow.steps])
 
         def attempt() -> RunResult:
@@ -171,9 +205,9 @@ def _run(root: Path, overrides: list[str] | None, verbose: bool, ways: _Ways) ->
 
         result = _collect_all(attempt, models, ways)
         models.finished()
-        partial = [record.name for record in result.version.steps if record.quarantined]
-        failed = models.quarantined(partial)
-        share = max((models.quarantined_share(step) for step in partial), default=0.0)
+        incomplete = [record.name for record in result.version.steps if record.quarantined]
+        failed = models.quarantined(incomplete)
+        share = max((models.quarantined_share(step) for step in incomplete), default=0.0)
     if not ways.quiet:
         _summarize(result, root, settings, time.perf_counter() - started)
     unread = _unread_files(result, root, settings)
@@ -186,6 +220,18 @@ def _run(root: Path, overrides: list[str] | None, verbose: bool, ways: _Ways) ->
         print(f"\n{describe_quarantined(failed)}\n{hint}", file=sys.stderr)
     if unread or share > ways.allowed_share:
         raise typer.Exit(ExitCode.QUARANTINED)
+
+
+def _changes(store: "TableStore", record: "StepRecord") -> str:
+    """Say what changed in the input, as soon as it has been read."""
+    from graphrag_index.dry_run import changes_since
+    from graphrag_index.steps.load_documents import load_documents
+
+    version = store.read_pointer()
+    changes = changes_since(store, version, record) if record.name == load_documents.name else None
+    if version is None or changes is None:
+        return ""
+    return f"Since version {version.number}: {changes}."
 
 
 def _collect_all(attempt: "Callable[[], RunResult]", models: "Models", ways: _Ways) -> "RunResult":
@@ -249,7 +295,7 @@ def estimate(
     sample: Annotated[
         int,
         typer.Option("--sample", min=1, help="Documents that stand for all.", metavar="N"),
-    ] = 100,
+    ] = SAMPLE,
     set_: Set = None,
     batch: Annotated[bool, typer.Option("--batch", help="At the price of run --batch.")] = False,
 ) -> None:

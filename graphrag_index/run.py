@@ -120,13 +120,7 @@ class _Run:
         self.current = store.read_pointer()
         self.number = store.next_number()
         store.remove_leftovers(keep=self.number)
-        self.known = {
-            record.key: record
-            for record in (
-                *(self.current.steps if self.current else ()),
-                *store.read_journal(self.number),
-            )
-        }
+        self.known = finished_steps(store, self.current, self.number)
         self.done: list[StepRecord] = []
 
     def run(self, again: Collection[str]) -> RunResult:
@@ -143,9 +137,7 @@ class _Run:
             with _failures_of(step):
                 key = self._key(step)
             record = None if step.name in again else self.known.get(key)
-            kept = record is not None and all(
-                self.store.exists(name, table) for name, table in record.tables.items()
-            )
+            kept = record is not None and is_whole(self.store, record)
             if record is None or not kept:
                 progress = self.watcher.step_started(step, number, len(self.workflow.steps))
                 logger.debug(
@@ -164,25 +156,8 @@ class _Run:
         return self._finish(tuple(steps_run), tuple(steps_kept))
 
     def _key(self, step: Step) -> str:
-        """Hash all that a step's result depends on."""
-        tables = self._tables()
         section = self.sections.get(step.name)
-        parts = [
-            step.name,
-            _code(step),
-            step.code_version,
-            section.model_dump(mode="json") if isinstance(section, BaseModel) else section,
-            [(r.table, tables[r.table].digest) for r in step.reads if r.table in tables],
-            [table.name for table in step.writes],
-        ]
-        replies = _replies(step, section, self.settings)
-        if replies is not None:
-            parts.append(replies)
-        if "prompts" in step.services:
-            parts.append(Prompts(self.root).own())
-        if step.fingerprint is not None:
-            parts.append(step.fingerprint(section, self.root))
-        return blake2b(json.dumps(parts, default=str).encode(), digest_size=16).hexdigest()
+        return step_key(step, section, self._tables(), self.settings, self.root)
 
     def _tables(self) -> dict[str, StoredTable]:
         return {name: table for record in self.done for name, table in record.tables.items()}
@@ -222,7 +197,7 @@ class _Run:
                 return progress
             case "root":
                 return self.root
-            case "previous":
+            case "previous" if name not in self.services:
                 return Previous(self.store, self.current)
         return self.services[name](step)
 
@@ -277,6 +252,41 @@ class _Run:
         self.store.link_public_tables(version)
         write_json(self.store.output / "stats.json", statistics(version))
         return RunResult(version, steps_run, steps_kept, new)
+
+
+def step_key(
+    step: Step, section: Any, tables: Mapping[str, StoredTable], settings: Settings, root: Path
+) -> str:
+    """Hash all that a step's result depends on; `tables` are those of the steps before it."""
+    parts = [
+        step.name,
+        _code(step),
+        step.code_version,
+        section.model_dump(mode="json") if isinstance(section, BaseModel) else section,
+        [(r.table, tables[r.table].digest) for r in step.reads if r.table in tables],
+        [table.name for table in step.writes],
+    ]
+    replies = _replies(step, section, settings)
+    if replies is not None:
+        parts.append(replies)
+    if "prompts" in step.services:
+        parts.append(Prompts(root).own())
+    if step.fingerprint is not None:
+        parts.append(step.fingerprint(section, root))
+    return blake2b(json.dumps(parts, default=str).encode(), digest_size=16).hexdigest()
+
+
+def finished_steps(
+    store: TableStore, current: Version | None, number: int
+) -> dict[str, StepRecord]:
+    """Return what need not run again, by key: of the index, and of a run that was interrupted."""
+    records = (*(current.steps if current else ()), *store.read_journal(number))
+    return {record.key: record for record in records}
+
+
+def is_whole(store: TableStore, record: StepRecord) -> bool:
+    """Tell whether all that a step wrote is still there."""
+    return all(store.exists(name, table) for name, table in record.tables.items())
 
 
 @contextmanager
@@ -351,9 +361,7 @@ def lock(store: TableStore) -> Any:
     try:
         store.output.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
-        raise SettingsError(
-            f"The output {store.output} is not a folder: name another with `--set output=FOLDER`."
-        ) from error
+        raise no_folder(store) from error
     try:
         # The proxy that acquire() returns releases the lock when its `with` block ends.
         return FileLock(store.output / ".lock", timeout=0).acquire()
@@ -362,6 +370,13 @@ def lock(store: TableStore) -> Any:
             f"Another run is writing to {store.output}: wait for it to finish, "
             "or give this one another folder with `--set output=FOLDER`."
         ) from None
+
+
+def no_folder(store: TableStore) -> SettingsError:
+    """Say that the output cannot be a folder."""
+    return SettingsError(
+        f"The output {store.output} is not a folder: name another with `--set output=FOLDER`."
+    )
 
 
 def statistics(version: Version) -> dict[str, Any]:

@@ -24,10 +24,17 @@ _PREFIX = re.compile(r"^(?:raw|base|input)_")
 class TerminalWatcher(Watcher):
     """Draws bars on a terminal and prints plain lines elsewhere.
 
-    Without `bars` it prints lines there too, so that messages can stand between them.
+    Without `bars` it prints lines there too, so that messages can stand between them. What
+    `remark` says of a step that finished, if anything, is printed above its line.
     """
 
-    def __init__(self, bars: bool = True, out: TextIO | None = None) -> None:
+    def __init__(
+        self,
+        bars: bool = True,
+        out: TextIO | None = None,
+        remark: Callable[[StepRecord], str] = lambda record: "",
+    ) -> None:
+        self.remark = remark
         self.out = out or sys.stdout
         self.bars = bars and self.out.isatty()
         self.bar: Bar | None = None
@@ -47,6 +54,8 @@ class TerminalWatcher(Watcher):
             return
         self.told.add(record.name)
         self.number += 1
+        if remark := self.remark(record):
+            print(remark, file=self.out, flush=True)
         time = "unchanged" if kept else f"{record.seconds:.1f} s"
         line = f"{self.number:>3}  {record.name:<28} {time:>10}  {describe(record)}"
         print(line.rstrip(), file=self.out, flush=True)

@@ -6,7 +6,7 @@ same text. Steps behind the last that asks are left out.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ import polars as pl
 from graphrag_index.core.models.prices import cost_of, price_of
 from graphrag_index.core.models.request import Usage
 from graphrag_index.core.settings import Settings
-from graphrag_index.core.table_store import TableStore
+from graphrag_index.core.table_store import Previous, TableStore
 from graphrag_index.core.versions import Version
 from graphrag_index.estimate.counting import Count, CountingModels
 from graphrag_index.estimate.past import ENOUGH_CALLS, Past
@@ -69,12 +69,14 @@ def estimate(
     max_documents: int,
     watcher: Watcher | None = None,
     batch: bool = False,
+    only: Collection[str] | None = None,
 ) -> Estimate | None:
     """Count what a workflow would ask; None if none of its steps asks a model.
 
     Nothing is sent, and nothing is written to the output folder. Of more documents than
     `max_documents` as many are read, evenly chosen, and the counts are scaled. With `batch`
-    chats have the price that they have in batches.
+    chats have the price that they have in batches. Steps beside those named by `only` are
+    not told of.
     """
     check_settings(workflow, settings)
     steps = _up_to_last_asking(workflow, settings)
@@ -91,7 +93,9 @@ def estimate(
         changes = {"output": folder, "finalize_graph": plain}
         models: Any = CountingModels(settings.models, past)
         temporary = settings.model_copy(update=changes)
-        services = services_of(temporary, models, root)
+        store = TableStore(root / settings.output)
+        last = Previous(store, store.read_pointer())
+        services = {**services_of(temporary, models, root), "previous": lambda _: last}
         with _without_warnings():
             version = run_workflow(
                 replace(workflow, steps=steps), temporary, root, services, watcher
@@ -99,6 +103,8 @@ def estimate(
         by_step = {step.name: step for step in steps}
         lines = []
         for count in models.counts:
+            if only is not None and count.step not in only:
+                continue
             asking = by_step[count.step]
             growth = _growth_of(asking, count, sample.growth, TableStore(Path(folder)), version)
             lines.append(_line(count, growth, settings, past, batch))
@@ -218,13 +224,19 @@ def _total(lines: Sequence[Line], name: str) -> str:
 
 def _up_to_last_asking(workflow: Workflow, settings: Settings) -> tuple[Step, ...]:
     """Return the steps up to the last that asks a model behind an address."""
-    embeds = settings.generate_text_embeddings.model in settings.models
-    asking = [
-        number
-        for number, step in enumerate(workflow.steps, 1)
-        if "chat_model" in step.services or (embeds and "embedding_model" in step.services)
-    ]
+    names = asking_steps(workflow, settings)
+    asking = [number for number, step in enumerate(workflow.steps, 1) if step.name in names]
     return workflow.steps[: max(asking, default=0)]
+
+
+def asking_steps(workflow: Workflow, settings: Settings) -> set[str]:
+    """Return the names of the steps that ask a model behind an address."""
+    embeds = settings.generate_text_embeddings.model in settings.models
+    return {
+        step.name
+        for step in workflow.steps
+        if "chat_model" in step.services or (embeds and "embedding_model" in step.services)
+    }
 
 
 def _with_sample(steps: Sequence[Step], sampling: Step) -> tuple[Step, ...]:

@@ -40,10 +40,17 @@ PARTS = {
         *(CORE, "graphrag_index.step", "graphrag_index.workflow", "graphrag_index.run"),
         *("graphrag_index.project", "graphrag_index.status"),
     },
+    "graphrag_index.changes": {CORE},
+    "graphrag_index.plan": {CORE, "graphrag_index.run", "graphrag_index.workflow"},
+    "graphrag_index.dry_run": {
+        *(CORE, "graphrag_index.changes", "graphrag_index.plan", "graphrag_index.run"),
+        *("graphrag_index.estimate", "graphrag_index.steps", "graphrag_index.workflow"),
+    },
     "graphrag_index.__main__": {
         *(CORE, "graphrag_index.workflow", "graphrag_index.run", "graphrag_index.project"),
         *("graphrag_index.terminal", "graphrag_index.show", "graphrag_index.show_html"),
         *("graphrag_index.status", "graphrag_index.steps", "graphrag_index.estimate"),
+        *("graphrag_index.dry_run",),
     },
     "graphrag_query": {CORE},
     # The package itself holds no more than its version.

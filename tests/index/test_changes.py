@@ -1,0 +1,164 @@
+"""What changed in the input, told from two tables of documents."""
+
+from collections.abc import Sequence
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from graphrag_index.changes import COLUMNS, KINDS, UNCHANGED, compare_documents, digest_documents
+from graphrag_index.core.tables import TABLES, content_id
+
+Row = tuple[str | None, str, str, int]
+
+
+def rows(*documents: Row) -> pl.DataFrame:
+    return pl.DataFrame(documents, schema=COLUMNS, orient="row")
+
+
+def plain(*documents: tuple[str, str]) -> pl.DataFrame:
+    """Documents without an id of their own: path and text."""
+    return rows(*((None, path, text, 0) for path, text in documents))
+
+
+def told(old: pl.DataFrame, new: pl.DataFrame) -> dict[str, list[str]]:
+    changes = compare_documents(old, new)
+    return {kind: names for kind in KINDS if (names := changes.names(kind))}
+
+
+def test_files_are_added_changed_renamed_and_deleted() -> None:
+    old = plain(("a", "1"), ("b", "2"), ("c", "3"), ("d", "4"))
+    new = plain(("a", "1"), ("b", "5"), ("e", "3"), ("f", "6"))
+    changes = compare_documents(old, new)
+    expected = pl.DataFrame(
+        {
+            "kind": ["deleted", "unchanged", "changed", "renamed", "added"],
+            "old_path": ["d", "a", "b", "c", None],
+            "path": [None, "a", "b", "e", "f"],
+        }
+    )
+    assert_frame_equal(changes.rows.select(expected.columns), expected)
+    assert str(changes) == "1 added, 1 changed, 1 renamed, 1 deleted documents"
+    assert {kind: changes.names(kind) for kind in KINDS} == {
+        "added": ["f"], "changed": ["b"], "renamed": ["c to e"], "deleted": ["d"],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ([], [], {}),
+        ([], [("a", "1")], {"added": ["a"]}),
+        ([("a", "1")], [], {"deleted": ["a"]}),
+        # One of two copies is gone: the one whose path is gone.
+        ([("a", "1"), ("b", "1")], [("b", "1")], {"deleted": ["a"]}),
+        ([("b", "1")], [("a", "1"), ("b", "1")], {"added": ["a"]}),
+        # Two files changed places.
+        ([("a", "1"), ("b", "2")], [("a", "2"), ("b", "1")], {"renamed": ["b to a", "a to b"]}),
+        # A file was moved, and another put in its place.
+        ([("a", "1")], [("a", "2"), ("b", "1")], {"added": ["a"], "renamed": ["a to b"]}),
+        # Of the records of a file one went, and one has another text.
+        (
+            [("t", "1"), ("t", "2"), ("t", "3"), ("t", "4")],
+            [("t", "1"), ("t", "3"), ("t", "5")],
+            {"changed": ["t"], "deleted": ["t"]},
+        ),
+        ([("t", "1"), ("t", "1")], [("t", "1")], {"deleted": ["t"]}),
+        ([("a", "1")], [("t", "2"), ("t", "3")], {"added": ["t (2 records)"], "deleted": ["a"]}),
+    ],
+)
+def test_documents_are_paired_by_path_and_text(
+    old: Sequence[tuple[str, str]], new: Sequence[tuple[str, str]], expected: dict[str, list[str]]
+) -> None:
+    assert told(plain(*old), plain(*new)) == expected
+
+
+def test_a_stated_id_is_all_that_counts() -> None:
+    old = rows(("1", "t", "x", 0), ("2", "t", "y", 0), ("3", "t", "z", 0))
+    new = rows(("1", "t", "X", 0), ("2", "u", "y", 0), ("4", "t", "z", 0))
+    assert told(old, new) == {
+        "added": ["t"], "changed": ["t"], "renamed": ["t to u"], "deleted": ["t"],
+    }  # fmt: skip
+
+
+def test_a_record_with_other_metadata_is_changed() -> None:
+    old, new = (rows((None, "t", "x", 0), (None, "t", "y", last)) for last in (0, 1))
+    assert told(old, new) == {"changed": ["t"]}
+    # The title of a file may be its name.
+    assert told(rows((None, "a", "x", 0)), rows((None, "b", "x", 1))) == {"renamed": ["a to b"]}
+
+
+def test_no_change_is_false_and_said() -> None:
+    same = compare_documents(plain(("a", "1")), plain(("a", "1")))
+    assert not same
+    assert str(same) == "no document changed"
+    assert str(compare_documents(plain(), plain(("a", "1")))) == "1 added document"
+
+
+def documents(*values: tuple[str, str, str]) -> pl.DataFrame:
+    defaults = dict.fromkeys(TABLES["input_documents"].columns)
+    return pl.DataFrame(
+        [{**defaults, "id": id, "path": path, "text": text} for id, path, text in values],
+        schema=TABLES["input_documents"].schema,
+    )
+
+
+def test_ids_that_are_made_of_the_text_are_told_from_stated_ones() -> None:
+    first, second = (content_id("document", "x", str(number)) for number in (0, 1))
+    made = documents((first, "a", "x"), ("7", "b", "x"))
+    found = digest_documents([made, documents((second, "c", "x"), ("8", "d", "x"))])
+    assert found["id"].to_list() == [None, "7", None, "8"]
+    assert found["text"].n_unique() == 1
+    assert digest_documents([]).schema == found.schema
+    with_title = digest_documents([made.with_columns(title=pl.lit("t"))])
+    assert with_title["details"][0] != found["details"][0]
+
+
+ROWS = st.lists(
+    st.tuples(
+        st.none(), st.sampled_from("abc"), st.sampled_from("xyz"), st.sampled_from([0, 1])
+    ) | st.tuples(
+        st.sampled_from("1234"), st.sampled_from("abc"), st.sampled_from("xyz"), st.just(0)
+    ),
+    max_size=8,
+    unique_by=lambda row: row[0] or object(),
+)  # fmt: skip
+
+
+@given(ROWS, ROWS)
+def test_the_changes_of_the_old_are_the_new(old: list[Row], new: list[Row]) -> None:
+    changes = compare_documents(rows(*old), rows(*new))
+    applied: list[Row] = []
+    gone = []
+    for row in changes.rows.iter_rows(named=True):
+        if row["old_row"] is not None:
+            gone.append(row["old_row"])
+        match row["kind"]:
+            case "unchanged":
+                applied.append(old[row["old_row"]])
+            case "added" | "changed" | "renamed":
+                applied.append(tuple(row[name] for name in COLUMNS))  # type: ignore[arg-type]
+    # Each document of the index is told of once, and what comes of it is the input, in its order.
+    assert sorted(gone) == list(range(len(old)))
+    assert applied == new
+
+
+@given(ROWS, ROWS)
+def test_as_few_as_can_be_are_added_and_deleted(old: list[Row], new: list[Row]) -> None:
+    found = compare_documents(rows(*old), rows(*new)).rows
+    added, deleted = (found.filter(kind=kind) for kind in ("added", "deleted"))
+    for stated in (False, True):
+        left, right = (
+            {row[column] for row in frame.iter_rows(named=True) if (row[id] is not None) == stated}
+            for frame, id, column in (
+                (added, "id", "id" if stated else "path"),
+                (deleted, "old_id", "old_id" if stated else "old_path"),
+            )
+        )
+        assert not left & right
+    renamed = found.filter(kind="renamed")
+    assert (renamed["text"] == renamed["old_text"]).all()
+    assert (renamed["path"] != renamed["old_path"]).all()
+    assert compare_documents(rows(*new), rows(*new)).count(UNCHANGED) == len(new)
