@@ -10,7 +10,9 @@ steps/        the steps, one file each
 readers/      the formats of documents
 linguistics/  names, terms and relationships without a model
 extraction/   entities, relationships and claims from a model's replies
-graph/        hierarchical Leiden and the layout of a drawing
+communities/  from that partition to the table, and from one version to the next
+graph/        hierarchical Leiden, keeping its parts on an update, and the layout of a drawing
+communities/  from that partition to the table, and from one version to the next
 reports/      community reports, with a model and without
 prompts/      what models are asked, one file for each kind of request
 core/         what this package and `graphrag_query` stand on

@@ -177,6 +177,17 @@ class CreateCommunities(Section):
         3, ge=1, le=_MANY, description="Smaller connected components are gathered into islands."
     )
     seed: int = Field(42, ge=0, le=_LARGEST_SEED, description="Seed of the partition.")
+    stability: Literal["keep", "rebuild"] = Field(
+        "keep",
+        description="On an update: keep the communities and their numbers, and move only what the "
+        "change touches; or make them anew, as if there had been no earlier index.",
+    )
+    max_drift: float = Field(
+        0.02,
+        ge=0,
+        le=1,
+        description="Say so if communities made anew would have a modularity higher by more.",
+    )
 
     @model_validator(mode="after")
     def _engine_knows_the_quality(self) -> "CreateCommunities":

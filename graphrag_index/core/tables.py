@@ -305,6 +305,23 @@ _DEFINITIONS = [
         nullable=(),
     ),
     Table(
+        "community_lineage",
+        "what became of one community of this version or of the one before",
+        "level, then community",
+        {
+            "community": pl.Int64,
+            "level": pl.Int64,
+            # kept, grown, shrunk, split, merged, born or died
+            "status": pl.String,
+            "size": pl.Int64,  # 0 if it died
+            "previous_size": pl.Int64,  # 0 if it is new
+            "overlap": pl.Float64,  # members in common / members of either; 0 if new or gone
+            "came_from": INTEGERS,  # earlier communities of the level with members in this one
+            "went_to": INTEGERS,  # communities of now with members of the earlier one
+        },
+        nullable=(),
+    ),
+    Table(
         "community_reports",
         "the report on one community",
         "level descending, then community",

@@ -6,7 +6,7 @@ communities lie near each other; what nothing links lies on rings around them.
 
 import numpy as np
 
-from graphrag_index.graph.leiden import partition
+from graphrag_index.graph.leiden import Leiden, partition
 from graphrag_index.graph.simple_graph import Floats, Graph, Integers, degrees, quotient
 
 # Distance of two nodes is about 1 within a disc, so a disc of n nodes has the radius √n / √π.
@@ -25,7 +25,7 @@ def layout(graph: Graph, *, seed: int) -> Floats:
     """
     if graph.n_nodes == 0:
         return np.zeros((0, 2))
-    community = partition(graph, seed=seed)
+    community = partition(graph, Leiden(seed=seed))
     size = np.bincount(community)
     inner = _fill_discs(graph, community)
     radii = np.sqrt(size)
@@ -217,7 +217,7 @@ def _pack(graph: Graph, radii: Floats, seed: int, iterations: int) -> Floats:
 
 def _bounded_parts(graph: Graph, seed: int) -> Integers:
     """Communities of the graph, cut where they have more than `_MAX_SPRINGS` members."""
-    labels = partition(graph, seed=seed)
+    labels = partition(graph, Leiden(seed=seed))
     size = np.bincount(labels)
     order = np.argsort(labels, kind="stable")
     rank = np.arange(len(labels)) - (np.cumsum(size) - size)[labels[order]]

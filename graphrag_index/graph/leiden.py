@@ -8,6 +8,7 @@ References
 
 import random
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, Protocol
 
@@ -119,16 +120,39 @@ def scaled_resolution(resolution: float, n_nodes: int, quality: Quality) -> floa
     return resolution if quality == "cpm" else resolution * max(1.0, n_nodes / UNSCALED_NODES)
 
 
-def partition(
-    graph: Graph,
-    *,
-    engine: Engine = leiden_native,
-    quality: Quality = "modularity",
-    resolution: float = 1.0,
-    scale_resolution: bool = True,
-    iterations: int = 2,
-    seed: int = 42,
-) -> Integers:
+@dataclass(frozen=True)
+class Leiden:
+    """Which engine splits a graph, and how finely.
+
+    With CPM the resolution is four times as high at each level, since no part splits at
+    its own.
+    """
+
+    engine: Engine = leiden_native
+    quality: Quality = "modularity"
+    resolution: float = 1.0
+    scale_resolution: bool = True
+    iterations: int = 2
+    seed: int = 42
+
+    def resolution_of(self, n_nodes: int, level: int = 0) -> float:
+        """Return the resolution at which a graph, or a part of one above `level`, is split."""
+        resolution = self.resolution * (4**level if self.quality == "cpm" else 1)
+        if not self.scale_resolution:
+            return resolution
+        return scaled_resolution(resolution, n_nodes, self.quality)
+
+    def __call__(self, rows: Rows, level: int = 0) -> Integers:
+        return self.engine(
+            rows,
+            quality=self.quality,
+            resolution=self.resolution_of(rows.n_nodes, level),
+            iterations=self.iterations,
+            seed=self.seed,
+        )
+
+
+def partition(graph: Graph, leiden: Leiden | None = None) -> Integers:
     """Split a graph once; no part reaches over two components, an isolated node is a part.
 
     Returns
@@ -137,36 +161,18 @@ def partition(
         The part of each node: 0 to the number of parts - 1.
     """
     labels = components(graph)
-    if scale_resolution:
-        resolution = scaled_resolution(resolution, graph.n_nodes, quality)
     if len(graph.weights):
-        found = engine(
-            sparse_rows(graph),
-            quality=quality,
-            resolution=resolution,
-            iterations=iterations,
-            seed=seed,
-        )
+        found = (leiden or Leiden())(sparse_rows(graph))
         labels = labels * (int(found.max()) + 1) + found
     return np.unique(labels, return_inverse=True)[1]
 
 
 def hierarchy(
-    graph: Graph,
-    *,
-    engine: Engine = leiden_native,
-    quality: Quality = "modularity",
-    resolution: float = 1.0,
-    scale_resolution: bool = True,
-    iterations: int = 2,
-    seed: int = 42,
-    max_cluster_size: int = 10,
-    max_levels: int = 6,
+    graph: Graph, leiden: Leiden | None = None, *, max_cluster_size: int = 10, max_levels: int = 6
 ) -> list[Integers]:
     """Split a graph, then every part of more than `max_cluster_size` nodes, and so on.
 
-    A part that Leiden leaves whole stays as it is, however large. With CPM the
-    resolution is four times as high at each level, since no part splits at its own.
+    A part that Leiden leaves whole stays as it is, however large.
 
     Returns
     -------
@@ -175,70 +181,69 @@ def hierarchy(
         are unique within the level, -1 for a node whose part was not split.
         Only level 0 has all nodes. At least one level.
     """
-    labels = partition(
-        graph,
-        engine=engine,
-        quality=quality,
-        resolution=resolution,
-        scale_resolution=scale_resolution,
-        iterations=iterations,
-        seed=seed,
-    )
+    leiden = leiden or Leiden()
+    labels = partition(graph, leiden)
     levels = [labels]
     for level in range(1, max_levels):
-        nodes, starts = _nodes_of_large_parts(labels, max_cluster_size)
-        graph, rows = _rows_inside_parts(graph, labels, nodes)
-        labels = np.full(graph.n_nodes, -1)
-        n_parts = 0
-        for start, end in pairwise(starts.tolist()):
-            first, last = rows.indptr[start], rows.indptr[end]
-            if first == last:
-                continue
-            inner = resolution * 4**level if quality == "cpm" else resolution
-            if scale_resolution:
-                inner = scaled_resolution(inner, end - start, quality)
-            found = engine(
-                Rows(
-                    rows.indptr[start : end + 1] - first,
-                    rows.indices[first:last] - np.int32(start),
-                    rows.weights[first:last],
-                ),
-                quality=quality,
-                resolution=inner,
-                iterations=iterations,
-                seed=seed,
-            )
-            n_found = int(found.max()) + 1
-            if found.min() != found.max():
-                labels[nodes[start:end]] = n_parts + found
-                n_parts += n_found
-        if n_parts == 0:
+        labels = split_parts(graph, large_parts(labels, max_cluster_size), leiden, level)
+        if labels.max(initial=-1) < 0:
             break
         levels.append(labels)
     return levels
 
 
-def _nodes_of_large_parts(labels: Integers, max_cluster_size: int) -> tuple[Integers, Integers]:
-    """The nodes of too large parts, part by part, and where each part begins (and the end)."""
-    nodes = np.flatnonzero(labels >= 0)
-    sizes = np.bincount(labels[nodes])
-    nodes = nodes[sizes[labels[nodes]] > max_cluster_size]
-    nodes = nodes[np.argsort(labels[nodes], kind="stable")]
-    starts = np.concatenate([[0], np.cumsum(sizes[sizes > max_cluster_size])])
-    return nodes, starts
+def large_parts(labels: Integers, max_cluster_size: int) -> Integers:
+    """The labels of parts with more nodes than that; -1 for the nodes of others."""
+    sizes = np.bincount(labels[labels >= 0], minlength=1)
+    return np.where((labels >= 0) & (sizes[labels] > max_cluster_size), labels, -1)
 
 
-def _rows_inside_parts(graph: Graph, labels: Integers, nodes: Integers) -> tuple[Graph, Rows]:
-    """The graph without what lies outside or between the parts, and its rows in order of `nodes`.
+def inside_parts(graph: Graph, labels: Integers) -> Graph:
+    """The graph without the edges that lie outside of the parts or between them."""
+    kept = (labels[graph.sources] >= 0) & (labels[graph.sources] == labels[graph.targets])
+    return Graph(graph.n_nodes, graph.sources[kept], graph.targets[kept], graph.weights[kept])
 
-    Sorted part by part, the rows of each part are one slice.
+
+def split_parts(graph: Graph, labels: Integers, leiden: Leiden, level: int) -> Integers:
+    """Split each part of a graph that has no edges between them, one level below its own.
+
+    Returns
+    -------
+    labels
+        Numbered from 0 through all parts; -1 outside of them, and in those that stay whole.
     """
+    nodes, starts = _nodes_by_part(labels)
     position = np.full(graph.n_nodes, -1)
     position[nodes] = np.arange(len(nodes))
-    kept = (position[graph.sources] >= 0) & (labels[graph.sources] == labels[graph.targets])
-    inside = Graph(graph.n_nodes, graph.sources[kept], graph.targets[kept], graph.weights[kept])
-    moved = Graph(len(nodes), position[inside.sources], position[inside.targets], inside.weights)
-    return inside, sparse_rows(moved)
+    # Sorted part by part, the rows of each are one slice.
+    graph = inside_parts(graph, labels)
+    rows = sparse_rows(
+        Graph(len(nodes), position[graph.sources], position[graph.targets], graph.weights)
+    )
+    labels = np.full(len(labels), -1)
+    n_parts = 0
+    for start, end in pairwise(starts.tolist()):
+        first, last = rows.indptr[start], rows.indptr[end]
+        if first == last:
+            continue
+        part = Rows(
+            rows.indptr[start : end + 1] - first,
+            rows.indices[first:last] - np.int32(start),
+            rows.weights[first:last],
+        )
+        found = leiden(part, level)
+        if found.min() != found.max():
+            labels[nodes[start:end]] = n_parts + found
+            n_parts += int(found.max()) + 1
+    return labels
+
+
+def _nodes_by_part(labels: Integers) -> tuple[Integers, Integers]:
+    """The nodes that have a part, part by part, and where each begins (and the end)."""
+    nodes = np.flatnonzero(labels >= 0)
+    nodes = nodes[np.argsort(labels[nodes], kind="stable")]
+    sizes = np.bincount(labels[nodes], minlength=1)
+    return nodes, np.concatenate([[0], np.cumsum(sizes[sizes > 0])])
 
 
 def hierarchy_microsoft(graph: Graph) -> list[Integers]:

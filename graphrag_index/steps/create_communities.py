@@ -2,24 +2,29 @@
 
 import html
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.core.lists import distinct_pairs, gather_lists, spread_lists
+from graphrag_index.communities.islands import with_islands
+from graphrag_index.communities.lineage import trace, without_history
+from graphrag_index.communities.previous import Before, read_previous
+from graphrag_index.communities.rows import describe, number, renumber
+from graphrag_index.core.lists import spread_lists
 from graphrag_index.core.settings import CreateCommunities
-from graphrag_index.core.tables import TABLES, content_id
-from graphrag_index.graph.leiden import ENGINES, hierarchy, hierarchy_microsoft
-from graphrag_index.graph.simple_graph import Graph, Integers, components, simple_graph
+from graphrag_index.core.table_store import Previous
+from graphrag_index.graph.keeping import changed_nodes, kept_hierarchy
+from graphrag_index.graph.leiden import ENGINES, Leiden, hierarchy, hierarchy_microsoft
+from graphrag_index.graph.simple_graph import Graph, Integers, modularity, simple_graph
 from graphrag_index.graph.weights import check_weights
 from graphrag_index.step import step
 
 logger = logging.getLogger(__name__)
 
 
-@step(writes=["communities"])
+@step(writes=["communities", "community_lineage"], code_version=2)
 def create_communities(
     entities: pl.LazyFrame,
     relationships: pl.LazyFrame,
@@ -27,8 +32,9 @@ def create_communities(
     documents: pl.LazyFrame,
     *,
     settings: CreateCommunities,
-) -> pl.DataFrame:
-    """Split the entity graph into a hierarchy of communities.
+    previous: Previous,
+) -> Mapping[str, pl.DataFrame]:
+    """Split the entity graph into a hierarchy of communities, or bring the last one up to date.
 
     Hierarchical Leiden: level 0 partitions all entities, and a community of
     more than `max_cluster_size` entities is split again one level down, if it
@@ -37,7 +43,18 @@ def create_communities(
     entities are gathered into islands by the documents that name them, and
     so every entity is in one community of level 0.
 
+    With the stability `keep` and an earlier run of the same settings, only entities that are
+    new or whose relationships changed are moved; a community that has most of its members in
+    common with an earlier one keeps the number of that.
+
     The result depends on the ids of the entities, not on the order of any rows.
+
+    Returns
+    -------
+    communities
+        One row per community.
+    community_lineage
+        What became of each community of the last run, and where those of this one come from.
 
     Raises
     ------
@@ -55,11 +72,18 @@ def create_communities(
     shown = _pairs(relationships, links["id"], text_units["id"])
     _log_unnamed_documents(named, text_units)
 
-    levels, is_island = _with_islands(
-        graph, _levels(graph, nodes["title"], settings), named, text_units, settings
-    )
-    communities, levels = _number(levels, is_island)
-    return _rows(communities, levels, ends, named, shown, nodes["id"], links["id"], text_units)
+    before = read_previous(previous, nodes["id"]) if settings.stability == "keep" else None
+    levels = _levels(graph, nodes["title"], before, settings)
+    islands = before.islands if before else None
+    levels, is_island = with_islands(graph, levels, named, text_units, settings, islands)
+    communities, levels = number(levels, is_island)
+    if before is None:
+        numbers, lineage = np.arange(len(communities)), without_history(communities)
+    else:
+        numbers, lineage = trace(communities, levels, before)
+    communities, levels = renumber(communities, levels, numbers)
+    rows = describe(communities, levels, ends, named, shown, nodes["id"], links["id"], text_units)
+    return {"communities": rows, "community_lineage": lineage}
 
 
 def _text_units(base_text_units: pl.LazyFrame, documents: pl.LazyFrame) -> pl.DataFrame:
@@ -113,18 +137,74 @@ def _log_unnamed_documents(named: Integers, text_units: pl.DataFrame) -> None:
         )
 
 
-def _levels(graph: Graph, titles: pl.Series, settings: CreateCommunities) -> list[Integers]:
+def _levels(
+    graph: Graph, titles: pl.Series, before: Before | None, settings: CreateCommunities
+) -> list[Integers]:
+    """The partition of each level: kept where there is one made in the same way, else anew."""
+    leiden = _leiden(settings)
+    anew = partial(_levels_anew, graph, titles, leiden, settings)
+    if before is None or before.settings is None or not _is_same_way(before.settings, settings):
+        return anew()
+    levels = kept_hierarchy(
+        graph,
+        before.levels,
+        changed_nodes(graph, before.graph, before.is_new),
+        leiden,
+        max_cluster_size=settings.max_cluster_size,
+        max_levels=settings.max_levels,
+    )
+    _log_drift(graph, levels[0], anew(max_levels=1)[0], leiden, settings)
+    return levels
+
+
+def _leiden(settings: CreateCommunities) -> Leiden:
+    if settings.engine == "microsoft":
+        # What its hierarchy is made with; parts that a change splits are split by it too.
+        return Leiden(scale_resolution=False, iterations=1)
+    return Leiden(
+        ENGINES[settings.engine],
+        settings.quality,
+        settings.resolution,
+        settings.scale_resolution,
+        settings.iterations,
+        settings.seed,
+    )
+
+
+def _is_same_way(before: Mapping[str, object], settings: CreateCommunities) -> bool:
+    """Tell whether communities were made with settings like these."""
+    new = settings.model_dump(mode="json")
+    return all(before.get(name) == new[name] for name in new.keys() - {"stability", "max_drift"})
+
+
+def _log_drift(
+    graph: Graph, kept: Integers, anew: Integers, leiden: Leiden, settings: CreateCommunities
+) -> None:
+    """Say so where the graph drifted far from the communities that are kept."""
+    resolution = leiden.resolution_of(graph.n_nodes) if leiden.quality == "modularity" else 1.0
+    now, then = (modularity(graph, labels, resolution) for labels in (kept, anew))
+    if then - now > settings.max_drift:
+        logger.warning(
+            "The communities that are kept have a modularity of %.3f, made anew they would have "
+            "%.3f: `graphrag-index run --set create_communities.stability=rebuild` makes them "
+            "anew, with other numbers and other reports.",
+            *(now, then),
+        )
+
+
+def _levels_anew(
+    graph: Graph,
+    titles: pl.Series,
+    leiden: Leiden,
+    settings: CreateCommunities,
+    max_levels: int | None = None,
+) -> list[Integers]:
     if settings.engine != "microsoft":
         return hierarchy(
             graph,
-            engine=ENGINES[settings.engine],
-            quality=settings.quality,
-            resolution=settings.resolution,
-            scale_resolution=settings.scale_resolution,
-            iterations=settings.iterations,
-            seed=settings.seed,
+            leiden,
             max_cluster_size=settings.max_cluster_size,
-            max_levels=settings.max_levels,
+            max_levels=max_levels or settings.max_levels,
         )
     # Microsoft sorts the edges by the titles, after this clean-up.
     cleaned = [html.unescape(title).upper().strip() for title in titles]
@@ -134,205 +214,3 @@ def _levels(graph: Graph, titles: pl.Series, settings: CreateCommunities) -> lis
         graph.n_nodes, number[graph.sources], number[graph.targets], graph.weights
     )
     return [labels[number] for labels in hierarchy_microsoft(by_title)]
-
-
-def _with_islands(
-    graph: Graph,
-    levels: list[Integers],
-    named: Integers,
-    text_units: pl.DataFrame,
-    settings: CreateCommunities,
-) -> tuple[list[Integers], npt.NDArray[np.bool_]]:
-    """Join small components at level 0; also tells which of its communities are islands."""
-    component = components(graph)
-    size = np.bincount(component)
-    limit = min(settings.min_component_size, settings.max_cluster_size + 1)
-    is_loose = size[component] < limit
-    loose = np.flatnonzero(is_loose)
-    island = _islands(component, loose, named, text_units, settings)
-    top = levels[0].copy()
-    n_others = int(top.max(initial=-1)) + 1
-    top[loose] = n_others + island[component[loose]]
-    kept, top = np.unique(top, return_inverse=True)
-    deeper = [np.where(is_loose, -1, labels) for labels in levels[1:]]
-    return [top, *(labels for labels in deeper if labels.max() >= 0)], kept >= n_others
-
-
-def _islands(
-    component: Integers,
-    loose: Integers,
-    named: Integers,
-    text_units: pl.DataFrame,
-    settings: CreateCommunities,
-) -> Integers:
-    """The island of each small component; -1 for the others.
-
-    Small components of one document make an island; documents with few of
-    them share one with those that follow. None has more than
-    `max_cluster_size` entities.
-    """
-    n_components = int(component.max(initial=-1)) + 1
-    size = np.bincount(component[loose], minlength=n_components)
-    document, position = _home(component, named, text_units, n_components)
-    small = np.flatnonzero(size)
-    # The first entity of a component decides between those that begin in the same text unit.
-    first = np.full(n_components, len(component))
-    np.minimum.at(first, component, np.arange(len(component)))
-    small = small[np.lexsort((first[small], position[small], document[small]))]
-
-    island = np.full(n_components, -1)
-    starts = np.flatnonzero(np.diff(document[small], prepend=-1))
-    current, filled = 0, 0
-    # One island after the other is filled, so this cannot be done by columns.
-    for members in np.split(small, starts[1:]):
-        n_members = int(size[members].sum())
-        fits = filled + n_members <= settings.max_cluster_size
-        if filled >= settings.min_component_size or not fits:
-            current, filled = current + 1, 0
-        for member, n in zip(members.tolist(), size[members].tolist(), strict=True):
-            if filled + n > settings.max_cluster_size:
-                current, filled = current + 1, 0
-            island[member] = current
-            filled += n
-    return island
-
-
-def _home(
-    component: Integers, named: Integers, text_units: pl.DataFrame, n_components: int
-) -> tuple[Integers, Integers]:
-    """The document that names each component most, and the first text unit of it that does."""
-    found = (
-        pl.DataFrame(
-            {
-                "component": component[named[:, 0]],
-                "document": text_units["document"].gather(named[:, 1]),
-                "position": text_units["position"].gather(named[:, 1]),
-            }
-        )
-        .group_by("component", "document")
-        .agg(pl.len().alias("n"), pl.col("position").min())
-        .sort("component", "n", "document", descending=[False, True, False])
-        .unique("component", keep="first", maintain_order=True)
-    )
-    # What no text unit names comes last.
-    document = np.full(n_components, 2**62)
-    position = np.full(n_components, 2**62)
-    document[found["component"]] = found["document"]
-    position[found["component"]] = found["position"]
-    return document, position
-
-
-def _number(
-    levels: Sequence[Integers], is_island: npt.NDArray[np.bool_]
-) -> tuple[pl.DataFrame, list[Integers]]:
-    """Number the communities through all levels.
-
-    Within a level by parent; then islands last, the largest first, then the smallest entity.
-
-    Returns
-    -------
-    communities
-        One row per community: community, level, parent, size, island.
-    levels
-        The community of each node, or -1, level by level.
-    """
-    frames = []
-    numbered: list[Integers] = []
-    n_before = 0
-    for level, labels in enumerate(levels):
-        nodes = np.flatnonzero(labels >= 0)
-        _, first, part, size = np.unique(
-            labels[nodes], return_index=True, return_inverse=True, return_counts=True
-        )
-        first = nodes[first]
-        parent = numbered[-1][first] if level else np.full(len(first), -1)
-        island = is_island if level == 0 else np.zeros(len(first), dtype=bool)
-        order = np.lexsort((first, -size, island, parent))
-        number = np.empty(len(first), dtype=np.int64)
-        number[order] = n_before + np.arange(len(first))
-        numbered.append(np.full(len(labels), -1))
-        numbered[-1][nodes] = number[part]
-        frames.append(
-            pl.DataFrame(
-                {
-                    "community": number[order],
-                    "level": np.full(len(first), level),
-                    "parent": parent[order],
-                    "size": size[order],
-                    "island": island[order],
-                }
-            )
-        )
-        n_before += len(first)
-    return pl.concat(frames), numbered
-
-
-def _rows(
-    communities: pl.DataFrame,
-    levels: Sequence[Integers],
-    ends: Integers,
-    named: Integers,
-    shown: Integers,
-    entity_ids: pl.Series,
-    relationship_ids: pl.Series,
-    text_units: pl.DataFrame,
-) -> pl.DataFrame:
-    """Complete the rows with members, links, text units, names and dates.
-
-    `ends` are the two entities of each relationship; `named` are pairs of an
-    entity, `shown` of a relationship, with a text unit.
-    """
-    n = len(communities)
-    is_island = communities["island"].to_numpy()
-    # Number of the community and of its member, relationship or text unit.
-    members, inner, texts = [], [], []
-    for labels in levels:
-        of_link = np.where(labels[ends[:, 0]] == labels[ends[:, 1]], labels[ends[:, 0]], -1)
-        members.append(_known(labels, np.arange(len(labels))))
-        inner.append(_known(of_link, np.arange(len(ends))))
-        texts.append(_known(of_link[shown[:, 0]], shown[:, 1]))
-        # An island shows all that names its entities; so does what has no relationship.
-        is_silent = np.ones(n, dtype=bool)
-        is_silent[texts[-1][:, 0]] = False
-        of_entity = labels[named[:, 0]]
-        by_entity = (of_entity >= 0) & (is_silent | is_island)[of_entity]
-        texts.append(np.stack([of_entity, named[:, 1]], axis=1)[by_entity])
-    owners, shown_there = distinct_pairs(*np.concatenate(texts).T)
-
-    # Rank 0 is the empty date.
-    dates = pl.concat([pl.Series("date", [""]), text_units["date"]]).unique().sort()
-    date_rank = dates.search_sorted(text_units["date"]).to_numpy()
-    latest = np.zeros(n, dtype=np.int64)
-    np.maximum.at(latest, owners, date_rank[shown_there])
-
-    child = communities.filter(pl.col("parent") >= 0)
-    number = pl.col("community").cast(pl.String)
-    rows = communities.with_columns(
-        pl.col("community").alias("human_readable_id"),
-        pl.when("island")
-        .then("Island " + number + " (entities with few or no links)")
-        .otherwise("Community " + number)
-        .alias("title"),
-        gather_lists(child["parent"].to_numpy(), child["community"], n).alias("children"),
-        _lists(np.concatenate(members), entity_ids, n).alias("entity_ids"),
-        _lists(np.concatenate(inner), relationship_ids, n).alias("relationship_ids"),
-        gather_lists(owners, text_units["id"].gather(shown_there), n).alias("text_unit_ids"),
-        dates.gather(latest).alias("period"),
-    )
-    names = rows.select("level", pl.col("entity_ids").list.join(",")).iter_rows()
-    ids = [content_id("community", str(level), ids) for level, ids in names]
-    schema = TABLES["communities"].schema
-    return rows.with_columns(pl.Series("id", ids, dtype=pl.String)).select(
-        pl.col(name).cast(schema[name]) for name in schema
-    )
-
-
-def _known(owners: Integers, values: Integers) -> Integers:
-    """Pairs of owner and value, without those that nothing owns."""
-    return np.stack([owners, values], axis=1)[owners >= 0]
-
-
-def _lists(pairs: Integers, ids: pl.Series, n: int) -> pl.Series:
-    """The ids that each community owns, sorted; `ids` are sorted."""
-    owners, values = distinct_pairs(*pairs.T)
-    return gather_lists(owners, ids.gather(values), n)

@@ -20,6 +20,7 @@ CORE = "graphrag_index.core"
 PARTS = {
     CORE: set(),
     "graphrag_index.graph": {CORE},
+    "graphrag_index.communities": {CORE, "graphrag_index.graph"},
     "graphrag_index.linguistics": {CORE},
     "graphrag_index.extraction": {CORE, "graphrag_index.linguistics"},
     "graphrag_index.readers": {CORE},
@@ -30,6 +31,7 @@ PARTS = {
     "graphrag_index.steps": {
         *(CORE, "graphrag_index.step", "graphrag_index.graph", "graphrag_index.linguistics"),
         *("graphrag_index.readers", "graphrag_index.extraction", "graphrag_index.reports"),
+        "graphrag_index.communities",
     },
     "graphrag_index.workflow": {CORE, "graphrag_index.step", "graphrag_index.steps"},
     "graphrag_index.run": {CORE, "graphrag_index.step", "graphrag_index.workflow"},

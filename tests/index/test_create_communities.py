@@ -1,6 +1,7 @@
 import logging
 import math
 from itertools import combinations
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -11,6 +12,7 @@ from polars.testing import assert_frame_equal
 
 from graphrag_index.core.errors import SettingsError, TableError
 from graphrag_index.core.settings import CreateCommunities, parse_settings
+from graphrag_index.core.table_store import Previous, TableStore
 from graphrag_index.core.tables import TABLES, content_id
 from graphrag_index.steps.create_communities import create_communities
 
@@ -76,6 +78,7 @@ def communities_of(
     documents: pl.DataFrame | None = None,
     **values: object,
 ) -> pl.DataFrame:
+    """The communities of a first run."""
     text_units = text_unit_table(10) if text_units is None else text_units
     documents = document_table(*[""] * 5) if documents is None else documents
     found = create_communities(
@@ -84,8 +87,8 @@ def communities_of(
         text_units.lazy(),
         documents.lazy(),
         settings=CreateCommunities.model_validate(values),
-    )
-    assert isinstance(found, pl.DataFrame)
+        previous=Previous(TableStore(Path("nowhere")), None),
+    )["communities"]
     assert found.schema == TABLES["communities"].schema
     check_hierarchy(found, entities["id"].to_list())
     return found

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_index.graph.layout import layout
-from graphrag_index.graph.leiden import ENGINES, hierarchy, hierarchy_microsoft, partition
+from graphrag_index.graph.leiden import ENGINES, Leiden, hierarchy, hierarchy_microsoft, partition
 from graphrag_index.graph.simple_graph import (
     Graph,
     components,
@@ -79,10 +79,7 @@ def test_modularity_of_two_triangles_and_a_bridge():
 def test_every_engine_separates_two_triangles(engine, quality, resolution):
     labels = partition(
         TWO_TRIANGLES_AND_A_BRIDGE,
-        engine=ENGINES[engine],
-        quality=quality,
-        resolution=resolution,
-        seed=7,
+        Leiden(ENGINES[engine], quality=quality, resolution=resolution, seed=7),
     )
     assert parts(labels) == {frozenset({0, 1, 2}), frozenset({3, 4, 5})}
 
@@ -135,7 +132,7 @@ def test_igraph_leaves_the_global_random_numbers_alone():
     random.seed(3)
     expected = random.random()
     random.seed(3)
-    partition(TWO_TRIANGLES_AND_A_BRIDGE, engine=ENGINES["igraph"], seed=5)
+    partition(TWO_TRIANGLES_AND_A_BRIDGE, Leiden(ENGINES["igraph"], seed=5))
     assert random.random() == expected
 
 
@@ -149,7 +146,7 @@ def test_every_level_refines_the_one_above(engine, graph):
     if engine == "microsoft":
         levels = hierarchy_microsoft(graph)
     else:
-        levels = hierarchy(graph, engine=ENGINES[engine], max_cluster_size=4)
+        levels = hierarchy(graph, Leiden(ENGINES[engine]), max_cluster_size=4)
     assert (levels[0] >= 0).all()
     component = components(graph)
     assert all(len({component[node] for node in part}) == 1 for part in parts(levels[0]))
@@ -180,7 +177,7 @@ def test_a_layout_fills_the_unit_disc_and_does_not_depend_on_the_order_of_edges(
 @settings(max_examples=40, deadline=None)
 def test_discs_of_communities_do_not_overlap(graph):
     positions = layout(graph, seed=3)
-    labels = partition(graph, seed=3)
+    labels = partition(graph, Leiden(seed=3))
     centres, radii = [], []
     for part in sorted(parts(labels), key=min):
         points = positions[sorted(part)]
@@ -200,7 +197,7 @@ def test_many_linked_communities_are_packed_group_by_group_without_overlap():
     ring = [(i, (i + 3) % 1200, 0.01) for i in range(0, 1200, 3)]
     graph = graph_of(1200, *triangles, *ring)
     positions = layout(graph, seed=1)
-    labels = partition(graph, seed=1)
+    labels = partition(graph, Leiden(seed=1))
     centres = np.array(
         [positions[labels == label].mean(axis=0) for label in range(labels.max() + 1)]
     )

@@ -1,0 +1,148 @@
+"""Islands: communities of level 0 made of small components that nothing links."""
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from graphrag_index.core.settings import CreateCommunities
+from graphrag_index.graph.simple_graph import Graph, Integers, components
+
+
+def with_islands(
+    graph: Graph,
+    levels: list[Integers],
+    named: Integers,
+    text_units: pl.DataFrame,
+    settings: CreateCommunities,
+    before: Integers | None = None,
+) -> tuple[list[Integers], npt.NDArray[np.bool_]]:
+    """Join small components at level 0; also tells which of its communities are islands.
+
+    `before` is the island that each node was in, or -1: what is still loose stays there.
+    """
+    component = components(graph)
+    size = np.bincount(component)
+    limit = min(settings.min_component_size, settings.max_cluster_size + 1)
+    is_loose = size[component] < limit
+    loose = np.flatnonzero(is_loose)
+    island = _islands(component, loose, named, text_units, settings, before)
+    top = levels[0].copy()
+    n_others = int(top.max(initial=-1)) + 1
+    top[loose] = n_others + island[component[loose]]
+    kept, top = np.unique(top, return_inverse=True)
+    deeper = [np.where(is_loose, -1, labels) for labels in levels[1:]]
+    return [top, *(labels for labels in deeper if labels.max() >= 0)], kept >= n_others
+
+
+def _islands(
+    component: Integers,
+    loose: Integers,
+    named: Integers,
+    text_units: pl.DataFrame,
+    settings: CreateCommunities,
+    before: Integers | None,
+) -> Integers:
+    """The island of each small component; -1 for the others.
+
+    Small components of one document make an island; documents with few of
+    them share one with those that follow. None has more than
+    `max_cluster_size` entities. What comes to the islands of an earlier run fills those of
+    its document first.
+    """
+    n_components = int(component.max(initial=-1)) + 1
+    size = np.bincount(component[loose], minlength=n_components)
+    document, position = _home(component, named, text_units, n_components)
+    small = np.flatnonzero(size)
+    # The first entity of a component decides between those that begin in the same text unit.
+    first = np.full(n_components, len(component))
+    np.minimum.at(first, component, np.arange(len(component)))
+    small = small[np.lexsort((first[small], position[small], document[small]))]
+
+    island = np.full(n_components, -1)
+    filled: list[int] = []
+    island_of: dict[int, int] = {}
+    if before is not None:
+        filled, island_of = _stay(island, small, size, document, before[first[small]], settings)
+        small = small[island[small] < 0]
+    starts = np.flatnonzero(np.diff(document[small], prepend=-1))
+    # One island after the other is filled, so this cannot be done by columns.
+    current = next(
+        (i for i, n in enumerate(filled) if n < settings.min_component_size), len(filled)
+    )
+    filled.append(0)
+    for members in np.split(small, starts[1:]):
+        n_members = int(size[members].sum())
+        own = island_of.get(int(document[members[0]])) if len(members) else None
+        if own is not None and filled[own] + n_members <= settings.max_cluster_size:
+            island[members] = own
+            filled[own] += n_members
+            continue
+        fits = filled[current] + n_members <= settings.max_cluster_size
+        if filled[current] >= settings.min_component_size or not fits:
+            current = _next(filled)
+        for member, n in zip(members.tolist(), size[members].tolist(), strict=True):
+            if filled[current] + n > settings.max_cluster_size:
+                current = _next(filled)
+            island[member] = current
+            filled[current] += n
+    return island
+
+
+def _next(filled: list[int]) -> int:
+    """Return the number of an empty island; the last may be one."""
+    if filled[-1]:
+        filled.append(0)
+    return len(filled) - 1
+
+
+def _stay(
+    island: Integers,
+    small: Integers,
+    size: Integers,
+    document: Integers,
+    before: Integers,
+    settings: CreateCommunities,
+) -> tuple[list[int], dict[int, int]]:
+    """Leave components in the islands where they were, as long as there is room.
+
+    Sets `island`. Returns how many entities each island has, and the last of each document.
+    """
+    number: dict[int, int] = {}
+    filled: list[int] = []
+    island_of: dict[int, int] = {}
+    for member, old in zip(small.tolist(), before.tolist(), strict=True):
+        n = int(size[member])
+        if old < 0 or (old in number and filled[number[old]] + n > settings.max_cluster_size):
+            continue
+        at = number.setdefault(old, len(filled))
+        if at == len(filled):
+            filled.append(0)
+        island[member] = at
+        filled[at] += n
+        island_of[int(document[member])] = at
+    return filled, island_of
+
+
+def _home(
+    component: Integers, named: Integers, text_units: pl.DataFrame, n_components: int
+) -> tuple[Integers, Integers]:
+    """The document that names each component most, and the first text unit of it that does."""
+    found = (
+        pl.DataFrame(
+            {
+                "component": component[named[:, 0]],
+                "document": text_units["document"].gather(named[:, 1]),
+                "position": text_units["position"].gather(named[:, 1]),
+            }
+        )
+        .group_by("component", "document")
+        .agg(pl.len().alias("n"), pl.col("position").min())
+        .sort("component", "n", "document", descending=[False, True, False])
+        .unique("component", keep="first", maintain_order=True)
+    )
+    # What no text unit names comes last.
+    document = np.full(n_components, 2**62)
+    position = np.full(n_components, 2**62)
+    document[found["component"]] = found["document"]
+    position[found["component"]] = found["position"]
+    return document, position

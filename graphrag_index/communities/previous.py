@@ -1,0 +1,92 @@
+"""The communities of the last run, seen from the entities of this one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from graphrag_index.core.lists import positions
+from graphrag_index.core.table_store import Previous
+from graphrag_index.graph.simple_graph import Graph, Integers, simple_graph
+
+
+@dataclass(frozen=True)
+class Before:
+    """What the last run found.
+
+    Parameters
+    ----------
+    communities
+        One row per community: community, level, size, island.
+    levels
+        The number of the community of each node of this run, or -1, level by level.
+    graph
+        The relationships of then between nodes of this run.
+    is_new
+        Which nodes were not there, or lost a neighbour that is gone.
+    settings
+        With which communities were made.
+    highest
+        The highest number that a community ever had.
+    """
+
+    communities: pl.DataFrame
+    levels: list[Integers]
+    graph: Graph
+    is_new: npt.NDArray[np.bool_]
+    settings: Mapping[str, object] | None
+    highest: int
+
+    @property
+    def islands(self) -> Integers:
+        """The number of the island of each node, -1 where it was in none."""
+        islands = self.communities.filter("island")["community"].to_numpy()
+        top = self.levels[0]
+        return np.where(np.isin(top, islands), top, -1)
+
+
+def read_previous(previous: Previous, ids: pl.Series) -> Before | None:
+    """Read the communities of the last run; None if there are none.
+
+    `ids` are those of the nodes, in their order.
+    """
+    found, links = previous.scan("communities"), previous.scan("relationships")
+    if found is None or links is None:
+        return None
+    communities = found.select("community", "level", "size", "island", "entity_ids").collect()
+    if communities.is_empty():
+        return None
+    levels = []
+    for rows in communities.partition_by("level", maintain_order=True):
+        members = rows.select("community", "entity_ids").explode("entity_ids").drop_nulls()
+        at = positions(members["entity_ids"], ids)
+        labels = np.full(len(ids), -1)
+        labels[at[at >= 0]] = members["community"].to_numpy()[at >= 0]
+        levels.append(labels)
+    edges = links.select("source_id", "target_id", "weight").collect()
+    ends = np.stack([positions(edges[end], ids) for end in ("source_id", "target_id")], axis=1)
+    is_known = (ends >= 0).all(axis=1)
+    is_new = levels[0] < 0
+    left = ends[~is_known]
+    is_new[left[left >= 0]] = True
+    weights = edges["weight"].to_numpy()[is_known]
+    graph = simple_graph(len(ids), ends[is_known, 0], ends[is_known, 1], weights)
+    communities = communities.drop("entity_ids")
+    return Before(
+        communities,
+        levels,
+        graph,
+        is_new,
+        previous.settings.get("create_communities"),
+        _highest(previous, communities),
+    )
+
+
+def _highest(previous: Previous, communities: pl.DataFrame) -> int:
+    numbers = [communities["community"]]
+    lineage = previous.scan("community_lineage")
+    if lineage is not None:
+        numbers.append(lineage.select("community").collect()["community"])
+    return max(int(number.max()) for number in numbers if len(number))  # type: ignore[arg-type]
