@@ -137,6 +137,8 @@ def describe(record: StepRecord) -> str:
         for name, table in record.tables.items()
         if name in _COUNTED or name not in TABLES
     ]
-    if any(table.lance_version is not None for table in record.tables.values()):
-        return f"{sum(table.rows for table in record.tables.values()):,} vectors"
+    # A mapped table repeats the vectors of one of the others.
+    vectors = [table.rows for table in record.tables.values() if table.lance_version is not None]
+    if vectors:
+        return f"{sum(vectors):,} vectors"
     return ", ".join(counts)

@@ -350,7 +350,7 @@ def test_killed_at_any_stage_nothing_is_paid_twice(
                 outcomes = ask(chat, *texts)
                 break
             except WaitingError:
-                pass
+                pass  # The batch is still under way: ask again.
             except KilledError:
                 kills_here += 1
             chat = model(server, output, batch={"max_requests": 3})

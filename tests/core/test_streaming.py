@@ -13,30 +13,12 @@ from graphrag_index.core.models.request import PLAIN_TEXT, Message, Outcome, Req
 from graphrag_index.core.models.settings import ModelSettings
 from graphrag_index.core.models.thoughts import Spoken
 from tests.server import Faults, Server
+from tests.sink import Pieces
 
 TEXT = "Crean was born in Annascaul. " * 20
 
 
-class Written:
-    """A sink that keeps what is written."""
-
-    def __init__(self) -> None:
-        self.pieces: list[str] = []
-        self.restarts = 0
-
-    def write(self, piece: str) -> None:
-        self.pieces.append(piece)
-
-    def restart(self) -> None:
-        self.pieces.clear()
-        self.restarts += 1
-
-    @property
-    def text(self) -> str:
-        return "".join(self.pieces)
-
-
-def ask(server: Server, sink: Written | None) -> Outcome:
+def ask(server: Server, sink: Pieces | None) -> Outcome:
     loop = LoopThread()
     settings = ModelSettings(model="test-model", base_url=server.url, timeout=2.0)
     chat = ChatModel("chat", settings, "local", Ledger(None), loop)
@@ -57,7 +39,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
 
 
 def test_a_text_is_written_as_it_comes(server: Server) -> None:
-    sink = Written()
+    sink = Pieces()
     outcome = ask(server, sink)
     assert outcome.values == (TEXT.strip(),)
     assert sink.text == TEXT
@@ -72,7 +54,7 @@ def test_without_a_sink_it_comes_whole(server: Server) -> None:
 
 def test_a_stream_that_breaks_off_begins_again() -> None:
     with Server(answer=lambda chat: TEXT, faults=Faults(by_number=["close_half"])) as server:
-        sink = Written()
+        sink = Pieces()
         assert ask(server, sink).values == (TEXT.strip(),)
     assert sink.text == TEXT
 
@@ -85,7 +67,7 @@ def test_a_stream_that_breaks_off_begins_again() -> None:
 def test_no_piece_of_a_text_is_lost_wherever_it_is_cut(
     thoughts: str, text: str, cuts: list[int]
 ) -> None:
-    sink = Written()
+    sink = Pieces()
     spoken = Spoken(sink)
     rest = thoughts + text
     for cut in cuts:
@@ -97,7 +79,7 @@ def test_no_piece_of_a_text_is_lost_wherever_it_is_cut(
 
 
 def test_a_broken_stream_says_that_what_was_written_is_void() -> None:
-    sink = Written()
+    sink = Pieces()
     spoken = Spoken(sink)
     spoken.write("Half of a")
     spoken.end(broken=True)

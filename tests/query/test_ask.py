@@ -8,7 +8,6 @@ import graphrag_query
 from graphrag_index.core.errors import ModelError
 from graphrag_index.core.models.request import Outcome as CallOutcome
 from graphrag_index.core.models.request import ReplyError
-from graphrag_index.core.settings import load_settings
 from graphrag_query.answer import Outcome
 from graphrag_query.ask import SEARCHES, choose, choose_by_rules, read_choice
 from graphrag_query.asked_entities import asked_entities, unknown_entities
@@ -16,6 +15,7 @@ from graphrag_query.index import METHODS, Index
 from graphrag_query.knowledge_model import KnowledgeModel
 from tests.query.fake_chat import FakeChat
 from tests.query.labelled_questions import HELD_OUT, SEEN, Labelled
+from tests.query.model_index import index_behind
 from tests.server import ChatRequest, Faults, Server
 
 
@@ -162,19 +162,8 @@ def answered(chat: ChatRequest) -> str:
 
 @pytest.fixture
 def asked(sample_project: Path) -> Iterator[tuple[Server, Index]]:
-    with Server(answer=answered) as server:
-        settings = load_settings(
-            sample_project,
-            (
-                f"models.chat.base_url={server.url}",
-                "models.chat.model=test-model",
-                "models.chat.timeout=2",
-                "search.model=chat",
-                "search.retry_seconds=1",
-            ),
-        )
-        with graphrag_query.open(sample_project / "output", settings) as index:
-            yield server, index
+    with Server(answer=answered) as server, index_behind(server, sample_project) as index:
+        yield server, index
 
 
 def test_the_call_that_chooses_is_counted(asked: tuple[Server, Index]) -> None:

@@ -6,13 +6,14 @@ import pytest
 import graphrag_query
 from graphrag_index.core.models.request import Request
 from graphrag_index.core.search_settings import LocalSearch
-from graphrag_index.core.settings import load_settings
 from graphrag_index.core.tokens import count_tokens, load_encoding
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from graphrag_query.local_search import local_search
 from tests.query.fake_chat import FakeChat, question_to
+from tests.query.model_index import index_behind
 from tests.server import ChatRequest, Faults, Server
+from tests.sink import Pieces
 
 QUESTION = "Where was Tom Crean born?"
 
@@ -107,34 +108,8 @@ def answered(chat: ChatRequest) -> str:
 
 @pytest.fixture
 def asked(sample_project: Path) -> Iterator[tuple[Server, Index]]:
-    with Server(answer=answered) as server:
-        settings = load_settings(
-            sample_project,
-            (
-                f"models.chat.base_url={server.url}",
-                "models.chat.model=test-model",
-                "models.chat.timeout=2",
-                "search.model=chat",
-                "search.retry_seconds=1",
-            ),
-        )
-        with graphrag_query.open(sample_project / "output", settings) as index:
-            yield server, index
-
-
-class Pieces:
-    """A sink that keeps what is written."""
-
-    def __init__(self) -> None:
-        self.pieces: list[str] = []
-        self.restarts = 0
-
-    def write(self, piece: str) -> None:
-        self.pieces.append(piece)
-
-    def restart(self) -> None:
-        self.pieces.clear()
-        self.restarts += 1
+    with Server(answer=answered) as server, index_behind(server, sample_project) as index:
+        yield server, index
 
 
 def test_an_answer_is_streamed_with_its_citations_checked(asked: tuple[Server, Index]) -> None:

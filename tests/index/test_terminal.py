@@ -1,0 +1,18 @@
+"""What a run prints of its steps."""
+
+from graphrag_index.core.versions import StepRecord, StoredTable
+from graphrag_index.terminal import describe
+
+
+def test_a_step_is_described_by_what_it_wrote() -> None:
+    tables = {"documents": StoredTable(2_100, "d", file="d"), "sentences": StoredTable(9, "s")}
+    assert describe(StepRecord("create_text_units", "key", tables)) == "2,100 documents"
+
+
+def test_vectors_that_a_second_table_repeats_are_counted_once() -> None:
+    tables = {
+        "text_unit_text": StoredTable(5, "a", lance_version=1),
+        "text_unit_vectors": StoredTable(5, "b", file="v.arrow"),
+        "entity_description": StoredTable(3, "c", lance_version=2),
+    }
+    assert describe(StepRecord("generate_text_embeddings", "key", tables)) == "8 vectors"
