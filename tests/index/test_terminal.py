@@ -5,8 +5,8 @@ from graphrag_index.terminal import describe
 
 
 def test_a_step_is_described_by_what_it_wrote() -> None:
-    tables = {"documents": StoredTable(2_100, "d", file="d"), "sentences": StoredTable(9, "s")}
-    assert describe(StepRecord("create_text_units", "key", tables)) == "2,100 documents"
+    tables = {"input_documents": StoredTable(2_100, "d", file="d"), "unread_files": StoredTable(9, "s", file="s")}
+    assert describe(StepRecord("load_documents", "key", tables)) == "2,100 documents"
 
 
 def test_vectors_that_a_second_table_repeats_are_counted_once() -> None:
