@@ -14,6 +14,7 @@ communities/  from that partition to the table, and from one version to the next
 graph/        hierarchical Leiden, keeping its parts on an update, and the layout of a drawing
 communities/  from that partition to the table, and from one version to the next
 reports/      community reports, with a model and without
+check/        the health of an index, ours or Microsoft's
 prompts/      what models are asked, one file for each kind of request
 core/         what this package and `graphrag_query` stand on
 """

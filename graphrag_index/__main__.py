@@ -364,6 +364,51 @@ def show(
     print(f"Wrote {html}")
 
 
+@app.command()
+def check(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(help="An index, also of Microsoft GraphRAG; the project's own if none."),
+    ] = None,
+    root: Root = Path(),
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Write a page with plots.", metavar="FILE")
+    ] = None,
+    as_of: Annotated[
+        int | None, typer.Option("--as-of", min=1, help="An earlier version.", metavar="VERSION")
+    ] = None,
+    set_: Set = None,
+) -> None:
+    """Look an index over: what does not fit together, what is missing, and its figures."""
+    from graphrag_index.core.settings import load_settings
+
+    settings = load_settings(root, tuple(set_ or ()), needed=folder is None)
+    import json
+
+    from graphrag_index.check.as_page import write_page
+    from graphrag_index.check.as_text import as_json as to_json
+    from graphrag_index.check.as_text import as_text
+    from graphrag_index.check.checks import check_index
+    from graphrag_index.check.opening import open_index
+    from graphrag_index.check.own import open_own
+    from graphrag_index.terminal import passing_bar
+
+    own = root / settings.output
+    index = open_own(own, as_of) if folder is None else open_index(folder, as_of)
+    with passing_bar(sys.stderr, "check") as progress:
+        health = check_index(index, settings.check, progress)
+    if as_json:
+        print(json.dumps(to_json(health), ensure_ascii=False, indent=1, allow_nan=False))
+    else:
+        print(as_text(health), end="")
+    if html is not None:
+        write_page(health, html)
+        print(f"Wrote {html}", file=sys.stderr if as_json else sys.stdout)
+    if health.failed:
+        raise typer.Exit(ExitCode.FAILED)
+
+
 @app.command("download-model")
 def download_model(
     source: Annotated[

@@ -158,19 +158,21 @@ def _bytes(size: int) -> str:
 
 
 def _show(cell: str | int | None) -> str:
-    """Write a cell in one line.
+    if cell is None:
+        return ""
+    return f"{cell:,}" if isinstance(cell, int) else one_line(cell)
+
+
+def one_line(text: str, widest: int = _WIDEST) -> str:
+    """Write a text in one line of so many columns.
 
     Names come from documents: what moves the cursor or turns the writing round is taken out.
     """
-    if cell is None:
-        return ""
-    if isinstance(cell, int):
-        return f"{cell:,}"
-    clean = " ".join("".join(c if c.isprintable() else " " for c in cell).split())
-    if _width(clean) <= _WIDEST:
+    clean = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    if _width(clean) <= widest:
         return clean
-    cut = clean[: _WIDEST - 1]
-    while _width(cut) >= _WIDEST:
+    cut = clean[: widest - 1]
+    while _width(cut) >= widest:
         cut = cut[:-1]
     return f"{cut}…"
 

@@ -3,7 +3,8 @@
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
 from graphrag_index.core.progress import Progress, Silent
@@ -104,6 +105,19 @@ class Bar:
 
     def stop(self) -> None:
         self.bars.stop()
+
+
+@contextmanager
+def passing_bar(out: TextIO, name: str) -> Iterator[Progress]:
+    """Draw a bar on a terminal while a block runs; elsewhere nothing."""
+    if not out.isatty():
+        yield Silent()
+        return
+    bar = Bar(out, name)
+    try:
+        yield bar
+    finally:
+        bar.stop()
 
 
 def wait_for_batches(

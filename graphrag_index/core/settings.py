@@ -214,6 +214,48 @@ class GenerateTextEmbeddings(Section):
     )
 
 
+class Check(Section):
+    """What `graphrag-index check` lets pass: counts, or shares of what it looks at (1.0: all)."""
+
+    max_dangling_ids: int = Field(0, ge=0, le=_MANY, description="Ids that no row has.")
+    max_duplicates: int = Field(
+        0, ge=0, le=_MANY, description="Rows with the id, number, title or ends of another."
+    )
+    max_unresolved_citations: int = Field(
+        0, ge=0, le=_MANY, description="Citations in reports of rows that are not there."
+    )
+    max_missing_vectors: int = Field(
+        0, ge=0, le=_MANY, description="Texts without a vector, or with one of zeros."
+    )
+    max_stale_vectors: int = Field(
+        0, ge=0, le=_MANY, description="Vectors of an earlier text, or of what is gone."
+    )
+    max_stale_search_tables: int = Field(
+        0, ge=0, le=_MANY, description="Rows in which search tables differ from the tables."
+    )
+    max_uncovered_entities: float = Field(
+        1.0, ge=0, le=1, description="Share of the entities that no community or report covers."
+    )
+    max_uncovered_documents: float = Field(
+        1.0, ge=0, le=1, description="Share of the documents that no community or report covers."
+    )
+    max_missing_reports: float = Field(
+        1.0, ge=0, le=1, description="Share of the communities that have no report."
+    )
+    max_empty_reports: float = Field(
+        1.0, ge=0, le=1, description="Share of the reports that say nothing."
+    )
+    max_oversized_communities: float = Field(
+        1.0, ge=0, le=1, description="Share of the communities without parts that are oversized."
+    )
+    oversized_above: int = Field(
+        50, ge=1, le=_MANY, description="A community without parts is oversized with more entities."
+    )
+    max_equal_documents: float = Field(
+        1.0, ge=0, le=1, description="Share of the documents that have the text of another."
+    )
+
+
 # Used where settings.yaml names no models.
 DEFAULT_MODELS = {
     "chat": {"model": "gpt-5-mini", "api_key": "${OPENAI_API_KEY:-}"},
@@ -252,6 +294,7 @@ class Settings(Section):
     lazy_search: LazySearch = LazySearch()
     path_search: PathSearch = PathSearch()
     neighbourhood_search: NeighbourhoodSearch = NeighbourhoodSearch()
+    check: Check = Check()
     steps: dict[str, dict[str, Any]] = Field(
         {}, description="Sections of steps of one's own, by the name of the function."
     )
@@ -277,10 +320,11 @@ class Settings(Section):
 SETTINGS_FILE = "settings.yaml"
 
 
-def load_settings(root: Path, overrides: tuple[str, ...] = ()) -> Settings:
+def load_settings(root: Path, overrides: tuple[str, ...] = (), *, needed: bool = True) -> Settings:
     """Read `settings.yaml` in `root`, expand `${ENV}`, and apply `section.key=value` overrides.
 
-    Variables come from the environment, then from `.env` beside the settings.
+    Variables come from the environment, then from `.env` beside the settings. Where it is not
+    `needed`, no such file means the defaults.
 
     Raises
     ------
@@ -291,10 +335,12 @@ def load_settings(root: Path, overrides: tuple[str, ...] = ()) -> Settings:
     try:
         text = _read_text(path)
     except FileNotFoundError:
-        raise SettingsError(
-            f"There is no {SETTINGS_FILE} in {root}: name another folder with --root, "
-            "or write a first one with `graphrag-index init`."
-        ) from None
+        if needed:
+            raise SettingsError(
+                f"There is no {SETTINGS_FILE} in {root}: name another folder with --root, "
+                "or write a first one with `graphrag-index init`."
+            ) from None
+        text = ""
     values = _read_yaml(text, str(path))
     if values is None:
         values = {}

@@ -48,7 +48,9 @@ PARTS = {
         *(CORE, "graphrag_index.changes", "graphrag_index.plan", "graphrag_index.run"),
         *("graphrag_index.estimate", "graphrag_index.steps", "graphrag_index.workflow"),
     },
+    "graphrag_index.check": {CORE, "graphrag_index.graph", "graphrag_index.show"},
     "graphrag_index.__main__": {
+        "graphrag_index.check",
         *(CORE, "graphrag_index.workflow", "graphrag_index.run", "graphrag_index.project"),
         *("graphrag_index.terminal", "graphrag_index.show", "graphrag_index.show_html"),
         *("graphrag_index.status", "graphrag_index.steps", "graphrag_index.estimate"),

@@ -21,7 +21,7 @@ from graphrag_index.run import lock
 from tests.index.commands import call, command, environment, small_project, write_project
 
 REPOSITORY = Path(__file__).parents[2]
-COMMANDS = "init run validate schema show download-model".split()
+COMMANDS = "init run validate schema show check download-model".split()
 
 
 @dataclass
@@ -87,6 +87,7 @@ class TestHelp:
                 "validate": {"--root", "--set"},
                 "schema": set(),
                 "show": {"--root", "--html", "--set"},
+                "check": {"--root", "--json", "--html", "--as-of", "--set"},
                 "download-model": {"--from"},
             }[name]
         )

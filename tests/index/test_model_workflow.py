@@ -14,11 +14,15 @@ import polars as pl
 import pytest
 import yaml
 
+from graphrag_index.check.checks import check_index
+from graphrag_index.check.opening import open_index
 from graphrag_index.core.models.ledger import FILE, Ledger
+from graphrag_index.core.settings import Check
 from graphrag_index.core.table_store import TableStore
 from graphrag_index.run import lock
 from graphrag_index.status import MOST
 from graphrag_query.knowledge_model import KnowledgeModel
+from tests.index.checked import found
 from tests.index.commands import REPOSITORY, call, command, environment
 from tests.server import Faults, Server, counts, read_log
 
@@ -91,6 +95,11 @@ def test_every_table_is_there_and_names_what_exists(project: Path) -> None:
     assert len(claims) > 0
     assert set(claims["text_unit_id"]) <= set(units["id"])
     assert KnowledgeModel.open(project / "output").rows("text_unit_text") == len(units)
+
+
+def test_a_check_finds_nothing(project: Path) -> None:
+    health = check_index(open_index(project / "output"), Check())
+    assert found(health) == {}
 
 
 def test_a_second_run_asks_nothing(project: Path, server: Server) -> None:
