@@ -4,12 +4,13 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from graphrag_index.core.models.attempt import (
     Conversation,
     PutAsideError,
     first_attempt,
+    known_values,
     prompt_tokens,
     recall,
     request_key,
@@ -89,6 +90,17 @@ class CountingChatModel:
     def replies(self, requests: Iterable[Request]) -> Iterator[Outcome]:
         """Give an outcome for each request, in their order."""
         return map(self._converse, requests)
+
+    def known(self, request: Request) -> tuple[Any, ...]:
+        """Return the values that are kept for a request and those that follow."""
+        return known_values(self.past.find, request, self.settings)
+
+    def recall(self, name: str) -> str | None:
+        """Return what was remembered beside the replies."""
+        return self.past.recall(name)
+
+    def remember(self, name: str, value: str) -> None:
+        """Keep nothing: an estimate leaves the ledger as it is."""
 
     def _converse(self, request: Request) -> Outcome:
         conversation = Conversation(request)

@@ -12,7 +12,7 @@ from graphrag_index.core.lists import gather_lists
 from graphrag_index.core.tables import TABLES, title_key
 from graphrag_index.extraction.alignment import Passage, Places, Span
 from graphrag_index.extraction.records import Found, FoundEntity, clean
-from graphrag_index.extraction.reply import type_key
+from graphrag_index.extraction.schemas import type_key
 
 # A passage of a document: the document's number, start and end.
 Evidence = tuple[int, int, int]

@@ -1,10 +1,8 @@
 """The format of what a model finds in a text unit, and what of a reply fits text and schema."""
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any
 
-from graphrag_index.core.model_steps import ExtractGraph, RelationshipType
 from graphrag_index.core.models.request import Reading, ReplyFormat
 from graphrag_index.core.tables import title_key
 from graphrag_index.extraction.records import (
@@ -13,23 +11,19 @@ from graphrag_index.extraction.records import (
     FoundRelationship,
     read_records,
 )
+from graphrag_index.extraction.schemas import Schema, type_key
 
 # What models write where they know no name.
-_NO_NAMES = frozenset(("none", "null", "n/a", "unknown", "unnamed"))
+NO_NAMES = frozenset(("none", "null", "n/a", "unknown", "unnamed"))
 
 
 class ExtractionFormat:
-    """The format that the settings ask for; one for all text units."""
+    """The format of replies to requests for all types of a schema; one for all text units."""
 
-    def __init__(self, settings: ExtractGraph) -> None:
-        self.strict = settings.strict
-        self.entity_types = {type_key(name): name for name in settings.entity_types}
-        self.joined: dict[str, list[RelationshipType]] = {}
-        for entry in settings.relationship_types:
-            kind = RelationshipType(type=entry) if isinstance(entry, str) else entry
-            self.joined.setdefault(type_key(kind.type), []).append(kind)
+    def __init__(self, schema: Schema) -> None:
+        self.strict, self.entity_types, self.joined = schema.strict, schema.names, schema.joined
         self.link_types = {key: kinds[0].type for key, kinds in self.joined.items()}
-        self.schema = _schema(
+        self.schema = json_schema(
             list(self.entity_types.values()) if self.strict else [],
             list(self.link_types.values()) if self.strict else [],
         )
@@ -95,7 +89,7 @@ class _Reader:
         """Keep an entity, unless it has no name or no type of the schema."""
         types = self.format.entity_types
         key, kind = title_key(entity.name), type_key(entity.type)
-        if key in _NO_NAMES and not self.contains(entity.name):
+        if key in NO_NAMES and not self.contains(entity.name):
             return False
         if self.format.strict and types and kind not in types:
             return False
@@ -129,13 +123,7 @@ class _Reader:
         return FoundEntity(name) if self.contains(name) else None
 
 
-@lru_cache(maxsize=4_096)
-def type_key(name: str) -> str:
-    """Equal types have equal keys: WORKS_FOR is works for."""
-    return title_key(name.replace("_", " "))
-
-
-def _schema(entity_types: list[str], link_types: list[str]) -> dict[str, Any]:
+def json_schema(entity_types: list[str], link_types: list[str]) -> dict[str, Any]:
     """Return the JSON schema, in the subset that strict servers take."""
     text = {"type": "string"}
 

@@ -3,21 +3,22 @@
 import json
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import polars as pl
 
 from graphrag_index.core.model_steps import ExtractGraph, Star
 from graphrag_index.core.models.chat_model import ChatModel
-from graphrag_index.core.models.request import Message, Request
+from graphrag_index.core.models.request import Request
 from graphrag_index.core.progress import Progress
 from graphrag_index.core.prompts import Prompts
 from graphrag_index.core.tables import title_key
 from graphrag_index.extraction.alignment import Passage, Places
+from graphrag_index.extraction.asking import Asked, Asking
 from graphrag_index.extraction.graph import ExtractedGraph, TextUnit
 from graphrag_index.extraction.records import Found, FoundEntity, FoundRelationship, clean
-from graphrag_index.extraction.reply import ExtractionFormat, type_key
+from graphrag_index.extraction.schemas import schema_of
 from graphrag_index.step import step
 
 logger = logging.getLogger(__name__)
@@ -27,7 +28,7 @@ BATCH_TEXT_UNITS = 1_024
 BATCH_DOCUMENTS = 512
 
 
-@step(writes=["extracted_entities", "extracted_relationships", "raw_mentions"])
+@step(writes=["extracted_entities", "extracted_relationships", "raw_mentions"], code_version=2)
 def extract_graph(
     base_text_units: pl.LazyFrame,
     documents: pl.LazyFrame,
@@ -41,7 +42,8 @@ def extract_graph(
 
     Names that differ in case, width and spacing only are one entity: its title is the form
     that most text units give, its type the one that most give. A text unit whose request
-    fails adds nothing; the ledger lists it.
+    fails adds nothing; the ledger lists it. Where types were added to the settings, text units
+    that have replies are asked for these alone; what has a type that was taken out is dropped.
 
     Returns
     -------
@@ -54,19 +56,19 @@ def extract_graph(
         mentioned by a sentence about it, or by the whole text unit.
     """
     progress.start(base_text_units.select(pl.len()).collect().item(), "text units")
-    asking = _Asking(settings, prompts)
+    asking = Asking(schema_of(settings), settings.max_gleanings, prompts, chat_model)
     waiting: deque[tuple[TextUnit, str]] = deque()
 
     def requests() -> Iterator[Request]:
         for unit, key, label, headings in _text_units(base_text_units, documents, settings.star):
             waiting.append((unit, key))
-            yield asking.request(unit.passage, label, headings)
+            yield asking.request(Asked(unit.passage, label, headings))
 
     graph = ExtractedGraph()
     n_failed = n_dropped = 0
     for outcome in chat_model.replies(requests()):
         unit, key = waiting.popleft()
-        found = _together(outcome.values)
+        found = asking.together(outcome.values)
         places: Mapping[str, Places] = unit.passage.align(entity.name for entity in found.entities)
         if key and settings.star and outcome.values:
             found, places = _with_star(found, places, unit.passage, key, settings.star)
@@ -81,104 +83,6 @@ def extract_graph(
             n_dropped,
         )
     return graph.tables()
-
-
-class _Asking:
-    """What is asked about a passage, and what after a reply."""
-
-    def __init__(self, settings: ExtractGraph, prompts: Prompts) -> None:
-        self.format = ExtractionFormat(settings)
-        self.max_gleanings = settings.max_gleanings
-        # The same for all text units, so that a provider's cache serves it.
-        self.system = Message(
-            role="system",
-            content=prompts.fill("extract_graph", _schema_in_words(self.format)).strip(),
-        )
-        self.continuing = ""
-        if settings.max_gleanings:
-            self.continuing = prompts.fill("continue_extraction", {}).strip()
-
-    def request(self, passage: Passage, label: str, headings: str) -> Request:
-        section = f"Section: {clean(headings)}\n\n" if headings else ""
-        user = Message(role="user", content=f"{section}Passage:\n{passage.text}")
-        return self._request(passage, label, [self.system, user], Found(), 0)
-
-    def _request(
-        self, passage: Passage, label: str, messages: Sequence[Message], before: Found, n: int
-    ) -> Request:
-        known: dict[str, FoundEntity] = {}
-        for entity in before.entities:
-            known.setdefault(title_key(entity.name), entity)
-        then: Callable[[Any], Request | None] | None = None
-        if n < self.max_gleanings:
-
-            def then(value: Found) -> Request | None:
-                found = _together([before, value])
-                if found == before:
-                    return None
-                more = [
-                    *messages,
-                    Message(role="assistant", content=_as_json(value)),
-                    Message(role="user", content=self.continuing),
-                ]
-                return self._request(passage, label, more, found, n + 1)
-
-        format = self.format.reply_format(passage.contains, known)
-        return Request(label, messages, format, then=then)
-
-
-def _schema_in_words(format: ExtractionFormat) -> dict[str, str]:
-    """Return what the prompt says about types."""
-    entity_types = "one or two words in lower case, such as person, organization, place or event."
-    link_types = "a short verb phrase in lower case, such as works for or is part of."
-    otherwise = (
-        " Leave out what has none of these types."
-        if format.strict
-        else " Only where none of these fits, a short one of your own."
-    )
-    if format.entity_types:
-        entity_types = f"one of: {', '.join(format.entity_types.values())}.{otherwise}"
-    if format.link_types:
-        link_types = f"one of: {'; '.join(_joined_types(format))}.{otherwise}"
-    return {"entity_types": entity_types, "relationship_types": link_types}
-
-
-def _joined_types(format: ExtractionFormat) -> Iterator[str]:
-    """Name each type of relationship, and what it joins."""
-    for kinds in format.joined.values():
-        joins = [
-            f"{kind.source or 'anything'} → {kind.target or 'anything'}"
-            for kind in kinds
-            if kind.source or kind.target
-        ]
-        yield f"{kinds[0].type} ({', '.join(joins)})" if joins else kinds[0].type
-
-
-def _as_json(found: Found) -> str:
-    """Write what was found as the model might have."""
-    value = {
-        "entities": [entity._asdict() for entity in found.entities],
-        "relationships": [link._asdict() for link in found.relationships],
-    }
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _together(replies: Sequence[Found]) -> Found:
-    """Put the replies about one text unit together; a later one adds only what is new."""
-    if len(replies) == 1:
-        return replies[0]
-    entities: dict[tuple[str, str], FoundEntity] = {}
-    links: dict[tuple[str, str, str], FoundRelationship] = {}
-    for found in replies:
-        new = [link for link in found.relationships if _link_key(link) not in links]
-        links.update((_link_key(link), link) for link in new)
-        for entity in found.entities:
-            entities.setdefault((title_key(entity.name), entity.description), entity)
-    return Found(tuple(entities.values()), tuple(links.values()))
-
-
-def _link_key(link: FoundRelationship) -> tuple[str, str, str]:
-    return title_key(link.source), title_key(link.target), type_key(link.type)
 
 
 def _with_star(

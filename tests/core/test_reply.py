@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphrag_index.core.model_steps import ExtractGraph
 from graphrag_index.core.models.reply import read_reply
 from graphrag_index.core.models.request import Reading, ReplyError, ReplyFormat
 from graphrag_index.extraction.claims import CLAIMS_FORMAT
 from graphrag_index.extraction.reply import ExtractionFormat
+from graphrag_index.extraction.schemas import Schema
 from tests.server.small_model_replies import SMALL_MODEL_REPLIES, SmallModelReply
 
 TEXT = {"type": "string"}
@@ -58,7 +58,7 @@ def value_of(text: str, format: ReplyFormat = GRAPH) -> Any:
 def extracted(text: str) -> tuple[set[str], set[tuple[str, str]]]:
     """Names and links that the extraction reads, from a passage that has each name."""
     passage = squeezed(text)
-    found = ExtractionFormat(ExtractGraph()).reply_format(lambda name: name in passage, {})
+    found = ExtractionFormat(Schema()).reply_format(lambda name: name in passage, {})
     try:
         value = read_reply(text, found).value
     except ReplyError:

@@ -20,6 +20,17 @@ class FakeChatModel:
         for request in requests:
             yield self._converse(request)
 
+    def known(self, request: Request) -> tuple[Any, ...]:
+        """No reply is kept."""
+        return ()
+
+    def recall(self, name: str) -> str | None:
+        """Nothing is remembered."""
+        return None
+
+    def remember(self, name: str, value: str) -> None:
+        """What is told is forgotten."""
+
     def _converse(self, request: Request) -> Outcome:
         values: list[Any] = []
         dropped = 0

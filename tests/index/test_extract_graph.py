@@ -20,6 +20,7 @@ from graphrag_index.core.tokens import count_tokens, load_encoding
 from graphrag_index.extraction.alignment import Passage
 from graphrag_index.extraction.records import Found, FoundEntity, read_records, read_strength
 from graphrag_index.extraction.reply import IN_WORDS, ExtractionFormat
+from graphrag_index.extraction.schemas import Schema
 from graphrag_index.steps.extract_graph import extract_graph
 from tests.index.fake_model import FakeChatModel
 
@@ -445,7 +446,7 @@ def test_the_prompt_around_a_text_unit_is_short_and_the_same_for_all() -> None:
     one, other = found.model.asked
     assert one.messages[0] == other.messages[0]
     said = sum(count_tokens(message["content"], encoding) for message in one.messages)
-    schema = json.dumps(ExtractionFormat(ExtractGraph()).schema)
+    schema = json.dumps(ExtractionFormat(Schema()).schema)
     around = said - count_tokens(LOVELACE, encoding) + count_tokens(IN_WORDS, encoding)
     assert around <= 450
     assert around + count_tokens(schema, encoding) <= 700

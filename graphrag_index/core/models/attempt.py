@@ -173,6 +173,22 @@ def recall(entry: Entry | None, request: Request) -> Reading | None:
     return read_reply(entry.reply, request.format)
 
 
+def known_values(
+    find: Callable[[str], Entry | None], request: Request, settings: ModelSettings
+) -> tuple[Any, ...]:
+    """Return the values of the replies that there are, to a request and those that follow."""
+    conversation = Conversation(request)
+    while (asked := conversation.asked) is not None:
+        try:
+            reading = recall(find(request_key(asked, settings)), asked)
+        except PutAsideError:
+            break
+        if reading is None:
+            break
+        conversation.go_on(reading)
+    return conversation.outcome().values
+
+
 def request_key(request: Request, settings: ModelSettings) -> str:
     """Hash all that a reply depends on."""
     identity = json.dumps(settings.identity(), sort_keys=True)

@@ -7,6 +7,7 @@ given, what came back is read, and what is missing goes into the next batch.
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from graphrag_index.core.errors import WaitingError
 from graphrag_index.core.models.attempt import (
@@ -16,6 +17,7 @@ from graphrag_index.core.models.attempt import (
     attempt_of,
     first_attempt,
     judge,
+    known_values,
     prompt_tokens,
     recall,
     request_key,
@@ -88,6 +90,18 @@ class BatchChatModel:
             self._used.clear()
         if is_waiting:
             raise WaitingError(self._sentence())
+
+    def known(self, request: Request) -> tuple[Any, ...]:
+        """Return the values that are kept for a request and those that follow; asks nothing."""
+        return known_values(self.ledger.find, request, self.settings)
+
+    def recall(self, name: str) -> str | None:
+        """Return what was remembered beside the replies."""
+        return self.ledger.recall(name)
+
+    def remember(self, name: str, value: str) -> None:
+        """Keep something beside the replies, for the next run."""
+        self.ledger.remember(name, value)
 
     def close(self) -> None:
         """Close the connections."""

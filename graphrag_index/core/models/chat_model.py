@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from graphrag_index.core.errors import ModelError
 from graphrag_index.core.models.attempt import (
@@ -20,6 +20,7 @@ from graphrag_index.core.models.attempt import (
     PutAsideError,
     first_attempt,
     judge,
+    known_values,
     prompt_tokens,
     recall,
     request_key,
@@ -102,6 +103,18 @@ class ChatModel:
         finally:
             self.ledger.use(self._used)
             self._used.clear()
+
+    def known(self, request: Request) -> tuple[Any, ...]:
+        """Return the values that are kept for a request and those that follow; asks nothing."""
+        return known_values(self.ledger.find, request, self.settings)
+
+    def recall(self, name: str) -> str | None:
+        """Return what was remembered beside the replies."""
+        return self.ledger.recall(name)
+
+    def remember(self, name: str, value: str) -> None:
+        """Keep something beside the replies, for the next run."""
+        self.ledger.remember(name, value)
 
     def close(self) -> None:
         """Close the connections."""

@@ -1,0 +1,110 @@
+"""Whatever types were wanted in turn, an index is as if the last had been wanted at once."""
+
+from typing import Any
+
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphrag_index.core.model_steps import ExtractGraph
+from graphrag_index.core.models.request import Request
+from graphrag_index.core.progress import Silent
+from graphrag_index.steps.extract_graph import extract_graph
+from tests.index.fake_model import FakeChatModel
+from tests.index.test_extract_graph import PROMPTS
+from tests.index.test_growing_schema import LINKS, NAMES, named_in
+
+UNITS = [
+    "Ada Byron married William King in London.",
+    "Charles Babbage came from Turin to the Great Exhibition in London with Ada Byron.",
+    "The Royal Society has Charles Babbage and William King.",
+    "In Turin Ada Byron was unknown.",
+]
+
+
+class KeepingModel(FakeChatModel):
+    """Keeps what it has answered, as a ledger does."""
+
+    def __init__(self) -> None:
+        super().__init__(self._answer)
+        self.kept: dict[str, Any] = {}
+        self.facts: dict[str, str] = {}
+
+    def _answer(self, request: Request) -> Any:
+        key = str(request.messages)
+        if key not in self.kept:
+            texts = [message["content"] for message in request.messages]
+            self.kept[key] = named_in(texts)
+        return self.kept[key]
+
+    def known(self, request: Request) -> tuple[Any, ...]:
+        said = self.kept.get(str(request.messages))
+        return (request.format.read(said).value,) if said else ()
+
+    def recall(self, name: str) -> str | None:
+        return self.facts.get(name)
+
+    def remember(self, name: str, value: str) -> None:
+        self.facts[name] = value
+
+
+def run(model: FakeChatModel, n_units: int, wanted: ExtractGraph) -> dict[str, pl.DataFrame]:
+    """Run the step on the first text units, one document each."""
+    numbers = range(n_units)
+    texts = UNITS[:n_units]
+    documents = pl.DataFrame(
+        {"id": [f"d{n}" for n in numbers], "title": "", "path": "", "language": "en",
+         "metadata": pl.Series([None] * n_units, dtype=pl.String)}
+    )  # fmt: skip
+    units = pl.DataFrame(
+        {"human_readable_id": numbers, "document_id": documents["id"], "start_char": 0,
+         "end_char": [len(text) for text in texts], "text": texts, "headings": ""}
+    )  # fmt: skip
+    tables = extract_graph(
+        units.lazy(), documents.lazy(), settings=wanted, chat_model=model, prompts=PROMPTS,
+        progress=Silent(),
+    )  # fmt: skip
+    assert isinstance(tables, dict)
+    return tables
+
+
+def graph(tables: dict[str, pl.DataFrame]) -> tuple[Any, Any]:
+    """What is known of each entity and relationship, by name."""
+    entities = tables["extracted_entities"]
+    titles = entities["title"].to_list()
+    told = entities.select("title", "type", "text_units", pl.col("descriptions").list.sort())
+    links = tables["extracted_relationships"].select(
+        pl.col("source", "target").replace_strict(dict(enumerate(titles)), return_dtype=pl.String),
+        "type", "weight", "descriptions", "text_units",
+    )  # fmt: skip
+    return sorted(told.rows()), sorted(links.rows())
+
+
+wishes = st.builds(
+    ExtractGraph,
+    entity_types=st.lists(st.sampled_from(sorted(set(NAMES.values()))), unique=True),
+    relationship_types=st.lists(
+        st.sampled_from(sorted({kind for _, _, kind in LINKS})), unique=True
+    ),
+    strict=st.booleans(),
+)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.integers(1, len(UNITS)), wishes), min_size=1, max_size=5))
+def test_types_and_text_come_and_go_and_the_graph_is_that_of_the_last(
+    changes: list[tuple[int, ExtractGraph]],
+) -> None:
+    model = KeepingModel()
+    for n_units, wanted in changes:
+        n_before = len(model.kept)
+        grown = run(model, n_units, wanted)
+        # One request for each text unit at most.
+        assert len(model.kept) - n_before <= n_units
+    n_units, wanted = changes[-1]
+    assert graph(grown) == graph(run(KeepingModel(), n_units, wanted))
+    # From the replies alone the tables are the same, and nothing is asked.
+    n_kept = len(model.kept)
+    again = run(model, n_units, wanted)
+    assert len(model.kept) == n_kept
+    assert all(again[name].equals(grown[name]) for name in grown)
