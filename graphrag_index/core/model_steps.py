@@ -28,12 +28,14 @@ class ExtractGraph(Section):
 
     model: str = Field("chat", description="Name of the model in `models`.")
     entity_types: list[str] = Field(
-        [], description="Types that entities may have; empty: whatever fits."
+        [],
+        description="Types that entities may have; empty: whatever fits. One that is added later "
+        "is asked for alone, one that is taken out disappears.",
     )
     relationship_types: list[RelationshipType | str] = Field(
         [],
         description="Types that relationships may have: names, or {type, source, target} to say "
-        "which types of entities they join; empty: whatever fits.",
+        "which types of entities they join; empty: whatever fits. Added ones likewise.",
     )
     strict: bool = Field(
         False, description="Drop (and count) what has none of these types; else they are a wish."

@@ -108,3 +108,20 @@ def test_types_and_text_come_and_go_and_the_graph_is_that_of_the_last(
     again = run(model, n_units, wanted)
     assert len(model.kept) == n_kept
     assert all(again[name].equals(grown[name]) for name in grown)
+
+
+def test_a_type_that_is_taken_out_does_not_come_in_with_new_text() -> None:
+    model = KeepingModel()
+    people = ExtractGraph(entity_types=["person"])
+    tables = run(model, 1, ExtractGraph(entity_types=["person", "place"]))
+    assert "London" in tables["extracted_entities"]["title"].to_list()
+    # A model that gives places although nobody asks for them.
+    model.answer = lambda request: named_in(
+        [request.messages[0]["content"].replace("one of: person", "one of: place, person"),
+         request.messages[1]["content"]]
+    )  # fmt: skip
+    titles = run(model, len(UNITS), people)["extracted_entities"]["title"].to_list()
+    assert sorted(titles) == ["Ada Byron", "Charles Babbage", "William King"]
+    # Where it never was in the list, it is the model's own.
+    model.facts.clear()
+    assert "Turin" in run(model, len(UNITS), people)["extracted_entities"]["title"].to_list()
