@@ -140,7 +140,7 @@ def write_dry_run(found: DryRun, out: TextIO) -> None:
         return
     print(file=out)
     write_estimate(found.estimate, out)
-    if is_update:
+    if is_update and any(line.reply_tokens for line in found.estimate.lines):
         print(
             "What is asked of each text unit is counted exactly. What is asked of descriptions and "
             "reports is a guess: which names a model finds in what is new is not known yet.",

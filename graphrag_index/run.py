@@ -32,7 +32,7 @@ from graphrag_index.core.errors import (
     describe_error,
 )
 from graphrag_index.core.memory import measure_peak_memory, release_memory
-from graphrag_index.core.models.settings import identity
+from graphrag_index.core.models.settings import identity, vector_identity
 from graphrag_index.core.progress import Progress, Silent
 from graphrag_index.core.prompts import Prompts
 from graphrag_index.core.settings import Settings
@@ -169,6 +169,9 @@ class _Run:
             wall, cpu = time.perf_counter(), time.process_time()
             services = {name: self._service(name, step, progress) for name in step.services}
             stored = self._write(step, key, step(*self._inputs(step), **services))
+            if "embedding_model" in services:
+                stored = _name_model(stored, services["embedding_model"])
+            stored = {name: self._keep_unchanged(name, table) for name, table in stored.items()}
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         return StepRecord(
             name=step.name,
@@ -224,14 +227,13 @@ class _Run:
                 check.finish()
             for name in tables.keys() - written:
                 writers[name].append(tables[name].empty())
-        stored = {name: writer.stored for name, writer in writers.items()}
-        return {name: self._keep_unchanged(name, table) for name, table in stored.items()}
+        return {name: writer.stored for name, writer in writers.items()}
 
     def _keep_unchanged(self, name: str, table: StoredTable) -> StoredTable:
         """Name the current version's file instead of a new one with the same bytes."""
         earlier = self.current.tables.get(name) if self.current else None
         if earlier and earlier.digest == table.digest and self.store.exists(name, earlier):
-            return earlier
+            return replace(earlier, vectors=table.vectors)
         return table
 
     def _finish(self, steps_run: tuple[str, ...], steps_kept: tuple[str, ...]) -> RunResult:
@@ -331,10 +333,26 @@ def _what(frames: object) -> str:
 
 
 def _replies(step: Step, section: Any, settings: Settings) -> Any:
-    """Return what the replies of a step's model depend on; None if it asks none over HTTP."""
-    if not {"chat_model", "embedding_model"} & set(step.services):
-        return None
-    return identity(settings.models, section)
+    """Return what the replies and vectors of a step's models depend on; None if it asks none."""
+    if "chat_model" in step.services:
+        return identity(settings.models, section)
+    if "embedding_model" in step.services:
+        return vector_identity(settings.models, settings.generate_text_embeddings.model)
+    return None
+
+
+def _name_model(stored: Mapping[str, StoredTable], model: Any) -> dict[str, StoredTable]:
+    """Note which model made the vectors of a step."""
+    # One of this machine has nothing but its name.
+    name, dimensions = model.identity or (model.name, None)
+    return {
+        table_name: replace(
+            table, vectors=replace(table.vectors, model=name, dimensions=dimensions)
+        )
+        if table.vectors
+        else table
+        for table_name, table in stored.items()
+    }
 
 
 def _code(step: Step) -> str:

@@ -18,6 +18,7 @@ answer.py            what a search returns
 What is read:
 
 knowledge_model.py   the tables and vectors, opened at one version
+vector_identity.py   that questions are embedded by the model that made the vectors
 links.py             what is linked with what, looked up by number
 scope.py             the part of an index that filters leave; scoped_model.py, an index held to it
 names_in_question.py which entities a question names; asked_entities.py, for paths; edit_distance.py
@@ -85,6 +86,8 @@ def open(
     ------
     TableError
         There is no index in that folder, or it cannot be read.
+    SettingsError
+        The settings name another embedding model than the one that made its vectors.
     """
     from graphrag_query.index import Index
     from graphrag_query.knowledge_model import KnowledgeModel
@@ -93,4 +96,8 @@ def open(
     models = settings.models if settings else None
     model = KnowledgeModel.open(output, models, as_of)
     model.check_search_tables()
+    if settings is not None and as_of is None:
+        from graphrag_query.vector_identity import check_embedding_model
+
+        check_embedding_model(model, settings)
     return Index(model, settings, Path(root) if root is not None else output.parent)

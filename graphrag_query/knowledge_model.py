@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from graphrag_index.core.errors import ModelError, SettingsError, TableError
+from graphrag_index.core.errors import ModelError, TableError
 from graphrag_index.core.settings import Settings
 from graphrag_index.core.table_store import TableStore
 from graphrag_index.core.versions import StoredTable, Version
 from graphrag_query.links import Links
+from graphrag_query.vector_identity import other_dimension, other_model
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from graphrag_index.core.models.settings import ModelSettings
     from graphrag_index.core.vector_store import VectorTable
 
+VECTOR_TABLES = ("text_unit_text", "entity_description", "community_full_content")
 SEARCHES_AT_ONCE = 8
 # Texts of which the vectors are kept: the rounds of a search ask for the same sentences again.
 MOST_EMBEDDED = 2_048
@@ -114,7 +116,7 @@ class KnowledgeModel:
         ModelError
             It is not on this machine, or does not answer.
         SettingsError
-            The settings name another one by now.
+            The settings no longer name it.
         """
         name = self.settings.generate_text_embeddings.model
         made_with = self.settings.models.get(name)
@@ -124,14 +126,34 @@ class KnowledgeModel:
             return load_embedding_model(name)
         from graphrag_index.core.models.registry import Models
 
-        now = self.models.get(name, made_with)
-        if now.identity() != made_with.identity():
-            raise SettingsError(
-                f"The vectors of {self.store.output} were made by {made_with.model}, and the "
-                f"settings now say {now.model} for {name!r}: run `graphrag-index run`, or set it "
-                "back."
-            )
-        return Models({name: now}).embedding(name, "query")
+        if name in self.models:
+            # It may be called otherwise by now.
+            candidates = (self.models[name], *self.models.values())
+            fitting = [m for m in candidates if m.vector_identity() == self.vector_identity]
+            if not fitting:
+                raise other_model(self, self.models[name].vector_identity())
+            made_with = fitting[0]
+        return Models({name: made_with}).embedding(name, "query")
+
+    @cached_property
+    def vector_identity(self) -> tuple[str, int | None]:
+        """The model that made the vectors, and the number of dimensions that it was asked for."""
+        for table in VECTOR_TABLES:
+            vectors = self.version.tables[table].vectors if self.has(table) else None
+            if vectors is not None and vectors.identity is not None:
+                return vectors.identity
+        # An earlier program noted them in the settings alone.
+        from graphrag_index.core.models.settings import vector_identity
+
+        settings = self.settings
+        return vector_identity(settings.models, settings.generate_text_embeddings.model)
+
+    @cached_property
+    def dimension(self) -> int:
+        """How many numbers a vector has."""
+        table = next(filter(self.has, VECTOR_TABLES))
+        vectors = self._stored(table).vectors
+        return vectors.dimension if vectors else self.vectors(table).dimension
 
     def embed(self, texts: list[str]) -> "np.ndarray[Any, Any]":
         """Give each text a vector; those of the newest texts are kept.
@@ -139,7 +161,7 @@ class KnowledgeModel:
         Raises
         ------
         ModelError
-            The model does not answer, or has no vector for one of them.
+            The model does not answer, has no vector for one of them, or is another one.
         """
         import numpy as np
 
@@ -148,6 +170,8 @@ class KnowledgeModel:
         new = [text for text in dict.fromkeys(texts) if text not in known]
         if new or not texts:
             vectors = self.embedding_model.embed(new)
+            if vectors.shape[1] != self.dimension:
+                raise other_dimension(self, vectors.shape[1])
             if not vectors.any(axis=1).all():
                 name = self.settings.generate_text_embeddings.model
                 raise ModelError(

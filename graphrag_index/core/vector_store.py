@@ -19,7 +19,7 @@ import polars as pl
 from graphrag_index.core.errors import TableError
 from graphrag_index.core.table_writer import check_columns
 from graphrag_index.core.tables import Table
-from graphrag_index.core.versions import StoredTable
+from graphrag_index.core.versions import StoredTable, Vectors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,6 +37,8 @@ CELL_SAMPLE, CELL_ROUNDS = 64, 20
 FRAGMENT_ROWS = 8_192
 # Numbers of fragments stand above so many bits of a row id, the place in the fragment below.
 _FRAGMENT_BITS = 32
+# How far the square of a vector's length may be from 1: some models round to 16 bits.
+LENGTH_ERROR = 1e-2
 NUMBER = "human_readable_id"
 # Share of letters in scripts without spaces from which words are indexed as n-grams.
 _UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
@@ -54,6 +56,8 @@ class VectorWriter:
         self.rows = 0
         self.unspaced = self.letters = 0
         self.digest = blake2b(digest_size=16)
+        self.dimension = 0
+        self.normalized = True
         self.pending: list[pa.Table] = []
         self.table: Any = None
 
@@ -69,6 +73,10 @@ class VectorWriter:
         if n_pending >= FRAGMENT_ROWS:
             self._write_pending(n_pending - n_pending % FRAGMENT_ROWS)
         self.rows += batch.height
+        vectors = batch["vector"].to_numpy()
+        self.dimension = vectors.shape[1]
+        squares = (vectors * vectors).sum(axis=1)
+        self.normalized &= bool(((abs(squares - 1) < LENGTH_ERROR) | (squares == 0)).all())
         self.unspaced += int(batch["text"].str.count_matches(_UNSPACED).sum())
         self.letters += int(batch["text"].str.count_matches(r"\p{L}").sum())
         for chunk in data.to_batches():
@@ -102,6 +110,7 @@ class VectorWriter:
                 rows=self.rows,
                 digest=self.digest.hexdigest(),
                 lance_version=int(self.table.version),
+                vectors=Vectors(self.dimension, self.normalized),
             )
 
     def _build_indexes(self) -> None:

@@ -6,6 +6,23 @@ from typing import Any
 
 
 @dataclass(frozen=True)
+class Vectors:
+    """What the vectors of a table are, so that no others are compared with them."""
+
+    dimension: int
+    # All have the length 1, but for zeros, which stand for a vector that could not be had.
+    normalized: bool
+    # Name of the model as its server knows it, and the shortening that was asked for.
+    model: str | None = None
+    dimensions: int | None = None
+
+    @property
+    def identity(self) -> tuple[str, int | None] | None:
+        """What they depend on beside the text; None if it is not known."""
+        return None if self.model is None else (self.model, self.dimensions)
+
+
+@dataclass(frozen=True)
 class StoredTable:
     """One table of one version: a Parquet or Arrow file, or a version of a LanceDB table."""
 
@@ -14,6 +31,7 @@ class StoredTable:
     file: str | None = None  # relative to the output folder, with /
     n_bytes: int | None = None  # of the file: one that was cut off is not taken for whole
     lance_version: int | None = None
+    vectors: Vectors | None = None  # None too where an earlier program wrote them
 
 
 @dataclass(frozen=True)
@@ -47,5 +65,12 @@ class Version:
 
 def read_step_record(record: Mapping[str, Any]) -> StepRecord:
     """Make a record of what `dataclasses.asdict` made of one."""
-    tables = {name: StoredTable(**table) for name, table in record["tables"].items()}
+    tables = {
+        name: StoredTable(**{**table, "vectors": _read_vectors(table.get("vectors"))})
+        for name, table in record["tables"].items()
+    }
     return StepRecord(**{**record, "tables": tables})
+
+
+def _read_vectors(described: Mapping[str, Any] | None) -> Vectors | None:
+    return Vectors(**described) if described else None

@@ -88,6 +88,24 @@ def test_a_text_without_a_vector_costs_that_one(kind: str, reason: str, tmp_path
         assert embedding(server, tmp_path).embed(texts).any(axis=1).all()
 
 
+def test_vectors_that_are_not_of_length_one_are_made_so(tmp_path: Path) -> None:
+    with Server() as plain, Server(faults=Faults(rate=1, kinds=["long_vectors"])) as server:
+        expected = embedding(plain, tmp_path / "a").embed(["a", "b"])
+        vectors = embedding(server, tmp_path / "b").embed(["a", "b"])
+        assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+        assert np.allclose(vectors, expected, atol=1e-6)
+
+
+def test_a_model_that_cannot_shorten_may_have_as_many_dimensions_all_the_same(
+    tmp_path: Path,
+) -> None:
+    faults = Faults(rate=1, kinds=["unsupported:dimensions"])
+    with Server(faults=faults, dimensions=48) as server:
+        assert embedding(server, tmp_path / "a", dimensions=48).embed(["a"]).shape == (1, 48)
+        with pytest.raises(ModelError, match=r"vectors of 48 numbers.*set it to 48 or null"):
+            embedding(server, tmp_path / "b", dimensions=16)
+
+
 def test_no_budget_is_accepted_that_cannot_hold(tmp_path: Path) -> None:
     base = {"model": "unheard-of", "base_url": "http://127.0.0.1:9/v1"}
     settings = {name: ModelSettings.model_validate(base) for name in ("chat", "e")}

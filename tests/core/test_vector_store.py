@@ -12,7 +12,7 @@ from graphrag_index.core.errors import TableError
 from graphrag_index.core.table_store import TableStore
 from graphrag_index.core.tables import TABLES
 from graphrag_index.core.vector_store import FRAGMENT_ROWS, VectorTable, VectorWriter
-from graphrag_index.core.versions import StepRecord, StoredTable, Version
+from graphrag_index.core.versions import StepRecord, StoredTable, Vectors, Version
 
 REPORTS = TABLES["community_full_content"]
 
@@ -214,3 +214,20 @@ def test_vectors_that_are_gone_are_named_with_the_way_out(tmp_path: Path) -> Non
     with pytest.raises(TableError, match="cannot be opened"):
         store.scan(REPORTS.name, stored)
     assert not store.exists(REPORTS.name, stored)
+
+
+@pytest.mark.parametrize(
+    ("rows", "normalized"),
+    [
+        ([[0.6, 0.8], [1.0, 0.0]], True),
+        ([[0.6, 0.8], [0.0, 0.0]], True),  # zeros stand for a vector that could not be had
+        ([[0.6, 0.8], [3.0, 4.0]], False),
+        ([], True),
+    ],
+)
+def test_what_the_vectors_are_is_noted(
+    rows: list[list[float]], normalized: bool, tmp_path: Path
+) -> None:
+    batches = [reports((f"r{n}", "Ice", "Ice.", row)) for n, row in enumerate(rows)]
+    stored = write(TableStore(tmp_path), 1, *(batches or [COLD.clear()]))
+    assert stored.vectors == Vectors(2, normalized)

@@ -242,3 +242,5 @@ def test_steps_that_are_kept_are_not_counted(tmp_path: Path, server: Server, cal
     ]
     assert [line.split()[0] for line in lines[4:6]] == ["step", "generate_text_embeddings"]
     assert lines[5].split()[2] == "0" != lines[5].split()[3]
+    # Of vectors nothing is a guess.
+    assert "guess" not in "".join(lines)

@@ -107,6 +107,7 @@ def test_a_text_is_embedded_once(sample_project: Path, monkeypatch: pytest.Monke
     model = KnowledgeModel.open(sample_project / "output")
     lengths = Lengths()
     vars(model)["embedding_model"] = lengths
+    vars(model)["dimension"] = 2
     assert model.embed(["a", "ship", "a"]).tolist() == [[1, 1], [4, 1], [1, 1]]
     assert model.embed(["ship", "ice"]).tolist() == [[4, 1], [3, 1]]
     assert model.embed([]).shape == (0, 2)

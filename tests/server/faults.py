@@ -1,6 +1,8 @@
 """Which replies go wrong and in which way; what goes wrong in a completion or in vectors."""
 
+import base64
 import json
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -49,7 +51,7 @@ TEXTS: dict[str, Callable[[str], str | None]] = {
 COMPLETIONS = (
     *TEXTS, "empty_choices", "refusal", "content_filter", "length", "endless", "reasoning_content",
 )  # fmt: skip
-VECTORS = ("wrong_size", "fewer_vectors", "reversed_vectors", "nan_vectors")
+VECTORS = ("wrong_size", "fewer_vectors", "reversed_vectors", "nan_vectors", "long_vectors")
 KINDS = (*ERRORS, *TRANSPORT, *COMPLETIONS, *VECTORS)
 
 
@@ -191,3 +193,13 @@ def spoil_vectors(kind: str, answer: Json) -> None:
             vector = embed("not a number", size)[:]
             vector[0] = float("nan")
             row["embedding"] = encode(vector, as_base64)
+        elif kind == "long_vectors":
+            # Many models do not give their vectors the length 1.
+            vector = _decoded(row["embedding"])
+            row["embedding"] = encode(array("f", [5 * value for value in vector]), as_base64)
+
+
+def _decoded(vector: str | list[float]) -> array:  # type: ignore[type-arg]
+    if isinstance(vector, str):
+        return array("f", base64.b64decode(vector))
+    return array("f", vector)

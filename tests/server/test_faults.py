@@ -155,6 +155,9 @@ def test_vectors_can_be_wrong(server: Server, client: OpenAI, kind: str) -> None
     elif kind == "reversed_vectors":
         assert [row.index for row in rows] == [2, 1, 0]
         assert [row.embedding for row in rows[::-1]] == [row.embedding for row in right]
+    elif kind == "long_vectors":
+        for row, short in zip(rows, right, strict=True):
+            assert row.embedding == pytest.approx([5 * value for value in short.embedding])
     else:
         assert all(row.embedding[0] != row.embedding[0] for row in rows)
 

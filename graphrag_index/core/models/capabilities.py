@@ -56,7 +56,7 @@ class Capabilities:
             if name and name in body and name in text and name not in self.dropped:
                 return name
         for name in settings.parameters:
-            if name in body and _does_not_know(text, name.lower()):
+            if name in body and does_not_know(text, name.lower()):
                 return name
         return None
 
@@ -77,7 +77,7 @@ def is_about_format(text: str, body: Mapping[str, Any]) -> bool:
     return any(word in text for word in words) or "unsupported" in text or "not support" in text
 
 
-def _does_not_know(text: str, name: str) -> bool:
+def does_not_know(text: str, name: str) -> bool:
     """Tell whether an error is about a parameter itself; a wrong value is the user's to mend."""
     words = ("unsupported", "not support", "unrecognized", "unknown", "unexpected", "extra")
     is_named = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None

@@ -223,7 +223,7 @@ def _normalized(row: Sequence[float]) -> "npt.NDArray[np.float32] | None":
 
 def identity(settings: ModelSettings) -> tuple[str, int | None]:
     """Return what a vector depends on beside its text."""
-    return settings.identity()["model"], settings.dimensions
+    return settings.vector_identity()
 
 
 def text_key(text: str, settings: ModelSettings) -> str:

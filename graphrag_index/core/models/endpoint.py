@@ -17,6 +17,7 @@ from graphrag_index.core.models.capabilities import (
     OPTIONAL,
     RUNGS,
     Capabilities,
+    does_not_know,
     is_about_format,
 )
 from graphrag_index.core.models.client import Answer, Client
@@ -104,15 +105,18 @@ class Endpoint:
     async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """Ask for the vectors of some texts, in their order. Raises as `chat` does."""
         body: dict[str, Any] = {"model": self._model(), "input": list(texts)}
-        if self.settings.dimensions:
+        if self.settings.dimensions and "dimensions" not in self.capabilities.dropped:
             body["dimensions"] = self.settings.dimensions
         if "encoding_format" not in self.capabilities.dropped:
             body["encoding_format"] = "base64"
         try:
             data = await self._post("/embeddings", body)
         except UnsupportedError as error:
-            if "encoding_format" in str(error) and "encoding_format" in body:
-                self._learn(self.capabilities.without("encoding_format"))
+            said = str(error).lower()
+            # A model that cannot shorten its vectors may have as many numbers all the same.
+            unknown = "dimensions" if does_not_know(said, "dimensions") else "encoding_format"
+            if unknown in said and unknown in body:
+                self._learn(self.capabilities.without(unknown))
                 return await self.embed(texts)
             raise RejectedError(str(error)) from None
         return read_embeddings(data, len(texts))

@@ -122,6 +122,10 @@ class ModelSettings(Section):
             "dimensions": self.dimensions,
         }
 
+    def vector_identity(self) -> tuple[str, int | None]:
+        """What a vector depends on beside its text; an embedding model is sent nothing else."""
+        return self.deployment or self.model, self.dimensions
+
     @field_validator("base_url", mode="before")
     @classmethod
     def _address_is_no_secret(cls, address: object) -> object:
@@ -155,6 +159,14 @@ def identity(models: Mapping[str, ModelSettings], section: Any) -> Any:
     """
     name: Any = getattr(section, "model", None)
     return models[name].identity() if name in models else None
+
+
+def vector_identity(models: Mapping[str, ModelSettings], name: str) -> tuple[str, int | None]:
+    """Return what vectors depend on: an embedding model, by its name in the settings.
+
+    One that is not in the section `models` is of this machine, and is what it is called.
+    """
+    return models[name].vector_identity() if name in models else (name, None)
 
 
 def find_model(models: Mapping[str, ModelSettings], name: str, step: str) -> ModelSettings:
