@@ -1,10 +1,12 @@
 """Citations of reports, in Microsoft's syntax: `[Data: Entities (1, 2); Reports (3, +more)]`."""
 
 import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 
 # Numbers of the rows that stand in a context, by the name of the section.
 Shown = Mapping[str, Set[int]]
+# Which number stands for that of a section; None if the row may not be cited.
+NumberOf = Callable[[str, int], int | None]
 
 _OPEN, _CLOSE, _INSIDE = r"[\[［【]", r"[\]］】]", r"[^\[\]［］【】]"
 _DATA = "data|daten|données|datos|dati|dane|数据|資料|データ"
@@ -57,21 +59,28 @@ def find_citations(text: str) -> Iterator[tuple[int, int, list[tuple[str, int]]]
 
 def check_citations(text: str, shown: Shown) -> tuple[str, int]:
     """Remove from a text's citations what was not shown; tell how many numbers that were."""
+    return renumber_citations(
+        text, lambda section, number: number if number in shown.get(section, ()) else None
+    )
+
+
+def renumber_citations(text: str, number_of: NumberOf) -> tuple[str, int]:
+    """Put other numbers into a text's citations; tell how many had none and were removed."""
     n_removed = 0
 
-    def checked(citation: re.Match[str]) -> str:
+    def rewritten(citation: re.Match[str]) -> str:
         nonlocal n_removed
         parts = []
         for section, numbers, has_more in _parts(citation):
-            known = shown.get(section, frozenset())
-            kept = [str(number) for number in numbers if number in known]
+            found = [number_of(section, number) for number in numbers]
+            kept = [str(number) for number in found if number is not None]
             n_removed += len(numbers) - len(kept)
             if kept:
                 more = ["+more"] if has_more else []
                 parts.append(f"{section} ({', '.join([*kept, *more])})")
         return f" [Data: {'; '.join(parts)}]" if parts else ""
 
-    return _CITATION.sub(checked, text).strip(), n_removed
+    return _CITATION.sub(rewritten, text).strip(), n_removed
 
 
 def _parts(citation: re.Match[str]) -> list[tuple[str, list[int], bool]]:

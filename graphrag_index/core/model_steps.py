@@ -83,6 +83,14 @@ class CreateCommunityReports(Section):
     max_words: int = Field(
         600, ge=50, le=1_000_000, description="Words of all findings of one report at most."
     )
+    rewrite_above: float = Field(
+        0.1,
+        ge=0,
+        le=1,
+        description="A report stays as it is until more than this share of its community's "
+        "evidence is other than when it was written; 0: any change has it written again. What "
+        "rests on a text that is gone is written again in any case.",
+    )
 
 
 class ExtractCovariates(Section):

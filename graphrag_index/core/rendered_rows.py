@@ -16,8 +16,6 @@ ENCODING = "o200k_base"
 BATCH_LINES = 20_000
 # A row takes this part of the budget at most, so that there is room for one with both its ends.
 LONGEST_ROW = 4
-# A report that stands in for a community, likewise.
-LONGEST_REPORT = 2
 # Before a request is sent its tokens are guessed: so many bytes are ten.
 BYTES_OF_TEN_TOKENS = 35
 
@@ -111,27 +109,18 @@ def _shortened(cells: Sequence[object], longest: int, budget: Budget) -> tuple[s
     width = max(map(len, texts))
     while True:
         width //= 2
-        line = _line([number, *(_cut(text, width) for text in texts)])
+        line = csv_line([number, *(_cut(text, width) for text in texts)])
         cost = budget.cost_of(line)
         if cost <= longest or not width:
             return line, cost
-
-
-def report_row(number: int, full_content: str, budget: Budget) -> tuple[str, int]:
-    """Write the row of a report, which may have several lines, and what it takes."""
-    full_content = "\n".join(full_content.splitlines())
-    line = _line([str(number), full_content])
-    cost = budget.cost_of(line)
-    if cost <= budget.limit // LONGEST_REPORT:
-        return line, cost
-    return _shortened([number, full_content], budget.limit // LONGEST_REPORT, budget)
 
 
 def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[:width].rstrip() + "…"
 
 
-def _line(cells: Sequence[str]) -> str:
+def csv_line(cells: Sequence[str]) -> str:
+    """Write cells as one line of CSV."""
     written = io.StringIO()
     csv.writer(written, lineterminator="\n").writerow(cells)
     return written.getvalue()

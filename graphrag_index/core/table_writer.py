@@ -169,6 +169,7 @@ def _arrow_type(dtype: pl.DataType) -> "pa.DataType":
     plain: dict[pl.DataType, pa.DataType] = {
         pl.String(): pa.large_string(),
         pl.Int64(): pa.int64(),
+        pl.UInt64(): pa.uint64(),
         pl.Int32(): pa.int32(),
         pl.Float64(): pa.float64(),
         pl.Float32(): pa.float32(),

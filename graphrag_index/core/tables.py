@@ -27,6 +27,7 @@ EVIDENCE = pl.List(
 # The same, with the number of the document.
 PLACES = pl.List(pl.Struct({"document": pl.Int32, "start_char": pl.Int32, "end_char": pl.Int32}))
 NUMBERS = pl.List(pl.Int32)
+HASHES = pl.List(pl.UInt64)
 FINDINGS = pl.List(pl.Struct({"explanation": pl.String, "summary": pl.String}))
 # MiniLM and most others give 32-bit floats; the width is the embedding model's.
 VECTOR = pl.List(pl.Float32)
@@ -343,6 +344,31 @@ _DEFINITIONS = [
             "size": pl.Int64,
         },
         nullable=(),
+    ),
+    Table(
+        "report_evidence",
+        "one report that a model wrote, and the evidence on which it was written",
+        "as in community_reports",
+        {
+            "community": pl.Int64,
+            "asked": pl.String,  # hash of model, prompt and settings
+            "row_hashes": HASHES,  # of entities, relationships and claims; each list ascending
+            "member_hashes": HASHES,  # of the ids of the entities
+            "text_unit_hashes": HASHES,  # of the ids of the text units behind those rows
+            "borrowed_text_unit_hashes": HASHES,  # of those behind reports that were shown
+            # What the report cites, by the place in these lists, from 0 on.
+            "entity_ids": STRINGS,
+            "relationship_ids": STRINGS,
+            "claim_ids": STRINGS,
+            "communities": INTEGERS,
+            "title": pl.String,
+            "summary": pl.String,
+            "findings": FINDINGS,
+            "rank": pl.Float64,  # null if the reply had none
+            "rating_explanation": pl.String,
+        },
+        "internal",
+        nullable=("rank",),
     ),
     Table(
         "covariates",

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from graphrag_index.core.citations import Shown, check_citations
+from graphrag_index.core.citations import check_citations, renumber_citations
 from graphrag_index.core.models.request import Reading, ReplyError, ReplyFormat
 from graphrag_index.core.sentences import split_sentences
 from graphrag_index.reports.row import Finding, Report
+from graphrag_index.reports.written import Rows, Written
 
 NAME = "community_report"
 _TEXT = {"type": "string"}
@@ -46,20 +47,21 @@ _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 _OUT_OF = re.compile(r"\s*(?:/|out of|of|von|sur|z)\s*(\d+(?:[.,]\d+)?)")
 
 
-def report_format(shown: Shown, title: str, rank: float) -> ReplyFormat:
-    """Return the format of one report.
+def report_format(shown: Rows, title: str) -> ReplyFormat:
+    """Return the format of one report, which is read as `Written`.
 
     Parameters
     ----------
     shown
-        What stands in the context: no other number may be cited.
-    title, rank
-        Those of the report if the reply has none.
+        The rows that stand in the context, by section, in the order of their numbers, which
+        begin with 1: no other number may be cited.
+    title
+        That of the report if the reply has none.
     """
-    return ReplyFormat(NAME, SCHEMA, partial(_read, shown, title, rank), IN_WORDS)
+    return ReplyFormat(NAME, SCHEMA, partial(_read, shown, title), IN_WORDS)
 
 
-def _read(shown: Shown, title: str, rank: float, data: Any) -> Reading:
+def _read(shown: Rows, title: str, data: Any) -> Reading:
     """Make a report of a reply; what is dropped are findings and citations."""
     if isinstance(data, Sequence) and not isinstance(data, str) and len(data) == 1:
         data = data[0]
@@ -70,12 +72,20 @@ def _read(shown: Shown, title: str, rank: float, data: Any) -> Reading:
     if not isinstance(data, Mapping):
         raise ReplyError("it is no JSON object with title, summary, rating and findings")
     dropped = 0
+    cited: dict[str, dict[int, int]] = {}
+
+    def place(section: str, number: int) -> int | None:
+        rows = shown.get(section, ())
+        if not 1 <= number <= len(rows):
+            return None
+        own = cited.setdefault(section, {})
+        return own.setdefault(rows[number - 1], len(own))
 
     def text(value: object) -> str:
         nonlocal dropped
         # Half of a character, as broken JSON may hold, is none.
         whole = value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
-        checked, n_removed = check_citations(whole, shown)
+        checked, n_removed = renumber_citations(whole, place)
         dropped += n_removed
         return checked
 
@@ -94,16 +104,15 @@ def _read(shown: Shown, title: str, rank: float, data: Any) -> Reading:
     explanation = text(data.get("rating_explanation"))
     if rating is None:
         explanation = "The reply gave no rating: this one goes by how much the community holds."
-    return Reading(
-        Report(
-            " ".join(text(data.get("title")).lstrip("# ").split()) or title,
-            summary,
-            tuple(findings),
-            rank if rating is None else rating,
-            explanation,
-        ),
-        dropped,
+    report = Report(
+        " ".join(text(data.get("title")).lstrip("# ").split()) or title,
+        summary,
+        tuple(findings),
+        rating,
+        explanation,
     )
+    rows = {section: tuple(places) for section, places in cited.items()}
+    return Reading(Written(report, rows), dropped)
 
 
 def _records(findings: object) -> Sequence[object]:

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import polars as pl
 
@@ -17,12 +18,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """A report, not yet a row."""
+    """A report, not yet a row. A `rank` of None is that of its community."""
 
     title: str
     summary: str
     findings: tuple[Finding, ...]
-    rank: float
+    rank: float | None
     rating_explanation: str
 
     def markdown(self) -> str:
@@ -67,8 +68,10 @@ def community_rows(communities: pl.LazyFrame) -> pl.DataFrame:
     )
 
 
-def report_row(row: Mapping[str, object], report: Report) -> dict[str, object]:
+def report_row(row: Mapping[str, Any], report: Report) -> dict[str, object]:
     """Make the row of `community_reports` out of that of `community_rows` and its report."""
+    if report.rank is None:
+        report = replace(report, rank=row["rank"])
     content = report.markdown()
     return {
         "id": content_id("community report", str(row["id"]), content),

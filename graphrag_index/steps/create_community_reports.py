@@ -1,19 +1,26 @@
 """Ask a model for a report on each community, the parts of a community before the whole."""
 
+import json
 import logging
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
+import numpy as np
 import polars as pl
 
+from graphrag_index.core.citations import check_citations
 from graphrag_index.core.model_steps import CreateCommunityReports
 from graphrag_index.core.models.chat_model import ChatModel
 from graphrag_index.core.models.request import Message, Outcome, Request
 from graphrag_index.core.progress import Progress
 from graphrag_index.core.prompts import Prompts
 from graphrag_index.core.rendered_rows import n_prompt_tokens
-from graphrag_index.core.tables import TABLES
+from graphrag_index.core.table_store import Previous
+from graphrag_index.core.tables import TABLES, content_id
 from graphrag_index.reports.context import ReportContexts
+from graphrag_index.reports.earlier import EarlierReports, WrittenOn, evidence_rows
+from graphrag_index.reports.evidence import EvidenceOfCommunities, Hashes, union
+from graphrag_index.reports.holdings import Holdings
 from graphrag_index.reports.reply import IN_WORDS, report_format
 from graphrag_index.reports.row import (
     Finding,
@@ -22,6 +29,7 @@ from graphrag_index.reports.row import (
     join_titles,
     report_row,
 )
+from graphrag_index.reports.written import Written
 from graphrag_index.step import step
 
 logger = logging.getLogger(__name__)
@@ -37,29 +45,36 @@ NOT_ASKED = "No model was asked about this community."
 BATCH_REPORTS = 1_000
 
 
-@step(writes=["community_reports"])
+@step(writes=["community_reports", "report_evidence"], code_version=2)
 def create_community_reports(
     communities: pl.LazyFrame,
     entities: pl.LazyFrame,
     relationships: pl.LazyFrame,
+    base_text_units: pl.LazyFrame,
     covariates: pl.LazyFrame | None = None,
+    community_lineage: pl.LazyFrame | None = None,
     *,
     settings: CreateCommunityReports,
     chat_model: ChatModel,
     prompts: Prompts,
+    previous: Previous,
     progress: Progress,
-) -> Iterator[pl.DataFrame]:
+) -> Iterator[Mapping[str, pl.DataFrame]]:
     """Ask a model for a report on each community, from its entities, relationships and claims.
 
     The deepest level comes first, since reports on the parts stand in for what is too large
     to be shown whole. Islands, and communities of which nothing is told but names, are not
     asked about: their reports list the members with their descriptions. A community
-    whose request fails has no report; the ledger lists it.
+    whose request fails has no report; the ledger lists it. A report of the last run stays
+    while the evidence of its community is what it was written on, but for the share of it
+    that `rewrite_above` allows; not where communities were made anew.
 
     Yields
     ------
     community_reports
         One row per community with a report, ordered by level, deepest first, then `community`.
+    report_evidence
+        One row for each of these that a model wrote.
     """
     rows = community_rows(communities)
     lists = communities.select("community", "entity_ids", "relationship_ids").collect()
@@ -67,31 +82,49 @@ def create_community_reports(
         "create_community_reports",
         {"max_findings": str(settings.max_findings), "max_words": str(settings.max_words)},
     ).strip()
-    contexts = ReportContexts(
+    holdings = Holdings.of(
         rows.join(lists, on="community", how="left", maintain_order="left"),
         entities,
         relationships,
         covariates,
+    )
+    contexts = ReportContexts(
+        holdings,
         max_tokens=settings.max_input_tokens,
         room=chat_model.max_prompt_tokens - n_prompt_tokens(system + IN_WORDS),
     )
-    asking = _Asking(rows, contexts, Message(role="system", content=system))
+    evidence = EvidenceOfCommunities(holdings, entities, relationships, base_text_units)
+    holdings = holdings.without_texts()
+    asking = _Asking(rows, holdings, contexts, Message(role="system", content=system))
+    asked = _hash(settings, chat_model, system, contexts.budget.limit)
+    earlier = EarlierReports(previous, asked, settings.rewrite_above)
+    writing = _Writing(rows, holdings, contexts, evidence, asked)
+    born = _born(community_lineage)
     progress.start(rows.height, "reports")
-    n_failed = n_dropped = 0
+    n_failed = n_dropped = n_kept = 0
     for level in rows.with_row_index("at").partition_by("level", maintain_order=True):
-        reports: list[dict[str, object]] = []
-        for at, outcome in _outcomes(level["at"].to_list(), asking, chat_model):
-            report = asking.plain_report(at) if outcome is None else _report(outcome)
+        numbers: list[int] = level["at"].to_list()
+        known = [
+            at for at in numbers if not asking.is_plain[at] and rows["community"][at] not in born
+        ]
+        kept = earlier.keep(known, rows["community"], evidence, writing.ids, writing.below)
+        n_kept += len(kept)
+        for at, context, outcome in asking.outcomes(numbers, kept, chat_model):
+            if at in kept:
+                writing.add(at, kept[at].written, kept[at])
+            elif outcome is None:
+                writing.add(at, asking.plain_report(at))
+            elif outcome.values and not outcome.failure:
+                written: Written = outcome.values[0]
+                writing.add(at, written, writing.on_evidence(at, written, context))
+            n_failed += outcome is not None and bool(outcome.failure)
             n_dropped += outcome.dropped if outcome is not None else 0
-            n_failed += report is None
-            if report is not None:
-                reports.append(report_row(rows.row(at, named=True), report))
-                contexts.add_report(at, report.markdown())
             progress.advance()
-            if len(reports) == BATCH_REPORTS:
-                yield _frame(reports)
-                reports = []
-        yield _frame(reports)
+            if len(writing.reports) == BATCH_REPORTS:
+                yield writing.batch()
+        yield writing.batch()
+    if n_kept:
+        logger.info("%d reports of the last run stay, since hardly anything changed", n_kept)
     if n_failed or n_dropped:
         logger.warning(
             "%d communities have no report, %d findings and citations of replies were no good",
@@ -100,73 +133,166 @@ def create_community_reports(
         )
 
 
-def _report(outcome: Outcome) -> Report | None:
-    return outcome.values[0] if outcome.values and not outcome.failure else None
+def _hash(settings: CreateCommunityReports, chat_model: ChatModel, system: str, limit: int) -> str:
+    """Hash what a report depends on beside what its community holds."""
+    # By which name the settings know the model is nothing to it.
+    section = settings.model_dump(mode="json", exclude={"model", "rewrite_above"})
+    parts = (section, chat_model.settings.identity(), system, IN_WORDS, limit)
+    return content_id("report", *(json.dumps(part, sort_keys=True) for part in parts))
 
 
-def _frame(reports: Sequence[dict[str, object]]) -> pl.DataFrame:
-    return pl.DataFrame(reports, schema=TABLES["community_reports"].schema)
+def _born(lineage: pl.LazyFrame | None) -> Collection[int]:
+    """The communities that were none of the last run's, whatever their numbers."""
+    if lineage is None:
+        return ()
+    born = lineage.filter(pl.col("status") == "born").select("community")
+    return frozenset(born.collect()["community"])
 
 
-def _outcomes(
-    level: Sequence[int], asking: "_Asking", chat_model: ChatModel
-) -> Iterator[tuple[int, Outcome | None]]:
-    """Give each community of a level in order, with what came of asking; None if none was asked."""
-    left = deque(level)
-    requests = (asking.request(at) for at in level if not asking.is_plain[at])
-    for outcome in chat_model.replies(requests):
-        while asking.is_plain[left[0]]:
-            yield left.popleft(), None
-        yield left.popleft(), outcome
-    for at in left:
-        yield at, None
+class _Writing:
+    """The reports that are there so far, and the rows that they become."""
+
+    def __init__(
+        self,
+        rows: pl.DataFrame,
+        holdings: Holdings,
+        contexts: ReportContexts,
+        evidence: EvidenceOfCommunities,
+        asked: str,
+    ) -> None:
+        self.rows, self.contexts, self.evidence, self.asked = rows, contexts, evidence, asked
+        tables = {
+            "Entities": holdings.entities,
+            "Relationships": holdings.relationships,
+            "Claims": holdings.claims,
+        }
+        self.ids = {name: table["id"] for name, table in tables.items()}
+        self.numbers = {
+            "Reports": rows["community"].to_numpy(),
+            **{name: table["human_readable_id"].to_numpy() for name, table in tables.items()},
+        }
+        # The parts of each community that have a report.
+        self.below: dict[int, list[int]] = {}
+        # The text units behind reports that may stand in for their communities.
+        self.behind: dict[int, Hashes] = {}
+        self.reports: list[dict[str, object]] = []
+        self.written_on: dict[int, WrittenOn] = {}
+
+    def on_evidence(self, at: int, written: Written, stand_ins: Sequence[int]) -> WrittenOn:
+        """Say what a report rests on that was written now, with these reports shown for it."""
+        evidence = self.evidence.of(at)
+        behind = union([self.behind[part] for part in stand_ins if part in self.behind])
+        return WrittenOn(written, evidence, np.setdiff1d(behind, evidence.text_units, True))
+
+    def add(self, at: int, written: Written, on: WrittenOn | None = None) -> None:
+        """Take a report; those that a model wrote come with what they rest on."""
+        self.reports.append(
+            report_row(self.rows.row(at, named=True), written.numbered(self.numbers))
+        )
+        for above in self.contexts.above(at):
+            self.below.setdefault(above, []).append(at)
+        self.contexts.add_report(at, written)
+        if on is not None:
+            self.written_on[at] = on
+            if at in self.contexts.reports:
+                self.behind[at] = on.text_units
+
+    def batch(self) -> Mapping[str, pl.DataFrame]:
+        """Return the rows of the reports that are new since the last batch."""
+        evidence = evidence_rows(self.written_on, self.rows["community"], self.ids, self.asked)
+        reports = pl.DataFrame(self.reports, schema=TABLES["community_reports"].schema)
+        self.reports, self.written_on = [], {}
+        return {"community_reports": reports, "report_evidence": evidence}
 
 
 class _Asking:
     """What is asked about each community, and what is said of those that are not asked about."""
 
-    def __init__(self, rows: pl.DataFrame, contexts: ReportContexts, system: Message) -> None:
+    def __init__(
+        self,
+        rows: pl.DataFrame,
+        holdings: Holdings,
+        contexts: ReportContexts,
+        system: Message,
+    ) -> None:
         self.rows, self.contexts, self.system = rows, contexts, system
+        self.entities = holdings.entities.select("title", pl.col("description").fill_null(""))
         self.is_plain = rows["island"].to_numpy() | contexts.is_empty
 
-    def request(self, at: int) -> Request:
-        """Ask for the report on a community."""
+    def outcomes(
+        self, level: Sequence[int], kept: Mapping[int, object], chat_model: ChatModel
+    ) -> Iterator[tuple[int, Sequence[int], Outcome | None]]:
+        """Give each community of a level in order, and what came of asking; None if none was asked.
+
+        Between the two stand the communities whose reports were shown for it.
+        """
+        left = deque(level)
+        shown: dict[int, Sequence[int]] = {}
+
+        def is_asked(at: int) -> bool:
+            return not self.is_plain[at] and at not in kept
+
+        def requests() -> Iterator[Request]:
+            for at in filter(is_asked, level):
+                request, shown[at] = self.request(at)
+                yield request
+
+        for outcome in chat_model.replies(requests()):
+            while not is_asked(left[0]):
+                yield left.popleft(), (), None
+            at = left.popleft()
+            yield at, shown.pop(at), outcome
+        for at in left:
+            yield at, (), None
+
+    def request(self, at: int) -> tuple[Request, Sequence[int]]:
+        """Ask for the report on a community; tell which reports stand in for parts of it."""
         context = self.contexts.of(at)
         title = self._title(at)
-        user = Message(role="user", content=context.text)
-        return Request(
-            f"community {self.rows['community'][at]}: {title}",
-            [self.system, user],
-            report_format(context.shown, title, self.rows["rank"][at]),
+        request = Request(
+            # By its content, since its number may be another's next time.
+            f"community of {title} ({self.rows['size'][at]} entities)",
+            [self.system, Message(role="user", content=context.text)],
+            report_format(context.shown, title),
         )
+        return request, context.stand_ins
 
-    def plain_report(self, at: int) -> Report:
+    def plain_report(self, at: int) -> Written:
         """List the members of a community with their descriptions, each of these once."""
-        members = self.contexts.best_members(at)
+        members = self.contexts.best_first(at)[0]
         title = self._title(at)
-        names = join_titles(members["title"].to_list())
-        cited = _citation(members["human_readable_id"].to_list())
+        names: list[str] = []
         told: dict[str, tuple[list[int], list[str]]] = {}
-        for number, name, description in members.iter_rows():
-            numbers, titles = told.setdefault(" ".join(description.split()), ([], []))
-            numbers.append(number)
-            titles.append(name)
+        for place, (name, description) in enumerate(self.entities[members].iter_rows()):
+            # What a document cites is no row of this index.
+            names.append(_without_citations(name))
+            said = " ".join(_without_citations(description).split())
+            places, titles = told.setdefault(said, ([], []))
+            places.append(place)
+            titles.append(names[-1])
         findings = tuple(
-            Finding(join_titles(titles), f"{description} {_citation(numbers)}")
-            for description, (numbers, titles) in told.items()
+            Finding(join_titles(titles), f"{description} {_citation(places)}")
+            for description, (places, titles) in told.items()
             if description
         )
+        named = f"{join_titles(names)}. {_citation(range(len(names)))}"
         if self.rows["island"][at]:
-            summary = f"Entities with few or no links: {names}. {cited}"
-            return Report(f"Island: {title}", summary, findings, PLAIN_RANK, NOT_ASKED)
-        summary = f"Nothing is told of the links of {names}. {cited}"
-        return Report(title, summary, findings, PLAIN_RANK, NOT_ASKED)
+            summary = f"Entities with few or no links: {named}"
+            report = Report(f"Island: {title}", summary, findings, PLAIN_RANK, NOT_ASKED)
+        else:
+            summary = f"Nothing is told of the links of {named}"
+            report = Report(title, summary, findings, PLAIN_RANK, NOT_ASKED)
+        return Written(report, {"Entities": members.tolist()})
 
     def _title(self, at: int) -> str:
-        best = self.contexts.best_members(at).head(TITLE_MEMBERS)
-        return join_titles(best["title"].to_list())
+        best = self.contexts.best_first(at)[0][:TITLE_MEMBERS]
+        return join_titles([_without_citations(name) for name in self.entities["title"][best]])
 
 
-def _citation(numbers: Sequence[int]) -> str:
-    shown = ", ".join(map(str, numbers[:MAX_CITED]))
-    return f"[Data: Entities ({shown}{', +more' if len(numbers) > MAX_CITED else ''})]"
+def _without_citations(text: str) -> str:
+    return check_citations(text, {})[0]
+
+
+def _citation(places: Sequence[int]) -> str:
+    shown = ", ".join(map(str, places[:MAX_CITED]))
+    return f"[Data: Entities ({shown}{', +more' if len(places) > MAX_CITED else ''})]"

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from graphrag_index.core.models.request import Outcome, ReplyError, Request
+from graphrag_index.core.models.settings import ModelSettings
 
 Answer = Callable[[Request], Any]
 
@@ -14,6 +15,7 @@ class FakeChatModel:
     def __init__(self, answer: Answer, max_prompt_tokens: int = 8_000) -> None:
         self.answer = answer
         self.max_prompt_tokens = max_prompt_tokens
+        self.settings = ModelSettings(model="fake")
         self.asked: list[Request] = []
 
     def replies(self, requests: Iterable[Request]) -> Iterator[Outcome]:

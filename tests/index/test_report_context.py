@@ -1,15 +1,21 @@
 import csv
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphrag_index.core.citations import check_citations
 from graphrag_index.core.errors import SettingsError
 from graphrag_index.core.tokens import count_tokens, load_encoding
-from graphrag_index.reports.context import Context, ReportContexts
+from graphrag_index.reports.context import ReportContexts
+from graphrag_index.reports.holdings import Holdings
+from graphrag_index.reports.page import Context
+from graphrag_index.reports.row import Report
+from graphrag_index.reports.written import Written
 from tests.index.small_index import table
 
 ENCODING = load_encoding("o200k_base")
@@ -82,7 +88,10 @@ def sections(context: Context) -> dict[str, list[dict[str, str]]]:
 
 
 def ids(context: Context, section: str) -> list[int]:
-    return [int(row["id"]) for row in sections(context).get(section, [])]
+    """The rows that are shown, in their order; the numbers that they have go up from 1."""
+    numbers = [int(row["id"]) for row in sections(context).get(section, [])]
+    assert numbers == [*range(1, len(numbers) + 1)]
+    return [context.shown[section][number - 1] for number in numbers]
 
 
 # Two triangles with a bridge; the second triangle is a community of its own.
@@ -100,9 +109,35 @@ TRIANGLES = (
 )
 
 
-def contexts(*tables: object, max_tokens: int = 8_000, room: int = 100_000) -> ReportContexts:
+class Contexts(ReportContexts):
+    """Contexts that show the numbers of the tables, in which these tests think."""
+
+    def __init__(self, holdings: Holdings, max_tokens: int, room: int) -> None:
+        super().__init__(holdings, max_tokens=max_tokens, room=room)
+        self.numbers = {
+            "Entities": holdings.entities["human_readable_id"],
+            "Relationships": holdings.relationships["human_readable_id"],
+            "Claims": holdings.claims["human_readable_id"],
+            "Reports": holdings.communities["community"],
+        }
+
+    def of(self, community: int) -> Context:
+        context = super().of(community)
+        shown = {
+            name: self.numbers[name].gather(list(rows)).to_list()
+            for name, rows in context.shown.items()
+        }
+        return replace(context, shown=shown)
+
+
+def contexts(*tables: object, max_tokens: int = 8_000, room: int = 100_000) -> Contexts:
     frames = tables if len(tables) == 4 else (*tables, None)
-    return ReportContexts(*frames, max_tokens=max_tokens, room=room)  # type: ignore[arg-type]
+    return Contexts(Holdings.of(*frames), max_tokens, room)  # type: ignore[arg-type]
+
+
+def report(text: str, **rows: Sequence[int]) -> Written:
+    """A report that cites these rows of `Holdings`, by section."""
+    return Written(Report("Title", text, (), 5.0, "Because."), rows)
 
 
 def test_all_of_a_community_is_shown_and_nothing_of_another() -> None:
@@ -113,7 +148,7 @@ def test_all_of_a_community_is_shown_and_nothing_of_another() -> None:
     assert sorted(ids(second, "Entities")) == [3, 4, 5]
     assert sorted(ids(second, "Relationships")) == [3, 4, 5]
     assert ids(second, "Claims") == [0]
-    assert second.shown == {
+    assert {name: set(numbers) for name, numbers in second.shown.items()} == {
         "Entities": {3, 4, 5},
         "Relationships": {3, 4, 5},
         "Claims": {0},
@@ -123,15 +158,39 @@ def test_all_of_a_community_is_shown_and_nothing_of_another() -> None:
     assert sorted(ids(whole, "Claims")) == [0, 1]
 
 
-def test_relationships_come_by_degree_then_weight_and_bring_their_entities() -> None:
-    links = relationships((0, 1, ""), (2, 3, ""), (0, 2, ""), weights=[1, 3, 2])
-    links = links.with_columns(combined_degree=pl.Series([2, 2, 5]))
+def test_relationships_come_by_links_then_weight_and_bring_their_entities() -> None:
+    links = relationships((3, 4, ""), (0, 1, ""), (1, 2, ""), weights=[9, 1, 2])
     made = contexts(
-        communities((0, -1, range(5), range(3))), entities("", "", "", "", "Alone."), links
+        communities((0, -1, range(6), range(3))), entities("", "", "", "", "", "Alone."), links
     )
     context = made.of(0)
+    # Name 1 has two links; of these the second weighs more.
     assert ids(context, "Relationships") == [2, 1, 0]
-    assert ids(context, "Entities") == [0, 2, 3, 1, 4]
+    assert ids(context, "Entities") == [1, 2, 0, 3, 4, 5]
+
+
+def test_only_what_a_community_holds_decides_what_is_shown_of_it() -> None:
+    """Other documents: other numbers, other neighbours outside, another order of rows."""
+    told, held = entities(*(f"Number {i}." for i in range(6))), TRIANGLES[0]
+    said = claims(("Name 4", None, "Four fell."), ("Name 4", None, "Four was pushed."))
+    before = contexts(held, told, TRIANGLES[2], said)
+    number = pl.col("human_readable_id")
+    links = pl.concat([TRIANGLES[2], relationships(*[(0, 5, "5 knows 0.")] * 9)])
+    links = links.with_columns(
+        pl.concat_str(pl.lit("r"), pl.int_range(pl.len())).alias("id"),
+        combined_degree=pl.int_range(pl.len(), dtype=pl.Int64),
+    )
+    after = contexts(
+        held.reverse().with_columns(community=40 - pl.col("community"), parent=pl.lit(-1)),
+        told.reverse().with_columns(number * 1000 + 7, degree=number),
+        links.reverse().with_columns(number * 1000 + 7),
+        said.reverse().with_columns(number * 1000 + 7),
+    )
+    assert after.of(0).text == before.of(2).text
+    assert after.of(1).text == before.of(1).text
+    assert after.of(0).shown["Entities"] == [
+        1000 * number + 7 for number in before.of(2).shown["Entities"]
+    ]
 
 
 def test_any_text_stands_in_its_cell() -> None:
@@ -148,14 +207,17 @@ def test_any_text_stands_in_its_cell() -> None:
     assert rows["Relationships"][0]["description"] == " ".join(nasty.split())
 
 
-def test_types_of_relationships_are_shown_where_there_are_any() -> None:
-    untyped = relationships((0, 1, "Met.")).with_columns(type=pl.lit(""))
-    typed = untyped.with_columns(type=pl.lit("knows"))
+def test_types_of_relationships_have_their_place_also_where_there_are_none() -> None:
+    untyped = relationships((0, 1, "Met."))
     tables = communities((0, -1, [0, 1], [0])), entities("a", "b")
-    (row,) = sections(contexts(*tables, typed).of(0))["Relationships"]
-    assert row["type"] == "knows"
-    (row,) = sections(contexts(*tables, untyped).of(0))["Relationships"]
-    assert list(row) == ["id", "source", "target", "description"]
+    for links, kind in (
+        (untyped.with_columns(type=pl.lit("knows")), "knows"),
+        (untyped.with_columns(type=pl.lit("")), ""),
+        (untyped.drop("type"), ""),
+    ):
+        (row,) = sections(contexts(*tables, links).of(0))["Relationships"]
+        assert list(row) == ["id", "source", "target", "type", "description"]
+        assert row["type"] == kind
 
 
 def test_a_claim_belongs_to_its_subject_else_to_its_object() -> None:
@@ -194,10 +256,10 @@ class TestWhatIsTooLarge:
         relationships(*((i, i + 1, LONG) for i in range(29))),
     )
 
-    def with_reports(self, max_tokens: int, *reported: int) -> ReportContexts:
+    def with_reports(self, max_tokens: int, *reported: int) -> Contexts:
         made = contexts(*self.tables, max_tokens=max_tokens)
         for community in reported:
-            made.add_report(community, f"# Report {community}\n\n{LONG * 6}[Data: Entities (999)]")
+            made.add_report(community, report(f"{LONG * 6}[Data: Entities (0)]", Entities=[7]))
         return made
 
     def test_nothing_is_replaced_where_all_fits(self) -> None:
@@ -227,16 +289,36 @@ class TestWhatIsTooLarge:
         assert ids(context, "Reports") == []
         assert 0 < len(ids(context, "Relationships")) < 29
 
-    def test_what_a_report_cites_may_be_cited(self) -> None:
-        whole = int(contexts(*self.tables).cost[0])
-        context = self.with_reports(whole - 100, 3).of(0)
-        assert context.shown["Reports"] == {3}
-        assert 999 in context.shown["Entities"]
+    def test_what_a_report_cites_is_numbered_behind_the_rows_and_may_be_cited(self) -> None:
+        made = contexts(*self.tables, max_tokens=int(contexts(*self.tables).cost[0]) - 100)
+        # Rows of entities by title: Name 0, Name 1, Name 10, Name 11, ...
+        made.add_report(3, report("A. [Data: Entities (1, 0); Reports (0)]",
+                                  Entities=[0, 3], Reports=[4]))  # fmt: skip
+        context = made.of(0)
+        (row,) = sections(context)["Reports"]
+        n_entities = len(ids(context, "Entities"))
+        own = context.shown["Entities"].index(11) + 1
+        assert row["report"] == (
+            f"# Title\n\nA. [Data: Entities ({own}, {n_entities + 1}); Reports (2)]"
+        )
+        assert context.shown["Entities"][n_entities:] == [0]
+        assert context.shown["Reports"] == [3, 4]
+        assert list(context.stand_ins) == [3]
+
+    def test_a_report_that_is_cut_has_no_half_citation(self) -> None:
+        citation = "[Data: Entities (0, 1, 2, 3, 4)]"
+        made = contexts(*self.tables, max_tokens=600)
+        made.add_report(3, report(f"So. {citation} " * 60, Entities=range(5)))
+        (row,) = (row for row in sections(made.of(0))["Reports"])
+        assert row["report"].endswith("…")
+        text = row["report"].removesuffix("…")
+        assert check_citations(text, {})[0].count("[") == 0
+        assert made.reports[3].cost <= made.budget.limit // 2
 
     def test_a_report_longer_than_its_part_does_not_stand_in(self) -> None:
         made = contexts(*self.tables, max_tokens=int(contexts(*self.tables).cost[0]) - 100)
-        made.add_report(3, LONG * 33)
-        made.add_report(4, "Short.")
+        made.add_report(3, report(LONG * 33))
+        made.add_report(4, report("Short."))
         assert ids(made.of(0), "Reports") == [4]
 
     def test_reports_that_nothing_needs_are_not_kept(self) -> None:
@@ -302,4 +384,4 @@ def test_no_context_is_over_the_budget_or_empty_or_shows_what_is_foreign(
         assert {*ids(context, "Relationships")} <= {*inner(held[community])}
         if not ids(context, "Reports") and made.cost[community] <= made.budget.limit:
             assert {*ids(context, "Relationships")} == {*inner(held[community])}
-        made.add_report(community, data.draw(TEXTS))
+        made.add_report(community, report(data.draw(TEXTS)))

@@ -1,0 +1,127 @@
+"""What stands in one prompt: rows of a community, each with a number of its own."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import polars as pl
+
+from graphrag_index.core.citations import NumberOf, renumber_citations
+from graphrag_index.core.lists import Integers
+from graphrag_index.core.rendered_rows import Budget, RenderedRows, csv_line
+from graphrag_index.reports.written import Rows, Written
+
+REPORTS = "-----Reports-----\nid,report\n"
+HEADINGS = {
+    "Entities": "-----Entities-----\nid,title,type,description\n",
+    "Relationships": "-----Relationships-----\nid,source,target,type,description\n",
+    "Claims": "-----Claims-----\n"
+    "id,subject,object,type,status,start_date,end_date,source_text,description\n",
+}
+# A report that stands in for a community takes this part of the budget at most.
+LONGEST_REPORT = 2
+# A citation that was cut off at the end of a text.
+_BROKEN_CITATION = re.compile(r"\s*[\[［【][^\]］】]*$")
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The rows of a table: the line of each without its number, and what it takes with one."""
+
+    text: pl.Series
+    cost: Integers
+
+    @classmethod
+    def of(cls, rows: pl.DataFrame, budget: Budget) -> Self:
+        # Each row takes more than a token, so that no number is longer than this one.
+        widest = pl.Series("id", np.full(rows.height, budget.limit))
+        rendered = RenderedRows.of(rows.insert_column(0, widest), budget)
+        return cls(rendered.text.str.slice(len(str(budget.limit))), rendered.cost)
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """A report that stands in for a community, as far as there is room, and what it takes."""
+
+    text: str
+    cost: int
+    rows: Rows
+
+    @classmethod
+    def of(cls, written: Written, budget: Budget) -> Self:
+        whole = "\n".join(written.report.markdown().splitlines())
+
+        def cost_of(text: str) -> int:
+            widest, _ = renumber_citations(text, lambda _section, _place: budget.limit)
+            return budget.cost_of(csv_line([str(budget.limit), widest]))
+
+        text, width = whole, len(whole)
+        while (cost := cost_of(text)) > budget.limit // LONGEST_REPORT and width:
+            width //= 2
+            text = _BROKEN_CITATION.sub("", whole[:width]).rstrip() + "…"
+        return cls(text, cost, written.rows)
+
+    def line(self, number: int, number_of: NumberOf) -> str:
+        """Write the report; `number_of` gives numbers to what it cites by its places."""
+        return csv_line([str(number), renumber_citations(self.text, number_of)[0]])
+
+
+@dataclass(frozen=True)
+class Context:
+    """What stands in one prompt.
+
+    `shown` are the rows that may be cited, by section, in the order of their numbers, which
+    begin with 1; the communities of `stand_ins` are shown by their reports.
+    """
+
+    text: str
+    shown: Rows
+    stand_ins: Sequence[int]
+
+
+class Page:
+    """Rows taken into a context, by section in their order, as long as there is room."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.rows: dict[str, dict[int, int]] = {name: {} for name in ("Reports", *HEADINGS)}
+
+    def take(self, section: str, row: int, cost: int) -> bool:
+        """Take a row if there is room for it."""
+        if cost > self.room:
+            return False
+        self.room -= cost
+        self.add(section, [row])
+        return True
+
+    def add(self, section: str, rows: Iterable[int]) -> None:
+        """Give numbers to rows: 1 to the first of a section."""
+        numbers = self.rows[section]
+        for row in rows:
+            numbers.setdefault(row, len(numbers) + 1)
+
+    def written(self, lines: Mapping[str, Lines], reports: Mapping[int, StandIn]) -> Context:
+        """Write out the page; what its reports cite is numbered behind what it shows itself."""
+        sections = []
+        for name, heading in HEADINGS.items():
+            if chosen := list(self.rows[name]):
+                texts = lines[name].text.gather(chosen).to_list()
+                sections.append(heading + "".join(f"{n}{text}" for n, text in enumerate(texts, 1)))
+        stand_ins = list(self.rows["Reports"])
+        if stand_ins:
+            for part in stand_ins:
+                for section, rows in reports[part].rows.items():
+                    self.add(section, rows)
+            rows_of_reports = (self._line(part, reports[part]) for part in stand_ins)
+            sections.insert(0, REPORTS + "".join(rows_of_reports))
+        shown = {section: tuple(rows) for section, rows in self.rows.items() if rows}
+        return Context("\n".join(sections), shown, stand_ins)
+
+    def _line(self, part: int, report: StandIn) -> str:
+        def number_of(section: str, place: int) -> int | None:
+            rows = report.rows.get(section, ())
+            return self.rows[section][rows[place]] if 0 <= place < len(rows) else None
+
+        return report.line(self.rows["Reports"][part], number_of)
