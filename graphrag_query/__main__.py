@@ -148,7 +148,10 @@ def chat(
     until: Until = "",
 ) -> None:
     """Hold a conversation."""
+    from graphrag_query.index import check_method
     from graphrag_query.terminal import converse, waiting
+
+    check_method(method)
 
     def ask(question: str) -> "Answer":
         with waiting("Looking ..."):

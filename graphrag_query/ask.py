@@ -1,7 +1,7 @@
 """Choose the search that fits a question."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graphrag_index.core.errors import ModelError
@@ -23,11 +23,15 @@ SEARCHES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Choice:
-    """The search for a question, by the name of its method, and the reason in a few words."""
+    """The search for a question, by the name of its method, and the reason in a few words.
+
+    `is_without_model` tells that a model was asked, and does not answer.
+    """
 
     method: str
     why: str
     notes: tuple[str, ...] = ()
+    is_without_model: bool = False
 
 
 def choose(model: KnowledgeModel, question: str, chat: Chat | None = None) -> Choice:
@@ -40,16 +44,15 @@ def choose(model: KnowledgeModel, question: str, chat: Chat | None = None) -> Ch
     n_known, n_names = len(entities), len(entities) + len(unknown)
     choice = choose_by_model(chat, question) if chat is not None else None
     if choice is None or choice.method not in SEARCHES:
-        notes = choice.notes if choice else ()
         by_rules = choose_by_rules(question, n_names)
-        choice = Choice(by_rules.method, by_rules.why, notes)
+        choice = replace(choice or by_rules, method=by_rules.method, why=by_rules.why)
     needed = {"path": 2, "neighbourhood": 1}.get(choice.method, 0)
     # With an unknown name the search itself says so.
     if n_known < needed and (not unknown or n_names < needed):
         why = f"{choice.why}, but the index knows too few of its names for {choice.method} search"
-        return Choice("local", why, choice.notes)
+        return replace(choice, method="local", why=why)
     if choice.method == "global" and not model.has("community_reports"):
-        return Choice("lazy", f"{choice.why}, and the index has no reports", choice.notes)
+        return replace(choice, method="lazy", why=f"{choice.why}, and the index has no reports")
     return choice
 
 
@@ -86,7 +89,8 @@ def choose_by_model(chat: Chat, question: str) -> Choice | None:
     try:
         [outcome] = chat.replies([Request("choose a search", messages, FORMAT)], rating=True)
     except ModelError as error:
-        return Choice("", "", (f"The search was chosen by rules, since no model did: {error}",))
+        note = f"The search was chosen by rules, since no model did: {error}"
+        return Choice("", "", (note,), is_without_model=True)
     if outcome.failure:
         note = f"The search was chosen by rules, since no model did: {outcome.failure}."
         return Choice("", "", (note,))

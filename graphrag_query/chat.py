@@ -1,9 +1,9 @@
 """A language model as the searches ask it: every call is counted for the answer."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol
 
-from graphrag_index.core.errors import ModelError
+from graphrag_index.core.errors import ModelError, OutageError
 from graphrag_index.core.models.request import (
     PLAIN_TEXT,
     Message,
@@ -27,16 +27,29 @@ class AsksModel(Protocol):
         """Give the outcomes in the order of the requests."""
 
 
+class Written(NamedTuple):
+    """A text that a model wrote, and whether it was cut off at its longest."""
+
+    text: str
+    is_cut_off: bool
+
+
 class Chat:
     """One or two models for one question: `model` writes, `rating_model` answers what is asked
-    often. What their calls use is summed up in `usage`.
+    often. What their calls use is summed up in `usage`. If the second does not answer,
+    `on_outage` is called, so that nobody waits for the first as well where both lie together.
     """
 
     def __init__(
-        self, model: AsksModel, prompts: Prompts, rating_model: AsksModel | None = None
+        self,
+        model: AsksModel,
+        prompts: Prompts,
+        rating_model: AsksModel | None = None,
+        on_outage: Callable[[OutageError], None] = lambda error: None,
     ) -> None:
         self.model, self.prompts = model, prompts
         self._rating_model = rating_model or model
+        self._on_outage = on_outage
         self.spent = Spent()
 
     @property
@@ -61,7 +74,12 @@ class Chat:
             The model does not answer at all.
         """
         model = self._rating_model if rating else self.model
-        outcomes = list(model.replies(requests))
+        try:
+            outcomes = list(model.replies(requests))
+        except OutageError as error:
+            if model is not self.model:
+                self._on_outage(error)
+            raise
         for outcome in outcomes:
             self._count(outcome)
         return outcomes
@@ -72,7 +90,7 @@ class Chat:
         messages: Sequence[Message],
         sink: TextSink | None = None,
         max_output_tokens: int | None = None,
-    ) -> str:
+    ) -> Written:
         """Let the model write a text, into the `sink` while it is being written.
 
         Raises
@@ -85,7 +103,7 @@ class Chat:
         self._count(outcome)
         if outcome.failure:
             raise ModelError(f"The model gave no answer: {outcome.failure.rstrip('.')}.")
-        return str(outcome.values[0])
+        return Written(str(outcome.values[0]), outcome.dropped > 0)
 
     def messages(self, prompt: str, asked: str, **values: str) -> list[Message]:
         """Fill a prompt, which comes first so that a provider's cache serves it, and what is

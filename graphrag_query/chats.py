@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphrag_query.chat import AsksModel, Chat
+from graphrag_query.chat import Chat
 
 if TYPE_CHECKING:
+    from graphrag_index.core.models.chat_model import ChatModel
     from graphrag_index.core.models.registry import Models
     from graphrag_index.core.settings import Settings
     from graphrag_query.knowledge_model import KnowledgeModel
@@ -27,7 +28,7 @@ class Chats:
     def __init__(self, settings: "Settings", root: Path, output: Path) -> None:
         self._settings, self._root, self._output = settings, root, output
         self._models: Models | None = None
-        self._chats: dict[str, AsksModel] = {}
+        self._chats: dict[str, ChatModel] = {}
         self._lock = threading.Lock()
 
     def chat(self, model: "KnowledgeModel") -> Chat | None:
@@ -37,12 +38,14 @@ class Chats:
             return None
         from graphrag_index.core.prompts import Prompts
 
-        rating = self._settings.search.rating_model
-        return Chat(
-            self._chat_model(name),
-            Prompts(self._root, "graphrag_query"),
-            self._chat_model(rating) if rating else None,
-        )
+        prompts, rating = Prompts(self._root, "graphrag_query"), self._settings.search.rating_model
+        writes = self._chat_model(name)
+        if not rating:
+            return Chat(writes, prompts)
+        rates = self._chat_model(rating)
+        if rates.settings.base_url != writes.settings.base_url:
+            return Chat(writes, prompts, rates)
+        return Chat(writes, prompts, rates, writes.stop)
 
     def drop(self) -> None:
         """Let the next question open the models anew: one that failed asks nothing more."""
@@ -67,7 +70,7 @@ class Chats:
                 return str(getattr(model.settings, step).model)
         return None
 
-    def _chat_model(self, name: str) -> AsksModel:
+    def _chat_model(self, name: str) -> "ChatModel":
         from graphrag_index.core.models.chat_model import ChatModel
         from graphrag_index.core.models.registry import Models
 

@@ -83,6 +83,8 @@ class Conversation:
 
 
 def _read_turns(path: Path) -> list[Turn]:
+    if path.is_dir():
+        raise SettingsError(f"{path} is a folder: name a file with --session.")
     if not path.exists():
         return []
     try:

@@ -155,6 +155,7 @@ class _Steps:
                 what = "question was" if n_left == 1 else "questions were"
                 self.notes.append(f"{n_left} follow-up {what} not asked: max_total_tokens is used.")
                 return
+            self.question.counts.update(self.counts([context for _, context, _ in left[:n]]))
             outcomes = self.chat.replies([request for _, _, request in left[:n]])
             for (text, context, request), outcome in zip(left[:n], outcomes, strict=True):
                 self._estimated += _estimate(request)
@@ -195,11 +196,13 @@ class _Steps:
     def check(self) -> None:
         """See that a call came through, if any was made."""
         if self._failures and not self.answers:
+            n_failed = len(self._failures)
+            self.question.counts.update(steps=n_failed, steps_failed=n_failed)
             raise ModelError(f"The model answered no step: {self._failures[0]}.")
 
-    def counts(self) -> dict[str, int]:
-        """Count what was read."""
-        shown = joined(self.contexts).shown
+    def counts(self, asked: Sequence[Context] = ()) -> dict[str, int]:
+        """Count what was read, also in contexts that are being asked about."""
+        shown = joined([*self.contexts, *asked]).shown
         names = {
             "community_reports": "Reports",
             "entities": "Entities",

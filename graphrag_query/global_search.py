@@ -41,6 +41,7 @@ def global_search(question: Question, settings: GlobalSearch) -> Answer:
         counts = {"community_reports": n_reports, "reports_read": 0}
         return answer(not_mentioned(unknown), looked_at=counts, outcome=Outcome.NO_EVIDENCE)
 
+    question.counts["community_reports"] = question.model.rows("community_reports")
     if settings.selection == "dynamic":
         chosen = choose_by_rating(question, chat, settings)
     else:
@@ -59,6 +60,7 @@ def global_search(question: Question, settings: GlobalSearch) -> Answer:
         written = write("global_search", batches[0], looked_at=looked_at, notes=notes)
         return replace(written, left_out=left_out)
 
+    question.counts.update(looked_at, map_calls=len(batches))
     mapped = map_reports(question, chat, batches)
     points = [point for point in mapped.points if point.score >= settings.min_score]
     looked_at |= {

@@ -11,6 +11,7 @@ from graphrag_query.answer import Answer, Outcome, Usage
 
 if TYPE_CHECKING:
     from graphrag_index.core.models.request import TextSink
+    from graphrag_index.core.section import Section
     from graphrag_index.core.settings import Settings
     from graphrag_query.chat import Chat
     from graphrag_query.chats import Chats
@@ -52,21 +53,27 @@ class Index:
         from graphrag_query.local_search import local_search
 
         settings = self.settings.local_search.with_values(values)
-        return self._ask("local", question, sink, lambda asked: local_search(asked, settings))
+        return self._ask(
+            "local", question, sink, settings, lambda asked: local_search(asked, settings)
+        )
 
     def global_(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
         """Answer a question about the whole corpus; `values` are those of `GlobalSearch`."""
         from graphrag_query.global_search import global_search
 
         settings = self.settings.global_search.with_values(values)
-        return self._ask("global", question, sink, lambda asked: global_search(asked, settings))
+        return self._ask(
+            "global", question, sink, settings, lambda asked: global_search(asked, settings)
+        )
 
     def basic(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
         """Answer a question from the passages that resemble it; `values` are of `BasicSearch`."""
         from graphrag_query.basic_search import basic_search
 
         settings = self.settings.basic_search.with_values(values)
-        return self._ask("basic", question, sink, lambda asked: basic_search(asked, settings))
+        return self._ask(
+            "basic", question, sink, settings, lambda asked: basic_search(asked, settings)
+        )
 
     def drift(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
         """Answer a broad question in steps; `values` are those of `DriftSearch`."""
@@ -74,7 +81,7 @@ class Index:
 
         settings, local = self.settings.drift_search.with_values(values), self.settings.local_search
         return self._ask(
-            "drift", question, sink, lambda asked: drift_search(asked, settings, local)
+            "drift", question, sink, settings, lambda asked: drift_search(asked, settings, local)
         )
 
     def lazy(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
@@ -82,7 +89,9 @@ class Index:
         from graphrag_query.lazy_search import lazy_search
 
         settings = self.settings.lazy_search.with_values(values)
-        return self._ask("lazy", question, sink, lambda asked: lazy_search(asked, settings))
+        return self._ask(
+            "lazy", question, sink, settings, lambda asked: lazy_search(asked, settings)
+        )
 
     def ask(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
         """Choose the search for a question, and answer by it; the first note says which and why.
@@ -96,6 +105,9 @@ class Index:
         choice = choose(self.model, _asked(question), chat)
         seconds = time.perf_counter() - started
         answer = self.search(choice.method, question, sink=sink, **values)
+        if choice.is_without_model and self._chats is not None:
+            # The search was not to wait for it once more; the next question may.
+            self._chats.drop()
         chosen = replace(chat.usage if chat else Usage(), seconds=round(seconds, 3))
         why = f"Answered by {choice.method} search: {choice.why}."
         return replace(
@@ -115,7 +127,9 @@ class Index:
         names = (question, *names) if names else ()
         if names:
             question = f"How are {' and '.join(names)} connected?"
-        return self._ask("path", question, sink, lambda asked: path_search(asked, settings, names))
+        return self._ask(
+            "path", question, sink, settings, lambda asked: path_search(asked, settings, names)
+        )
 
     def neighbourhood(
         self, question: str, *names: str, sink: "TextSink | None" = None, **values: Any
@@ -130,7 +144,11 @@ class Index:
         names = (question, *names) if names else ()
         text = ", ".join(names) or question
         return self._ask(
-            "neighbourhood", text, sink, lambda asked: neighbourhood_search(asked, settings, names)
+            "neighbourhood",
+            text,
+            sink,
+            settings,
+            lambda asked: neighbourhood_search(asked, settings, names),
         )
 
     def where(
@@ -186,8 +204,7 @@ class Index:
         SettingsError
             There is no such search, or it does not know such a value.
         """
-        if method not in METHODS:
-            raise SettingsError(f"There is no search {method!r}; there are: {', '.join(METHODS)}.")
+        check_method(method)
         name = "global_" if method == "global" else method
         answer: Answer = getattr(self, name)(question, *names, sink=sink, **values)
         return answer
@@ -255,6 +272,8 @@ class Index:
             rewritten = _asked(question)
             notes = (f"The question was asked as it stands, since no model rewrote it: {error}",)
         answer = self.search(method, rewritten, sink=sink, **values)
+        if notes and self._chats is not None:
+            self._chats.drop()
         if chat is not None:
             answer = replace(answer, usage=chat.usage + answer.usage, notes=(*notes, *answer.notes))
         conversation.add(question, answer)
@@ -276,6 +295,7 @@ class Index:
         method: str,
         text: str,
         sink: "TextSink | None",
+        settings: "Section",
         search: "Callable[[Question], Answer]",
     ) -> Answer:
         """Run a search; turn what can go wrong outside of the corpus into outcomes."""
@@ -293,7 +313,10 @@ class Index:
         except ModelError as error:
             if self._chats is not None:
                 self._chats.drop()
-            answer = question.answer(str(error), method, {}, {}, Outcome.PROVIDER_ERROR)
+            # What was looked at before is told: an outage is not "nothing there".
+            answer = question.answer(
+                str(error), method, settings.model_dump(), question.counts, Outcome.PROVIDER_ERROR
+            )
         if counted and counted.is_empty:
             # Without a model, and when there is nothing to say, the text comes in one piece.
             counted.write(answer.text)
@@ -353,6 +376,18 @@ class Index:
             return ()
         what = ", ".join(f"{step.quarantined} of {step.name}" for step in steps)
         return (f"The index is not whole: requests to a model without a result: {what}.",)
+
+
+def check_method(method: str) -> None:
+    """See that there is a search of this name.
+
+    Raises
+    ------
+    SettingsError
+        There is none.
+    """
+    if method not in METHODS:
+        raise SettingsError(f"There is no search {method!r}; there are: {', '.join(METHODS)}.")
 
 
 def _asked(question: str) -> str:

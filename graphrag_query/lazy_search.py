@@ -67,6 +67,7 @@ def lazy_search(question: Question, settings: LazySearch) -> Answer:
     if unknown:
         text, none = not_mentioned(unknown), {"relevance_tests": 0}
         return question.answer(text, "lazy", settings.model_dump(), none, Outcome.NO_EVIDENCE)
+    question.counts["relevance_tests"] = 0
     queries, notes = _queries(question, settings)
     ranking = Ranking.of(question, queries, settings)
     hierarchy = IndexHierarchy(model)
@@ -75,19 +76,17 @@ def lazy_search(question: Question, settings: LazySearch) -> Answer:
     least = settings.min_similarity
     if chat is not None:
         test, least = partial(_rate, question, chat, failures), settings.min_rating
-    tested = Descent(ranking.scores, hierarchy, ranking.score, test, settings, least).run()
+    descent = Descent(ranking.scores, hierarchy, ranking.score, test, settings, least)
+    try:
+        tested = descent.run()
+    finally:
+        # Also what was tested before a model failed.
+        question.counts.update(_counts(queries, ranking, descent.tested))
     if tested.n_failed:
         if tested.n_failed == tested.n_tests:
             raise ModelError(f"The model tested no passage: {failures[0]}.")
         notes += (f"{tested.n_failed} of {tested.n_tests} relevance tests failed.",)
-    looked_at = {
-        "sub_queries": len(queries) - 1,
-        "text_units": len(ranking.scores),
-        "communities": len(tested.communities),
-        "relevance_tests": tested.n_tests,
-        "relevance_tests_failed": tested.n_failed,
-        "relevant_text_units": len(tested.relevant),
-    }
+    looked_at = _counts(queries, ranking, tested)
     parameters = settings.model_dump() | {"queries": queries}
     if not tested.relevant:
         return question.answer(
@@ -96,6 +95,17 @@ def lazy_search(question: Question, settings: LazySearch) -> Answer:
     if chat is not None:
         return _answer_from_claims(question, chat, tested, settings, parameters, looked_at, notes)
     return _answer_from_sentences(question, tested, settings, parameters, looked_at)
+
+
+def _counts(queries: Sequence[str], ranking: "Ranking", tested: Findings) -> dict[str, int]:
+    return {
+        "sub_queries": len(queries) - 1,
+        "text_units": len(ranking.scores),
+        "communities": len(tested.communities),
+        "relevance_tests": tested.n_tests,
+        "relevance_tests_failed": tested.n_failed,
+        "relevant_text_units": len(tested.relevant),
+    }
 
 
 def _queries(question: Question, settings: LazySearch) -> tuple[list[str], tuple[str, ...]]:
@@ -222,6 +232,7 @@ def _answer_from_claims(
     outcomes = chat.replies(requests)
     failures = [outcome.failure for outcome in outcomes if outcome.failure]
     if len(failures) == len(outcomes):
+        question.counts["claim_calls_failed"] = len(failures)
         raise ModelError(f"The model read none of the relevant passages: {failures[0]}.")
     if failures:
         n_lost = sum(

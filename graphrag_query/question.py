@@ -23,7 +23,8 @@ class Question:
     """A question to one index.
 
     Without a `chat` the answer is made of sentences of the documents. With a `sink` the text
-    goes there while it is being written.
+    goes there while it is being written. `counts` are what a search has looked at so far, for
+    the answer if a model fails before there is one.
     """
 
     text: str
@@ -31,6 +32,7 @@ class Question:
     chat: Chat | None = None
     search: Search = field(default_factory=Search)
     sink: TextSink | None = None
+    counts: dict[str, int] = field(default_factory=dict)
 
     @cached_property
     def vector(self) -> "np.ndarray[Any, Any]":

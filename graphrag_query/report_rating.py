@@ -41,6 +41,7 @@ def choose_by_rating(question: Question, chat: Chat, settings: GlobalSearch) -> 
         All calls of the first level failed.
     """
     reports = by_fit(question)
+    question.counts["community_reports"] = reports.height
     known = reports["community"].implode()
     # Where the report on a parent is missing, its children stand at the top.
     level = reports.filter(~pl.col("parent").is_in(known))
@@ -48,6 +49,9 @@ def choose_by_rating(question: Question, chat: Chat, settings: GlobalSearch) -> 
     failed: list[int] = []
     for _ in range(settings.max_levels):
         rated, lost = _rate(question, chat, level)
+        question.counts.update(
+            reports_rated=len(ratings) + len(rated), ratings_failed=len(failed) + len(lost)
+        )
         if not ratings and lost and not rated:
             raise ModelError(f"The model rated none of the reports: {next(iter(lost.values()))}.")
         ratings |= rated

@@ -1,6 +1,7 @@
 """What the command line prints: Markdown in a terminal, plain text in a pipe."""
 
 import json
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -32,7 +33,7 @@ def print_answer(answer: Answer, shown_already: bool = False) -> None:
 def summary(answer: Answer) -> str:
     """Return one line: the outcome, what was looked at, what it cost."""
     looked = ", ".join(
-        f"{count:,} {name.replace('_', ' ')}" for name, count in answer.looked_at.items()
+        f"{count:,} {_noun(name, count)}" for name, count in answer.looked_at.items()
     )
     parts = [f"{answer.outcome}: looked at {looked}" if looked else str(answer.outcome)]
     usage = answer.usage
@@ -43,6 +44,14 @@ def summary(answer: Answer) -> str:
         parts.append(f"{calls}, {tokens}, {price}")
     parts.append(f"in {usage.seconds:.1f} s.")
     return ", ".join(parts)
+
+
+def _noun(name: str, count: int) -> str:
+    """Write the name of a count as words: `sub_queries` of 1 is "sub query"."""
+    words = name.split("_")
+    if count == 1:
+        words = [re.sub("s$", "", re.sub("ies$", "y", word)) for word in words]
+    return " ".join(words)
 
 
 def print_json(answer: Answer, with_context: bool) -> None:

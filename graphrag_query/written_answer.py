@@ -4,12 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.chat import Chat
+from graphrag_query.chat import Chat, Written
 from graphrag_query.cited_text import CitedText
 from graphrag_query.context import Context
 from graphrag_query.question import Question
 
 NOTHING_READ = "The index holds nothing about this question."
+CUT_OFF = "The model was cut off before its end: raise max_output_tokens of this model."
+# Quotations that notes give word by word; of more, how many there are.
+MOST_NOT_FOUND = 3
 NO_RECORD_TEXT = "The documents that were read hold no record of this."
 
 
@@ -39,8 +42,11 @@ def write_answer(
         return question.answer(
             NOTHING_READ, method, parameters, looked_at, Outcome.NO_EVIDENCE, context=context
         )
+    question.counts.update(looked_at)
     cited = CitedText(question.model, context.shown, question.search.citations)
-    text = _write(question, chat, prompt, context, cited)
+    text, is_cut_off = _write(question, chat, prompt, context, cited)
+    if is_cut_off:
+        notes = (*notes, CUT_OFF)
     return question.answer(
         text or NO_RECORD_TEXT,
         method,
@@ -62,19 +68,26 @@ def notes_on(cited: CitedText) -> tuple[str, ...]:
         notes.append(f"{cited.n_removed} {what} of rows that the model was not shown removed.")
     if cited.has_begun and not (cited.citations or cited.has_no_record):
         notes.append("The model cites no passage for this.")
-    notes += [f"Not in the passage cited: “{quotation}”." for quotation in cited.not_found]
+    not_found = list(dict.fromkeys(cited.not_found))
+    listed = not_found if len(not_found) <= MOST_NOT_FOUND + 1 else not_found[:MOST_NOT_FOUND]
+    notes += [f"Not in the passage cited: “{quotation}”." for quotation in listed]
+    if len(listed) < len(not_found):
+        more = len(not_found) - len(listed)
+        notes.append(f"{more} more quotations are not in the passages cited for them.")
     return tuple(notes)
 
 
-def _write(question: Question, chat: Chat, prompt: str, context: Context, cited: CitedText) -> str:
+def _write(
+    question: Question, chat: Chat, prompt: str, context: Context, cited: CitedText
+) -> Written:
     """Ask, and put the text through the check while it is being written."""
     asked = f"{context.text}\nQuestion: {question.text}"
     messages = chat.messages(prompt, asked, response=question.search.response)
     sink = CheckedSink(question, cited) if question.sink else None
     written = chat.write(question.text, messages, sink)
     if sink is None:
-        return cited.feed(written, is_last=True).strip()
-    return sink.end(written).strip()
+        return Written(cited.feed(written.text, is_last=True).strip(), written.is_cut_off)
+    return Written(sink.end(written.text).strip(), written.is_cut_off)
 
 
 class CheckedSink:

@@ -61,6 +61,10 @@ class ModelError(GraphRAGError):
     """A model cannot be reached, is not installed, or refuses to work."""
 
 
+class OutageError(ModelError):
+    """A model has not answered for as long as the settings allow."""
+
+
 class BudgetError(GraphRAGError):
     """The next call to a model could cost more than the budget leaves."""
 

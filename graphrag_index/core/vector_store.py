@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,10 @@ CELL_ROWS = 1_024
 CELLS_SEARCHED = 40
 # Rows from which each cell is found, and rounds in which it is.
 CELL_SAMPLE, CELL_ROUNDS = 64, 20
+# What is kept in memory of indexes and of what the files say, in bytes. LanceDB's own limits are
+# 6 GiB and 1 GiB, and a process that is asked often reaches them; what is not kept is read again
+# from files that the system keeps.
+MOST_OF_INDEXES, MOST_OF_METADATA = 512 << 20, 128 << 20
 # Rows of every fragment but the last: flat search goes through fragments in parallel.
 FRAGMENT_ROWS = 8_192
 # Numbers of fragments stand above so many bits of a row id, the place in the fragment below.
@@ -283,7 +287,15 @@ def _failures_of_the_disk(folder: Path) -> Iterator[None]:
 def _connect(folder: Path) -> Any:
     import lancedb
 
-    return lancedb.connect(str(folder))
+    return lancedb.connect(str(folder), session=_session())
+
+
+@cache
+def _session() -> Any:
+    """The caches of this process: one for all tables, or each would have its own."""
+    import lancedb
+
+    return lancedb.Session(MOST_OF_INDEXES, MOST_OF_METADATA)
 
 
 def _to_arrow(batch: pl.DataFrame) -> "pa.Table":

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from graphrag_index.core import vector_store
 from graphrag_index.core.errors import TableError
 from graphrag_index.core.table_store import TableStore
 from graphrag_index.core.tables import TABLES
@@ -231,3 +232,25 @@ def test_what_the_vectors_are_is_noted(
     batches = [reports((f"r{n}", "Ice", "Ice.", row)) for n, row in enumerate(rows)]
     stored = write(TableStore(tmp_path), 1, *(batches or [COLD.clear()]))
     assert stored.vectors == Vectors(2, normalized)
+
+
+def test_what_searches_keep_in_memory_is_limited_for_all_tables_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = 64 << 10
+    monkeypatch.setattr(vector_store, "MOST_OF_INDEXES", most)
+    monkeypatch.setattr(vector_store, "MOST_OF_METADATA", most)
+    vector_store._session.cache_clear()
+    n_rows = 3_000
+    for name in ("a", "b"):
+        store = TableStore(tmp_path / name)
+        with VectorWriter(store.lancedb, TABLES["entity_description"], 1) as writer:
+            writer.append(entities(n_rows))
+        version = writer.stored.lance_version
+        opened = VectorTable.open(store.lancedb, "entity_description", version)
+        for number in range(0, n_rows, 100):
+            found = opened.matching(f"man{number}", 1, ["title", "human_readable_id"])
+            assert found["human_readable_id"].to_list() == [number]
+    kept = vector_store._session().size_bytes
+    vector_store._session.cache_clear()
+    assert 0 < kept <= 2 * most

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from graphrag_index.core.errors import ModelError
+from graphrag_index.core.errors import ModelError, OutageError
 from graphrag_index.core.models.endpoint import Endpoint
 from graphrag_index.core.models.failures import RejectedError, RetryError, hide
 from graphrag_index.core.models.ledger import Ledger
@@ -172,7 +172,7 @@ class Caller:
                 self.stop(error.denied)
                 raise error.denied
         if too_long:
-            raise ModelError(
+            raise OutageError(
                 f"Model {self.name} has not answered for {self.settings.retry_seconds:g} s "
                 f"({reason}): run again when it does; what was answered is kept."
             ) from None

@@ -116,6 +116,10 @@ class ChatModel:
         """Keep something beside the replies, for the next run."""
         self.ledger.remember(name, value)
 
+    def stop(self, error: Exception) -> None:
+        """Let every further request fail at once by this error."""
+        self._caller.stop(error)
+
     def close(self) -> None:
         """Close the connections."""
         self._loop.start(self._caller.endpoint.close()).result()
