@@ -42,8 +42,9 @@ def with_gaps(step: Step) -> Step:
     function: Callable[..., Any] = step.function
 
     @wraps(function)
-    def renumber(*tables: Any, **services: Any) -> pl.DataFrame:
-        made: pl.DataFrame = function(*tables, **services)
+    def renumber(*tables: Any, **services: Any) -> dict[str, pl.DataFrame]:
+        written: dict[str, pl.DataFrame] = function(*tables, **services)
+        made = written["communities"]
         rows = []
         for row in made.iter_rows(named=True):
             level = row["level"]
@@ -55,7 +56,8 @@ def with_gaps(step: Step) -> Step:
                 "children": [renumbered(child, level + 1) for child in row["children"]],
             }
             rows.append({**row, **changed})
-        return pl.DataFrame(rows, made.schema).sort("level", "community")
+        changed_rows = pl.DataFrame(rows, made.schema).sort("level", "community")
+        return {**written, "communities": changed_rows}
 
     return replace(step, function=renumber, code_version=1_000)
 
