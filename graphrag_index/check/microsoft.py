@@ -25,7 +25,7 @@ class SnapshotVectors:
     """Vectors that were written as a Parquet file."""
 
     def __init__(self, path: Path) -> None:
-        self.rows = pl.scan_parquet(path).select("id", vector="embedding")
+        self.rows = pl.scan_parquet(path, glob=False).select("id", vector="embedding")
 
     @property
     def dimension(self) -> int:
@@ -65,7 +65,7 @@ def open_folder(folder: Path) -> Opened:
     raw: dict[str, pl.LazyFrame] = {}
     for name, path in _files(place).items():
         try:
-            raw[name] = _renamed(name, pl.scan_parquet(path), notes)
+            raw[name] = _renamed(name, pl.scan_parquet(path, glob=False), notes)
         except (pl.exceptions.PolarsError, OSError) as error:
             damaged.append(damaged_table(name, describe_error(error), path))
     nodes = raw.pop("nodes", None)

@@ -155,7 +155,9 @@ class TableStore:
 
             return VectorTable.open(self.lancedb, name, table.lance_version).lazy()
         path = self._whole(name, table)
-        return pl.scan_ipc(path) if path.suffix == MAPPED_SUFFIX else pl.scan_parquet(path)
+        # A name with brackets is no pattern.
+        scan = pl.scan_ipc if path.suffix == MAPPED_SUFFIX else pl.scan_parquet
+        return scan(path, glob=False)
 
     def map(self, name: str, table: StoredTable) -> MappedTable:
         """Open a mapped table for reading rows by number; nothing is loaded."""

@@ -51,6 +51,12 @@ class TestWriting:
         assert stored.n_bytes == (tmp_path / stored.file).stat().st_size
         assert_frame_equal(store.scan("unread_files", stored).collect(), BROKEN)
 
+    def test_brackets_in_the_path_are_no_pattern(self, tmp_path: Path) -> None:
+        store = TableStore(tmp_path / "docs [old]*" / "output")
+        for frame, table in ((BROKEN, UNREAD), (PAIRS, TABLES["claims_of_entities"])):
+            stored = write(store, 1, frame, table)
+            assert_frame_equal(store.scan(table.name, stored).collect(), frame)
+
     def test_batches_follow_each_other(self, tmp_path: Path) -> None:
         store = TableStore(tmp_path)
         with store.writer(1, UNREAD, "unread_files") as writer:
