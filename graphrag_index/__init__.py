@@ -10,7 +10,7 @@ steps/        the steps, one file each
 readers/      the formats of documents
 linguistics/  names, terms and relationships without a model
 extraction/   entities, relationships and claims from a model's replies
-communities/  from that partition to the table, and from one version to the next
+resolution/   which entities are one thing under several names
 graph/        hierarchical Leiden, keeping its parts on an update, and the layout of a drawing
 communities/  from that partition to the table, and from one version to the next
 reports/      community reports, with a model and without

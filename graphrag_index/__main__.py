@@ -174,7 +174,7 @@ def _run(root: Path, overrides: list[str] | None, verbose: bool, ways: _Ways) ->
     settings, workflow = _load(root, overrides)
     from graphrag_index.core.memory import keep_modules_for_good
     from graphrag_index.core.table_store import TableStore
-    from graphrag_index.project import check_models, models_of, services_of
+    from graphrag_index.project import check_decisions, check_models, models_of, services_of
     from graphrag_index.run import RunResult, Watcher, lock, run_workflow
     from graphrag_index.steps.load_documents import check_output
     from graphrag_index.terminal import TerminalWatcher
@@ -182,6 +182,7 @@ def _run(root: Path, overrides: list[str] | None, verbose: bool, ways: _Ways) ->
     keep_modules_for_good()
     check_output(settings.load_documents, root, root / settings.output)
     check_models(workflow, settings)
+    check_decisions(workflow, settings, root)
     store = TableStore(root / settings.output)
     watcher = Watcher()
     if not ways.quiet:
@@ -317,7 +318,7 @@ def estimate(
 def validate(root: Root = Path(), set_: Set = None) -> None:
     """Check settings, workflow, models and the input folder, without running anything."""
     settings, workflow = _load(root, set_)
-    from graphrag_index.project import check_models, services_of
+    from graphrag_index.project import check_decisions, check_models, services_of
     from graphrag_index.steps.load_documents import check_output, find_files, load_documents
     from graphrag_index.workflow import check_services, check_settings
 
@@ -327,6 +328,7 @@ def validate(root: Root = Path(), set_: Set = None) -> None:
     if load_documents in workflow.steps:
         find_files(settings.load_documents, root)
     check_models(workflow, settings)
+    check_decisions(workflow, settings, root)
     steps = ", ".join(step.name for step in workflow.steps)
     print(f"All is well. The workflow {workflow.name} runs: {steps}.")
 
@@ -407,6 +409,47 @@ def check(
         print(f"Wrote {html}", file=sys.stderr if as_json else sys.stdout)
     if health.failed:
         raise typer.Exit(ExitCode.FAILED)
+
+
+@app.command()
+def resolve(
+    root: Root = Path(),
+    merge: Annotated[
+        tuple[str, str] | None,
+        typer.Option("--merge", help="The two are one, with the first as title.", metavar="A B"),
+    ] = None,
+    never: Annotated[
+        tuple[str, str] | None,
+        typer.Option("--never", help="The two are not one.", metavar="A B"),
+    ] = None,
+    undo: Annotated[
+        tuple[str, str] | None,
+        typer.Option("--undo", help="Take back what joins the two, or parts them.", metavar="A B"),
+    ] = None,
+    list_: Annotated[
+        bool, typer.Option("--list", help="Print what was merged and what is doubtful.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
+    set_: Set = None,
+) -> None:
+    """Decide which names are one thing; kept in resolutions.yaml, applied by the next run."""
+    from graphrag_index.core.settings import load_settings
+    from graphrag_index.resolution import command
+
+    settings = load_settings(root, tuple(set_ or ()))
+    path, output = root / settings.resolve_entities.file, root / settings.output
+    if sum((merge is not None, never is not None, undo is not None, list_ or as_json)) > 1:
+        raise typer.BadParameter("give one of --merge, --never, --undo and --list.")
+    if merge is not None:
+        command.merge(path, merge, sys.stdout)
+    elif never is not None:
+        command.never(path, never, sys.stdout)
+    elif undo is not None:
+        command.undo(path, *undo, sys.stdout)
+    elif list_ or as_json or not sys.stdin.isatty():
+        command.write_list(output, path, as_json, sys.stdout)
+    else:
+        command.ask(output, path, sys.stdout)
 
 
 @app.command("download-model")

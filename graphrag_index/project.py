@@ -205,11 +205,26 @@ def check_models(workflow: Workflow, settings: Settings) -> None:
     _named_models(workflow, settings)
     name = settings.generate_text_embeddings.model
     if name not in settings.models and any(
-        "embedding_model" in step.services for step in workflow.steps
+        "embedding_model" in step.asked(getattr(settings, step.name, None))
+        for step in workflow.steps
     ):
         from graphrag_index.core.embedding_model import check_embedding_model
 
         check_embedding_model(name)
+
+
+def check_decisions(workflow: Workflow, settings: Settings, root: Path) -> None:
+    """See that what a person has decided can be read, before anything runs.
+
+    Raises
+    ------
+    SettingsError
+        The file is damaged.
+    """
+    if any(step.name == "resolve_entities" and step.is_shipped for step in workflow.steps):
+        from graphrag_index.resolution.decisions_file import read_decisions
+
+        read_decisions(root / settings.resolve_entities.file)
 
 
 def _named_models(workflow: Workflow, settings: Settings) -> dict[str, str]:
@@ -219,10 +234,14 @@ def _named_models(workflow: Workflow, settings: Settings) -> dict[str, str]:
     """
     names: dict[str, str] = {}
     for step in workflow.steps:
-        name = getattr(getattr(settings, step.name, None), "model", "chat")
-        if "chat_model" in step.services:
+        section = getattr(settings, step.name, None)
+        name = getattr(section, "model", "chat")
+        asked = step.asked(section)
+        if "chat_model" in asked:
             find_model(settings.models, name, step.name)
             names.setdefault(name, "")
-        elif "embedding_model" in step.services and name in settings.models:
-            names[name] = step.name
+        if "embedding_model" in asked:
+            vectors = settings.generate_text_embeddings.model if step.asks else name
+            if vectors in settings.models:
+                names[vectors] = step.name
     return names

@@ -167,9 +167,13 @@ class _Run:
         release_memory()
         with measure_peak_memory() as memory:
             wall, cpu = time.perf_counter(), time.process_time()
-            services = {name: self._service(name, step, progress) for name in step.services}
+            needed = step.asked(self.sections.get(step.name))
+            services = {
+                name: self._service(name, step, progress) if name in needed else None
+                for name in step.services
+            }
             stored = self._write(step, key, step(*self._inputs(step), **services))
-            if "embedding_model" in services:
+            if services.get("embedding_model") is not None:
                 stored = _name_model(stored, services["embedding_model"])
             stored = {name: self._keep_unchanged(name, table) for name, table in stored.items()}
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
@@ -334,11 +338,12 @@ def _what(frames: object) -> str:
 
 def _replies(step: Step, section: Any, settings: Settings) -> Any:
     """Return what the replies and vectors of a step's models depend on; None if it asks none."""
-    if "chat_model" in step.services:
-        return identity(settings.models, section)
-    if "embedding_model" in step.services:
-        return vector_identity(settings.models, settings.generate_text_embeddings.model)
-    return None
+    asked = step.asked(section)
+    chat = identity(settings.models, section)
+    if "embedding_model" not in asked:
+        return chat if "chat_model" in asked else None
+    vectors = vector_identity(settings.models, settings.generate_text_embeddings.model)
+    return [chat, vectors] if "chat_model" in asked else vectors
 
 
 def _name_model(stored: Mapping[str, StoredTable], model: Any) -> dict[str, StoredTable]:

@@ -16,7 +16,7 @@ memory can be written.
 """
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -26,6 +26,9 @@ from pydantic import BaseModel
 
 from graphrag_index.core.errors import WorkflowError
 from graphrag_index.core.tables import TABLES, Table
+
+# Services that cost something to have.
+MODELS = ("chat_model", "embedding_model")
 
 Frames = pl.DataFrame | Mapping[str, pl.DataFrame]
 
@@ -55,6 +58,14 @@ class Step:
     settings_model: type[BaseModel] | None
     code_version: int
     fingerprint: Callable[[Any, Path], str] | None
+    asks: Callable[[Any], Collection[str]] | None = None
+
+    def asked(self, section: Any) -> tuple[str, ...]:
+        """Return the services that it needs with these settings; of others it gets None."""
+        if self.asks is None:
+            return self.services
+        needed = self.asks(section)
+        return tuple(name for name in self.services if name not in MODELS or name in needed)
 
     @property
     def is_shipped(self) -> bool:
@@ -70,12 +81,14 @@ def step(
     *,
     code_version: int = 1,
     fingerprint: Callable[[Any, Path], str] | None = None,
+    asks: Callable[[Any], Collection[str]] | None = None,
 ) -> Callable[[Callable[..., Any]], Step]:
     """Declare a function as a step that writes these tables.
 
     A table that the program does not know is given as a `Table` with its columns.
     A step that reads anything but tables, such as the input folder, gives a function
-    from its settings and the root folder to a `fingerprint` of what it would read.
+    from its settings and the root folder to a `fingerprint` of what it would read. A step
+    that needs a model with some settings only says by `asks` which of `MODELS` it needs.
     """
 
     def declare(function: Callable[..., Any]) -> Step:
@@ -103,6 +116,7 @@ def step(
             settings_model=section if _is_model(section) else None,
             code_version=code_version,
             fingerprint=fingerprint,
+            asks=asks,
         )
 
     return declare

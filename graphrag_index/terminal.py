@@ -18,6 +18,7 @@ _COUNTED = (
     *("input_documents", "base_text_units", "raw_entities", "raw_relationships", "entities"),
     *("relationships", "communities", "text_units", "community_reports", "covariates"),
     *("text_unit_text", "entity_description", "community_full_content"),
+    *("entity_resolutions", "doubtful_pairs"),
 )
 _PREFIX = re.compile(r"^(?:raw|base|input)_")
 

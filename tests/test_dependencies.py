@@ -21,6 +21,7 @@ ONLY_FOR_INDEXING = {
     "graphrag_index.readers",
     "graphrag_index.extraction",
     "graphrag_index.reports",
+    "graphrag_index.resolution",
     "graphrag_index.run",
     "graphrag_index.step",
     "graphrag_index.steps",

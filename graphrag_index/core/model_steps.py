@@ -1,6 +1,6 @@
 """Settings of the steps that ask a model: one section a step, hung into `settings.py`."""
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from graphrag_index.core.section import Section
 
@@ -50,6 +50,45 @@ class ExtractGraph(Section):
     star: Star | None = Field(
         None, description="Link each document's key, such as a report number, with its entities."
     )
+
+
+class ResolveEntities(Section):
+    """Names of one thing, merged: by a person, by rules, and by a model if one is set."""
+
+    file: str = Field(
+        "resolutions.yaml",
+        min_length=1,
+        description="What a person has decided, relative to settings.yaml; it need not be there.",
+    )
+    merge: bool = Field(
+        True, description="Merge by rules; without it what a person decides is all that is done."
+    )
+    merge_above: float = Field(
+        0.9, ge=0, le=1, description="Pairs of this score or more are merged."
+    )
+    doubt_above: float = Field(
+        0.7, ge=0, le=1, description="Pairs of this score or more are listed, or a model is asked."
+    )
+    model: str | None = Field(
+        None,
+        description="Name of the model in `models` that decides the doubtful ones; null: none.",
+    )
+    max_questions: int = Field(
+        1_000, ge=0, le=10_000_000, description="Pairs that the model is asked at most, best first."
+    )
+    max_embedded: int = Field(
+        0,
+        ge=0,
+        le=50_000,
+        description="Names whose vectors are compared, the most mentioned of those that are like "
+        "no other; 0: none. It needs the model of generate_text_embeddings.",
+    )
+
+    @model_validator(mode="after")
+    def _doubt_is_below(self) -> "ResolveEntities":
+        if self.doubt_above > self.merge_above:
+            raise ValueError("doubt_above must be at most merge_above")
+        return self
 
 
 class SummarizeDescriptions(Section):

@@ -19,6 +19,7 @@ from graphrag_index.core.model_steps import (
     CreateCommunityReports,
     ExtractCovariates,
     ExtractGraph,
+    ResolveEntities,
     SummarizeDescriptions,
 )
 from graphrag_index.core.models.settings import ModelSettings
@@ -279,6 +280,7 @@ class Settings(Section):
     create_text_units: CreateTextUnits = CreateTextUnits()
     extract_graph_nlp: ExtractGraphNlp = ExtractGraphNlp()
     extract_graph: ExtractGraph = ExtractGraph()
+    resolve_entities: ResolveEntities = ResolveEntities()
     summarize_descriptions: SummarizeDescriptions = SummarizeDescriptions()
     extract_covariates: ExtractCovariates = ExtractCovariates()
     finalize_graph: FinalizeGraph = FinalizeGraph()

@@ -165,7 +165,9 @@ _DEFINITIONS = [
             "title": pl.String,
             "type": pl.String,
             "descriptions": STRINGS,  # each once, in the order of the text units
+            "description_text_units": INTEGERS,  # the first that gives each
             "text_units": INTEGERS,  # numbers of base_text_units, ascending
+            "types": STRINGS,  # that each of the text units gives; empty if none
             "aliases": STRINGS,
             "evidence": EVIDENCE,
         },
@@ -181,6 +183,7 @@ _DEFINITIONS = [
             "target": pl.Int64,
             "type": pl.String,
             "descriptions": STRINGS,
+            "description_text_units": INTEGERS,  # the first that gives each
             "weight": pl.Float64,  # sum of the strengths, 1 to 10 each
             "text_units": INTEGERS,
             "evidence": EVIDENCE,
@@ -228,6 +231,55 @@ _DEFINITIONS = [
             "text_unit": pl.Int32,  # number of the base text unit
             "start_char": pl.Int32,  # in the document
             "end_char": pl.Int32,
+        },
+        "internal",
+        nullable=(),
+    ),
+    Table(
+        "entity_assignments",
+        "one extracted entity that became another, or took another title; of one that was divided, "
+        "one of its text units. Who is not in it is itself",
+        "extracted entity, then text unit",
+        {
+            "entity": pl.Int64,  # number of the extracted or raw entity
+            "text_unit": pl.Int64,  # number of the base text unit; null: wherever it is named
+            "document_id": pl.String,  # where that text unit lies; null as above
+            "start_char": pl.Int64,
+            "end_char": pl.Int64,
+            "resolved": pl.Int64,  # number of the entity that it is
+            "title": pl.String,
+        },
+        "internal",
+        nullable=("text_unit", "document_id", "start_char", "end_char"),
+    ),
+    Table(
+        "entity_resolutions",
+        "one name that was merged, renamed or split, and who decided it",
+        "title, then resolved title",
+        {
+            "title": pl.String,
+            "resolved": pl.String,
+            "score": pl.Float64,  # 0 to 1; 1 where a person decided
+            "evidence": STRINGS,
+            "decided_by": pl.String,  # rule, model or person
+        },
+        "internal",
+        nullable=(),
+    ),
+    Table(
+        "doubtful_pairs",
+        "two entities that may be one, which nobody has decided",
+        "score descending, then title",
+        {
+            "title": pl.String,
+            "other": pl.String,
+            "score": pl.Float64,
+            "evidence": STRINGS,
+            "type": pl.String,
+            "other_type": pl.String,
+            "frequency": pl.Int64,  # number of text units that name it
+            "other_frequency": pl.Int64,
+            "model": pl.String,  # different, no answer; empty if none was asked
         },
         "internal",
         nullable=(),

@@ -114,7 +114,13 @@ def _report(text: str) -> Json:
     }
 
 
+def _same_entity(text: str) -> Json:
+    """Most doubtful pairs are two things."""
+    return {"reason": _words(text), "same": False}
+
+
 _ANSWERS: Mapping[str, Callable[[str], Json]] = {
+    "same_entity": _same_entity,
     "extraction": _extraction,
     "claims": _claims,
     "description": _description,

@@ -235,7 +235,8 @@ def asking_steps(workflow: Workflow, settings: Settings) -> set[str]:
     return {
         step.name
         for step in workflow.steps
-        if "chat_model" in step.services or (embeds and "embedding_model" in step.services)
+        if "chat_model" in (asked := step.asked(getattr(settings, step.name, None)))
+        or (embeds and "embedding_model" in asked)
     }
 
 

@@ -31,21 +31,26 @@ class TextUnit:
 class _Row:
     """What text units say of one entity or relationship; dictionaries stand for ordered sets."""
 
-    __slots__ = ("descriptions", "evidence", "text_units", "types")
+    __slots__ = ("descriptions", "evidence", "given", "text_units", "types")
 
     def __init__(self) -> None:
-        self.descriptions: dict[str, None] = {}
+        # Each with the first text unit that gives it.
+        self.descriptions: dict[str, int] = {}
         self.evidence: dict[Evidence, None] = {}
         self.text_units: list[int] = []
+        # The type that each of them gives.
+        self.given: list[str] = []
         # How often each spelling of the type was given.
         self.types: dict[str, int] = {}
 
     def add(self, text_unit: TextUnit, description: str, kind: str, evidence: Evidence) -> None:
         if description:
-            self.descriptions[description] = None
+            self.descriptions.setdefault(description, text_unit.number)
         self.evidence[evidence] = None
         if not self.text_units or self.text_units[-1] != text_unit.number:
             self.text_units.append(text_unit.number)
+            self.given.append("")
+        self.given[-1] = self.given[-1] or kind
         if kind:
             self.types[kind] = self.types.get(kind, 0) + 1
 
@@ -143,6 +148,7 @@ class ExtractedGraph:
                 **_columns(self._entities, document_ids),
                 "human_readable_id": range(len(titles)),
                 "title": titles,
+                "types": [entity.given for entity in self._entities],
                 "aliases": [
                     [form for form in entity.aliases if title_key(form) != title_key(title)]
                     for entity, title in zip(self._entities, titles, strict=True)
@@ -183,6 +189,7 @@ def _columns(rows: Sequence[_Row], document_ids: pl.Series) -> dict[str, Any]:
     return {
         "type": [row.type() for row in rows],
         "descriptions": [list(row.descriptions) for row in rows],
+        "description_text_units": [list(row.descriptions.values()) for row in rows],
         "text_units": [row.text_units for row in rows],
         "evidence": gather_lists(owners, evidence, len(rows)),
     }

@@ -5,6 +5,7 @@ STEPS = (
     "create_text_units",
     "extract_graph_nlp",
     "extract_graph",
+    "resolve_entities",
     "summarize_descriptions",
     "finalize_graph",
     "extract_covariates",

@@ -28,7 +28,7 @@ BATCH_TEXT_UNITS = 1_024
 BATCH_DOCUMENTS = 512
 
 
-@step(writes=["extracted_entities", "extracted_relationships", "raw_mentions"], code_version=2)
+@step(writes=["extracted_entities", "extracted_relationships", "raw_mentions"], code_version=3)
 def extract_graph(
     base_text_units: pl.LazyFrame,
     documents: pl.LazyFrame,

@@ -12,6 +12,7 @@ from graphrag_index.core.tables import content_id, title_key
 from graphrag_index.graph.layout import layout
 from graphrag_index.graph.simple_graph import Graph, Integers, degrees, simple_graph
 from graphrag_index.graph.weights import check_weights
+from graphrag_index.resolution.applying import Assignments
 from graphrag_index.step import step
 
 Floats = npt.NDArray[np.float64]
@@ -20,12 +21,13 @@ Floats = npt.NDArray[np.float64]
 BATCH_RELATIONSHIPS = 65_536
 
 
-@step(writes=["entities", "relationships", "mentions"], code_version=2)
+@step(writes=["entities", "relationships", "mentions"], code_version=3)
 def finalize_graph(
     raw_entities: pl.DataFrame,
     raw_relationships: pl.LazyFrame,
     raw_mentions: pl.LazyFrame,
     base_text_units: pl.LazyFrame,
+    entity_assignments: pl.DataFrame | None = None,
     *,
     settings: FinalizeGraph,
 ) -> Iterator[dict[str, pl.DataFrame]]:
@@ -35,7 +37,8 @@ def finalize_graph(
     keeps the title, type and description of the first. Relationships between
     the same two entities become one, whatever their direction: weights add up,
     and the heaviest row gives description and type. Loops and relationships with
-    an unknown end are dropped; entities without relationships stay.
+    an unknown end are dropped; entities without relationships stay. What resolve_entities
+    merged, renamed or divided is so here.
 
     Yields
     ------
@@ -50,9 +53,10 @@ def finalize_graph(
         A weight is not a number greater than 0.
     """
     check_weights("raw_relationships", raw_relationships)
-    numbers, entities = _merge_entities(raw_entities)
+    resolved = Assignments(entity_assignments, base_text_units)
+    numbers, entities = _merge_entities(resolved.entities(raw_entities))
     del raw_entities
-    mentions = _renumber_mentions(raw_mentions, numbers)
+    mentions = _renumber_mentions(resolved.mentions(raw_mentions), numbers)
     yield {"mentions": mentions}
     text_unit_ids = (
         base_text_units.select("id", "human_readable_id").sort("human_readable_id").collect()["id"]
@@ -61,7 +65,7 @@ def finalize_graph(
         mentions["entity"].to_numpy(), mentions["text_unit"].to_numpy()
     )
     del mentions
-    links = _Links(raw_relationships.collect(), numbers)
+    links = _Links(resolved.relationships(raw_relationships.collect(), merge=False), numbers)
     ids, titles = entities["id"], entities["title"]
     # Nodes are numbered by id, as in create_communities: the drawing shows its communities,
     # and does not depend on which entity came first.

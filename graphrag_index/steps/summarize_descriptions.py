@@ -22,6 +22,7 @@ from graphrag_index.core.rendered_rows import Budget, n_prompt_tokens
 from graphrag_index.core.sentences import split_sentences
 from graphrag_index.core.tables import TABLES
 from graphrag_index.extraction.records import clean
+from graphrag_index.resolution.applying import Assignments
 from graphrag_index.step import step
 
 # Rows read at once: bounds memory, not results.
@@ -32,10 +33,11 @@ _DESCRIPTION = ("description", "summary", "text")
 _STOPS = (*".!?…。！？؟।", *"\"'”’»)")
 
 
-@step(writes=["raw_entities", "raw_relationships"])
+@step(writes=["raw_entities", "raw_relationships"], code_version=2)
 def summarize_descriptions(
     extracted_entities: pl.LazyFrame,
     extracted_relationships: pl.LazyFrame,
+    entity_assignments: pl.DataFrame | None = None,
     *,
     settings: SummarizeDescriptions,
     chat_model: ChatModel,
@@ -46,7 +48,8 @@ def summarize_descriptions(
 
     More descriptions than `max_input_tokens` allows are folded: each further request has the
     summary so far and as many others as fit. Where a request fails, the summary so far and
-    the descriptions that are not in it are joined.
+    the descriptions that are not in it are joined. What resolve_entities merged is described
+    together.
 
     Yields
     ------
@@ -54,6 +57,11 @@ def summarize_descriptions(
         Batch by batch, in the order of the tables that they are made of.
     """
     progress.start(None, "descriptions")
+    resolved = Assignments(entity_assignments)
+    if not resolved.is_empty:
+        extracted_entities = resolved.entities(extracted_entities.collect()).lazy()
+        links = resolved.relationships(extracted_relationships.collect(), merge=True)
+        extracted_relationships = links.lazy()
     writing = _Writing(settings, prompts, chat_model.max_prompt_tokens)
     waiting: deque[tuple[str, int, Sequence[str]]] = deque()
 
@@ -208,7 +216,8 @@ def _several(
             if len(descriptions) > 1:
                 about = f"Entity: {title}"
                 yield "raw_entities", number, _with_type(about, kind), descriptions
-    titles = entities.select("title").collect()["title"]
+    names = entities.select("human_readable_id", "title").collect()
+    titles = dict(zip(names["human_readable_id"], names["title"], strict=True))
     columns = relationships.select("source", "target", "type", "descriptions")
     for offset, batch in _batches(columns):
         rows = batch.iter_rows()

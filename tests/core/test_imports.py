@@ -24,6 +24,7 @@ PARTS = {
     "graphrag_index.linguistics": {CORE},
     "graphrag_index.extraction": {CORE, "graphrag_index.linguistics"},
     "graphrag_index.readers": {CORE},
+    "graphrag_index.resolution": {CORE, "graphrag_index.linguistics"},
     "graphrag_index.reports": {CORE},
     "graphrag_index.show": {CORE},
     "graphrag_index.show_html": {CORE, "graphrag_index.graph", "graphrag_index.show"},
@@ -32,11 +33,14 @@ PARTS = {
         *(CORE, "graphrag_index.step", "graphrag_index.graph", "graphrag_index.linguistics"),
         *("graphrag_index.readers", "graphrag_index.extraction", "graphrag_index.reports"),
         "graphrag_index.communities",
+        "graphrag_index.resolution",
     },
     "graphrag_index.workflow": {CORE, "graphrag_index.step", "graphrag_index.steps"},
     "graphrag_index.run": {CORE, "graphrag_index.step", "graphrag_index.workflow"},
     "graphrag_index.terminal": {CORE, "graphrag_index.step", "graphrag_index.run"},
-    "graphrag_index.project": {CORE, "graphrag_index.step", "graphrag_index.workflow"},
+    "graphrag_index.project": {
+        *(CORE, "graphrag_index.step", "graphrag_index.workflow", "graphrag_index.resolution"),
+    },
     "graphrag_index.status": {CORE},
     "graphrag_index.estimate": {
         *(CORE, "graphrag_index.step", "graphrag_index.workflow", "graphrag_index.run"),
@@ -55,6 +59,7 @@ PARTS = {
         *("graphrag_index.terminal", "graphrag_index.show", "graphrag_index.show_html"),
         *("graphrag_index.status", "graphrag_index.steps", "graphrag_index.estimate"),
         *("graphrag_index.dry_run",),
+        "graphrag_index.resolution",
     },
     "graphrag_query": {CORE},
     # The package itself holds no more than its version.

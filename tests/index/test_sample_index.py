@@ -343,8 +343,9 @@ def test_vectors_belong_to_their_rows(
 def test_statistics_tell_what_each_step_cost(output: Path) -> None:
     statistics = json.loads((output / "stats.json").read_text(encoding="utf-8"))
     assert list(statistics["steps"]) == [
-        *("load_documents", "create_text_units", "extract_graph_nlp", "finalize_graph"),
-        *("create_communities", "link_text_units", "create_community_reports_nlp"),
+        *("load_documents", "create_text_units", "extract_graph_nlp", "resolve_entities"),
+        *("finalize_graph", "create_communities", "link_text_units"),
+        "create_community_reports_nlp",
         *("generate_text_embeddings", "create_search_tables"),
     ]
     for step in statistics["steps"].values():

@@ -1,0 +1,256 @@
+"""Write one decision into `resolutions.yaml`: lines are added or taken out, all others stay.
+
+What a person wrote keeps its comments and its order. A file whose form cannot be edited by lines
+(such as `merge: {A: [B]}` on one line) is refused with what is to be done by hand.
+"""
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import yaml
+
+from graphrag_index.core.atomic import temporary_path
+from graphrag_index.core.errors import SettingsError
+from graphrag_index.core.tables import title_key
+from graphrag_index.resolution.decisions_file import Decisions, parse_decisions, read_text
+
+HEADER = (
+    "# What is one thing and what is not, decided by people; `graphrag-index resolve` adds to it,\n"
+    "# `graphrag-index run` applies it. Keep it with the documents.\n"
+)
+_SECTION = re.compile(r"^(merge|never|rename|split)\s*:\s*(#.*)?$")
+
+
+def merge(path: Path, title: str, names: Sequence[str]) -> bool:
+    """Put names under one title; returns whether that is new.
+
+    Raises
+    ------
+    SettingsError
+        It contradicts what the file says, or the file cannot be edited.
+    """
+    decisions = _read(path)
+    known = {key for key, to in decisions.titles.items() if title_key(to) == title_key(title)}
+    new = [name for name in names if title_key(name) not in known | {title_key(title)}]
+    new = list(dict.fromkeys(new))
+    if not new:
+        return False
+    for name in (title, *new):
+        to = decisions.titles.get(title_key(name))
+        if to is not None and title_key(to) != title_key(title):
+            raise SettingsError(f"{path} merges {name!r} into {to!r}: name that title instead.")
+    for one, other in decisions.never_pairs():
+        if {one, other} <= {*known, title_key(title), *map(title_key, new)}:
+            a, b = (decisions.named[key][0] for key in (one, other))
+            raise SettingsError(
+                f"{path} says that {a!r} and {b!r} are never one: `graphrag-index resolve --undo "
+                f'"{a}" "{b}"` takes that back.'
+            )
+    _insert(path, "merge", f"  {_scalar(title)}: [{', '.join(map(_scalar, new))}]", title)
+    return True
+
+
+def never(path: Path, names: Sequence[str]) -> bool:
+    """Keep names apart for good; returns whether that is new."""
+    decisions = _read(path)
+    keys = [title_key(name) for name in names]
+    if len(set(keys)) < max(2, len(keys)):
+        raise SettingsError("--never needs two names that differ by more than case.")
+    pairs = {frozenset(pair) for pair in decisions.never_pairs()}
+    wanted = {frozenset((a, b)) for i, a in enumerate(keys) for b in keys[i + 1 :]}
+    if wanted <= pairs:
+        return False
+    _insert(path, "never", f"  - [{', '.join(map(_scalar, names))}]")
+    return True
+
+
+def undo(path: Path, one: str, other: str) -> bool:
+    """Take back what the file says of two names; returns whether it said anything."""
+    before = _read(path)
+    text = read_text(path)
+    a, b = title_key(one), title_key(other)
+    lines = text.splitlines(keepends=True)
+    changed = _without_never(lines, a, b)
+    title = before.titles.get(a), before.titles.get(b)
+    if title[0] is not None and title[1] is not None and title_key(title[0]) == title_key(title[1]):
+        # One of them is the title, or neither: then the second leaves the group.
+        leaving = a if b == title_key(title[1]) else b
+        changed |= _without_merge(lines, leaving)
+    if not changed:
+        return False
+    _write(path, "".join(lines), lambda now: _is_undone(now, a, b))
+    return True
+
+
+def _is_undone(decisions: Decisions, a: str, b: str) -> bool:
+    titles = decisions.titles.get(a), decisions.titles.get(b)
+    merged = titles[0] is not None and titles[1] is not None
+    if merged and title_key(str(titles[0])) == title_key(str(titles[1])):
+        return False
+    return frozenset((a, b)) not in {frozenset(pair) for pair in decisions.never_pairs()}
+
+
+def _read(path: Path) -> Decisions:
+    text = read_text(path)
+    return parse_decisions(text, path) if text else Decisions()
+
+
+def _insert(path: Path, section: str, line: str, title: str = "") -> None:
+    """Add a line at the end of a section, or to the line of a title that is there."""
+    text = read_text(path)
+    lines = (text or HEADER).splitlines(keepends=True)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n"
+    start = next((i for i, row in enumerate(lines) if _section_of(row) == section), None)
+    if start is None:
+        lines += ["\n", f"{section}:\n", f"{line}\n"]
+    else:
+        end = _end_of_section(lines, start)
+        at = _line_of_title(lines, start + 1, end, title) if title else None
+        if at is None:
+            indent = _indent(lines, start + 1, end)
+            lines.insert(end, f"{indent}{line.strip()}\n")
+        else:
+            names = line.partition(": [")[2].rstrip("]")
+            head, bracket, tail = lines[at].rpartition("]")
+            if not bracket:
+                raise SettingsError(
+                    f"{path}, line {at + 1}: names are not on this line; add {names} there."
+                )
+            lines[at] = f"{head}{', ' if head.rstrip()[-1:] != '[' else ''}{names}]{tail}"
+    wanted = {title_key(name) for name in yaml.safe_load(f"[{line.partition('[')[2]}")}
+    _write(path, "".join(lines), lambda now: wanted <= now.named.keys())
+
+
+def _section_of(line: str) -> str:
+    found = _SECTION.match(line)
+    return found[1] if found else ""
+
+
+def _end_of_section(lines: Sequence[str], start: int) -> int:
+    """Return where the lines of a section end: behind the last that is indented or an item."""
+    end = start + 1
+    for at in range(start + 1, len(lines)):
+        if lines[at].strip() and not lines[at].startswith((" ", "-", "#")):
+            break
+        if lines[at].strip() and not lines[at].startswith("#"):
+            end = at + 1
+    return end
+
+
+def _indent(lines: Sequence[str], start: int, end: int) -> str:
+    """Return how far the entries of a section are indented."""
+    first = next((row for row in lines[start:end] if row.strip() and row.strip()[0] != "#"), "  x")
+    return first[: len(first) - len(first.lstrip())]
+
+
+def _line_of_title(lines: Sequence[str], start: int, end: int, title: str) -> int | None:
+    for at in range(start, end):
+        name = _key_of(lines[at])
+        if name is not None and title_key(name) == title_key(title):
+            return at
+    return None
+
+
+def _key_of(line: str) -> str | None:
+    """Return the name before the colon of an entry on one line."""
+    try:
+        read = yaml.safe_load(line)
+    except yaml.YAMLError:
+        return None
+    key = next(iter(read), None) if isinstance(read, dict) and len(read) == 1 else None
+    return key if isinstance(key, str) else None
+
+
+def _without_never(lines: list[str], a: str, b: str) -> bool:
+    """Take the second name out of lists of never that have both; of two the list goes."""
+    changed = False
+    for at in range(len(lines) - 1, -1, -1):
+        names = _list_of(lines[at])
+        if names is None or not {a, b} <= set(map(title_key, names)):
+            continue
+        kept = [name for name in names if title_key(name) != b]
+        changed = True
+        if len(kept) < 2:
+            del lines[at]
+        else:
+            head = lines[at][: lines[at].index("[")]
+            lines[at] = f"{head}[{', '.join(map(_scalar, kept))}]\n"
+    return changed
+
+
+def _list_of(line: str) -> list[str] | None:
+    """Return the names of an entry `- [A, B]`."""
+    if not line.lstrip().startswith("- ["):
+        return None
+    try:
+        read = yaml.safe_load(line)
+    except yaml.YAMLError:
+        return None
+    names = read[0] if isinstance(read, list) and len(read) == 1 else None
+    is_list = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    return list(names) if is_list else None  # type: ignore[arg-type]
+
+
+def _without_merge(lines: list[str], leaving: str) -> bool:
+    """Take a name out of the entries of merge and rename."""
+    section = ""
+    for at in range(len(lines)):
+        section = _section_of(lines[at]) or section
+        title = _key_of(lines[at])
+        if section not in ("merge", "rename") or title is None or _section_of(lines[at]):
+            continue
+        value = yaml.safe_load(lines[at])[title]
+        if section == "rename" and title_key(title) == leaving:
+            del lines[at]
+            return True
+        names = [value] if isinstance(value, str) else value
+        if section == "rename" or leaving not in map(title_key, names or []):
+            continue
+        kept = [name for name in names if title_key(name) != leaving]
+        if kept:
+            head = lines[at][: lines[at].index("[")]
+            lines[at] = f"{head}[{', '.join(map(_scalar, kept))}]\n"
+        else:
+            del lines[at]
+        return True
+    return False
+
+
+def _scalar(name: str) -> str:
+    """Write a name so that YAML reads the same text, also inside of a list."""
+    text = yaml.safe_dump([name], default_flow_style=True, allow_unicode=True, width=1_000_000)
+    return text.strip()[1:-1]
+
+
+def _write(path: Path, text: str, holds: Callable[[Decisions], bool]) -> None:
+    """Replace the file at once, if the new one says what it should.
+
+    Raises
+    ------
+    SettingsError
+        The file has a form that was not edited rightly; it stays as it was.
+    """
+    try:
+        is_right = holds(parse_decisions(text, path))
+    except SettingsError as error:
+        raise SettingsError(
+            f"{path} cannot be edited by lines; write it by hand. It would become wrong: {error}"
+        ) from None
+    if not is_right:
+        raise SettingsError(f"{path} has a form that is not edited by lines; write it by hand.")
+    # What links lead to is replaced, not the link.
+    path = path.resolve()
+    temporary = temporary_path(path)
+    try:
+        with temporary.open("w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if path.exists():
+            temporary.chmod(path.stat().st_mode & 0o777)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,259 @@
+"""A name, taken apart: what it consists of, and what may be left out of it."""
+
+import re
+import unicodedata
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+
+from graphrag_index.linguistics import inflection
+from graphrag_index.linguistics.kinds import KINDS, NAMING_TITLES, PARTICLES, SURNAMES, n_titles
+
+# Forms of companies: with and without them a name means the same company.
+_LEGAL = frozenset(
+    (
+        "inc incorporated corp corporation ltd limited llc llp plc gmbh ag kg kgaa ug sa sas sarl "
+        "spa srl bv nv ab as asa oy oyj aps sp zrt kk pty pte co company"
+    ).split()
+)
+# Forms that are mostly something else, so that they count in capitals or behind a comma only.
+_SHORT_LEGAL = frozenset("ag sa as ab sp co kg bv nv oy kk ug".split())
+_ARTICLES = frozenset("the a an le la les der die das den el los las il lo gli het de".split())
+# Words that make another name of what they stand in, in the languages that are most frequent.
+_DISTINGUISHING = frozenset(
+    (
+        "new old great greater little upper lower inner outer north south east west northern "
+        "southern eastern western northeast northwest southeast southwest central middle first "
+        "second third fourth fifth sixth seventh eighth ninth tenth junior senior jr sr saint st "
+        "mini micro pro plus max lite non anti pre post neo vice deputy former ex not sub super "
+        "nord süd sud ost ouest est norte sur este oeste sul leste neu alt ober unter groß klein "
+        "nouveau nouvelle nuevo nueva novo nova północny południowy wschodni zachodni nowy nowa "
+        "stary stara wielki mały dolny górny północna południowa wschodnia zachodnia "
+        "северный южный восточный западный северная южная восточная западная новый новая старый "
+        "male female men women mens womens boys girls his her mother father son daughter brother "
+        "sister wife husband widow uncle aunt nephew niece mr mrs miss"
+    ).split()
+)  # fmt: skip
+_ROMAN = re.compile(r"(?=[ivxlc])(?:c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
+_NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
+# Signs that are part of a name: C++ is not C#, .NET is not a net.
+_SIGNS = re.compile(r"[+#@$%*=<>~^|°§€£¥]|(?<![^\W_])\.(?=\w)|(?<![\w\s])[-−](?=\d)|^[-−](?=\d)")
+_BRACKETS = re.compile(r"\s*[(\[（]([^()\[\]（）]*)[)\]）]\s*$")
+_NO_WORD = re.compile(r"[^a-z0-9]+")
+_DOTTED = re.compile(r"(?:[^\W\d_]\.){2,}[^\W\d_]?")
+_JOINING = re.compile(r"(?<=\w)[-‐‑–.'’·](?=\w)")
+_UMLAUTS = str.maketrans(
+    {"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa", "æ": "ae", "œ": "oe", "ß": "ss"}
+)
+_INITIAL = re.compile(r"[^\W\d_]\.?")
+_INITIALS = re.compile(r"(?:[^\W\d_]\.){2,}")
+_APOSTROPHE_S = re.compile(r"['’]s?$")
+
+# What kinds types are of, where they say so.
+_KINDS_OF_TYPES = {
+    "person": "person people human individual character author artist politician scientist "
+    "osoba personne persona pessoa человек",
+    "organization": "organization organisation org company corporation institution agency "
+    "firm business group team party university organisation organizacja organización",
+    "place": "geo place location city country region gpe state town village river mountain "
+    "island lake sea continent lieu ort lugar miejsce место",
+    "event": "event war battle conference festival ereignis événement evento wydarzenie",
+    "time": "date time year period era month day",
+    "quantity": "number quantity money amount percent",
+}
+_KIND_OF_TYPE = {word: kind for kind, words in _KINDS_OF_TYPES.items() for word in words.split()}
+
+
+@lru_cache(maxsize=65_536)
+def fold(text: str) -> str:
+    """Fold case and accents, and turn whatever is no letter or digit into single spaces."""
+    if text.isascii():
+        return _NO_WORD.sub(" ", text.lower()).strip()
+    return inflection.fold(text)
+
+
+def kind_of_type(kind: str) -> str:
+    """Return what kind of thing a type is for; empty if it does not say."""
+    return _KIND_OF_TYPE.get(kind.strip().casefold(), "")
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A name without what may be left out: its letters, and what was left out."""
+
+    words: tuple[str, ...]
+    left_out: frozenset[str] = frozenset()
+
+    @property
+    def letters(self) -> str:
+        return "".join(self.words)
+
+
+@dataclass(frozen=True)
+class Name:
+    """One name of an entity; what follows from its letters is found out once."""
+
+    title: str
+    kind: str = field(default="", compare=False)  # of kind_of_type
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The words without case and accents."""
+        return tuple(fold(_without_dots(self.title).replace(" & ", " and ")).split(" "))
+
+    @cached_property
+    def letters(self) -> str:
+        return "".join(self.words)
+
+    @cached_property
+    def spelled_out(self) -> tuple[str, ...]:
+        """The words with ä as ae."""
+        if self.title.isascii():
+            return self.words
+        return tuple(fold(self.title.casefold().translate(_UMLAUTS)).split(" "))
+
+    @cached_property
+    def joined(self) -> tuple[str, ...]:
+        """The words, where hyphens, stops and apostrophes join what they stand between."""
+        return tuple(fold(_JOINING.sub("", self.title)).split(" "))
+
+    @cached_property
+    def numbers(self) -> tuple[str, ...]:
+        """Numbers in digits or Roman ones, and words with digits in them; sorted."""
+        found = [number.replace(",", ".") for number in _NUMBER.findall(self.title)]
+        # A single letter in the middle is an initial, and the first word a number only if it is
+        # long: "Vi Hilbert", but "XIV Olympics".
+        later = [w for w in self.words[1:-1] if len(w) > 1] + list(self.words[1:][-1:])
+        roman = [w for w in later if w and _ROMAN.fullmatch(w)]
+        roman += [w for w in self.words[:1] if len(w) > 2 and _ROMAN.fullmatch(w)]
+        return tuple(sorted(found)) + tuple(sorted(str(_value(word)) for word in roman))
+
+    @cached_property
+    def single_letters(self) -> tuple[str, ...]:
+        """Words of one letter at the end: Vitamin C, Plan B."""
+        return tuple(word for word in self.words[-1:] if len(word) == 1 and len(self.words) > 1)
+
+    @cached_property
+    def signs(self) -> tuple[str, ...]:
+        return tuple(sorted(_SIGNS.findall(self.title)))
+
+    @cached_property
+    def distinguishing(self) -> frozenset[str]:
+        return _DISTINGUISHING.intersection(self.words)
+
+    @cached_property
+    def is_acronym(self) -> bool:
+        """Whether it looks like RGS or U.N.: two to six capitals."""
+        letters = self.title.replace(".", "")
+        return 2 <= len(letters) <= 6 and letters.isupper() and letters.isalpha()
+
+    @cached_property
+    def first_letters(self) -> frozenset[str]:
+        """What may shorten the name: first letters of its words, with and without small ones."""
+        if self.title.isspace() or not 2 <= len(self.plain.words) <= 8:
+            return frozenset()
+        raw = [w for w in re.split(r"[\s\-/]+", _BRACKETS.sub("", self.title)) if w]
+        # "reporter for Racing Network" is not what RN stands for.
+        capital = [w[0] for w in raw if w[0].isupper()] if raw[0][0].isupper() else []
+        whole = [w[0] for w in raw if w[0].isalnum()]
+        made = {"".join(letters).casefold() for letters in (capital, whole)}
+        return frozenset(fold(letters) for letters in made if 2 <= len(letters) <= 6)
+
+    @cached_property
+    def bracketed(self) -> str:
+        """What stands in brackets at the end."""
+        found = _BRACKETS.search(self.title)
+        return found[1].strip() if found and found.start() else ""
+
+    @cached_property
+    def owns(self) -> bool:
+        """Whether it ends like a possessive: McDonald's."""
+        return bool(_APOSTROPHE_S.search(self.title))
+
+    @cached_property
+    def parts(self) -> tuple[str, ...]:
+        """The words of what may be a person's name, in their order; initials keep their stop."""
+        title = self.title
+        if title.count(",") == 1:
+            last, first = title.split(",")
+            title = f"{first.strip()} {last.strip()}"
+        raw = [w.strip(",;") for w in title.split(" ") if w.strip(",;")]
+        raw = raw[n_titles(raw) :]
+        apart: list[str] = []
+        for word in raw:
+            apart += _initials(word)
+        return tuple(apart)
+
+    @cached_property
+    def may_be_person(self) -> bool:
+        """Whether its words look like given names, or their initials, and a surname."""
+        last = self.parts[-1]
+        return (
+            2 <= len(self.parts) <= 5
+            and last[:1].isupper()
+            and not (last.isupper() and len(last) > 1 and not self.title.isupper())
+            and all(word[:1].isupper() or word in PARTICLES for word in self.parts)
+        )
+
+    @cached_property
+    def plain(self) -> Plain:
+        return _plain(self.title)
+
+
+def _initials(word: str) -> list[str]:
+    """Take apart what is written together: J.R."""
+    if _INITIALS.fullmatch(word):
+        return [f"{letter}." for letter in word.split(".") if letter]
+    return [word]
+
+
+def is_initial(word: str) -> bool:
+    return bool(_INITIAL.fullmatch(word)) and word[0].isupper()
+
+
+def _without_dots(title: str) -> str:
+    """Write U.S. as US."""
+    return _DOTTED.sub(lambda found: found[0].replace(".", ""), title)
+
+
+def _value(roman: str) -> int:
+    values = [{"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}[letter] for letter in roman]
+    pairs = zip(values, [*values[1:], 0], strict=True)
+    return sum(-value if value < after else value for value, after in pairs)
+
+
+def _plain(title: str) -> Plain:
+    """Take off articles, titles, forms of companies, an acronym in brackets; put a comma right."""
+    left_out: set[str] = set()
+    brackets = _BRACKETS.search(title)
+    if brackets and brackets.start():
+        inside, before = brackets[1].strip(), title[: brackets.start()]
+        if Name(inside).is_acronym and fold(inside.replace(".", "")) in Name(before).first_letters:
+            title, left_out = before, {"acronym"}
+    raw = title.split(" ")
+    last = raw[-1].strip(".,")
+    is_legal = fold(last.replace(".", "")) in _LEGAL and last[:1].isupper()
+    sure = fold(last) not in _SHORT_LEGAL or last.isupper() or raw[-2:-1][0:1] == [","]
+    behind_comma = len(raw) > 1 and raw[-2].endswith(",")
+    if len(raw) > 1 and is_legal and (sure or behind_comma or raw[-1].endswith(".")):
+        left_out.add(f"form {fold(last)}")
+        raw = [*raw[:-2], raw[-2].rstrip(",")]
+    elif title.count(",") == 1 and 2 <= len(raw) <= 4:
+        before, after = (part.strip() for part in title.split(","))
+        if before and after:
+            raw, left_out = [*after.split(" "), *before.split(" ")], left_out | {"comma"}
+    n = n_titles(raw)
+    known = any(fold(word) in KINDS - SURNAMES for word in raw[n:])
+    if n and len(raw) - n > 1 and not known:
+        naming = any(word.lower().rstrip(".") in NAMING_TITLES for word in raw[:n])
+        left_out.add("naming title" if naming else "title")
+        raw = raw[n:]
+    if len(raw) > 1 and raw[0].lower() in _ARTICLES:
+        left_out.add("article" if len(raw) > 2 else "article of one word")
+        raw = raw[1:]
+    text = _without_dots(" ".join(raw)).replace(" & ", " and ")
+    return Plain(tuple(fold(text).split(" ")), frozenset(left_out))
+
+
+def is_unspaced(text: str) -> bool:
+    """Tell whether a name is in a script whose letters say as much as words do."""
+    return any(unicodedata.name(c, "").startswith(("CJK", "HIRAGANA", "KATAKANA")) for c in text)

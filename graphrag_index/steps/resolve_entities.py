@@ -1,0 +1,179 @@
+"""Decide which of the extracted entities are one thing under several names."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from graphrag_index.core.embedding_model import EmbeddingModel
+from graphrag_index.core.errors import WorkflowError
+from graphrag_index.core.model_steps import ResolveEntities
+from graphrag_index.core.models.chat_model import ChatModel
+from graphrag_index.core.progress import Progress
+from graphrag_index.core.prompts import Prompts
+from graphrag_index.core.tables import title_key
+from graphrag_index.resolution.asking import Shown, ask
+from graphrag_index.resolution.assigning import Found, Resolution
+from graphrag_index.resolution.blocking import candidates, neighbours
+from graphrag_index.resolution.comparing import are_apart, can_be_one_person
+from graphrag_index.resolution.decisions_file import Decisions, read_decisions
+from graphrag_index.resolution.grouping import group
+from graphrag_index.resolution.names import Name
+from graphrag_index.resolution.nodes import (
+    Node,
+    documents_and_links,
+    make_nodes,
+    never_pairs,
+    unknown_names,
+)
+from graphrag_index.resolution.scoring import Context, Pair, score_pairs
+from graphrag_index.step import step
+
+logger = logging.getLogger(__name__)
+
+# Unknown names that are listed; a file may be full of those of documents that are gone.
+MOST_UNKNOWN = 10
+
+
+def _asks(settings: ResolveEntities) -> list[str]:
+    chat = ["chat_model"] * (settings.model is not None)
+    return chat + ["embedding_model"] * (settings.max_embedded > 0)
+
+
+def _decisions(settings: ResolveEntities, root: Path) -> str:
+    return read_decisions(root / settings.file).fingerprint()
+
+
+@step(
+    writes=["entity_assignments", "entity_resolutions", "doubtful_pairs"],
+    fingerprint=_decisions,
+    asks=_asks,
+)
+def resolve_entities(
+    raw_mentions: pl.LazyFrame,
+    base_text_units: pl.LazyFrame,
+    documents: pl.LazyFrame,
+    extracted_entities: pl.LazyFrame | None = None,
+    extracted_relationships: pl.LazyFrame | None = None,
+    raw_entities: pl.LazyFrame | None = None,
+    raw_relationships: pl.LazyFrame | None = None,
+    *,
+    settings: ResolveEntities,
+    root: Path,
+    chat_model: ChatModel | None,
+    embedding_model: EmbeddingModel | None,
+    prompts: Prompts,
+    progress: Progress,
+) -> Mapping[str, pl.DataFrame]:
+    """Merge names of one thing, by what a person decided, then by rules, then by a model.
+
+    What extraction found stays as it is; this says what becomes of it, and the steps behind
+    read their entities through that. Each merged entity matches the centre of its group, the
+    most mentioned one, by itself.
+
+    Returns
+    -------
+    entity_assignments
+        One row per extracted entity that became another, or text unit of one that was divided.
+    entity_resolutions
+        One row per name that was merged, renamed or split, with who decided it and why.
+    doubtful_pairs
+        One row per pair that may be one and was not merged, best first.
+
+    Raises
+    ------
+    SettingsError
+        The file of a person's decisions is damaged.
+    """
+    entities = extracted_entities if extracted_entities is not None else raw_entities
+    links = extracted_relationships if extracted_relationships is not None else raw_relationships
+    if entities is None or links is None:
+        raise WorkflowError(
+            "Step resolve_entities needs a step before it that finds entities: "
+            "extract_graph or extract_graph_nlp."
+        )
+    decisions = read_decisions(root / settings.file)
+    found = Found.read(entities, raw_mentions, base_text_units, documents, decisions)
+    nodes, places = make_nodes(found.rows(), decisions)
+    _warn_of_unknown(decisions, {*places, *map(title_key, found.titles)}, settings.file)
+    never = never_pairs(decisions, places)
+    names = [node.name for node in nodes]
+    described = partial(_described, entities, found, nodes)
+    scored: list[Pair] = []
+    if settings.merge:
+        pairs = _pairs(names, nodes, embedding_model, settings.max_embedded)
+        of = documents_and_links(found.places(nodes), found.mentions, found.documents, links)
+        texts = described(_of_acronyms(pairs))
+        scored = score_pairs(names, pairs, Context(*of, texts))
+        scored = [
+            pair
+            for pair in scored
+            if pair.score >= settings.doubt_above
+            and frozenset((pair.left, pair.right)) not in never
+        ]
+    sure = [pair for pair in scored if pair.score >= settings.merge_above]
+    doubtful = [pair for pair in scored if pair.score < settings.merge_above]
+    doubtful.sort(key=lambda pair: (-pair.score, nodes[pair.left].key, nodes[pair.right].key))
+    said: dict[Pair, bool | None] = {}
+    if chat_model is not None:
+        asked = doubtful[: settings.max_questions]
+        texts = described({number for pair in asked for number in (pair.left, pair.right)})
+        shown = [Shown(n.title, n.type, texts.get(at, "")) for at, n in enumerate(nodes)]
+        both = [(shown[pair.left], shown[pair.right]) for pair in asked]
+        said = dict(zip(asked, ask(both, chat_model, prompts, progress), strict=True))
+        sure += [pair for pair in asked if said[pair]]
+
+    def apart(one: int, other: int) -> bool:
+        a, b = names[one], names[other]
+        return are_apart(a, b) or not can_be_one_person(a, b)
+
+    joined = group(range(len(nodes)), sure, never, apart)
+    return Resolution(found, nodes, joined, scored, said).tables()
+
+
+def _pairs(
+    names: Sequence[Name], nodes: Sequence[Node], model: EmbeddingModel | None, most: int
+) -> pl.DataFrame:
+    """Find the pairs that are worth a look; by vectors too, of names that are like no other."""
+    pairs = candidates(names)
+    schema = {"left": pl.Int64, "right": pl.Int64, "similarity": pl.Float64}
+    near = pl.DataFrame(schema=schema)
+    if model is not None:
+        taken = {*pairs["left"], *pairs["right"]}
+        left = [number for number in range(len(nodes)) if number not in taken][:most]
+        if len(left) > 1:
+            vectors = model.embed([names[number].title for number in left])
+            near = neighbours(vectors, np.array(left, dtype=np.int64))
+    return pairs.join(near, on=["left", "right"], how="full", coalesce=True).sort("left", "right")
+
+
+def _of_acronyms(pairs: pl.DataFrame) -> set[int]:
+    shortened = pairs.filter(pl.col("blocks").list.contains("first letters").fill_null(False))
+    return {*shortened["left"], *shortened["right"]}
+
+
+def _described(
+    entities: pl.LazyFrame, found: Found, nodes: Sequence[Node], wanted: set[int]
+) -> dict[int, str]:
+    """Return what is said about some nodes, with the other forms of their names."""
+    first = {found.origin(nodes[at].numbers[0]): at for at in sorted(wanted)}
+    if not first:
+        return {}
+    number = pl.col("human_readable_id")
+    rows = entities.filter(number.is_in(list(first))).collect()
+    several = "descriptions" in rows.columns
+    said = pl.col("descriptions").list.join(" ") if several else pl.col("description")
+    forms = pl.col("aliases").list.join("; ")
+    texts = rows.select(number, said.alias("said"), forms.alias("forms")).iter_rows()
+    return {first[row[0]]: f"{row[1]}\n{row[2]}".strip() for row in texts}
+
+
+def _warn_of_unknown(decisions: Decisions, known: set[str], file: str) -> None:
+    unknown = unknown_names(decisions, known)
+    for name, section in unknown[:MOST_UNKNOWN]:
+        logger.warning("%s: %s names %r, which no document has.", file, section, name)
+    if len(unknown) > MOST_UNKNOWN:
+        logger.warning("%s: %d more names that no document has.", file, len(unknown) - MOST_UNKNOWN)

@@ -1,0 +1,204 @@
+"""What a person may write into resolutions.yaml, and what a command writes into it."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphrag_index.core.errors import ExitCode, SettingsError
+from graphrag_index.core.tables import title_key
+from graphrag_index.resolution import decisions_edit
+from graphrag_index.resolution.decisions_file import Decisions, Part, read_decisions
+
+WHOLE = """\
+# Ours.
+merge:
+  Oslo: [Kristiania, Christiania]  # until 1925
+never:
+  - [Apollo 11, Apollo 12]
+rename:
+  Terra Nova Expedition: British Antarctic Expedition 1910
+split:
+  John Smith:
+    - {title: John Smith (banker)}
+    - {title: John Smith (sailor), paths: ["letters/*"], types: person}
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "resolutions.yaml"
+
+
+def test_a_file_that_is_not_there_or_empty_decides_nothing(path: Path) -> None:
+    assert read_decisions(path) == Decisions()
+    path.write_text("# nothing yet\n", encoding="utf-8")
+    assert read_decisions(path) == Decisions()
+    path.write_text("merge:\nnever:\n", encoding="utf-8")
+    assert read_decisions(path) == Decisions()
+
+
+def test_a_whole_file_is_read(path: Path) -> None:
+    path.write_text(WHOLE, encoding="utf-8")
+    decisions = read_decisions(path)
+    assert decisions.titles == {
+        "oslo": "Oslo",
+        "kristiania": "Oslo",
+        "christiania": "Oslo",
+        "terra nova expedition": "British Antarctic Expedition 1910",
+        "british antarctic expedition 1910": "British Antarctic Expedition 1910",
+    }
+    assert list(decisions.never_pairs()) == [("apollo 11", "apollo 12")]
+    sailor = Part("John Smith (sailor)", paths=("letters/*",), types=("person",))
+    # The part for all the rest is the last.
+    assert decisions.split == {"john smith": (sailor, Part("John Smith (banker)"))}
+
+
+def test_comments_and_order_are_no_part_of_what_is_decided(path: Path) -> None:
+    path.write_text("never:\n  - [A, B]\nmerge:\n  C: [D]\n", encoding="utf-8")
+    first = read_decisions(path).fingerprint()
+    path.write_text("# Changed\nmerge: {C: [D]}\nnever: [[B, A]]\n", encoding="utf-8")
+    assert read_decisions(path).fingerprint() == first
+    path.write_text("never: [[A, B]]\n", encoding="utf-8")
+    assert read_decisions(path).fingerprint() != first
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("merge: {A: [B]", "is not valid YAML"),
+        ("- A\n- B\n", "it must hold the sections merge, never, rename, split"),
+        ("# x\nmerged:\n  A: [B]\n", ", line 2: known sections are merge, never, rename, split"),
+        ("merge: [A, B]\n", ", line 1: merge must hold names"),
+        ("merge:\n  A: [1914]\n", "merge: A must be a list of texts; a name such as 1914"),
+        ("merge:\n  A: [B]\n  C: [B]\n", ", line 2: 'B' would have two titles, 'A' and 'C'"),
+        ("merge:\n  A: [B]\n  C: [A]\n", "'A' would have two titles"),
+        ("merge:\n  A: [B]\n  A: [C]\n", "the key 'A' stands there twice"),
+        ("rename:\n  A: [B]\n", ", line 2: a new title must be a text"),
+        ("rename:\n  A: B\n  B: C\n", "'B' would have two titles"),
+        ("merge:\n  A: [B]\nnever:\n  - [B, a]\n", "'B' and 'A' are both merged and never"),
+        ("never: [A, B]\n", "never must be a list of lists: write `- [A, B]`"),
+        ("never:\n  - [A]\n", "a list of never has fewer than two names"),
+        ("never:\n  - [A, a]\n", "a list of never has the same name twice"),
+        ("split:\n  A: B\n", "split: A must be a list of parts"),
+        ("split:\n  A:\n    - {paths: [x]}\n", "a part of split: A must have a title"),
+        ("split:\n  A:\n    - {title: B, path: x}\n", ", line 3: a part of split: A is told by"),
+        ("split:\n  A:\n    - {title: B}\n    - {title: C}\n", "two parts for all the rest"),
+        ("split:\n  A:\n    - {title: B}\n    - {title: b}\n", "two parts of one title"),
+        ("merge:\n  ' ': [B]\n", "is no name"),
+    ],
+)
+def test_what_cannot_be_meant_is_one_sentence_with_its_line(
+    text: str, said: str, path: Path
+) -> None:
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(SettingsError) as caught:
+        read_decisions(path)
+    message = str(caught.value)
+    assert said in message
+    assert str(path) in message
+    assert len(message.splitlines()) == 1
+    assert caught.value.exit_code == ExitCode.WRONG_USE
+
+
+def test_a_file_that_cannot_be_read_is_told(path: Path) -> None:
+    path.write_bytes(b"merge:\n  \xff: [B]\n")
+    with pytest.raises(SettingsError, match="is not UTF-8"):
+        read_decisions(path)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(SettingsError, match="cannot be read"):
+        read_decisions(path)
+
+
+def test_a_decision_is_added_where_it_belongs_and_all_else_stays(path: Path) -> None:
+    path.write_text(WHOLE, encoding="utf-8")
+    assert decisions_edit.merge(path, "Oslo", ["Ánslo"])
+    assert decisions_edit.merge(path, "Bern", ["Berne: city"])
+    assert decisions_edit.never(path, ["North Korea", "South Korea"])
+    assert path.read_text(encoding="utf-8") == WHOLE.replace(
+        "Christiania]  # until 1925\n",
+        "Christiania, Ánslo]  # until 1925\n  Bern: ['Berne: city']\n",
+    ).replace(
+        "[Apollo 11, Apollo 12]\n", "[Apollo 11, Apollo 12]\n  - [North Korea, South Korea]\n"
+    )
+
+
+def test_what_is_decided_already_is_not_written_again(path: Path) -> None:
+    path.write_text(WHOLE, encoding="utf-8")
+    assert not decisions_edit.merge(path, "OSLO", ["kristiania"])
+    assert not decisions_edit.never(path, ["Apollo 12", "Apollo 11"])
+    assert path.read_text(encoding="utf-8") == WHOLE
+
+
+def test_what_contradicts_the_file_is_refused(path: Path) -> None:
+    path.write_text(WHOLE, encoding="utf-8")
+    with pytest.raises(SettingsError, match="never one"):
+        decisions_edit.merge(path, "Apollo 11", ["Apollo 12"])
+    with pytest.raises(SettingsError, match="both merged and never"):
+        decisions_edit.never(path, ["Oslo", "Kristiania"])
+    with pytest.raises(SettingsError, match="merges 'Kristiania' into 'Oslo'"):
+        decisions_edit.merge(path, "Bern", ["Kristiania"])
+    assert path.read_text(encoding="utf-8") == WHOLE
+
+
+def test_undoing_takes_out_what_was_decided(path: Path) -> None:
+    path.write_text(WHOLE, encoding="utf-8")
+    assert decisions_edit.undo(path, "Oslo", "Kristiania")
+    assert decisions_edit.undo(path, "christiania", "oslo")
+    assert decisions_edit.undo(path, "Apollo 11", "Apollo 12")
+    renamed = "British Antarctic Expedition 1910"
+    assert decisions_edit.undo(path, renamed, "Terra Nova Expedition")
+    assert not decisions_edit.undo(path, "Oslo", "Kristiania")
+    decisions = read_decisions(path)
+    assert (decisions.titles, decisions.never) == ({}, ())
+    assert "# Ours." in path.read_text(encoding="utf-8")
+
+
+def test_a_form_that_is_not_edited_by_lines_stays_as_it_was(path: Path) -> None:
+    text = "merge: {A: [B]}\nnever: [[C, D]]\n"
+    path.write_text(text, encoding="utf-8")
+    for edit in (
+        lambda: decisions_edit.merge(path, "E", ["F"]),
+        lambda: decisions_edit.never(path, ["E", "F"]),
+    ):
+        with pytest.raises(SettingsError, match="by hand"):
+            edit()
+    assert path.read_text(encoding="utf-8") == text
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=12).filter(
+    title_key
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(NAMES, NAMES, st.booleans()), max_size=5))
+def test_what_is_written_is_read_and_can_be_undone(
+    tmp_path_factory: pytest.TempPathFactory, decided: list[tuple[str, str, bool]]
+) -> None:
+    path = tmp_path_factory.mktemp("edit") / "resolutions.yaml"
+    taken: set[str] = set()
+    done = []
+    for one, other, is_merge in decided:
+        keys = {title_key(one), title_key(other)}
+        if len(keys) < 2 or keys & taken:
+            continue
+        taken |= keys
+        if is_merge:
+            assert decisions_edit.merge(path, one, [other])
+        else:
+            assert decisions_edit.never(path, [one, other])
+        done.append((one, other, is_merge))
+    decisions = read_decisions(path)
+    for one, other, is_merge in done:
+        a, b = title_key(one), title_key(other)
+        if is_merge:
+            assert title_key(decisions.titles[b]) == title_key(decisions.titles[a]) == a
+        else:
+            assert (a, b) in decisions.never_pairs()
+        assert decisions_edit.undo(path, one, other)
+    decisions = read_decisions(path)
+    assert (decisions.titles, decisions.never) == ({}, ())
