@@ -22,6 +22,7 @@ from graphrag_index.core.languages import LANGUAGES
 from graphrag_index.core.settings import Section, Settings, load_settings
 from graphrag_index.core.tables import TABLES
 from graphrag_index.linguistics.caseless import CODES as CASELESS
+from graphrag_index.resolution.decisions_file import parse_decisions
 from graphrag_index.steps import STEPS
 from graphrag_query.__main__ import app as query_app
 from graphrag_query.answer import Answer, Citation, Outcome, Usage
@@ -191,6 +192,9 @@ def test_yaml_examples_are_settings_or_workflows(
     content = yaml.safe_load(example.code)
     if isinstance(content, list):
         assert all(name in STEPS or f"{name.partition(':')[0]}.py" in FILES for name in content)
+        return
+    if example.mark == "resolutions.yaml":
+        assert parse_decisions(example.code, tmp_path).split
         return
     for name in re.findall(r"\$\{(\w+)\}", example.code):
         monkeypatch.setenv(name, "somewhere")

@@ -8,7 +8,6 @@ as that of Paris and Parish, makes a pair doubtful at most.
 from dataclasses import dataclass, replace
 from unicodedata import normalize
 
-from graphrag_index.linguistics.given_names import GIVEN_NAMES
 from graphrag_index.resolution.names import Name, fold, is_initial, is_unspaced
 
 # Of what differs in letters or words no more than this may be said.
@@ -97,11 +96,7 @@ def _meaning(name: Name) -> str:
 
 def _are_companies(a: Name, b: Name) -> bool:
     """Tell whether types say so: Walt Disney is no company, and Tesla need not be one."""
-    kinds = {a.kind, b.kind}
-    person = a.plain.words[0].capitalize() in GIVEN_NAMES
-    return kinds == {"organization"} or (
-        kinds == {"organization", ""} and len(a.plain.words) > 1 and not person
-    )
+    return a.kind == b.kind == "organization"
 
 
 def _differ_in_accents(a: Name, b: Name) -> bool:

@@ -52,6 +52,8 @@ def summarize(
             "title": [f"E{i}" for i in range(n)],
             "type": ["person"] * n,
             "descriptions": entities,
+            "description_text_units": [[i] * len(texts) for i, texts in enumerate(entities)],
+            "types": [["person"]] * n,
             "text_units": [[i] for i in range(n)],
             "aliases": [["alias"]] * n,
             "evidence": [[place]] * n,
@@ -63,6 +65,7 @@ def summarize(
             {
                 **{"source": source, "target": target, "type": "knows", "weight": 7.0},
                 **{"descriptions": texts, "text_units": [0], "evidence": [place]},
+                "description_text_units": [0] * len(texts),
             }
             for source, target, texts in relationships
         ],

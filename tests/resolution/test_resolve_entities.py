@@ -96,6 +96,8 @@ TWO = [
     ("Mercury (planet)", "Mercury", ""),
     ("McDonald's", "McDonald", ""),
     ("Acme Corp", "Acme Ltd", "organization"),
+    ("Walt Disney Company", "Walt Disney", ""),
+    ("Tesla, Inc.", "Tesla", ""),
     ("The Who", "WHO", "organization"),
     ("Le Monde", "Monde", ""),
     ("péché", "pêche", ""),
