@@ -172,7 +172,9 @@ def _acronym(a: Name, b: Name) -> Likeness | None:
 
 def _same_surname_other_given(a: Name, b: Name) -> bool:
     """Two people of one family: the last words are the same, and another one is not."""
-    if {a.kind, b.kind} - {"", "person"} or not _like_people(a, b):
+    if a.plain.letters == b.plain.letters or {a.kind, b.kind} - {"", "person"}:
+        return False
+    if not _like_people(a, b):
         return False
     one, other = a.parts, b.parts
     if fold(one[-1]) != fold(other[-1]):

@@ -24,7 +24,7 @@ _DISTINGUISHING = frozenset(
         "new old great greater little upper lower inner outer north south east west northern "
         "southern eastern western northeast northwest southeast southwest central middle first "
         "second third fourth fifth sixth seventh eighth ninth tenth junior senior jr sr saint st "
-        "mini micro pro plus max lite non anti pre post neo vice deputy former ex not sub super "
+        "mini micro pro plus lite non anti pre post neo vice deputy former ex not sub super "
         "nord süd sud ost ouest est norte sur este oeste sul leste neu alt ober unter groß klein "
         "nouveau nouvelle nuevo nueva novo nova północny południowy wschodni zachodni nowy nowa "
         "stary stara wielki mały dolny górny północna południowa wschodnia zachodnia "

@@ -46,6 +46,8 @@ ONE = [
     # Initials, where all given names are told.
     ("R. F. Scott", "R. Falcon Scott", "person"),
     ("Robert F. Scott", "Robert Falcon Scott", "person"),
+    ("Ernst M. Weber", "Ernst Max Weber", "person"),
+    ("Samuel Coleridge-Taylor", "Samuel Coleridge Taylor", "person"),
     ("J.R.R. Tolkien", "John R. R. Tolkien", "person"),
 ]
 TWO = [
