@@ -4,6 +4,7 @@ __main__.py   the command line `graphrag-index`
 workflow.py   load and check a workflow: start reading here
 run.py        run the steps whose inputs changed, then move the pointer
 dry_run.py    what a run would do; plan.py, which steps; changes.py, what changed in the input
+history/      the versions of an index: how they differ, going back, forgetting
 estimate/     what it would ask of models, and the price
 step.py       what a step is: a function from tables to tables
 steps/        the steps, one file each

@@ -1,8 +1,6 @@
 """The command line `graphrag-index`: parse arguments, call the program, print, exit."""
 
 import logging
-import os
-import shlex
 import signal
 import sys
 import time
@@ -17,8 +15,12 @@ import typer
 from graphrag_index.core.command_line import run_app
 from graphrag_index.core.errors import ExitCode
 from graphrag_index.core.memory import return_memory_soon
+from graphrag_index.history_commands import add_commands
+from graphrag_index.options import Root, Set, root_option
 
 if TYPE_CHECKING:
+    from graphrag_index.core.models.ledger import Quarantined
+    from graphrag_index.core.models.purge import Purged
     from graphrag_index.core.models.registry import Models
     from graphrag_index.core.settings import Settings
     from graphrag_index.core.table_store import TableStore
@@ -35,11 +37,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Root = Annotated[Path, typer.Option("--root", help="Folder of settings.yaml.", metavar="DIR")]
-Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="Override a setting: section.key=value.", metavar="KEY=VALUE"),
-]
 Budget = Annotated[
     float | None,
     typer.Option("--budget", min=0, help="Stop before the models cost more.", metavar="DOLLARS"),
@@ -61,6 +58,10 @@ Wait = Annotated[
 ]
 # Documents that stand for all in an estimate.
 SAMPLE = 100
+PurgeToo = Annotated[
+    bool,
+    typer.Option("--purge", help="Then forget what models were asked about what is gone."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Print what happens inside.")]
 
@@ -79,7 +80,7 @@ def init(
         print(f"Wrote {path}")
     if input_folder is None:
         print(f"Put documents into {folder / 'input'}.")
-    print(f"Next: graphrag-index download-model && graphrag-index run{_root_option(folder)}")
+    print(f"Next: graphrag-index download-model && graphrag-index run{root_option(folder)}")
 
 
 @app.command()
@@ -96,14 +97,17 @@ def run(
         bool, typer.Option("--dry-run", help="Print what would happen and its price; do nothing.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="With --dry-run: print JSON.")] = False,
+    purge: PurgeToo = False,
 ) -> None:
     """Bring the index up to date: run the steps whose input has changed."""
     if json and not dry_run:
         raise typer.BadParameter("--json goes with --dry-run.")
+    if purge and dry_run:
+        raise typer.BadParameter("--purge does not go with --dry-run, which deletes nothing.")
     if dry_run:
         _dry_run(root, set_, batch, json)
         return
-    ways = _Ways(quiet, budget, _share(allow_partial), batch, wait)
+    ways = _Ways(quiet, budget, _share(allow_partial), batch, wait, purge=purge)
     _run_safely(root, set_, verbose, ways)
 
 
@@ -149,6 +153,7 @@ class _Ways(NamedTuple):
     batch: bool
     wait: bool
     retry: bool = False
+    purge: bool = False
 
 
 def _run_safely(root: Path, overrides: list[str] | None, verbose: bool, ways: _Ways) -> None:
@@ -162,7 +167,7 @@ def _run_safely(root: Path, overrides: list[str] | None, verbose: bool, ways: _W
     except KeyboardInterrupt:
         print(
             "Stopped. The index is as it was, and finished steps are kept: "
-            f"`graphrag-index run{' --batch' * ways.batch}{_root_option(root)}` goes on with the "
+            f"`graphrag-index run{' --batch' * ways.batch}{root_option(root)}` goes on with the "
             "step that was under way.",
             file=sys.stderr,
         )
@@ -174,6 +179,7 @@ def _run(root: Path, overrides: list[str] | None, verbose: bool, ways: _Ways) ->
     settings, workflow = _load(root, overrides)
     from graphrag_index.core.memory import keep_modules_for_good
     from graphrag_index.core.table_store import TableStore
+    from graphrag_index.history.forget import Purge
     from graphrag_index.project import check_decisions, check_models, models_of, services_of
     from graphrag_index.run import RunResult, Watcher, lock, run_workflow
     from graphrag_index.steps.load_documents import check_output
@@ -192,6 +198,14 @@ def _run(root: Path, overrides: list[str] | None, verbose: bool, ways: _Ways) ->
             # Not while another run asks.
             with lock(store):
                 models.release([step.name for step in workflow.steps])
+        purge: Purge | None = None
+        if ways.purge:
+
+            def is_whole(result: RunResult) -> bool:
+                share = _quarantined(result, models)[1]
+                return not _unread_files(result, store) and share <= ways.allowed_share
+
+            purge = Purge(models, workflow, settings, store, is_whole)
 
         def attempt() -> RunResult:
             return run_workflow(
@@ -201,25 +215,30 @@ def _run(root: Path, overrides: list[str] | None, verbose: bool, ways: _Ways) ->
                 services_of(settings, models, root),
                 watcher,
                 quarantined=lambda step: len(models.quarantined([step])),
-                again=models.released(),
+                again=[*models.released(), *(purge.begin() if purge else ())],
+                spent=models.spent,
+                at_end=purge.end if purge else lambda result: None,
             )
 
         result = _collect_all(attempt, models, ways)
         models.finished()
-        incomplete = [record.name for record in result.version.steps if record.quarantined]
-        failed = models.quarantined(incomplete)
-        share = max((models.quarantined_share(step) for step in incomplete), default=0.0)
+        failed, share = _quarantined(result, models)
     if not ways.quiet:
         _summarize(result, root, settings, time.perf_counter() - started)
-    unread = _unread_files(result, root, settings)
+        if purge and purge.purged:
+            print(_describe_purged(purge.purged, root))
+    unread = _unread_files(result, store)
     if unread:
         print(_describe_unread(unread), file=sys.stderr)
     if failed:
         from graphrag_index.status import describe_quarantined
 
-        hint = f"`graphrag-index retry{_root_option(root)}` asks for them again."
+        hint = f"`graphrag-index retry{root_option(root)}` asks for them again."
         print(f"\n{describe_quarantined(failed)}\n{hint}", file=sys.stderr)
     if unread or share > ways.allowed_share:
+        if purge:
+            why = "what is asked about it would have to be paid again"
+            print(f"Nothing was purged, since something is missing: {why}.", file=sys.stderr)
         raise typer.Exit(ExitCode.QUARANTINED)
 
 
@@ -233,6 +252,22 @@ def _changes(store: "TableStore", record: "StepRecord") -> str:
     if version is None or changes is None:
         return ""
     return f"Since version {version.number}: {changes}."
+
+
+def _quarantined(result: "RunResult", models: "Models") -> "tuple[list[Quarantined], float]":
+    """Return what gave nothing, and the largest share of a step's requests that this is."""
+    incomplete = [record.name for record in result.version.steps if record.quarantined]
+    share = max((models.quarantined_share(step) for step in incomplete), default=0.0)
+    return models.quarantined(incomplete), share
+
+
+def _describe_purged(purged: "Purged", root: Path) -> str:
+    n, kept = purged.n_forgotten, purged.n_kept
+    return (
+        f"Purged: {n:,} request{'' if n == 1 else 's'} forgotten, {kept:,} kept. Earlier versions "
+        f"still hold what was deleted: `graphrag-index gc --keep 1{root_option(root)}` deletes "
+        "them."
+    )
 
 
 def _collect_all(attempt: "Callable[[], RunResult]", models: "Models", ways: _Ways) -> "RunResult":
@@ -485,23 +520,13 @@ def _summarize(result: "RunResult", root: Path, settings: "Settings", seconds: f
         counts = [f"{tables[n].rows:,} {n.replace('_', ' ')}" for n in names if n in tables]
         print(f"\n{', '.join(counts) or 'Done'} in {seconds:.1f} s.")
         print(f"The tables lie in {output} (version {result.version.number}).")
-    print(f'Ask it: graphrag-query global "What are the main themes?"{_root_option(root)}')
+    print(f'Ask it: graphrag-query global "What are the main themes?"{root_option(root)}')
 
 
-def _root_option(root: Path) -> str:
-    """What a command must be given to work in this folder, ready to be pasted into a shell."""
-    if root.resolve() == Path.cwd():
-        return ""
-    return f' --root "{root}"' if os.name == "nt" else f" --root {shlex.quote(str(root))}"
-
-
-def _unread_files(result: "RunResult", root: Path, settings: "Settings") -> list[tuple[str, str]]:
-    from graphrag_index.core.table_store import TableStore
-
+def _unread_files(result: "RunResult", store: "TableStore") -> list[tuple[str, str]]:
     table = result.version.tables.get("unread_files")
     if table is None or not table.rows:
         return []
-    store = TableStore(root / settings.output)
     return list(store.scan("unread_files", table).collect().iter_rows())
 
 
@@ -523,6 +548,9 @@ def _configure_logging(quiet: bool, verbose: bool) -> None:
     level = logging.ERROR if quiet else logging.DEBUG if verbose else logging.WARNING
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     logging.getLogger("graphrag_index").setLevel(level)
+
+
+add_commands(app)
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ from graphrag_index.core.errors import (
     describe_error,
 )
 from graphrag_index.core.memory import measure_peak_memory, release_memory
+from graphrag_index.core.models.request import Spent
 from graphrag_index.core.models.settings import identity, vector_identity
 from graphrag_index.core.progress import Progress, Silent
 from graphrag_index.core.prompts import Prompts
@@ -41,7 +43,7 @@ from graphrag_index.core.table_store import Previous, TableStore
 from graphrag_index.core.table_writer import TableWriter
 from graphrag_index.core.tables import Table
 from graphrag_index.core.tokens import forget_encodings
-from graphrag_index.core.versions import StepRecord, StoredTable, Version
+from graphrag_index.core.versions import Made, StepRecord, StoredTable, Version
 from graphrag_index.step import Frames, Step
 from graphrag_index.workflow import Service, Workflow, check_services, check_settings, last_line
 
@@ -85,19 +87,25 @@ def run_workflow(
     *,
     quarantined: Callable[[str], int] = lambda step: 0,
     again: Collection[str] = (),
+    spent: Callable[[int], Spent] = lambda version: Spent(),
+    at_end: Callable[[RunResult], None] = lambda result: None,
 ) -> RunResult:
     """Bring the index up to date: run the steps whose inputs changed, then move the pointer.
 
     `services` gives what steps ask for by name beyond tables and settings; each is
     called with the step, and only for a step that runs. `quarantined` counts the requests
     to a model that a step got no answer to; the steps named by `again` run in any case.
+    `spent` tells what was asked of models for a version. `at_end` is called when all is done
+    and no other run can have begun.
     """
     sections = check_settings(workflow, settings)
     check_services(workflow, services)
     store = TableStore(root / settings.output)
     with closing(watcher or Watcher()) as watcher, lock(store):
-        run = _Run(workflow, settings, root, services, watcher, sections, store, quarantined)
-        return run.run(again)
+        run = _Run(workflow, settings, root, services, watcher, sections, store, quarantined, spent)
+        result = run.run(again)
+        at_end(result)
+        return result
 
 
 class _Run:
@@ -113,8 +121,9 @@ class _Run:
         sections: Mapping[str, Any],
         store: TableStore,
         quarantined: Callable[[str], int],
+        spent: Callable[[int], Spent],
     ) -> None:
-        self.quarantined = quarantined
+        self.quarantined, self.spent = quarantined, spent
         self.workflow, self.settings, self.root = workflow, settings, root
         self.services, self.watcher, self.sections, self.store = services, watcher, sections, store
         self.current = store.read_pointer()
@@ -247,16 +256,17 @@ class _Run:
             program=__version__,
             steps=tuple(self.done),
             settings=self.settings.model_dump(mode="json", exclude=SECRET),
+            made=made(self.spent(self.number), steps_run),
         )
         current = self.current
         if current is not None and replace(version, number=current.number) == current:
             version, new = current, False
         else:
-            self.store.move_pointer(version)
+            # A run that was killed here had made the same.
+            described = self.store.described(self.number)
+            self.store.move_pointer(described if described == version else version)
             new = True
-        self.store.remove_leftovers()
-        self.store.link_public_tables(version)
-        write_json(self.store.output / "stats.json", statistics(version))
+        tidy(self.store, version)
         return RunResult(version, steps_run, steps_kept, new)
 
 
@@ -293,6 +303,26 @@ def finished_steps(
 def is_whole(store: TableStore, record: StepRecord) -> bool:
     """Tell whether all that a step wrote is still there."""
     return all(store.exists(name, table) for name, table in record.tables.items())
+
+
+def made(spent: Spent, steps_run: tuple[str, ...] = (), tables_of: int | None = None) -> Made:
+    """Say how a version that is finished now was made."""
+    return Made(
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        steps_run=steps_run,
+        calls=spent.calls,
+        prompt_tokens=spent.usage.prompt,
+        completion_tokens=spent.usage.completion,
+        cost=spent.cost,
+        tables_of=tables_of,
+    )
+
+
+def tidy(store: TableStore, version: Version) -> None:
+    """Do what follows when the pointer has moved, or stays: links, statistics, no leftovers."""
+    store.remove_leftovers()
+    store.link_public_tables(version)
+    write_json(store.output / "stats.json", statistics(version))
 
 
 @contextmanager

@@ -25,7 +25,14 @@ from graphrag_index.core.errors import TableError
 from graphrag_index.core.mapped_table import MappedTable
 from graphrag_index.core.table_writer import MAPPED_SUFFIX, SUFFIX, MappedWriter, TableWriter
 from graphrag_index.core.tables import TABLES, Table
-from graphrag_index.core.versions import StepRecord, StoredTable, Version, read_step_record
+from graphrag_index.core.versions import (
+    StepRecord,
+    StoredTable,
+    Version,
+    manifest_name,
+    read_made,
+    read_step_record,
+)
 
 if TYPE_CHECKING:
     from graphrag_index.core.vector_store import VectorWriter
@@ -75,6 +82,21 @@ class TableStore:
         found = (int(path.parent.name) for path in files if path.parent.name.isdecimal())
         return sorted(number for number in found if number <= newest)
 
+    def described(self, number: int) -> Version | None:
+        """Read how a version was described that the pointer may not have reached, or None."""
+        try:
+            return self._read_version(self.folder(number) / INDEX_FILE)
+        except TableError:
+            return None
+
+    def is_gone(self, number: int) -> bool:
+        """Tell whether a version that could be opened was deleted since."""
+        if (self.folder(number) / INDEX_FILE).is_file():
+            return False
+        current = self.read_pointer()
+        # An earlier program did not write this file.
+        return current is None or current.number != number
+
     def _read_version(self, path: Path) -> Version | None:
         """Read one version's description; None if it is not there."""
         try:
@@ -86,6 +108,7 @@ class TableStore:
                     program=content["program"],
                     steps=tuple(read_step_record(record) for record in content["steps"]),
                     settings=content["settings"],
+                    made=read_made(content.get("made")),
                 )
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -110,6 +133,7 @@ class TableStore:
             "program": version.program,
             "steps": [asdict(record) for record in version.steps],
             "settings": version.settings,
+            "made": asdict(version.made) if version.made else None,
         }
         # For who looks back, when the pointer has moved on.
         self.folder(version.number).mkdir(parents=True, exist_ok=True)
@@ -144,8 +168,7 @@ class TableStore:
         if table.file is not None:
             path = self.output / table.file
             return path.is_file() and table.n_bytes in (None, path.stat().st_size)
-        # LanceDB writes manifests counting down from 2**64 - 1 (its naming scheme V2).
-        manifest = f"{2**64 - 1 - (table.lance_version or 0):020}.manifest"
+        manifest = manifest_name(table.lance_version or 0)
         return (self.lancedb / f"{name}.lance" / "_versions" / manifest).is_file()
 
     def scan(self, name: str, table: StoredTable) -> pl.LazyFrame:
@@ -214,7 +237,11 @@ class TableStore:
         current = self.read_pointer()
         finished = current.number if current else 0
         for folder in self.output.glob("versions/*"):
-            if folder.name.isdecimal() and int(folder.name) > finished and int(folder.name) != keep:
+            if not folder.name.isdecimal() or int(folder.name) in range(finished + 1):
+                continue
+            # Where the pointer is gone, earlier versions are not.
+            is_finished = current is None and (folder / INDEX_FILE).exists()
+            if int(folder.name) != keep and not is_finished:
                 shutil.rmtree(folder)
         if current:
             named = {table.file for step in current.steps for table in step.tables.values()}

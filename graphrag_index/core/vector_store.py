@@ -93,11 +93,11 @@ class VectorWriter:
         rows = pa.concat_tables(self.pending)
         for start in range(0, max(n_rows, 1), FRAGMENT_ROWS):
             part = rows.slice(start, min(FRAGMENT_ROWS, n_rows - start)).combine_chunks()
-            with _failures_of_the_disk(self.folder):
+            with failures_of_the_disk(self.folder):
                 if self.table is None:
                     name = self.definition.name
                     exists = (self.folder / f"{name}.lance").exists()
-                    self.table = _connect(self.folder).create_table(
+                    self.table = connect(self.folder).create_table(
                         name, part, mode="overwrite" if exists else "create"
                     )
                 elif part.num_rows:
@@ -108,7 +108,7 @@ class VectorWriter:
         # What a failed run has written stays behind as a version that nothing names.
         if kind is None:
             self._write_pending(sum(part.num_rows for part in self.pending))
-            with _failures_of_the_disk(self.folder):
+            with failures_of_the_disk(self.folder):
                 self._build_indexes()
             self.stored = StoredTable(
                 rows=self.rows,
@@ -165,7 +165,7 @@ class VectorTable:
             The table or that version of it is gone.
         """
         try:
-            table = _connect(folder).open_table(name)
+            table = connect(folder).open_table(name)
             table.checkout(version)
         except (ValueError, RuntimeError, OSError) as error:
             raise TableError(
@@ -272,7 +272,7 @@ class VectorTable:
 
 
 @contextmanager
-def _failures_of_the_disk(folder: Path) -> Iterator[None]:
+def failures_of_the_disk(folder: Path) -> Iterator[None]:
     """Raise what Lance reports as a RuntimeError as the OSError that it is."""
     try:
         yield
@@ -284,7 +284,7 @@ def _failures_of_the_disk(folder: Path) -> Iterator[None]:
         raise OSError(code, os.strerror(code), str(folder)) from error
 
 
-def _connect(folder: Path) -> Any:
+def connect(folder: Path) -> Any:
     import lancedb
 
     return lancedb.connect(str(folder), session=_session())

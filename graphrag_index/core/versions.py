@@ -34,6 +34,12 @@ class StoredTable:
     vectors: Vectors | None = None  # None too where an earlier program wrote them
 
 
+def manifest_name(lance_version: int) -> str:
+    """Name the file that lists what belongs to a version of a LanceDB table."""
+    # They count down from 2**64 - 1 (its naming scheme V2).
+    return f"{2**64 - 1 - lance_version:020}.manifest"
+
+
 @dataclass(frozen=True)
 class StepRecord:
     """A finished step: the key of all that it depends on, what it wrote, what it cost."""
@@ -41,10 +47,24 @@ class StepRecord:
     name: str
     key: str
     tables: Mapping[str, StoredTable]
-    seconds: float = 0.0
-    cpu_seconds: float = 0.0
-    peak_memory_bytes: int | None = None
+    # A step that ran again and wrote the same is the same, however long it took.
+    seconds: float = field(default=0.0, compare=False)
+    cpu_seconds: float = field(default=0.0, compare=False)
+    peak_memory_bytes: int | None = field(default=None, compare=False)
     quarantined: int = 0  # requests to a model that gave nothing, and so are missing in the tables
+
+
+@dataclass(frozen=True)
+class Made:
+    """How a version came about: when, by which steps, and what the calls to models cost."""
+
+    date: str  # of its end, in UTC, as in 2026-01-31T18:00:00+00:00
+    steps_run: tuple[str, ...] = ()
+    calls: int = 0  # since the version before it was made
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = 0.0  # in dollars; None where a price is not known
+    tables_of: int | None = None  # the version that was rolled back to
 
 
 @dataclass(frozen=True)
@@ -56,6 +76,8 @@ class Version:
     program: str
     steps: tuple[StepRecord, ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
+    # No part of what it is; None if an earlier program made it.
+    made: Made | None = field(default=None, compare=False)
 
     @property
     def tables(self) -> dict[str, StoredTable]:
@@ -74,3 +96,8 @@ def read_step_record(record: Mapping[str, Any]) -> StepRecord:
 
 def _read_vectors(described: Mapping[str, Any] | None) -> Vectors | None:
     return Vectors(**described) if described else None
+
+
+def read_made(made: Mapping[str, Any] | None) -> Made | None:
+    """Make of what `dataclasses.asdict` made of it how a version was made, if it says."""
+    return Made(**{**made, "steps_run": tuple(made["steps_run"])}) if made else None

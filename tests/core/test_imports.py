@@ -53,6 +53,13 @@ PARTS = {
         *("graphrag_index.estimate", "graphrag_index.steps", "graphrag_index.workflow"),
     },
     "graphrag_index.check": {CORE, "graphrag_index.graph", "graphrag_index.show"},
+    "graphrag_index.history": {
+        *(CORE, "graphrag_index.workflow", "graphrag_index.run", "graphrag_index.changes"),
+    },
+    "graphrag_index.options": set(),
+    "graphrag_index.history_commands": {
+        *(CORE, "graphrag_index.history", "graphrag_index.options"),
+    },
     "graphrag_index.__main__": {
         "graphrag_index.check",
         *(CORE, "graphrag_index.workflow", "graphrag_index.run", "graphrag_index.project"),
@@ -60,6 +67,7 @@ PARTS = {
         *("graphrag_index.status", "graphrag_index.steps", "graphrag_index.estimate"),
         *("graphrag_index.dry_run",),
         "graphrag_index.resolution",
+        *("graphrag_index.options", "graphrag_index.history", "graphrag_index.history_commands"),
     },
     "graphrag_query": {CORE},
     # The package itself holds no more than its version.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_index.core.errors import GraphRAGError
-from graphrag_index.core.models.request import Usage
+from graphrag_index.core.models.request import Spent, Usage
 
 FILE = "ledger.sqlite"
 
@@ -56,6 +56,9 @@ INSERT INTO requests (key, step, unit, model, state, attempts, used_in) VALUES (
 ON CONFLICT (key) DO UPDATE SET state = excluded.state, attempts = attempts + 1,
     unit = excluded.unit, used_in = excluded.used_in
 """
+
+# Into the table that `note_use` makes.
+NOTE = "INSERT OR IGNORE INTO temp.used VALUES (?)"
 
 _ANSWERED = "UPDATE requests SET state = ?, reply = ?, reason = '', raw = '' WHERE key = ?"
 
@@ -103,6 +106,7 @@ class Ledger:
         self.version = version
         self._lock = threading.Lock()
         self._read_lock = threading.Lock() if output else self._lock
+        self._is_noting = False
         self._sent: list[tuple[str, str, str, str, str, int]] = []
         if output:
             output.mkdir(parents=True, exist_ok=True)
@@ -225,11 +229,42 @@ class Ledger:
 
     def use(self, keys: Iterable[str]) -> None:
         """Note that the version which is being made rests on these requests."""
+        keys = list(keys)
         with self.transaction() as database:
             database.executemany(
                 "UPDATE requests SET used_in = ? WHERE key = ?",
                 ((self.version, key) for key in keys),
             )
+            if self._is_noting:
+                database.executemany(NOTE, ((key,) for key in keys))
+
+    def note_use(self) -> None:
+        """From now on note, apart from the file, which requests are used: to purge the others."""
+        table = "CREATE TEMP TABLE IF NOT EXISTS used (key TEXT PRIMARY KEY) WITHOUT ROWID"
+        with self.transaction() as database:
+            database.execute(table)
+            database.execute("DELETE FROM temp.used")
+        self._is_noting = True
+
+    def name(self, key: str, unit: str) -> None:
+        """Note what a request is about now, such as a file that has another name."""
+        if self.rows("SELECT 1 FROM requests WHERE key = ? AND unit != ?", key, unit):
+            with self.transaction() as database:
+                database.execute("UPDATE requests SET unit = ? WHERE key = ?", (unit, key))
+
+    def shrink(self) -> bool:
+        """Write the file anew, so that no byte of what was deleted stays; False if it does,
+        since another program reads the file.
+        """
+        with self._lock:
+            try:
+                self._database.execute("VACUUM")
+                # Who reads for longer than this, in ms, may do so for hours.
+                self._database.execute("PRAGMA busy_timeout = 1000")
+                query = "PRAGMA wal_checkpoint(TRUNCATE)"
+                return not self._database.execute(query).fetchone()[0]
+            except sqlite3.DatabaseError as error:
+                raise self._unusable(error) from error
 
     def recall(self, name: str) -> str | None:
         rows = self.rows("SELECT value FROM facts WHERE name = ?", name)
@@ -253,6 +288,16 @@ class Ledger:
         """Return what the version that is being made has cost so far, in dollars."""
         rows = self.rows("SELECT total(cost) FROM calls WHERE version = ?", self.version)
         return float(rows[0][0])
+
+    def spent_for(self, version: int) -> Spent:
+        """Return what the calls that were made for a version have used."""
+        n, prompt, cached, completion, cost = self.rows(
+            "SELECT count(*), total(prompt_tokens), total(cached_tokens), "
+            "total(completion_tokens), CASE WHEN count(*) = count(cost) THEN total(cost) END "
+            "FROM calls WHERE version = ?",
+            version,
+        )[0]
+        return Spent(n, Usage(int(prompt), int(cached), int(completion)), cost)
 
     def quarantined(self, steps: Iterable[str]) -> list[Quarantined]:
         """Return what is quarantined in the newest version of some steps."""

@@ -14,6 +14,7 @@ from graphrag_index.core.models.embedding import RemoteEmbeddingModel
 from graphrag_index.core.models.endpoint import Endpoint
 from graphrag_index.core.models.ledger import FILE, Ledger, Quarantined
 from graphrag_index.core.models.prices import Budget, price_list_date, price_of
+from graphrag_index.core.models.request import Spent
 from graphrag_index.core.models.settings import ModelSettings, find_model
 
 # The fact of the ledger that names the steps which were released.
@@ -42,6 +43,7 @@ class Models:
     ) -> None:
         self.settings, self.output, self.version = settings, output, version
         self._is_batch, self._forget, self._checks = batch, False, check
+        self._is_noting = False
         self._needed = needed
         self._limit = budget
         self._ledger: Ledger | None = None
@@ -103,6 +105,16 @@ class Models:
         if self.released():
             self.ledger.remember(_RELEASED, "[]")
 
+    def note_use(self) -> None:
+        """From now on note which requests are used: to purge the others, see `purge`."""
+        self._is_noting = True
+        if self._ledger is not None:
+            self._ledger.note_use()
+
+    def spent(self, version: int) -> Spent:
+        """Return what was asked for a version."""
+        return self.ledger.spent_for(version) if self.has_ledger else Spent()
+
     def batches(self) -> list[Batch]:
         """Return the batches that were submitted and are not collected."""
         return BatchLedger(self.ledger).open() if self.has_ledger else []
@@ -141,6 +153,8 @@ class Models:
         """The ledger of the output folder, opened at first use."""
         if self._ledger is None:
             self._ledger = Ledger(self.output, self.version())
+            if self._is_noting:
+                self._ledger.note_use()
         return self._ledger
 
     def close(self) -> None:

@@ -1,0 +1,98 @@
+"""What is forgotten of the ledger, and what is not."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from graphrag_index.core.errors import GraphRAGError
+from graphrag_index.core.models.batch_ledger import SUBMITTED, Batch, BatchLedger, Line
+from graphrag_index.core.models.ledger import DONE, FILE, QUARANTINED, Ledger
+from graphrag_index.core.models.purge import Purged, purge
+from graphrag_index.core.models.request import Usage
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    """Three requests that were answered and one that is quarantined."""
+    with closing(Ledger(tmp_path, 1)) as ledger:
+        for key in "abc":
+            ledger.send(key, "extract", f"{key}.txt", "chat")
+            ledger.finish(key, "extract", "chat", f"reply {key}", Usage(10, 0, 1), 0.5)
+        ledger.send("d", "extract", "d.txt", "chat")
+        ledger.put_aside("d", QUARANTINED, "it says rubbish", "rubbish")
+        yield ledger
+
+
+def keys(ledger: Ledger) -> list[str]:
+    return [key for (key,) in ledger.rows("SELECT key FROM requests ORDER BY key")]
+
+
+def test_what_was_used_since_stays_and_what_it_cost_is_still_known(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    ledger.use(["b"])
+    ledger.note_use()
+    ledger.use(["a"])
+    purged = purge(ledger, tmp_path, ["c"])
+    assert (purged.n_forgotten, purged.n_kept) == (2, 2)
+    assert keys(ledger) == ["a", "c"]
+    assert ledger.spent() == 1.5
+    assert ledger.rows("SELECT count(*) FROM calls WHERE key = 'b'") == [(0,)]
+    found = ledger.find("a")
+    assert found is not None
+    assert (found.state, found.reply) == (DONE, "reply a")
+    for path in tmp_path.glob(f"{FILE}*"):
+        assert not [word for word in (b"reply b", b"rubbish", b".txt") if word in path.read_bytes()]
+
+
+def test_what_was_noted_before_does_not_count(ledger: Ledger, tmp_path: Path) -> None:
+    ledger.note_use()
+    ledger.use(["a"])
+    ledger.note_use()
+    ledger.use(["b", "d"])
+    purge(ledger, tmp_path)
+    assert keys(ledger) == ["b", "d"]
+
+
+def test_a_purge_that_is_stopped_forgets_nothing(ledger: Ledger, tmp_path: Path) -> None:
+    def stopped() -> Iterator[str]:
+        yield "a"
+        raise KeyboardInterrupt
+
+    ledger.note_use()
+    with pytest.raises(KeyboardInterrupt):
+        purge(ledger, tmp_path, stopped())
+    assert keys(ledger) == ["a", "b", "c", "d"]
+
+
+def test_a_batch_that_is_not_collected_is_not_given_up(ledger: Ledger, tmp_path: Path) -> None:
+    batches = BatchLedger(ledger)
+    batch = Batch("k", "extract", "chat", SUBMITTED, "f", "batch_1", 1, 10, 0.5, "{}", 0.0)
+    batches.prepare(batch, [Line("e", "e.txt", "100")])
+    ledger.note_use()
+    with pytest.raises(GraphRAGError, match=r"Nothing was purged: batch batch_1 \(extract\)"):
+        purge(ledger, tmp_path)
+    assert len(keys(ledger)) == 5
+    batches.collected(batch)
+    (tmp_path / "batches").mkdir()
+    (tmp_path / "batches" / "k.jsonl").write_text("a request", encoding="utf-8")
+    assert purge(ledger, tmp_path).n_kept == 0
+    assert list((tmp_path / "batches").iterdir()) == []
+    assert ledger.rows("SELECT count(*) FROM batches") == [(0,)]
+
+
+def test_bytes_that_another_reader_holds_are_told(ledger: Ledger, tmp_path: Path) -> None:
+    ledger.note_use()
+    with closing(sqlite3.connect(tmp_path / FILE, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM requests").fetchall()
+        with pytest.raises(GraphRAGError, match="is being read by another program"):
+            purge(ledger, tmp_path)
+    # Nothing is left to forget, but for its bytes.
+    purged = purge(ledger, tmp_path)
+    assert isinstance(purged, Purged)
+    assert purged.n_forgotten == 0
+    assert not [path for path in tmp_path.glob(f"{FILE}*") if b"reply b" in path.read_bytes()]
