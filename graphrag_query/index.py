@@ -102,7 +102,8 @@ class Index:
 
         started = time.perf_counter()
         chat = self._chat()
-        choice = choose(self.model, _asked(question), chat)
+        with self.model.while_kept():
+            choice = choose(self.model, _asked(question), chat)
         seconds = time.perf_counter() - started
         answer = self.search(choice.method, question, sink=sink, **values)
         if choice.is_without_model and self._chats is not None:
@@ -266,7 +267,8 @@ class Index:
         chat = self._chat()
         notes: tuple[str, ...] = ()
         try:
-            rewritten = conversation.rewrite(_asked(question), self.model, chat)
+            with self.model.while_kept():
+                rewritten = conversation.rewrite(_asked(question), self.model, chat)
         except ModelError as error:
             # If the model that answers fails too, the search says so.
             rewritten = _asked(question)
@@ -307,9 +309,10 @@ class Index:
         question = Question(_asked(text), self.model, self._chat(), self.settings.search, counted)
         lacking = [table for table in _READS.get(method, ()) if not self.model.has(table)]
         try:
-            answer = self._lacks(question, method, lacking) if lacking else search(question)
-            answer = self._with_spellings(answer, question)
-            answer = self._with_follow_ups(answer, question)
+            with self.model.while_kept():
+                answer = self._lacks(question, method, lacking) if lacking else search(question)
+                answer = self._with_spellings(answer, question)
+                answer = self._with_follow_ups(answer, question)
         except ModelError as error:
             if self._chats is not None:
                 self._chats.drop()

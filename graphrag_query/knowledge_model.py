@@ -1,6 +1,7 @@
 """The index, opened for reading at one version."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,8 +91,36 @@ class KnowledgeModel:
 
         return np.ones(len(numbers), bool)
 
+    def check_kept(self) -> None:
+        """See that this version was not deleted since it was opened.
+
+        Raises
+        ------
+        TableError
+            It was.
+        """
+        if self.store.is_gone(self.version.number):
+            raise TableError(
+                f"Version {self.version.number} of {self.store.output} was deleted while it was "
+                "open: open the index again."
+            )
+
+    @contextmanager
+    def while_kept(self) -> Iterator[None]:
+        """Say of whatever fails since this version was deleted meanwhile that this is why."""
+        self.check_kept()
+        try:
+            yield
+        except Exception as error:
+            try:
+                self.check_kept()
+            except TableError as gone:
+                raise gone from error
+            raise
+
     def scan(self, table: str) -> pl.LazyFrame:
         """Open a table; nothing is read yet."""
+        self.check_kept()
         return self.store.scan(table, self._stored(table))
 
     def rows(self, table: str) -> int:
@@ -102,6 +131,7 @@ class KnowledgeModel:
         from graphrag_index.core.vector_store import VectorTable
 
         if table not in self._vectors:
+            self.check_kept()
             self._vectors[table] = VectorTable.open(
                 self.store.lancedb, table, self._stored(table).lance_version
             )
@@ -197,6 +227,7 @@ class KnowledgeModel:
     def map(self, table: str) -> "MappedTable":
         """Open a mapped table, for rows by number; nothing is loaded."""
         if table not in self._mapped:
+            self.check_kept()
             self._mapped[table] = self.store.map(table, self._stored(table))
         return self._mapped[table]
 

@@ -27,7 +27,7 @@ from graphrag_index.core.models.batch_queue import BatchQueue
 from graphrag_index.core.models.caller import LoopThread
 from graphrag_index.core.models.capabilities import Capabilities
 from graphrag_index.core.models.failures import RetryError, UnsupportedError, hide
-from graphrag_index.core.models.ledger import DONE, QUARANTINED, Entry, Ledger
+from graphrag_index.core.models.ledger import QUARANTINED, Ledger
 from graphrag_index.core.models.prices import Budget
 from graphrag_index.core.models.request import Outcome, Reading, Reply, Request
 from graphrag_index.core.models.settings import ModelSettings
@@ -93,14 +93,7 @@ class BatchChatModel:
 
     def known(self, request: Request) -> tuple[Any, ...]:
         """Return the values that are kept for a request and those that follow; asks nothing."""
-        return known_values(self._find_and_use, request, self.settings)
-
-    def _find_and_use(self, key: str) -> Entry | None:
-        """Look into the ledger; what is there, the tables rest on too."""
-        entry = self.ledger.find(key)
-        if entry is not None and entry.state == DONE:
-            self._used.append(key)
-        return entry
+        return known_values(self.ledger.find, request, self.settings)
 
     def recall(self, name: str) -> str | None:
         """Return what was remembered beside the replies."""
