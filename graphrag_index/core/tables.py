@@ -404,6 +404,7 @@ _DEFINITIONS = [
         {
             "community": pl.Int64,
             "asked": pl.String,  # hash of model, prompt and settings
+            "request": pl.String,  # what the ledger knows it by
             "row_hashes": HASHES,  # of entities, relationships and claims; each list ascending
             "member_hashes": HASHES,  # of the ids of the entities
             "text_unit_hashes": HASHES,  # of the ids of the text units behind those rows

@@ -102,16 +102,20 @@ class CountingChatModel:
     def remember(self, name: str, value: str) -> None:
         """Keep nothing: an estimate leaves the ledger as it is."""
 
+    def use(self, keys: Iterable[str]) -> None:
+        """Note nothing."""
+
     def _converse(self, request: Request) -> Outcome:
         conversation = Conversation(request)
         while (asked := conversation.asked) is not None:
             try:
-                conversation.go_on(self._reading(asked))
+                key = request_key(asked, self.settings)
+                conversation.go_on(self._reading(asked, key), key)
             except (PutAsideError, ReplyError) as error:
                 return conversation.outcome(str(error))
         return conversation.outcome()
 
-    def _reading(self, request: Request) -> Reading:
+    def _reading(self, request: Request, key: str) -> Reading:
         """Read the reply that was paid for, or make one and count what it would take.
 
         Raises
@@ -121,7 +125,6 @@ class CountingChatModel:
         ReplyError
             There is no answer to such a request.
         """
-        key = request_key(request, self.settings)
         is_new = key not in self.count.seen
         self.count.seen.add(key)
         entry = self.past.find(key)

@@ -34,12 +34,13 @@ class WrittenOn:
     """A report with the evidence on which it was written.
 
     `borrowed` are text units behind the reports on sub-communities that were shown for it and
-    are not behind its own rows.
+    are not behind its own rows; `request` is what the ledger knows it by.
     """
 
     written: Written
     evidence: Evidence
     borrowed: Hashes
+    request: str = ""
 
     @property
     def text_units(self) -> Hashes:
@@ -147,6 +148,7 @@ def evidence_rows(
         {
             "community": communities[at],
             "asked": asked,
+            "request": on.request,
             "row_hashes": pl.Series(on.evidence.rows),
             "member_hashes": pl.Series(on.evidence.members),
             "text_unit_hashes": pl.Series(on.evidence.text_units),
@@ -196,7 +198,8 @@ def _written_on(found: pl.DataFrame, row: int, rows: Rows) -> WrittenOn:
         values["title"], values["summary"], findings, values["rank"], values["rating_explanation"]
     )
     borrowed = _list(found, "borrowed_text_unit_hashes", row)
-    return WrittenOn(Written(report, rows), _evidence(found, row), borrowed)
+    written = Written(report, rows)
+    return WrittenOn(written, _evidence(found, row), borrowed, found["request"][row])
 
 
 def _evidence(found: pl.DataFrame, row: int) -> Evidence:

@@ -45,7 +45,7 @@ NOT_ASKED = "No model was asked about this community."
 BATCH_REPORTS = 1_000
 
 
-@step(writes=["community_reports", "report_evidence"], code_version=2)
+@step(writes=["community_reports", "report_evidence"], code_version=3)
 def create_community_reports(
     communities: pl.LazyFrame,
     entities: pl.LazyFrame,
@@ -109,6 +109,7 @@ def create_community_reports(
         ]
         kept = earlier.keep(known, rows["community"], evidence, writing.ids, writing.below)
         n_kept += len(kept)
+        chat_model.use(on.request for on in kept.values())
         for at, context, outcome in asking.outcomes(numbers, kept, chat_model):
             if at in kept:
                 writing.add(at, kept[at].written, kept[at])
@@ -116,7 +117,8 @@ def create_community_reports(
                 writing.add(at, asking.plain_report(at))
             elif outcome.values and not outcome.failure:
                 written: Written = outcome.values[0]
-                writing.add(at, written, writing.on_evidence(at, written, context))
+                on = writing.on_evidence(at, written, context, "".join(outcome.keys[-1:]))
+                writing.add(at, written, on)
             n_failed += outcome is not None and bool(outcome.failure)
             n_dropped += outcome.dropped if outcome is not None else 0
             progress.advance()
@@ -178,11 +180,14 @@ class _Writing:
         self.reports: list[dict[str, object]] = []
         self.written_on: dict[int, WrittenOn] = {}
 
-    def on_evidence(self, at: int, written: Written, stand_ins: Sequence[int]) -> WrittenOn:
+    def on_evidence(
+        self, at: int, written: Written, stand_ins: Sequence[int], request: str
+    ) -> WrittenOn:
         """Say what a report rests on that was written now, with these reports shown for it."""
         evidence = self.evidence.of(at)
         behind = union([self.behind[part] for part in stand_ins if part in self.behind])
-        return WrittenOn(written, evidence, np.setdiff1d(behind, evidence.text_units, True))
+        borrowed = np.setdiff1d(behind, evidence.text_units, True)
+        return WrittenOn(written, evidence, borrowed, request)
 
     def add(self, at: int, written: Written, on: WrittenOn | None = None) -> None:
         """Take a report; those that a model wrote come with what they rest on."""

@@ -33,6 +33,9 @@ class FakeChatModel:
     def remember(self, name: str, value: str) -> None:
         """What is told is forgotten."""
 
+    def use(self, keys: Iterable[str]) -> None:
+        """Nothing is noted."""
+
     def _converse(self, request: Request) -> Outcome:
         values: list[Any] = []
         dropped = 0

@@ -131,7 +131,9 @@ def test_no_byte_of_a_deleted_document_stays(
     assert any(place.startswith("rows of documents") for place in before)
     (project / "input" / SECRET).unlink()
     asked = replies(project)
-    result = purge(graphrag_index, project)
+    # No report stays that would be written otherwise now.
+    strict = ("--set", "create_community_reports.rewrite_above=0")
+    result = purge(graphrag_index, project, *strict)
     assert result.code == 0, result.err
     assert "Purged: " in result.out
     kept = replies(project)
@@ -146,7 +148,7 @@ def test_no_byte_of_a_deleted_document_stays(
     (again / "output").mkdir()
     shutil.copy(project / "output" / FILE, again / "output" / FILE)
     asked_before = len(server.requests)
-    assert graphrag_index("run", "--root", again).code == 0
+    assert graphrag_index("run", "--root", again, *strict).code == 0
     assert {request.path for request in server.requests[asked_before:]} <= {"/v1/models"}
     one, two = (current_version(TableStore(root / "output")).tables for root in (project, again))
     # But for what became of the communities of the version before.
@@ -242,6 +244,22 @@ def test_no_byte_stays_without_a_model_either(tmp_path: Path, graphrag_index: Ca
     assert graphrag_index("gc", "--keep", "1", "--root", root).code == 0
     assert found_in(root / "output") == []
     assert graphrag_index("run", "--purge", "--dry-run", "--root", root).code == 2
+
+
+def test_a_report_that_stays_keeps_its_reply(project: Path, graphrag_index: Call) -> None:
+    # More is said of what has a report already: that stays, if it may.
+    more = project / "input" / "scott.md"
+    more.write_text(f"{DOCUMENTS['scott.md']} Scott had a dog.", encoding="utf-8")
+    tolerant = ("--set", "create_community_reports.rewrite_above=1")
+    assert graphrag_index("run", "--root", project, *tolerant).code == 0
+    for _ in range(2):
+        result = purge(graphrag_index, project, *tolerant)
+        assert result.code == 0, result.err
+        store = TableStore(project / "output")
+        stored = current_version(store).tables["report_evidence"]
+        requests = store.scan("report_evidence", stored).collect()["request"]
+        assert requests.len() > 0
+        assert set(requests) <= replies(project)
 
 
 def test_replies_that_others_go_on_from_are_kept(

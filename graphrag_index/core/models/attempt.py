@@ -144,18 +144,21 @@ class Conversation:
         # The request that is to be answered next; None when all are.
         self.asked: Request | None = request
         self._values: list[Any] = []
+        self._keys: list[str] = []
         self._dropped = 0
         self.spent = Spent()
 
-    def go_on(self, reading: Reading) -> None:
-        """Take the reply to what was asked, and ask what follows from it."""
+    def go_on(self, reading: Reading, key: str) -> None:
+        """Take the reply to what was asked, known by this key, and ask what follows from it."""
+        self._keys.append(key)
         self._values.append(reading.value)
         self._dropped += reading.dropped
         then = self.asked.then if self.asked else None
         self.asked = then(reading.value) if then else None
 
     def outcome(self, failure: str = "") -> Outcome:
-        return Outcome(self.unit, tuple(self._values), self._dropped, failure, self.spent)
+        values, keys = tuple(self._values), tuple(self._keys)
+        return Outcome(self.unit, values, self._dropped, failure, self.spent, keys)
 
 
 def recall(entry: Entry | None, request: Request) -> Reading | None:
@@ -179,13 +182,14 @@ def known_values(
     """Return the values of the replies that there are, to a request and those that follow."""
     conversation = Conversation(request)
     while (asked := conversation.asked) is not None:
+        key = request_key(asked, settings)
         try:
-            reading = recall(find(request_key(asked, settings)), asked)
+            reading = recall(find(key), asked)
         except PutAsideError:
             break
         if reading is None:
             break
-        conversation.go_on(reading)
+        conversation.go_on(reading, key)
     return conversation.outcome().values
 
 

@@ -103,6 +103,10 @@ class BatchChatModel:
         """Keep something beside the replies, for the next run."""
         self.ledger.remember(name, value)
 
+    def use(self, keys: Iterable[str]) -> None:
+        """Note that what was made of these requests before stays, though they are not asked."""
+        self._used += keys
+
     def close(self) -> None:
         """Close the connections."""
         self.queue.close()
@@ -120,7 +124,7 @@ class BatchChatModel:
                 return conversation.outcome(str(error))
             if reading is None:
                 return None
-            conversation.go_on(reading)
+            conversation.go_on(reading, key)
         return conversation.outcome()
 
     def _read(self, key: str, request: Request) -> Reading | None:

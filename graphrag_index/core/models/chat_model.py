@@ -120,6 +120,10 @@ class ChatModel:
         """Let every further request fail at once by this error."""
         self._caller.stop(error)
 
+    def use(self, keys: Iterable[str]) -> None:
+        """Note that what was made of these requests before stays, though they are not asked."""
+        self._used += keys
+
     def close(self) -> None:
         """Close the connections."""
         self._loop.start(self._caller.endpoint.close()).result()
@@ -151,7 +155,7 @@ class ChatModel:
             if reading is None:
                 return conversation
             self._used.append(key)
-            conversation.go_on(reading)
+            conversation.go_on(reading, key)
         return conversation.outcome()
 
     async def _converse(self, conversation: Conversation, n_tokens: int) -> Outcome:
@@ -165,7 +169,8 @@ class ChatModel:
                 if not first and reading is None:
                     n_tokens = prompt_tokens(asked, self.settings)
                 spent = conversation.spent
-                conversation.go_on(reading or await self._ask(key, asked, n_tokens, spent))
+                reading = reading or await self._ask(key, asked, n_tokens, spent)
+                conversation.go_on(reading, key)
             except PutAsideError as error:
                 return conversation.outcome(str(error))
             first = False

@@ -120,6 +120,8 @@ class Outcome:
     dropped: int = 0
     failure: str = ""
     spent: Spent = field(default_factory=Spent, compare=False)
+    # What the ledger knows the answered requests by.
+    keys: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
