@@ -183,4 +183,4 @@ def test_random_edits(server: Server, quick: None) -> None:
 
 @pytest.mark.slow
 def test_random_edits_of_200_sequences(server: Server, quick: None) -> None:
-    edit_at_random(server, n_sequences=200, n_steps=8)
+    edit_at_random(server, n_sequences=200, n_steps=5)
