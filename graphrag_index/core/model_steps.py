@@ -123,7 +123,7 @@ class CreateCommunityReports(Section):
         600, ge=50, le=1_000_000, description="Words of all findings of one report at most."
     )
     rewrite_above: float = Field(
-        0.1,
+        0.2,
         ge=0,
         le=1,
         description="A report stays as it is until more than this share of its community's "

@@ -42,6 +42,9 @@ LEAST_GAIN = 1e-9
 # An edge changed if its weight did by more than this share: weights that are statistics of
 # the whole corpus all move a little whenever a document comes.
 CHANGED_SHARE = 0.1
+# A node leaves the part that it was in for one that gains more by this share of the weight of
+# its edges: what is nearly as good is no reason to change communities and their reports.
+INERTIA = 0.1
 
 
 def changed_nodes(graph: Graph, before: Graph, is_new: Flags) -> Flags:
@@ -93,7 +96,7 @@ def kept_hierarchy(
     start = _without_changed(previous[0], is_changed)
     is_free = _free(graph, start, is_changed)
     labels = _brought_up_to_date(
-        graph, everything, _placed(graph, start, leiden), is_free, leiden, 0
+        graph, everything, _placed(graph, start, leiden), start < 0, is_free, leiden, 0
     )
     levels = [labels]
     for level in range(1, max_levels):
@@ -104,7 +107,7 @@ def kept_hierarchy(
         is_split = _parts_with_two(start, above)
         is_free = _free(graph, start, is_changed) & is_split
         labels = _brought_up_to_date(
-            graph, np.where(is_split, above, -1), start, is_free, leiden, level
+            graph, np.where(is_split, above, -1), start, start < 0, is_free, leiden, level
         )
         anew = split_parts(graph, np.where(is_split, -1, above), leiden, level)
         labels = np.where(anew >= 0, anew + labels.max(initial=-1) + 1, labels)
@@ -179,6 +182,7 @@ def _brought_up_to_date(
     graph: Graph,
     above: Integers,
     start: Integers,
+    is_new: Flags,
     is_free: Flags,
     leiden: Leiden,
     level: int,
@@ -192,12 +196,36 @@ def _brought_up_to_date(
     alone = int(start.max(initial=-1)) + 1 + np.arange(graph.n_nodes)
     labels = np.unique(np.where(start >= 0, start, alone), return_inverse=True)[1]
     strength, pull = _terms(graph, above, leiden, level)
-    labels = _moved(graph, labels, is_free, strength, pull)
-    # No part reaches over two components, or over two parts above.
-    labels = components(inside_parts(graph, labels))
+    ends = np.concatenate([graph.sources, graph.targets])
+    weights = np.concatenate([graph.weights, graph.weights])
+    inertia = INERTIA * np.bincount(ends, weights=weights, minlength=graph.n_nodes)
+    inertia[is_new] = 0.0
+    while True:
+        labels = _moved(graph, labels, is_free, strength, pull, inertia)
+        # No part reaches over two components, or over two parts above.
+        cut = components(inside_parts(graph, labels))
+        left = _fragments(labels, cut) & ~is_free & (above >= 0)
+        inertia[left] = 0.0
+        labels = cut
+        if not left.any():
+            break
+        # What lost its link to the rest of its part looks for another.
+        is_free = is_free | left
     result = np.full(graph.n_nodes, -1)
     result[inside] = np.unique(labels[inside], return_inverse=True)[1]
     return result
+
+
+def _fragments(labels: Integers, components: Integers) -> Flags:
+    """Tell which nodes lie in a component that is not the largest of its part."""
+    sizes = np.bincount(components)
+    # The component of each part that comes last by size, then by number.
+    order = np.lexsort((-components, sizes[components], labels))
+    is_last = np.append(labels[order][1:] != labels[order][:-1], [True])[: len(order)]
+    largest = np.full(int(labels.max(initial=-1)) + 1, -1)
+    largest[labels[order[is_last]]] = components[order[is_last]]
+    fragments: Flags = largest[labels] != components
+    return fragments
 
 
 def _terms(graph: Graph, above: Integers, leiden: Leiden, level: int) -> tuple[Floats, Floats]:
@@ -220,13 +248,21 @@ def _terms(graph: Graph, above: Integers, leiden: Leiden, level: int) -> tuple[F
 
 
 def _moved(
-    graph: Graph, labels: Integers, is_free: Flags, strength: Floats, pull: Floats
+    graph: Graph,
+    labels: Integers,
+    is_free: Flags,
+    strength: Floats,
+    pull: Floats,
+    inertia: Floats,
 ) -> Integers:
-    """Move free nodes, then groups of free nodes, to better parts until none is better."""
+    """Move free nodes, then groups of free nodes, to better parts until none is better.
+
+    Only the first move of a node must gain more than its inertia, which is then 0.
+    """
     if not is_free.any():
         return labels
     while True:
-        labels = _move_nodes(graph, labels, is_free, strength, pull)
+        labels = _move_nodes(graph, labels, is_free, strength, pull, inertia)
         n_parts = int(labels.max()) + 1
         has_frozen = np.zeros(n_parts, dtype=bool)
         has_frozen[labels[~is_free]] = True
@@ -238,6 +274,7 @@ def _moved(
             ~has_frozen,
             np.bincount(labels, weights=strength, minlength=n_parts).astype(np.float64),
             pull_of,
+            np.zeros(n_parts),
         )
         if np.array_equal(moved, np.arange(n_parts)):
             return labels
@@ -245,7 +282,12 @@ def _moved(
 
 
 def _move_nodes(
-    graph: Graph, labels: Integers, is_free: Flags, strength: Floats, pull: Floats
+    graph: Graph,
+    labels: Integers,
+    is_free: Flags,
+    strength: Floats,
+    pull: Floats,
+    inertia: Floats,
 ) -> Integers:
     """Move each free node to the part that gains most, until none gains; ties keep it."""
     rows = sparse_rows(graph)
@@ -268,6 +310,7 @@ def _move_nodes(
         ):
             links[part] = links.get(part, 0.0) + weight
         best, best_gain = own, links.get(own, 0.0) - charge * (total[own] - own_strength)
+        best_gain += float(inertia[node])
         # By itself a node gains nothing.
         if best_gain < -LEAST_GAIN:
             best, best_gain = len(total), 0.0
@@ -282,6 +325,7 @@ def _move_nodes(
         total[own] -= own_strength
         total[best] += own_strength
         labels[node] = best
+        inertia[node] = 0.0
         for other in neighbours[is_free[neighbours] & ~is_waiting[neighbours]].tolist():
             if labels[other] != best:
                 waiting.append(other)
