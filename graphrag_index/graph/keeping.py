@@ -198,7 +198,7 @@ def _brought_up_to_date(
     strength, pull = _terms(graph, above, leiden, level)
     ends = np.concatenate([graph.sources, graph.targets])
     weights = np.concatenate([graph.weights, graph.weights])
-    inertia = INERTIA * np.bincount(ends, weights=weights, minlength=graph.n_nodes)
+    inertia = INERTIA * np.bincount(ends, weights, graph.n_nodes).astype(np.float64)
     inertia[is_new] = 0.0
     while True:
         labels = _moved(graph, labels, is_free, strength, pull, inertia)
