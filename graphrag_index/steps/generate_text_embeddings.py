@@ -16,11 +16,17 @@ from graphrag_index.step import step
 
 # Rows embedded and written at once: bounds memory, not results.
 BATCH = 2_048
+# What is embedded of each table; of reports all but the citations that their steps write.
+_EMBEDDED = {
+    "text_unit_text": pl.col("text"),
+    "entity_description": pl.col("text"),
+    "community_full_content": pl.col("text").str.replace_all(r" ?\[Data: [^\[\]]*\]", ""),
+}
 
 
 @step(
     writes=["text_unit_text", "text_unit_vectors", "entity_description", "community_full_content"],
-    code_version=2,
+    code_version=3,
 )
 def generate_text_embeddings(
     text_units: pl.LazyFrame,
@@ -35,7 +41,8 @@ def generate_text_embeddings(
     """Embed the text of text units, `title:description` of entities, and whole reports.
 
     A vector depends on its text and the model alone, so texts that the last run has
-    embedded with the same model are not embedded again.
+    embedded with the same model are not embedded again. Of reports the citations are left out:
+    they say nothing, and their numbers change with every document that comes or goes.
 
     Yields
     ------
@@ -71,7 +78,8 @@ def generate_text_embeddings(
         known = _known(previous, name, settings.model, embedding_model)
         for offset in range(0, max(count, 1), BATCH):
             batch = rows.slice(offset, BATCH).collect()
-            vectors = _embed(batch["text"], known, embedding_model, progress)
+            texts = batch.select(_EMBEDDED[name]).to_series()
+            vectors = _embed(texts, known, embedding_model, progress)
             dtype = pl.Array(pl.Float32, embedding_model.dimension)
             embedded = batch.with_columns(vector=pl.Series(vectors, dtype=dtype))
             yield {name: embedded.select(list(TABLES[name].columns))}
@@ -92,7 +100,7 @@ def _known(
     rows = previous.scan(name)
     if rows is None or rows.collect_schema()["vector"] != pl.Array(pl.Float32, model.dimension):
         return None
-    found = rows.select("text", "vector").unique(subset="text", keep="first").collect()
+    found = rows.select(_EMBEDDED[name], "vector").unique(subset="text", keep="first").collect()
     # Zeros stand for a vector that could not be had; it may be there by now.
     is_known = np.any(found["vector"].to_numpy(), axis=1) if len(found) else []
     return found.filter(pl.Series(is_known, dtype=pl.Boolean))

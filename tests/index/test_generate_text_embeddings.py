@@ -149,3 +149,36 @@ def test_without_reports_their_vectors_are_an_empty_table(tmp_path: Path) -> Non
     assert [frame.height for frame in tables.values()] == [1, 1, 1, 0]
     again = stored(tmp_path, tables)
     assert again.scan("community_full_content") is not None
+
+
+def report_with(number: int) -> pl.DataFrame:
+    schema = TABLES["community_reports"].schema
+    row: dict[str, object] = dict.fromkeys(schema)
+    row |= {"id": f"r{number}", "community": 1, "level": 0, "title": "Tom", "rank": 1.0}
+    return pl.DataFrame(
+        [{**row, "full_content": f"# Tom\n\nHe sailed [Data: Entities ({number})]."}], schema=schema
+    )
+
+
+def test_of_a_report_whose_citations_alone_changed_the_vector_is_kept(tmp_path: Path) -> None:
+    model = LengthModel()
+
+    def run(number: int, previous: Previous) -> dict[str, pl.DataFrame]:
+        units, entities, _ = inputs("One [Data: Entities (7)].")
+        batches = generate_text_embeddings(
+            *(units, entities, report_with(number).lazy()),
+            settings=GenerateTextEmbeddings(model="lengths"),
+            embedding_model=model,
+            previous=previous,
+            progress=Silent(),
+        )
+        return {name: frame for batch in batches for name, frame in batch.items()}
+
+    store = TableStore(tmp_path)
+    first = run(4, Previous(store, None))
+    # Citations of a document's own stay.
+    assert model.asked == ["One [Data: Entities (7)].", "Tom:A man.", "# Tom\n\nHe sailed."]
+    model.asked.clear()
+    again = run(5, stored(tmp_path, first))
+    assert model.asked == []
+    assert again["community_full_content"]["text"].item().endswith("[Data: Entities (5)].")
