@@ -35,6 +35,14 @@ def keep_modules_for_good() -> None:
     gc.freeze()
 
 
+def total_memory() -> int | None:
+    """How much memory the machine has, in bytes; None where it does not tell (Windows)."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
 def release_memory() -> None:
     """Give what is no longer used back to the system, where the C library can be asked to.
 

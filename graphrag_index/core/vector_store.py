@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from graphrag_index.core.errors import TableError
+from graphrag_index.core.memory import total_memory
 from graphrag_index.core.table_writer import check_columns
 from graphrag_index.core.tables import Table
 from graphrag_index.core.versions import StoredTable, Vectors
@@ -33,10 +34,13 @@ CELL_ROWS = 1_024
 CELLS_SEARCHED = 40
 # Rows from which each cell is found, and rounds in which it is.
 CELL_SAMPLE, CELL_ROUNDS = 64, 20
-# What is kept in memory of indexes and of what the files say, in bytes. LanceDB's own limits are
-# 6 GiB and 1 GiB, and a process that is asked often reaches them; what is not kept is read again
-# from files that the system keeps.
-MOST_OF_INDEXES, MOST_OF_METADATA = 512 << 20, 128 << 20
+# What all tables together keep in memory of indexes and of what the files say: at most so many
+# bytes (LanceDB's own limits for each), and at most such a share of the machine's memory. With too
+# little room what is not kept is read again, and questions to a large index take half as long again.
+MOST_OF_INDEXES, MOST_OF_METADATA = 6 << 30, 1 << 30
+SHARE_OF_INDEXES, SHARE_OF_METADATA = 1 / 4, 1 / 16
+# Where the system does not tell how much memory it has.
+USUAL_MEMORY = 8 << 30
 # Rows of every fragment but the last: flat search goes through fragments in parallel.
 FRAGMENT_ROWS = 8_192
 # Numbers of fragments stand above so many bits of a row id, the place in the fragment below.
@@ -295,7 +299,11 @@ def _session() -> Any:
     """The caches of this process: one for all tables, or each would have its own."""
     import lancedb
 
-    return lancedb.Session(MOST_OF_INDEXES, MOST_OF_METADATA)
+    memory = total_memory() or USUAL_MEMORY
+    return lancedb.Session(
+        min(MOST_OF_INDEXES, int(memory * SHARE_OF_INDEXES)),
+        min(MOST_OF_METADATA, int(memory * SHARE_OF_METADATA)),
+    )
 
 
 def _to_arrow(batch: pl.DataFrame) -> "pa.Table":

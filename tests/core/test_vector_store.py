@@ -254,3 +254,19 @@ def test_what_searches_keep_in_memory_is_limited_for_all_tables_together(
     kept = vector_store._session().size_bytes
     vector_store._session.cache_clear()
     assert 0 < kept <= 2 * most
+
+
+@pytest.mark.parametrize("memory", [16 << 20, None])
+def test_a_small_machine_keeps_a_share_of_its_memory(
+    memory: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import lancedb
+
+    limits: list[tuple[int, int]] = []
+    monkeypatch.setattr(vector_store, "total_memory", lambda: memory)
+    monkeypatch.setattr(lancedb, "Session", lambda *given: limits.append(given))
+    vector_store._session.cache_clear()
+    vector_store._session()
+    vector_store._session.cache_clear()
+    expected = (4 << 20, 1 << 20) if memory else (2 << 30, 512 << 20)
+    assert limits == [expected]
