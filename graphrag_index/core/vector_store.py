@@ -36,7 +36,7 @@ CELLS_SEARCHED = 40
 CELL_SAMPLE, CELL_ROUNDS = 64, 20
 # What all tables together keep in memory of indexes and of what the files say: at most so many
 # bytes (LanceDB's own limits for each), and at most such a share of the machine's memory. With too
-# little room what is not kept is read again, and questions to a large index take half as long again.
+# little room what is not kept is read again: questions to a large index take half as long again.
 MOST_OF_INDEXES, MOST_OF_METADATA = 6 << 30, 1 << 30
 SHARE_OF_INDEXES, SHARE_OF_METADATA = 1 / 4, 1 / 16
 # Where the system does not tell how much memory it has.
