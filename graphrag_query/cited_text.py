@@ -10,6 +10,12 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from graphrag_index.core.citation_forms import (
+    LONGEST_CITATION,
+    YEARS,
+    cut_off_from,
+    unfinished_from,
+)
 from graphrag_index.core.citations import Shown, find_citations
 from graphrag_index.core.sentences import split_sentences
 from graphrag_query.answer import Citation
@@ -26,10 +32,6 @@ DEEPEST = 4
 # letters, where words are not parted by spaces.
 LEAST_QUOTED_WORDS = 4
 LEAST_QUOTED_LETTERS = 10
-# A citation is no longer than this, in characters: what has been open for longer is none.
-LONGEST_CITATION = 300
-# "[1914]" that was not shown is a year that stands in brackets, and no footnote.
-YEARS = range(1500, 2100)
 _NUMBER = r"\^?\d{1,9}"
 _FOOTNOTE = re.compile(
     rf"[\[［【](?P<numbers>{_NUMBER}(?:\s*[,;、，；–-]\s*{_NUMBER})*)(?:†[^\[\]［］【】\n]{{0,80}})?[\]］】]"
@@ -40,8 +42,10 @@ _MARK = re.compile(rf"[^\S\n]*[*`]*{NO_RECORD}[*`]*")
 _MARK_BEGINS = re.compile(
     rf"[*`]*(?:{'|'.join(NO_RECORD[:n] for n in range(len(NO_RECORD), 0, -1))})?[*`]*$"
 )
-# A citation at whose writing a model was cut off.
-_UNFINISHED = re.compile(r"[\[［【]\s*(?:data\s*[:：]|\^?\d)[^\[\]［］【】\n]*$", re.IGNORECASE)
+# A footnote at whose writing a model was cut off.
+_UNFINISHED = re.compile(r"[\[［【]\s*\^?\d[^\[\]［］【】\n]*$")
+# What may go with a citation that follows.
+_BEFORE_CITATION = " \t\n*_`[［【({（｛"
 _NO_SPACE_BEHIND = ("", "\n", "(", "（", "[", "【", "「", "“", "„", "«")
 _FENCE = re.compile(r"^\s*```", re.MULTILINE)
 _QUOTED = re.compile(
@@ -91,33 +95,45 @@ class CitedText:
     def feed(self, piece: str, is_last: bool = False) -> str:
         """Take the next piece; return what of the text is certain by now."""
         self._held += piece
-        if is_last and (unfinished := _UNFINISHED.search(self._held)):
-            if self._held.endswith((")", "）")):
-                self._held += "]"
-            else:
-                # Its last number may lack digits.
-                self._held = self._held[: unfinished.start()]
-                self.n_removed += 1
+        if is_last:
+            self._end_citation()
         if self._begins and not self._is_begun(is_last):
             return ""
-        ready = len(self._held)
-        opening = max(map(self._held.rfind, "[［【"))
-        if not is_last and opening >= 0 and not any(c in self._held[opening:] for c in "]］】"):
-            # A space before a citation goes with it.
-            if len(self._held) - opening < LONGEST_CITATION:
-                ready = len(self._held[:opening].rstrip())
-        elif not is_last:
-            # One may still follow, or a further one of several.
-            ready = len(self._held.rstrip())
-            if self._held[:ready].endswith(("]", "］", "】")):
-                ready = len(self._held[:opening].rstrip())
-            elif mark := _MARK_BEGINS.search(self._held[:ready]):
-                ready = len(self._held[: mark.start()].rstrip())
+        ready = len(self._held) if is_last else self._certain()
         text, self._held = self._held[:ready], self._held[ready:]
         text = self._checked(text)
         if is_last and self._lacks_record and not self.citations:
             self.has_no_record = True
         return text
+
+    def _end_citation(self) -> None:
+        """Take off a citation in whose middle the text ends."""
+        unfinished = _UNFINISHED.search(self._held)
+        start = unfinished.start() if unfinished else cut_off_from(self._held)
+        if start is None:
+            return
+        # Its last number may lack digits.
+        self._held = self._held[:start]
+        self.n_removed += 1
+
+    def _certain(self) -> int:
+        """Return how much of what is held no citation can reach any more."""
+        held = self._held
+        opening = max(map(held.rfind, "[［【"))
+        is_open = opening >= 0 and not any(closing in held[opening:] for closing in "]］】")
+        if is_open and len(held) - opening < LONGEST_CITATION:
+            held = held[:opening]
+        n_before = len(held) + 1
+        # What is held back may be what a citation before it needs in order to end.
+        while len(held) < n_before:
+            n_before = len(held)
+            held = held[: unfinished_from(held)].rstrip(_BEFORE_CITATION)
+            if held.endswith(("]", "］", "】")):
+                # What follows tells whether it is a citation, and it may be one of several.
+                held = held[: max(0, *map(held.rfind, "[［【"))]
+            elif mark := _MARK_BEGINS.search(held):
+                held = held[: mark.start()]
+        return len(held)
 
     def _is_begun(self, is_last: bool) -> bool:
         """Tell whether the text has begun; a mark that there is no record is taken off."""
@@ -141,7 +157,7 @@ class CitedText:
         text, n_marks = _MARK.subn("", text)
         self._lacks_record |= n_marks > 0
         parts, start = [], 0
-        for first, last, rows in find_citations(text):
+        for first, last, rows in find_citations(text, self._shown):
             parts.append(self._said(text[start:first]))
             written = self._resolved(text[first:last], rows)
             # At the beginning of a line, or in brackets, a space would be seen.
@@ -165,6 +181,9 @@ class CitedText:
         """Write a footnote as the citation that it is meant for; leave what is none."""
         before += footnote.string[: footnote.start()]
         behind = footnote.string[footnote.end() :]
+        if cut_off_from(before[-LONGEST_CITATION:]) is not None:
+            # "[Data: Sources [1, 2]]" is one citation.
+            return footnote.group()
         line = before.rpartition("\n")[2]
         numbers = [int(digits) for digits in re.findall(r"\d+", footnote["numbers"])]
         shown = self._shown.get(self._footnotes, ())
@@ -206,7 +225,7 @@ class CitedText:
                 self.not_found.append(quotation)
         if self._style == "footnotes":
             return " " + "".join(f"[{number}]" for number in dict.fromkeys(numbers))
-        if len(kept) == len(rows):
+        if len(kept) == len(rows) and written.startswith((" [Data:", "[Data:")):
             return written
         by_name: dict[str, list[str]] = {}
         for name, number in kept:

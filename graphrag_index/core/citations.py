@@ -3,40 +3,42 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Set
 
+from graphrag_index.core.citation_forms import citations_in, may_be_prose, rows_of
+
 # Numbers of the rows that stand in a context, by the name of the section.
 Shown = Mapping[str, Set[int]]
 # Which number stands for that of a section; None if the row may not be cited.
 NumberOf = Callable[[str, int], int | None]
 
-_OPEN, _CLOSE, _INSIDE = r"[\[［【]", r"[\]］】]", r"[^\[\]［］【】]"
-_DATA = "data|daten|données|datos|dati|dane|数据|資料|データ"
-_NAMES = r"(?:entit(?:y|ies)|relationships?|claims?|reports?|sources?)(?!\w)"
-_NUMBERS = r"(?=[:：\s]*\d)(?:[-–—:：,;、，；&\s\d]|and\b|und\b)*"
-# What is cited without "Data:" has at least a name and its numbers.
-_CITATION = re.compile(
-    rf"(?:(?<![^\S\n])[^\S\n]+)?{_OPEN}\s*(?:(?:{_DATA})\s*[:：](?P<data>{_INSIDE}*)"
-    rf"|(?P<bare>{_NAMES}\s*[(（]{_INSIDE}*|(?:{_NAMES}{_NUMBERS})+)){_CLOSE}",
-    re.IGNORECASE,
-)
 # A name is what stands before a number; "(3-5)" are 3, 4 and 5, but "(-1)" is no row's number.
 _TOKEN = re.compile(
-    r"(?P<name>[^\W\d_]+)[\s:：(（#]+(?=[-–]?\d)"
-    r"|(?<![^\W_])(?P<first>\d+)\s*[-–—]\s*(?P<last>\d+)(?!\w)"
-    r"|(?<![^\W_])(?P<number>[-–]?\d+)(?!\w)|(?P<more>\+)"
+    r"(?P<name>[^\W\d_]+)[\s:：(（\[#]+(?=[-–]?\d)"
+    r"|(?<![^\W_和及])(?P<first>\d+)\s*[-–—]\s*(?P<last>\d+)(?![^\W和及])"
+    r"|(?<![^\W_和及])(?P<number>[-–]?\d+)(?![^\W和及])|(?P<more>\+)"
 )
 # How the names of sections begin, also where a model translates them.
 _BEGINNINGS = {
-    "Entities": ("ent", "encj", "实体", "實體"),
-    "Relationships": ("rel", "bezieh", "关系", "關係"),
+    "Entities": ("ent", "encj", "сущн", "实体", "實體"),
+    "Relationships": ("rel", "bezieh", "связ", "关系", "關係"),
     "Claims": ("claim", "covar"),
-    "Reports": ("report", "commun", "bericht", "rapport", "inform", "raport", "报告", "報告"),
+    "Reports": (
+        "report",
+        "commun",
+        "bericht",
+        "rapport",
+        "inform",
+        "raport",
+        "отч",
+        "报告",
+        "報告",
+    ),
     "Sources": (
         *("source", "text", "unit", "passage", "chunk", "quelle", "fuente", "font", "źród"),
-        *("来源", "來源"),
+        *("источ", "来源", "來源", "出典"),
     ),
 }
 # These stand before numbers too, and name no section.
-_JOINING = frozenset("and und et y e i oraz more id ids no nr row rows 和".split())
+_JOINING = frozenset("and und et y e i oraz more id ids no nr row rows и та 和 及".split())
 # A longer range is taken for its ends.
 _LONGEST_RANGE = 50
 
@@ -44,17 +46,24 @@ _LONGEST_RANGE = 50
 def cited(text: str) -> dict[str, set[int]]:
     """Return the numbers that a text cites, by section."""
     found: dict[str, set[int]] = {}
-    for citation in _CITATION.finditer(text):
-        for section, numbers, _ in _parts(citation):
-            found.setdefault(section, set()).update(numbers)
+    for _, _, rows in find_citations(text):
+        for section, number in rows:
+            found.setdefault(section, set()).add(number)
     return found
 
 
-def find_citations(text: str) -> Iterator[tuple[int, int, list[tuple[str, int]]]]:
-    """Give each citation of a text: where it starts and ends, and the rows that it names."""
-    for citation in _CITATION.finditer(text):
+def find_citations(
+    text: str, shown: Shown | None = None
+) -> Iterator[tuple[int, int, list[tuple[str, int]]]]:
+    """Give each citation of a text: where it starts and ends, and the rows that it names.
+
+    "(Source: 1914)" is prose unless it is among what was `shown`.
+    """
+    for citation in citations_in(text):
         rows = [(section, n) for section, numbers, _ in _parts(citation) for n in numbers]
-        yield *citation.span(), list(dict.fromkeys(rows))
+        is_shown = any(number in (shown or {}).get(section, ()) for section, number in rows)
+        if is_shown or not may_be_prose(citation, [number for _, number in rows]):
+            yield *citation.span(), list(dict.fromkeys(rows))
 
 
 def check_citations(text: str, shown: Shown) -> tuple[str, int]:
@@ -68,19 +77,24 @@ def renumber_citations(text: str, number_of: NumberOf) -> tuple[str, int]:
     """Put other numbers into a text's citations; tell how many had none and were removed."""
     n_removed = 0
 
-    def rewritten(citation: re.Match[str]) -> str:
-        nonlocal n_removed
-        parts = []
+    checked, start = [], 0
+    for citation in citations_in(text):
+        parts, cites, n_unknown = [], [], 0
         for section, numbers, has_more in _parts(citation):
+            cites += numbers
             found = [number_of(section, number) for number in numbers]
             kept = [str(number) for number in found if number is not None]
-            n_removed += len(numbers) - len(kept)
+            n_unknown += len(numbers) - len(kept)
             if kept:
                 more = ["+more"] if has_more else []
                 parts.append(f"{section} ({', '.join([*kept, *more])})")
-        return f" [Data: {'; '.join(parts)}]" if parts else ""
-
-    return _CITATION.sub(rewritten, text).strip(), n_removed
+        if not parts and may_be_prose(citation, cites):
+            continue
+        n_removed += n_unknown
+        checked.append(text[start : citation.start()])
+        checked.append(f" [Data: {'; '.join(parts)}]" if parts else "")
+        start = citation.end()
+    return "".join([*checked, text[start:]]).strip(), n_removed
 
 
 def _parts(citation: re.Match[str]) -> list[tuple[str, list[int], bool]]:
@@ -90,7 +104,7 @@ def _parts(citation: re.Match[str]) -> list[tuple[str, list[int], bool]]:
     """
     parts: list[tuple[str, dict[int, None], bool]] = []
     section = "Sources"
-    for token in _TOKEN.finditer(citation["data"] or citation["bare"] or ""):
+    for token in _TOKEN.finditer(rows_of(citation)):
         if token["name"]:
             if token["name"].lower() not in _JOINING:
                 section = _section(token["name"])

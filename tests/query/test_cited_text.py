@@ -68,8 +68,24 @@ def test_a_citation_leads_to_the_sentence_that_says_it(model: KnowledgeModel, cr
         ("\n```\nx = [0]\n```\n", "\n```\nx = [0]\n```\n", 0),
         ("\n[7]: http://example.org", "\n[7]: http://example.org", 0),
         ("\n- [0] first", "\n- [1] first", 0),
+        # As models write them.
+        (" (Data: Sources (0, 7))", " [1]", 1),
+        ("（数据：来源（0、7））", " [1]", 1),
+        (" (Sources: 0, 7)", " [1]", 1),
+        (" {Data: Sources (7)}", "", 1),
+        (". Data: Sources (0)", ". [1]", 0),
+        (" (see Data: Sources (0))", " (see [1])", 0),
+        (" [Data - Sources (0)]", " [1]", 0),
+        (" [Data: Sources [0, 7]]", " [1]", 1),
+        (" **[Data: Sources (0)]**", " [1]", 0),
+        (" ([0])", " [1]", 0),
+        (" ([Data: Sources (0)])", " [1]", 0),
+        (" (Source: 1914)", " (Source: 1914)", 0),
+        (" (Source: 999999)", "", 1),
+        (" (he was 0 years old)", " (he was 0 years old)", 0),
         # Cut off.
         (" [Data: Sources (0)", " [1]", 0),
+        (" (Data: Sources (0)", " [1]", 0),
     ],
 )
 def test_what_was_not_shown_is_removed_and_counted(
@@ -82,9 +98,28 @@ def test_what_was_not_shown_is_removed_and_counted(
 
 
 def test_a_number_that_is_cut_off_is_removed(model: KnowledgeModel) -> None:
-    text, cited = checked(model, "One [Data: Sources (0)]. Two [Data: Sources (1", Sources={0, 1})
-    assert text == "One [1]. Two "
-    assert cited.n_removed == 1
+    for begun in ("[Data: Sources (1", "(Data: Sources (1", "Data: Sources (1", "(Sources: 1"):
+        written = f"One [Data: Sources (0)]. Two {begun}"
+        text, cited = checked(model, written, Sources={0, 1})
+        assert text == "One [1]. Two "
+        assert cited.n_removed == 1
+
+
+def test_an_ordinary_bracket_is_streamed_at_once(model: KnowledgeModel) -> None:
+    cited = CitedText(model, {"Sources": {0}})
+    for piece in ("He sailed", " (with", " (1)", " dogs", " and the", " data", " of", " 3"):
+        cited.feed(piece)
+    assert cited.feed(" men") == " men"
+    assert cited.feed(" (so says (Sou") == " (so says"
+    assert cited.feed("th) he") == " (South) he"
+
+
+def test_no_part_of_a_citation_is_streamed_unchecked(model: KnowledgeModel) -> None:
+    for citation in CITATIONS:
+        cited = CitedText(model, {"Sources": {0}})
+        streamed = "".join(cited.feed(character) for character in f"It was so{citation}")
+        assert streamed == "It was so"
+        assert cited.feed(". ") + cited.feed("", is_last=True) == " [1]. "
 
 
 def test_footnotes_number_reports_where_only_reports_were_shown(model: KnowledgeModel) -> None:
@@ -209,9 +244,16 @@ def test_a_reply_can_say_that_there_is_no_record(
     assert (cited.has_no_record, text) == (has_no_record, rest)
 
 
+CITATIONS = (
+    *(" [Data: Sources (0)]", " (Data: Sources (0))", " (Sources: 0)", " {Data: Sources (0)}"),
+    *("（数据：来源（0））", " Data: Sources (0)", " [Data - Sources (0)]", " [Data Sources (0)]"),
+    *(" [Data: Sources [0]]", " ([Data: Sources (0)])", " **(Data: Sources (0))**"),
+)
 TEXTS = st.lists(
     st.sampled_from(
-        ["Crean ", "was ", "born. ", " [Data: Sources (0)]", " [0]", "[", "] ", "\n\n", "[Da", "“",
+        [*CITATIONS, " (Data: Sources (0, 7", "**", "(Sou", "rces (0))", "Data: ", " (he ", "{",
+         "(", "Reports (1)", "; Sources (0)", "0, 7", "))", "Data", " data", "(Source: 1914)", "）",
+         "Crean ", "was ", "born. ", " [Data: Sources (0)]", " [0]", "[", "] ", "\n\n", "[Da", "“",
          " [Data: Reports (1); Sources (1)]", "NO_RECORD", " [^1]", "[x] ", " NO_REC", " N",
          "ORD ", "`a[0]` ", "\n```\n", "[1914]", "【0】", ":", "[1914] and ", "(1)", ", ", "” "]
     ),
@@ -220,7 +262,7 @@ TEXTS = st.lists(
 
 
 @given(parts=TEXTS, cuts=st.lists(st.integers(1, 12), max_size=20))
-@hypothesis_settings(max_examples=60)
+@hypothesis_settings(max_examples=150)
 def test_a_text_is_the_same_in_whatever_pieces_it_comes(
     model: KnowledgeModel, parts: list[str], cuts: list[int]
 ) -> None:

@@ -1,0 +1,189 @@
+"""How models spell citations: what is one, and where one may still be going on.
+
+`[Data: Entities (1, 2)]` is what they are asked for. They also write it in other brackets or in
+none, without the colon, or by the name of a table alone: `(Sources: 1, 2)`. In square brackets
+behind "Data:" anything is read as a citation. Elsewhere it must be made of names of tables and
+numbers and nothing else, so that no bracket of prose is taken for one.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+# A citation is no longer than this, in characters, unless it is made of names and numbers alone.
+LONGEST_CITATION = 300
+# Such a number in round brackets, which was not shown, is a year.
+YEARS = range(1500, 2100)
+
+_DATA_WORDS = (
+    *("data", "daten", "données", "datos", "dati", "dados", "dane", "данные", "дані"),
+    *("数据", "數據", "資料", "データ", "데이터"),
+)
+# As the tables are called, also where a model translates them.
+_TABLE_WORDS = (
+    *("entity", "entities", "relationship", "relationships", "claim", "claims"),
+    *("report", "reports", "source", "sources"),
+    *("entität", "entitäten", "beziehung", "beziehungen", "bericht", "berichte"),
+    *("quelle", "quellen", "entidad", "entidades", "relación", "relaciones", "informe"),
+    *("informes", "fuente", "fuentes", "entité", "entités", "rapport", "rapports"),
+    *("fonte", "fonti", "fontes", "encja", "encje", "encji", "relacja", "relacje", "raport"),
+    *("raporty", "źródło", "źródła", "сущность", "сущности", "связь", "связи", "отчёт"),
+    *("отчёты", "отчет", "отчеты", "источник", "источники"),
+    *("实体", "實體", "关系", "關係", "报告", "報告", "来源", "來源", "出典"),
+)
+# These name a table only where "Data" says so.
+_OTHER_WORDS = (
+    *("relation", "relations", "covariate", "covariates", "community", "communities"),
+    *("text", "unit", "units", "passage", "passages", "chunk", "chunks"),
+    *("document", "documents"),
+)
+_JOINING_WORDS = ("and", "und", "et", "y", "e", "i", "oraz", "и", "та", "more", "id", "ids")
+
+
+def _one_of(words: Iterable[str]) -> str:
+    # A longer word comes first; Chinese and Japanese part theirs by no space.
+    ordered = sorted(words, key=lambda word: (-len(word), word))
+    return rf"(?:{'|'.join(ordered)})(?![^\W\d_\u3040-\u30ff\u3400-\u9fff])"
+
+
+def _begins(word: str) -> str:
+    """Any beginning of a word, the longest first."""
+    pattern = ""
+    for character in reversed(word):
+        pattern = f"(?:{character}{pattern})?"
+    return pattern[:-1]
+
+
+_OPEN, _CLOSE, _INSIDE = r"[\[［【]", r"[\]］】]", r"[^\[\]［］【】]"
+_ANY_OPEN, _ANY_CLOSE = r"[\[［【(（{｛]", r"[\]］】)）}｝]"
+_DATA = _one_of(_DATA_WORDS)
+_TABLE = _one_of(_TABLE_WORDS)
+_ANY_TABLE = (
+    rf"(?:text\s+units?(?!\w)|community\s+reports?(?!\w)|{_one_of(_TABLE_WORDS + _OTHER_WORDS)})"
+)
+_AND = (
+    rf"(?:[,;、，；&和及]|{_one_of(w for w in _JOINING_WORDS if w not in ('more', 'id', 'ids'))})"
+)
+_BETWEEN = rf"\s*(?:{_AND}\s*)+"
+_NUMBER = r"#?[-–]?(?>\d+)(?:\s*[-–—]\s*(?>\d+))?(?![^\W和及])"
+_NUMBERS = rf"{_NUMBER}(?:{_BETWEEN}(?:{_NUMBER}|\+\s*more))*"
+_GROUP = rf"[(（\[]\s*(?:ids?\s+)?{_NUMBERS}\s*[)）\]]"
+_ITEM = rf"(?:{_ANY_TABLE}[\s:：]*)?(?:{_GROUP}|{_NUMBER}|\+\s*more)"
+_ROWS = rf"{_ITEM}(?:(?:{_BETWEEN}|\s+){_ITEM})*"
+_NAMED_GROUP = rf"{_ANY_TABLE}[\s:：]*{_GROUP}"
+_GROUPS = rf"{_NAMED_GROUP}(?:{_BETWEEN}(?:{_NAMED_GROUP}|{_GROUP}))*"
+# What ends a sentence, or the text.
+_ENDS = r"(?=\s*(?:[.!?。！？]|\n|\Z))"
+
+_NAMES = r"(?:entit(?:y|ies)|relationships?|claims?|reports?|sources?)(?!\w)"
+_SQUARE_NUMBERS = r"(?=[:：\s]*\d)(?:[-–—:：,;、，；&\s\d]|and\b|und\b)*"
+# In square brackets, what is cited without "Data:" has at least a name and its numbers.
+_SQUARE = (
+    rf"{_OPEN}\s*(?:{_DATA}\s*[:：](?P<data>{_INSIDE}{{0,{LONGEST_CITATION}}})"
+    rf"|(?P<square>{_NAMES}\s*[(（]{_INSIDE}{{0,{LONGEST_CITATION}}}"
+    rf"|(?:{_NAMES}{_SQUARE_NUMBERS})+)){_CLOSE}"
+)
+_STRICT = (
+    rf"{_ANY_OPEN}\s*(?P<word>{_DATA})(?P<parted>\s*[:：]\s*|\s*[-–—]\s*|\s+)"
+    rf"(?P<strict>{_ROWS})\s*[.;,]?\s*{_ANY_CLOSE}"
+)
+_NAMED = rf"[(（{{｛]\s*(?P<table>{_TABLE}(?P<colon>\s*[:：])?\s*{_ROWS})\s*[.;,]?\s*[)）}}｝]"
+# A bracket that is never closed goes where the citation ends its sentence.
+_UNCLOSED = rf"{_ANY_OPEN}\s*{_DATA}\s*[:：]\s*(?P<unclosed>{_GROUPS}){_ENDS}"
+_BARE = (
+    rf"(?<![\w]){_DATA}\s*[:：]\s*"
+    rf"(?:(?P<bare>{_GROUPS})|(?P<listed>{_ANY_TABLE}\s+{_NUMBERS}){_ENDS})"
+)
+# Emphasis and further brackets around a citation go with it, and the space before it.
+_CITATION = re.compile(
+    r"(?:(?<![^\S\n])[^\S\n]+)?(?P<marks>[*_]{1,3}|`)?"
+    r"(?:(?P<outer>[\[(（])(?=[\[［【(（{]))?"
+    rf"(?:{_SQUARE}|{_STRICT}|{_NAMED}|{_UNCLOSED}|{_BARE})"
+    r"(?(outer)[\])）])(?(marks)(?P=marks))",
+    re.IGNORECASE,
+)
+
+_WORDS = _one_of((*_DATA_WORDS, *_TABLE_WORDS, *_OTHER_WORDS, *_JOINING_WORDS))
+_BEGUN_WORD = "|".join(
+    _begins(word) for word in (*_DATA_WORDS, *_TABLE_WORDS, *_OTHER_WORDS, *_JOINING_WORDS)
+)
+_BEGUN_DATA = "|".join(map(_begins, _DATA_WORDS))
+_GOING_ON = (
+    rf"(?:{_WORDS}|\d+|[\s,;、，；:：&+#和及()（）\[\]［］【】{{}}｛｝*_`–—.-])*+"
+    rf"(?:{_BEGUN_WORD})?\Z"
+)
+_MAY_GO_ON = re.compile(
+    rf"{_ANY_OPEN}\s*(?:(?:{_DATA}|{_TABLE}){_GOING_ON}|(?:{_BEGUN_WORD})?\Z)"
+    rf"|(?<!\w)(?:{_DATA}\s*(?:\Z|[:：]{_GOING_ON})|(?:{_BEGUN_DATA})\Z)",
+    re.IGNORECASE,
+)
+# A citation at whose writing a model was cut off: some of it must be there.
+_CUT_OFF = re.compile(
+    rf"{_OPEN}\s*{_DATA}\s*[:：][^\[\]［］【】\n]*\Z"
+    rf"|{_ANY_OPEN}\s*{_DATA}\s*[:：]{_GOING_ON}"
+    rf"|{_ANY_OPEN}\s*(?:{_DATA}[\s–—-]*)?{_TABLE}(?=[^\n]*\d){_GOING_ON}"
+    rf"|(?<!\w){_DATA}\s*[:：]\s*{_ANY_TABLE}\s*[(（](?:[\d\s,;+、，]|more)*\Z",
+    re.IGNORECASE,
+)
+
+
+def citations_in(text: str) -> Iterator[re.Match[str]]:
+    """Give each citation of a text, with the space before it."""
+    return (found for found in _CITATION.finditer(text) if _is_meant(found))
+
+
+def rows_of(citation: re.Match[str]) -> str:
+    """What a citation says of its rows: their tables and numbers."""
+    forms = ("data", "square", "strict", "table", "unclosed", "bare", "listed")
+    return next((citation[form] for form in forms if citation[form]), "")
+
+
+def may_be_prose(citation: re.Match[str], numbers: Iterable[int]) -> bool:
+    """Tell whether a citation may be a year of prose: "(Source: 1914)"."""
+    named = citation["table"] or (citation["strict"] and not _names_table(citation["strict"]))
+    is_square = citation["strict"] and citation.group().lstrip()[:1] in "[［【"
+    return bool(named) and not is_square and all(number in YEARS for number in numbers)
+
+
+def unfinished_from(text: str) -> int:
+    """Return where a citation begins that the text may go on with; its length if none may."""
+    found = _MAY_GO_ON.search(text)
+    return found.start() if found else len(text)
+
+
+def cut_off_from(text: str) -> int | None:
+    """Return where a citation begins in the middle of which a text ends; None if none does."""
+    whole = [citation.span() for citation in citations_in(text)]
+    found = _CUT_OFF.search(text)
+    while found:
+        place = found.start()
+        end = next((last for first, last in whole if first <= place < last), None)
+        if end is None:
+            return place
+        found = _CUT_OFF.search(text, end)
+    return None
+
+
+def _is_meant(citation: re.Match[str]) -> bool:
+    """Tell whether what looks like a citation is none of prose or code."""
+    if rows := citation["strict"]:
+        if ":" in citation["parted"] or "：" in citation["parted"]:
+            # "{data: 1}" is code.
+            return _names_table(rows) or not re.search(r"[{｛]", citation.group())
+        # "(data sources: 3)" counts them.
+        is_name = citation["word"][0].isupper() and rows[0].isupper()
+        return _names_table(rows) and (is_name or re.search(r"[(（\[]", rows) is not None)
+    if rows := citation["table"]:
+        # "(claims 1 and 2)" and "(Report 3)" are prose; "(Claims 1, 2)" and "(Source 3)" are not.
+        name = re.match(r"\w+", rows)
+        is_one = name is not None and name.group() in ("Report", "Claim", "Bericht", "Rapport")
+        is_title = rows[0].isupper() or (not rows[0].islower() and not rows[0].isascii())
+        return (
+            citation["colon"] is not None
+            or re.search(r"[(（\[]", rows) is not None
+            or (is_title and not is_one)
+        )
+    return True
+
+
+def _names_table(rows: str) -> bool:
+    return re.match(_ANY_TABLE, rows, re.IGNORECASE) is not None
