@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from graphrag_index.core.command_line import run_app
+from graphrag_index.core.command_line import run_program
 from graphrag_index.core.errors import ExitCode
 from graphrag_index.core.memory import return_memory_soon
 from graphrag_index.history_commands import add_commands
@@ -556,7 +556,7 @@ add_commands(app)
 def main() -> None:
     """Run a command; explain what goes wrong in a sentence and exit with its code."""
     return_memory_soon()
-    run_app(app)
+    run_program(app)
 
 
 if __name__ == "__main__":

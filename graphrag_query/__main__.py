@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphrag_index.core.command_line import run_app
+from graphrag_index.core.command_line import run_program
 from graphrag_index.core.lean_imports import leave_out_unused
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ def main() -> None:
     # while the libraries load costs a tenth of that.
     gc.disable()
     leave_out_unused()
-    run_app(app)
+    run_program(app)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,37 @@
 """What both command lines share: failures become one sentence and an exit code."""
 
+import atexit
 import errno
 import os
 import shlex
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
 from graphrag_index.core.errors import ExitCode, GraphRAGError
+
+
+def run_program(app: Callable[[], Any]) -> None:
+    """Run a command line as the whole of a process, which Ctrl-C ends with one exit code.
+
+    People press it again where the end takes a moment. Python then dies of the signal: the
+    interpreter gives it back to the system before it is gone.
+    """
+    # What is registered first is called last.
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
+    try:
+        run_app(app)
+    except KeyboardInterrupt:
+        sys.exit(ExitCode.INTERRUPTED)
+    finally:
+        signal.signal(signal.SIGINT, _end_at_once)
+
+
+def _end_at_once(signum: int, frame: object) -> None:
+    # All that is to be written has been; a thread may be waited for, but need not be.
+    os._exit(ExitCode.INTERRUPTED)
 
 
 def run_app(app: Callable[[], Any]) -> None:

@@ -130,6 +130,42 @@ def test_ctrl_c_ends_a_conversation_and_keeps_it(sample_project: Path, tmp_path:
     assert [turn["question"] for turn in turns] == ["Who was Tom Crean?"]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are of Unix")
+@pytest.mark.parametrize("place", ["while it ends", "at its exit", "last of all"])
+def test_a_second_ctrl_c_ends_with_the_same_code(place: str) -> None:
+    program = f"""
+import atexit, os, signal, sys, time
+from graphrag_index.core.command_line import run_program
+
+def press():
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.01)
+
+class Pressing:
+    def __del__(self, kill=os.kill, me=os.getpid()):
+        kill(me, 2)
+
+def app():
+    try:
+        press()
+    except KeyboardInterrupt:
+        # As typer does.
+        if {place!r} == "while it ends":
+            press()
+        if {place!r} == "at its exit":
+            atexit.register(press)
+        sys.exit(130)
+
+if {place!r} == "last of all":
+    # The interpreter lets go of its modules after it gave the signal back.
+    kept = Pressing()
+run_program(app)
+"""
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (130, "")
+
+
 def _own_terminal() -> None:
     """Make the pseudo-terminal that of a process, so that Ctrl-C reaches it."""
     import fcntl
