@@ -1,6 +1,6 @@
 """What reports say on a question: points with a score, as a model finds them in batches."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -39,6 +39,8 @@ IN_WORDS = (
     'Reply with one JSON object and nothing else: {"points": [{"description": "text [Data: '
     'Reports (ids)]", "score": number from 0 to 100}, ...]}'
 )
+# In characters: a point is one or two sentences.
+LONGEST_POINT = 1_000
 # Other names that models give to the parts of a point.
 _DESCRIPTIONS = ("description", "point", "text", "answer", "summary", "content")
 _SCORES = ("score", "importance", "rating", "importance_score", "relevance")
@@ -157,7 +159,16 @@ def _point(record: Any, reports: pl.DataFrame, shown: Shown) -> Point | None:
             return None
         numbers = {number}
         description = f"{description} [Data: Reports ({number})]"
+    description = _shortened(description, numbers)
     return Point(description, NO_SCORE if value is None else value, frozenset(numbers))
+
+
+def _shortened(description: str, numbers: Collection[int]) -> str:
+    """Cut what is no point but an essay; what it cites stays."""
+    if len(description) <= LONGEST_POINT:
+        return description
+    text = check_citations(description, {})[0][:LONGEST_POINT].rstrip()
+    return f"{text}… [Data: Reports ({', '.join(map(str, sorted(numbers)))})]"
 
 
 def _says_most(description: str, reports: pl.DataFrame) -> int | None:

@@ -7,9 +7,9 @@ from graphrag_index.core.models.purge import Purged, purge
 from graphrag_index.core.models.registry import Models
 from graphrag_index.core.settings import Settings
 from graphrag_index.core.table_store import TableStore
-from graphrag_index.core.tables import TABLES
 from graphrag_index.core.versions import Version
 from graphrag_index.run import RunResult
+from graphrag_index.steps.generate_text_embeddings import EMBEDDED
 from graphrag_index.workflow import Workflow
 
 EMBEDDING_STEP = "generate_text_embeddings"
@@ -68,7 +68,7 @@ def _embedded(settings: Settings, store: TableStore, version: Version) -> Iterat
     model = settings.models.get(settings.generate_text_embeddings.model)
     if model is None:
         return
-    for name, table in version.tables.items():
-        if name in TABLES and TABLES[name].kind == "vectors":
-            for text in store.scan(name, table).select("text").collect()["text"]:
+    for name, embedded in EMBEDDED.items():
+        if name in version.tables:
+            for text in store.scan(name, version.tables[name]).select(embedded).collect()["text"]:
                 yield text_key(text, model)

@@ -17,7 +17,7 @@ from graphrag_index.step import step
 # Rows embedded and written at once: bounds memory, not results.
 BATCH = 2_048
 # What is embedded of each table; of reports all but the citations that their steps write.
-_EMBEDDED = {
+EMBEDDED = {
     "text_unit_text": pl.col("text"),
     "entity_description": pl.col("text"),
     "community_full_content": pl.col("text").str.replace_all(r" ?\[Data: [^\[\]]*\]", ""),
@@ -78,7 +78,7 @@ def generate_text_embeddings(
         known = _known(previous, name, settings.model, embedding_model)
         for offset in range(0, max(count, 1), BATCH):
             batch = rows.slice(offset, BATCH).collect()
-            texts = batch.select(_EMBEDDED[name]).to_series()
+            texts = batch.select(EMBEDDED[name]).to_series()
             vectors = _embed(texts, known, embedding_model, progress)
             dtype = pl.Array(pl.Float32, embedding_model.dimension)
             embedded = batch.with_columns(vector=pl.Series(vectors, dtype=dtype))
@@ -100,7 +100,7 @@ def _known(
     rows = previous.scan(name)
     if rows is None or rows.collect_schema()["vector"] != pl.Array(pl.Float32, model.dimension):
         return None
-    found = rows.select(_EMBEDDED[name], "vector").unique(subset="text", keep="first").collect()
+    found = rows.select(EMBEDDED[name], "vector").unique(subset="text", keep="first").collect()
     # Zeros stand for a vector that could not be had; it may be there by now.
     is_known = np.any(found["vector"].to_numpy(), axis=1) if len(found) else []
     return found.filter(pl.Series(is_known, dtype=pl.Boolean))

@@ -55,6 +55,7 @@ PARTS = {
     "graphrag_index.check": {CORE, "graphrag_index.graph", "graphrag_index.show"},
     "graphrag_index.history": {
         *(CORE, "graphrag_index.workflow", "graphrag_index.run", "graphrag_index.changes"),
+        "graphrag_index.steps",
     },
     "graphrag_index.options": set(),
     "graphrag_index.history_commands": {

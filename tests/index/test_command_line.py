@@ -305,11 +305,8 @@ class TestRun:
 
         result = call(root, "run")
         assert (result.returncode, result.stderr) == (0, "")
-        assert result.stdout.splitlines()[1].split() == [
-            "2",
-            "redact",
-            *"0.0 s 2 documents".split(),
-        ]
+        number, name, _, *wrote = result.stdout.splitlines()[1].split()
+        assert (number, name, wrote) == ("2", "redact", ["s", "2", "documents"])
         assert table(root, "documents")["text"].to_list() == [
             "Roald ___ reached the South Pole. ___ sailed on the Fram.",
             "Robert Scott reached the South Pole after Roald ___.",

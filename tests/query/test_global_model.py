@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
@@ -18,6 +19,7 @@ from graphrag_index.core.search_settings import GlobalSearch
 from graphrag_index.core.settings import Settings, load_settings
 from graphrag_index.core.tokens import count_tokens, load_encoding
 from graphrag_query.answer import Answer, Outcome
+from graphrag_query.global_map import LONGEST_POINT, points_format
 from graphrag_query.global_search import NO_POINTS, TOO_FAR, global_search
 from graphrag_query.index import Index
 from tests.query.fake_chat import FakeChat, question_to
@@ -168,6 +170,17 @@ def test_points_cite_only_what_their_call_was_shown(index: Index) -> None:
     reduced = cited(chat.asked[-1].messages[1]["content"])["Reports"]
     assert 99999 not in reduced
     assert len(reduced) > 1
+
+
+def test_a_point_that_is_an_essay_is_cut_but_not_what_it_cites() -> None:
+    reports = pl.DataFrame({"id": [4, 7], "text": ["Of ice.", "Of ships."]})
+    essay = (
+        "The ice held the ship. " * 100 + "[Data: Reports (7)] So it was. [Data: Reports (4, 9)]"
+    )
+    (point,) = points_format(reports).read({"points": [{"description": essay, "score": 5}]}).value
+    assert len(point.description) < LONGEST_POINT + 50
+    assert point.description.endswith("… [Data: Reports (4, 7)]")
+    assert point.reports == {4, 7}
 
 
 def test_an_answer_cites_only_reports_that_points_cite(index: Index) -> None:
