@@ -157,6 +157,49 @@ _DEFINITIONS = [
         nullable=("metadata",),
     ),
     Table(
+        "text_unit_findings",
+        "what a model found in one text unit, in offsets of the text unit",
+        "text unit",
+        {
+            # Hash of all that was asked of the model; empty if it did not answer all.
+            "made_from": pl.String,
+            "requests": STRINGS,  # keys of the requests in the ledger
+            "replies": STRINGS,  # hashes of the replies
+            "dropped": pl.Int64,  # records of the replies that were no good
+            "entities": pl.List(
+                pl.Struct(
+                    {
+                        "number": pl.Int32,  # equal names of a text unit have equal numbers
+                        "name": pl.String,
+                        "type": pl.String,
+                        "description": pl.String,
+                        "start_char": pl.Int32,
+                        "end_char": pl.Int32,
+                        "forms": STRINGS,
+                    }
+                )
+            ),
+            "mentions": pl.List(
+                pl.Struct({"entity": pl.Int32, "start_char": pl.Int32, "end_char": pl.Int32})
+            ),
+            "relationships": pl.List(
+                pl.Struct(
+                    {
+                        "source": pl.Int32,
+                        "target": pl.Int32,
+                        "type": pl.String,
+                        "description": pl.String,
+                        "strength": pl.Float64,
+                        "start_char": pl.Int32,
+                        "end_char": pl.Int32,
+                    }
+                )
+            ),
+        },
+        "internal",
+        nullable=(),
+    ),
+    Table(
         "extracted_entities",
         "one entity as a model found it; `human_readable_id` numbers them for `raw_mentions`",
         "first mention",

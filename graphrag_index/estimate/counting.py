@@ -13,6 +13,7 @@ from graphrag_index.core.models.attempt import (
     known_values,
     prompt_tokens,
     recall,
+    reply_hashes,
     request_key,
 )
 from graphrag_index.core.models.capabilities import Capabilities
@@ -95,6 +96,10 @@ class CountingChatModel:
         """Return the values that are kept for a request and those that follow."""
         return known_values(self.past.find, request, self.settings)
 
+    def reply_hashes(self, keys: Iterable[str]) -> list[str]:
+        """Return a hash of the reply that is kept under each key; empty where none is."""
+        return reply_hashes(self.past.find, keys)
+
     def recall(self, name: str) -> str | None:
         """Return what was remembered beside the replies."""
         return self.past.recall(name)
@@ -103,7 +108,10 @@ class CountingChatModel:
         """Keep nothing: an estimate leaves the ledger as it is."""
 
     def use(self, keys: Iterable[str]) -> None:
-        """Note nothing."""
+        """Count what is not asked since what was made of it before stays."""
+        new = set(keys) - self.count.seen
+        self.count.seen |= new
+        self.count.n_answered += len(new)
 
     def _converse(self, request: Request) -> Outcome:
         conversation = Conversation(request)

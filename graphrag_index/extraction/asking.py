@@ -56,6 +56,11 @@ class Asking:
         # What was chosen for text units that have replies to the same paths.
         self._chosen: dict[tuple[Path, ...], Path] = {}
 
+    @property
+    def asks_all_the_same(self) -> bool:
+        """Whether no text unit is asked otherwise for what was asked before."""
+        return self._narrowing is None
+
     def request(self, asked: Asked) -> Request:
         """Return the request to which there may be replies, followed by what they lack."""
         answered = tuple(self._answered(asked, (), Found())) if self._narrowing else ()

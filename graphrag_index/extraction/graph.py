@@ -1,195 +1,175 @@
-"""Entities and relationships of all text units, merged by name."""
+"""Entities and relationships of all text units, merged by name.
 
-from array import array
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+By columns: the rows of an index come to millions, and most are there already on an update.
+"""
+
+from collections.abc import Callable
 
 import numpy as np
 import polars as pl
 
-from graphrag_index.core.lists import gather_lists
+from graphrag_index.core.lists import Integers, gather_lists
 from graphrag_index.core.tables import TABLES, title_key
-from graphrag_index.extraction.alignment import Passage, Places, Span
-from graphrag_index.extraction.records import Found, FoundEntity, clean
 from graphrag_index.extraction.schemas import type_key
 
-# A passage of a document: the document's number, start and end.
-Evidence = tuple[int, int, int]
 
+def merge_findings(findings: pl.DataFrame, text_units: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Return `extracted_entities`, `extracted_relationships` and `raw_mentions`.
 
-@dataclass(frozen=True)
-class TextUnit:
-    """A text unit: its number, its place in its document, and its text."""
-
-    number: int
-    document_id: str
-    start_char: int
-    passage: Passage
-
-
-class _Row:
-    """What text units say of one entity or relationship; dictionaries stand for ordered sets."""
-
-    __slots__ = ("descriptions", "evidence", "given", "text_units", "types")
-
-    def __init__(self) -> None:
-        # Each with the first text unit that gives it.
-        self.descriptions: dict[str, int] = {}
-        self.evidence: dict[Evidence, None] = {}
-        self.text_units: list[int] = []
-        # The type that each of them gives.
-        self.given: list[str] = []
-        # How often each spelling of the type was given.
-        self.types: dict[str, int] = {}
-
-    def add(self, text_unit: TextUnit, description: str, kind: str, evidence: Evidence) -> None:
-        if description:
-            self.descriptions.setdefault(description, text_unit.number)
-        self.evidence[evidence] = None
-        if not self.text_units or self.text_units[-1] != text_unit.number:
-            self.text_units.append(text_unit.number)
-            self.given.append("")
-        self.given[-1] = self.given[-1] or kind
-        if kind:
-            self.types[kind] = self.types.get(kind, 0) + 1
-
-    def type(self) -> str:
-        """Return the type that most gave; the first of several."""
-        counts: dict[str, int] = {}
-        for kind, n in self.types.items():
-            counts[type_key(kind)] = counts.get(type_key(kind), 0) + n
-        most = max(counts, key=counts.__getitem__, default="")
-        return next((kind for kind in self.types if type_key(kind) == most), "")
-
-
-class _Entity(_Row):
-    __slots__ = ("aliases", "names")
-
-    def __init__(self) -> None:
-        super().__init__()
-        # How often each form of the name was given.
-        self.names: dict[str, int] = {}
-        self.aliases: dict[str, None] = {}
-
-    def title(self) -> str:
-        """Return the form of the name that most gave; the first of several."""
-        return max(self.names, key=self.names.__getitem__)
-
-
-class _Relationship(_Row):
-    __slots__ = ("weight",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = 0.0
-
-
-class ExtractedGraph:
-    """What was found so far; text units are added in their order."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._entities: list[_Entity] = []
-        self._relationships: dict[tuple[int, int, str], _Relationship] = {}
-        # Entity, text unit, start and end of each mention, one after the other.
-        self._mentions = array("i")
-        self._documents: dict[str, int] = {}
-
-    def add(self, text_unit: TextUnit, found: Found, places: Mapping[str, Places]) -> None:
-        """Add what was found in one text unit, and where it names each entity."""
-        mentions: set[tuple[int, int, int]] = set()
-        for entity in sorted(found.entities, key=lambda entity: places[entity.name].spans[0][0]):
-            number = self._add_entity(entity, text_unit, places[entity.name])
-            mentions.update((*span, number) for span in places[entity.name].spans)
-        for start, end, number in sorted(mentions):
-            span = text_unit.start_char + start, text_unit.start_char + end
-            self._mentions.extend((number, text_unit.number, *span))
-        links = [
-            (text_unit.passage.evidence(places[link.source], places[link.target]), link)
-            for link in found.relationships
-        ]
-        for span, link in sorted(links, key=lambda pair: pair[0]):
-            source, target = (self._numbers[title_key(end)] for end in (link.source, link.target))
-            key = source, target, type_key(link.type)
-            row = self._relationships.get(key)
-            if row is None:
-                row = self._relationships[key] = _Relationship()
-            row.add(text_unit, link.description, link.type, self._evidence(text_unit, span))
-            row.weight += link.strength
-
-    def _add_entity(self, entity: FoundEntity, text_unit: TextUnit, places: Places) -> int:
-        number = self._numbers.setdefault(title_key(entity.name), len(self._entities))
-        if number == len(self._entities):
-            self._entities.append(_Entity())
-        row = self._entities[number]
-        span = text_unit.passage.sentences_around(*places.spans[0])
-        row.add(text_unit, entity.description, entity.type, self._evidence(text_unit, span))
-        row.names[entity.name] = row.names.get(entity.name, 0) + 1
-        if places.whole:
-            for start, end in places.spans:
-                form = text_unit.passage.text[start:end]
-                if form != entity.name:
-                    row.aliases[clean(form)] = None
-        return number
-
-    def _evidence(self, text_unit: TextUnit, span: Span) -> Evidence:
-        number = self._documents.setdefault(text_unit.document_id, len(self._documents))
-        return number, text_unit.start_char + span[0], text_unit.start_char + span[1]
-
-    def tables(self) -> Mapping[str, pl.DataFrame]:
-        """Return `extracted_entities`, `extracted_relationships` and `raw_mentions`."""
-        links = self._relationships
-        document_ids = pl.Series(list(self._documents), dtype=pl.String)
-        titles = [entity.title() for entity in self._entities]
-        mentions = np.frombuffer(self._mentions, np.int32).reshape(-1, 4)
-        tables: dict[str, Mapping[str, Any]] = {
-            "extracted_entities": {
-                **_columns(self._entities, document_ids),
-                "human_readable_id": range(len(titles)),
-                "title": titles,
-                "types": [entity.given for entity in self._entities],
-                "aliases": [
-                    [form for form in entity.aliases if title_key(form) != title_key(title)]
-                    for entity, title in zip(self._entities, titles, strict=True)
-                ],
-            },
-            "extracted_relationships": {
-                **_columns(list(links.values()), document_ids),
-                "source": [source for source, _, _ in links],
-                "target": [target for _, target, _ in links],
-                "weight": [row.weight for row in links.values()],
-            },
-            "raw_mentions": {
-                name: np.ascontiguousarray(mentions[:, column])
-                for column, name in enumerate(TABLES["raw_mentions"].columns)
-            },
-        }
-        return {
-            name: pl.DataFrame(
-                pl.Series(column, columns[column], dtype)
-                for column, dtype in TABLES[name].schema.items()
-            )
-            for name, columns in tables.items()
-        }
-
-
-def _columns(rows: Sequence[_Row], document_ids: pl.Series) -> dict[str, Any]:
-    """Return the columns that entities and relationships have both."""
-    places = [place for row in rows for place in row.evidence]
-    document, start, end = np.array(places, np.int64).reshape(-1, 3).T
-    evidence = pl.DataFrame(
-        {
-            "document_id": document_ids.gather(document),
-            "start_char": start,
-            "end_char": end,
-        }
-    ).to_struct()
-    owners = np.repeat(np.arange(len(rows)), [len(row.evidence) for row in rows])
+    Parameters
+    ----------
+    findings
+        What was found in each text unit, ordered by `text_unit`.
+    text_units
+        `document_id` and `start_char` of each text unit, by its number.
+    """
+    places = findings.select(pl.col("text_unit")).with_columns(
+        text_units[findings["text_unit"]].select("document_id", start_of_unit="start_char")
+    )
+    entities = _spread(findings, places, "entities")
+    links = _spread(findings, places, "relationships")
+    mentions = _spread(findings, places, "mentions")
+    keys = _map(entities["name"], title_key)
+    numbers, firsts = _number(keys.to_frame())
+    # The entities of a text unit have numbers of their own there.
+    names = entities.select("text_unit", "number", entity=numbers).unique()
+    for name in ("source", "target"):
+        links = _number_end(links, name, names)
+    mentions = _number_end(mentions, "entity", names)
     return {
-        "type": [row.type() for row in rows],
-        "descriptions": [list(row.descriptions) for row in rows],
-        "description_text_units": [list(row.descriptions.values()) for row in rows],
-        "text_units": [row.text_units for row in rows],
-        "evidence": gather_lists(owners, evidence, len(rows)),
+        "extracted_entities": _entities(entities, numbers, keys.gather(firsts)),
+        "extracted_relationships": _relationships(links),
+        "raw_mentions": mentions.select(list(TABLES["raw_mentions"].columns))
+        .unique()
+        .sort("text_unit", "start_char", "end_char", "entity")
+        .cast(TABLES["raw_mentions"].schema),
     }
+
+
+def _spread(findings: pl.DataFrame, places: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Give each thing of a column of lists a row, with its text unit and place in the document."""
+    rows = places.with_columns(findings[name]).filter(pl.col(name).list.len() > 0)
+    return (
+        rows.explode(name)
+        .unnest(name)
+        .with_columns(pl.col("start_char", "end_char") + pl.col("start_of_unit"))
+        .drop("start_of_unit")
+    )
+
+
+def _number_end(rows: pl.DataFrame, name: str, names: pl.DataFrame) -> pl.DataFrame:
+    """Put the number of the entity in place of its number in the text unit."""
+    keys = ["text_unit", "number"]
+    found = rows.select("text_unit", number=name).join(
+        names, on=keys, how="left", maintain_order="left"
+    )
+    return rows.with_columns(found["entity"].alias(name))
+
+
+def _entities(rows: pl.DataFrame, owners: Integers, keys: pl.Series) -> pl.DataFrame:
+    """Return `extracted_entities`; `keys` are those of their titles."""
+    n = len(keys)
+    forms = rows.select(owner=owners, form="forms").filter(pl.col("form").list.len() > 0)
+    forms = forms.explode("form")
+    is_other = _map(forms["form"], title_key) != keys.gather(forms["owner"])
+    return pl.DataFrame(
+        {
+            **_columns(rows, owners, n),
+            "types": _given(rows.select("text_unit", "type", owner=owners), n),
+            "human_readable_id": np.arange(n),
+            "title": _most(owners, rows["name"], rows["name"], n),
+            "aliases": _lists(forms.filter(is_other), n),
+        }
+    ).select(pl.col(n).cast(t) for n, t in TABLES["extracted_entities"].columns.items())
+
+
+def _relationships(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return `extracted_relationships`."""
+    ends = rows.select("source", "target")
+    owners, firsts = _number(ends.with_columns(_map(rows["type"], type_key).alias("type")))
+    n = len(firsts)
+    return pl.DataFrame(
+        {
+            **_columns(rows, owners, n),
+            **ends[firsts].to_dict(),
+            # Added up in order, so that it is the same to the last bit.
+            "weight": np.bincount(owners, rows["strength"].to_numpy(), n).astype(np.float64),
+        }
+    ).select(pl.col(n).cast(t) for n, t in TABLES["extracted_relationships"].columns.items())
+
+
+def _columns(rows: pl.DataFrame, owners: Integers, n: int) -> dict[str, pl.Series]:
+    """Return the columns that entities and relationships have both."""
+    told = rows.select(
+        "text_unit", "type", "description", "document_id", "start_char", "end_char", owner=owners
+    )
+    typed = told.filter(pl.col("type") != "")
+    described = (
+        told.select("owner", "description", "text_unit")
+        .filter(pl.col("description") != "")
+        # Each with the first text unit that gives it.
+        .unique(["owner", "description"], keep="first", maintain_order=True)
+    )
+    evidence = told.select("owner", "document_id", "start_char", "end_char")
+    return {
+        "type": _most(typed["owner"].to_numpy(), typed["type"], _map(typed["type"], type_key), n),
+        "descriptions": _lists(described.drop("text_unit"), n),
+        # Not by _lists, which would name a text unit once that gives two.
+        "description_text_units": _gathered(described.drop("description"), n),
+        "text_units": _lists(told.select("owner", "text_unit"), n),
+        "evidence": _lists(evidence, n),
+    }
+
+
+def _number(keys: pl.DataFrame) -> tuple[Integers, Integers]:
+    """Number different rows in their order; returns the number of each, and where each is first."""
+    firsts = keys.with_row_index("first").unique(keys.columns, keep="first", maintain_order=True)
+    numbers = keys.join(
+        firsts.with_row_index("number"), on=keys.columns, how="left", maintain_order="left"
+    )
+    return numbers["number"].cast(pl.Int64).to_numpy(), firsts["first"].cast(pl.Int64).to_numpy()
+
+
+def _map(values: pl.Series, function: Callable[[str], str]) -> pl.Series:
+    """Apply a function to each different value once."""
+    different = values.unique()
+    results = pl.Series(list(map(function, different)), dtype=pl.String)
+    return values.replace_strict(different, results, return_dtype=pl.String)
+
+
+def _most(owners: Integers, values: pl.Series, keys: pl.Series, n: int) -> pl.Series:
+    """Return for each owner the first value of the key that it has most often, of several the
+    first; empty if it has none.
+    """
+    rows = pl.DataFrame({"owner": owners, "key": keys, "at": np.arange(len(owners))})
+    best = (
+        rows.group_by("owner", "key")
+        .agg(times=pl.len(), at=pl.col("at").min())
+        .sort("owner", "times", "at", descending=[False, True, False])
+        .unique("owner", keep="first", maintain_order=True)
+    )
+    chosen = pl.DataFrame({"owner": best["owner"], "value": values.gather(best["at"])})
+    everyone = pl.DataFrame({"owner": np.arange(n)})
+    found = everyone.join(chosen, on="owner", how="left", maintain_order="left")
+    return found["value"].fill_null("")
+
+
+def _given(rows: pl.DataFrame, n: int) -> pl.Series:
+    """Return the type that each text unit gives an `owner`: the first that is not empty."""
+    firsts = rows.sort(pl.col("type") == "", maintain_order=True).unique(
+        ["owner", "text_unit"], keep="first", maintain_order=True
+    )
+    return _gathered(firsts.sort("text_unit").select("owner", "type"), n)
+
+
+def _lists(rows: pl.DataFrame, n: int) -> pl.Series:
+    """List what each `owner` has beside it, each thing once, in the order of the rows."""
+    return _gathered(rows.unique(maintain_order=True), n)
+
+
+def _gathered(rows: pl.DataFrame, n: int) -> pl.Series:
+    """List what each `owner` has beside it, in the order of the rows."""
+    rows = rows.sort("owner", maintain_order=True)
+    things = rows.drop("owner")
+    values = things.to_struct() if things.width > 1 else things.to_series()
+    return gather_lists(rows["owner"].to_numpy(), values, n)

@@ -4,19 +4,26 @@ import json
 import logging
 from collections import deque
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from graphrag_index import __version__
+from graphrag_index.core.lists import gather_lists, spread_lists
 from graphrag_index.core.model_steps import ExtractGraph, Star
 from graphrag_index.core.models.chat_model import ChatModel
 from graphrag_index.core.models.request import Request
 from graphrag_index.core.progress import Progress
 from graphrag_index.core.prompts import Prompts
+from graphrag_index.core.table_store import Previous
 from graphrag_index.core.tables import title_key
 from graphrag_index.extraction.alignment import Passage, Places
 from graphrag_index.extraction.asking import Asked, Asking
-from graphrag_index.extraction.graph import ExtractedGraph, TextUnit
+from graphrag_index.extraction.earlier import earlier_findings, hash_of
+from graphrag_index.extraction.findings import TABLE, Findings
+from graphrag_index.extraction.graph import merge_findings
 from graphrag_index.extraction.records import Found, FoundEntity, FoundRelationship, clean
 from graphrag_index.extraction.schemas import schema_of
 from graphrag_index.step import step
@@ -28,7 +35,22 @@ BATCH_TEXT_UNITS = 1_024
 BATCH_DOCUMENTS = 512
 
 
-@step(writes=["extracted_entities", "extracted_relationships", "raw_mentions"], code_version=3)
+@dataclass(frozen=True)
+class _TextUnit:
+    """A text unit with what else is told of it, or decides what is found in it."""
+
+    number: int
+    text: str
+    language: str
+    key: str  # its document's own, which becomes an entity; empty if there is none
+    label: str
+    headings: str
+
+
+@step(
+    writes=["text_unit_findings", "extracted_entities", "extracted_relationships", "raw_mentions"],
+    code_version=3,
+)
 def extract_graph(
     base_text_units: pl.LazyFrame,
     documents: pl.LazyFrame,
@@ -36,6 +58,7 @@ def extract_graph(
     settings: ExtractGraph,
     chat_model: ChatModel,
     prompts: Prompts,
+    previous: Previous,
     progress: Progress,
 ) -> Mapping[str, pl.DataFrame]:
     """Ask a model what each text unit names and how it is related, and merge by name.
@@ -44,9 +67,13 @@ def extract_graph(
     that most text units give, its type the one that most give. A text unit whose request
     fails adds nothing; the ledger lists it. Where types were added to the settings, text units
     that have replies are asked for these alone; what has a type that was taken out is dropped.
+    What the last run found in text units that are as they were, with the same replies, is taken
+    from there instead of being read and looked for in the text again.
 
     Returns
     -------
+    text_unit_findings
+        One row per text unit.
     extracted_entities
         One row per entity, in order of first mention.
     extracted_relationships
@@ -55,34 +82,83 @@ def extract_graph(
         One row per place where a text unit names an entity. What it does not name is
         mentioned by a sentence about it, or by the whole text unit.
     """
-    progress.start(base_text_units.select(pl.len()).collect().item(), "text units")
+    text_units = base_text_units.select("document_id", "start_char").collect()
+    progress.start(text_units.height, "text units")
     asking = Asking(schema_of(settings), settings.max_gleanings, prompts, chat_model)
-    waiting: deque[tuple[TextUnit, str]] = deque()
+    alike = _alike(settings, prompts, chat_model)
+    made_from = pl.Series(
+        [
+            _made_from(unit, alike)
+            for unit in _text_units(base_text_units, documents, settings.star)
+        ],
+        dtype=pl.String,
+    )
+    earlier = TABLE.empty().with_columns(text_unit=pl.lit(None, pl.Int64))
+    can_be_taken = asking.asks_all_the_same
+    if can_be_taken:
+        earlier = earlier_findings(previous, made_from, chat_model)
+    is_known = np.zeros(text_units.height, bool)
+    is_known[earlier["text_unit"].to_numpy()] = True
+    progress.advance(earlier.height)
+    waiting: deque[tuple[_TextUnit, Passage]] = deque()
 
     def requests() -> Iterator[Request]:
-        for unit, key, label, headings in _text_units(base_text_units, documents, settings.star):
-            waiting.append((unit, key))
-            yield asking.request(Asked(unit.passage, label, headings))
+        for unit in _text_units(base_text_units, documents, settings.star):
+            if not is_known[unit.number]:
+                passage = Passage(unit.text, unit.language)
+                waiting.append((unit, passage))
+                yield asking.request(Asked(passage, unit.label, unit.headings))
 
-    graph = ExtractedGraph()
-    n_failed = n_dropped = 0
+    findings = Findings()
+    n_failed = 0
     for outcome in chat_model.replies(requests()):
-        unit, key = waiting.popleft()
+        unit, passage = waiting.popleft()
         found = asking.together(outcome.values)
-        places: Mapping[str, Places] = unit.passage.align(entity.name for entity in found.entities)
-        if key and settings.star and outcome.values:
-            found, places = _with_star(found, places, unit.passage, key, settings.star)
-        graph.add(unit, found, places)
+        places: Mapping[str, Places] = passage.align(entity.name for entity in found.entities)
+        if unit.key and settings.star and outcome.values:
+            found, places = _with_star(found, places, passage, unit.key, settings.star)
+        findings.add(
+            unit.number,
+            passage,
+            found,
+            places,
+            # What is missing is asked for again, once it is released.
+            made_from=made_from[unit.number] if can_be_taken and not outcome.failure else "",
+            requests=outcome.keys,
+            dropped=outcome.dropped,
+        )
         n_failed += bool(outcome.failure)
-        n_dropped += outcome.dropped
         progress.advance()
+    rows = findings.frame()
+    owners, keys = spread_lists(rows["requests"])
+    replies = pl.Series(chat_model.reply_hashes(keys), dtype=pl.String)
+    rows = rows.with_columns(replies=gather_lists(owners, replies, rows.height))
+    if earlier.height:
+        rows = pl.concat([rows.select(earlier.columns), earlier]).sort("text_unit")
+    n_dropped = rows["dropped"].sum()
     if n_failed or n_dropped:
         logger.warning(
             "%d text units were not read to the end, %d records of replies were no good",
             n_failed,
             n_dropped,
         )
-    return graph.tables()
+    tables = merge_findings(rows, text_units)
+    return {TABLE.name: rows.select(list(TABLE.columns)), **tables}
+
+
+def _alike(settings: ExtractGraph, prompts: Prompts, chat_model: ChatModel) -> str:
+    """Hash what all text units have alike: model, prompts, settings and code."""
+    parts = {
+        "model": chat_model.settings.identity(),
+        "prompts": [prompts.text(name) for name in ("extract_graph", "continue_extraction")],
+        "settings": settings.model_dump(mode="json"),
+        "code": [__version__, extract_graph.code_version],
+    }
+    return hash_of([json.dumps(parts, sort_keys=True)])
+
+
+def _made_from(unit: _TextUnit, alike: str) -> str:
+    return hash_of([alike, unit.text, unit.language, unit.headings, unit.key])
 
 
 def _with_star(
@@ -109,8 +185,8 @@ def _with_star(
 
 def _text_units(
     base_text_units: pl.LazyFrame, documents: pl.LazyFrame, star: Star | None
-) -> Iterator[tuple[TextUnit, str, str, str]]:
-    """Stream each text unit with its document's key, its name for people, and its headings."""
+) -> Iterator[_TextUnit]:
+    """Stream the text units."""
     known = _documents(documents, star)
     current, language, key, name = "", "", "", ""
     columns = base_text_units.select(
@@ -120,8 +196,8 @@ def _text_units(
         number, document_id, start, end, text, headings = row
         while current != document_id:
             current, language, key, name = next(known)
-        unit = TextUnit(number, document_id, start, Passage(text, language))
-        yield unit, key, f"{name}, characters {start} to {end}", headings
+        label = f"{name}, characters {start} to {end}"
+        yield _TextUnit(number, text, language, key, label, headings)
 
 
 def _documents(documents: pl.LazyFrame, star: Star | None) -> Iterator[tuple[str, str, str, str]]:

@@ -1,7 +1,9 @@
 """A chat model that is a function: for tests of the steps that ask one."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
+
+import polars as pl
 
 from graphrag_index.core.models.request import Outcome, ReplyError, Request
 from graphrag_index.core.models.settings import ModelSettings
@@ -26,6 +28,10 @@ class FakeChatModel:
         """No reply is kept."""
         return ()
 
+    def reply_hashes(self, keys: Iterable[str]) -> list[str]:
+        """No reply is kept."""
+        return ["" for _ in keys]
+
     def recall(self, name: str) -> str | None:
         """Nothing is remembered."""
         return None
@@ -38,6 +44,7 @@ class FakeChatModel:
 
     def _converse(self, request: Request) -> Outcome:
         values: list[Any] = []
+        keys: list[str] = []
         dropped = 0
         asked: Request | None = request
         while asked is not None:
@@ -48,8 +55,20 @@ class FakeChatModel:
                     raise ReplyError("it is empty")
                 reading = asked.format.read(answer)
             except ReplyError as error:
-                return Outcome(request.unit, tuple(values), dropped, str(error))
+                return Outcome(request.unit, tuple(values), dropped, str(error), keys=tuple(keys))
+            keys.append(str(asked.messages))
             values.append(reading.value)
             dropped += reading.dropped
             asked = asked.then(reading.value) if asked.then else None
-        return Outcome(request.unit, tuple(values), dropped)
+        return Outcome(request.unit, tuple(values), dropped, keys=tuple(keys))
+
+
+class EarlierTables:
+    """What a step wrote, as the last run's tables: stands in for `Previous`."""
+
+    def __init__(self, tables: Mapping[str, pl.DataFrame] | None = None) -> None:
+        self.tables = tables or {}
+        self.settings: Mapping[str, Any] = {}
+
+    def scan(self, name: str) -> pl.LazyFrame | None:
+        return self.tables[name].lazy() if name in self.tables else None

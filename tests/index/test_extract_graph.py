@@ -15,6 +15,7 @@ from graphrag_index.core.model_steps import ExtractGraph
 from graphrag_index.core.models.request import ReplyError, Request
 from graphrag_index.core.progress import Silent
 from graphrag_index.core.prompts import Prompts
+from graphrag_index.core.table_store import Previous, TableStore
 from graphrag_index.core.tables import TABLES
 from graphrag_index.core.tokens import count_tokens, load_encoding
 from graphrag_index.extraction.alignment import Passage
@@ -25,6 +26,7 @@ from graphrag_index.steps.extract_graph import extract_graph
 from tests.index.fake_model import FakeChatModel
 
 PROMPTS = Prompts(Path("no such project"))
+NOTHING = Previous(TableStore(Path("no such output")), None)
 LOVELACE = "Ada Lovelace wrote to Charles Babbage. Babbage answered from London."
 
 
@@ -90,12 +92,14 @@ def extract(
         settings=ExtractGraph(**values),
         chat_model=model,
         prompts=PROMPTS,
+        previous=NOTHING,
         progress=Silent(),
     )
     assert isinstance(tables, dict)
     for name, frame in tables.items():
         assert frame.schema == TABLES[name].schema
-    return Extracted(list(units), *(tables[table.name] for table in extract_graph.writes), model)
+    _, *merged = (tables[table.name] for table in extract_graph.writes)
+    return Extracted(list(units), *merged, model)
 
 
 def entity(name: str, type: str = "person", description: str = "") -> dict[str, str]:
@@ -502,6 +506,7 @@ def test_text_units_of_one_document_have_spans_of_the_document() -> None:
         settings=ExtractGraph(),
         chat_model=model,
         prompts=PROMPTS,
+        previous=NOTHING,
         progress=Silent(),
     )
     assert isinstance(tables, dict)

@@ -157,7 +157,9 @@ class Project:
         assert version is not None
         return {
             name: (store.output / table.file).read_bytes()
-            for name, table in version.tables.items() if table.file
+            for name, table in version.tables.items()
+            # This one tells by which requests it was found, too.
+            if table.file and name != "text_unit_findings"
         }  # fmt: skip
 
     @property

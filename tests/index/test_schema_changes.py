@@ -1,5 +1,7 @@
 """Whatever types were wanted in turn, an index is as if the last had been wanted at once."""
 
+import json
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import polars as pl
@@ -10,7 +12,7 @@ from graphrag_index.core.model_steps import ExtractGraph
 from graphrag_index.core.models.request import Request
 from graphrag_index.core.progress import Silent
 from graphrag_index.steps.extract_graph import extract_graph
-from tests.index.fake_model import FakeChatModel
+from tests.index.fake_model import EarlierTables, FakeChatModel
 from tests.index.test_extract_graph import PROMPTS
 from tests.index.test_growing_schema import LINKS, NAMES, named_in
 
@@ -29,6 +31,8 @@ class KeepingModel(FakeChatModel):
         super().__init__(self._answer)
         self.kept: dict[str, Any] = {}
         self.facts: dict[str, str] = {}
+        # Requests whose replies were not read again.
+        self.n_used = 0
 
     def _answer(self, request: Request) -> Any:
         key = str(request.messages)
@@ -41,6 +45,12 @@ class KeepingModel(FakeChatModel):
         said = self.kept.get(str(request.messages))
         return (request.format.read(said).value,) if said else ()
 
+    def reply_hashes(self, keys: Iterable[str]) -> list[str]:
+        return [json.dumps(self.kept[key]) if key in self.kept else "" for key in keys]
+
+    def use(self, keys: Iterable[str]) -> None:
+        self.n_used += len(list(keys))
+
     def recall(self, name: str) -> str | None:
         return self.facts.get(name)
 
@@ -48,7 +58,12 @@ class KeepingModel(FakeChatModel):
         self.facts[name] = value
 
 
-def run(model: FakeChatModel, n_units: int, wanted: ExtractGraph) -> dict[str, pl.DataFrame]:
+def run(
+    model: FakeChatModel,
+    n_units: int,
+    wanted: ExtractGraph,
+    earlier: Mapping[str, pl.DataFrame] | None = None,
+) -> dict[str, pl.DataFrame]:
     """Run the step on the first text units, one document each."""
     numbers = range(n_units)
     texts = UNITS[:n_units]
@@ -62,7 +77,7 @@ def run(model: FakeChatModel, n_units: int, wanted: ExtractGraph) -> dict[str, p
     )  # fmt: skip
     tables = extract_graph(
         units.lazy(), documents.lazy(), settings=wanted, chat_model=model, prompts=PROMPTS,
-        progress=Silent(),
+        previous=EarlierTables(earlier), progress=Silent(),
     )  # fmt: skip
     assert isinstance(tables, dict)
     return tables
@@ -96,9 +111,10 @@ def test_types_and_text_come_and_go_and_the_graph_is_that_of_the_last(
     changes: list[tuple[int, ExtractGraph]],
 ) -> None:
     model = KeepingModel()
+    grown: dict[str, pl.DataFrame] = {}
     for n_units, wanted in changes:
         n_before = len(model.kept)
-        grown = run(model, n_units, wanted)
+        grown = run(model, n_units, wanted, grown)
         # One request for each text unit at most.
         assert len(model.kept) - n_before <= n_units
     n_units, wanted = changes[-1]
@@ -108,6 +124,9 @@ def test_types_and_text_come_and_go_and_the_graph_is_that_of_the_last(
     again = run(model, n_units, wanted)
     assert len(model.kept) == n_kept
     assert all(again[name].equals(grown[name]) for name in grown)
+    # And so they are from what was found before.
+    taken = run(model, n_units, wanted, again)
+    assert all(again[name].equals(taken[name]) for name in again)
 
 
 def test_a_type_that_is_taken_out_does_not_come_in_with_new_text() -> None:

@@ -23,6 +23,7 @@ from graphrag_index.core.models.attempt import (
     known_values,
     prompt_tokens,
     recall,
+    reply_hashes,
     request_key,
 )
 from graphrag_index.core.models.caller import Caller, LoopThread, estimate_tokens
@@ -107,6 +108,10 @@ class ChatModel:
     def known(self, request: Request) -> tuple[Any, ...]:
         """Return the values that are kept for a request and those that follow; asks nothing."""
         return known_values(self.ledger.find, request, self.settings)
+
+    def reply_hashes(self, keys: Iterable[str]) -> list[str]:
+        """Return a hash of the reply that is kept under each key; empty where none is."""
+        return reply_hashes(self.ledger.find, keys)
 
     def recall(self, name: str) -> str | None:
         """Return what was remembered beside the replies."""
