@@ -235,6 +235,20 @@ _DEFINITIONS = [
         nullable=(),
     ),
     Table(
+        "description_summaries",
+        "one description that a model was asked for, out of several",
+        "entities, then relationships, in the order of their tables",
+        {
+            # Hash of all that was asked of the model; empty if it did not answer all.
+            "made_from": pl.String,
+            "requests": STRINGS,  # keys of the requests in the ledger
+            "replies": STRINGS,  # hashes of the replies
+            "description": pl.String,
+        },
+        "internal",
+        nullable=(),
+    ),
+    Table(
         "raw_entities",
         "one entity as extraction found it; `human_readable_id` numbers them for `raw_mentions`",
         "first mention",

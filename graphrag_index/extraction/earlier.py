@@ -1,15 +1,20 @@
-"""What the last run found in text units that are as they were."""
+"""What the last run read from replies about things that are as they were."""
 
+import logging
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 
 import polars as pl
 
+from graphrag_index.core.errors import TableError
+from graphrag_index.core.lists import gather_lists, spread_lists
 from graphrag_index.core.models.chat_model import ChatModel
 from graphrag_index.core.table_store import Previous
-from graphrag_index.extraction.findings import TABLE
+from graphrag_index.core.tables import Table
 
-# Text units whose replies are looked up at once: bounds memory, not results.
+logger = logging.getLogger(__name__)
+
+# Things whose replies are looked up at once: bounds memory, not results.
 BATCH = 8_192
 
 
@@ -23,50 +28,75 @@ def hash_of(parts: Sequence[str]) -> str:
     return digest.hexdigest()
 
 
-def earlier_findings(
-    previous: Previous, made_from: pl.Series, chat_model: ChatModel
+def earlier_rows(
+    previous: Previous, table: Table, at: str, made_from: pl.Series, chat_model: ChatModel
 ) -> pl.DataFrame:
-    """Return the findings of the last run in text units of which nothing has changed.
+    """Return the rows of the last run's table for things of which nothing has changed.
 
-    Not the text alone must be the same: each reply that the findings were read from must be
+    Not what is asked alone must be the same: each reply that the row was read from must be
     kept, and be the same still. The replies are noted as used, as if they were read again.
 
     Parameters
     ----------
+    table
+        With columns `made_from`, `requests` and `replies`.
     made_from
-        A hash of all that is asked about each text unit, and of how a reply is read.
+        A hash of all that is asked about each thing now, and of how a reply is read.
 
     Returns
     -------
-    findings
-        The table's columns, and the number that the text unit has now, ascending.
+    rows
+        The table's columns, and as column `at` the place in `made_from`, ascending.
     """
-    nothing = TABLE.empty().with_columns(text_unit=pl.lit(None, pl.Int64))
-    rows = previous.scan(TABLE.name)
+    try:
+        return _read(previous, table, at, made_from, chat_model)
+    except (OSError, TableError, pl.exceptions.PolarsError) as error:
+        logger.warning(
+            "The table %s of the last run cannot be read: all replies are read again (%s)",
+            table.name,
+            error,
+        )
+        return _nothing(table, at)
+
+
+def with_replies(rows: pl.DataFrame, chat_model: ChatModel) -> pl.DataFrame:
+    """Add what `replies` are: the hashes of those that are kept for `requests`."""
+    owners, keys = spread_lists(rows["requests"])
+    hashes = pl.Series(chat_model.reply_hashes(keys), dtype=pl.String)
+    return rows.with_columns(replies=gather_lists(owners, hashes, rows.height))
+
+
+def _nothing(table: Table, at: str) -> pl.DataFrame:
+    return table.empty().with_columns(pl.lit(None, pl.Int64).alias(at))
+
+
+def _read(
+    previous: Previous, table: Table, at: str, made_from: pl.Series, chat_model: ChatModel
+) -> pl.DataFrame:
+    nothing = _nothing(table, at)
+    rows = previous.scan(table.name)
     # A table that another version of the program wrote is none of ours.
-    if rows is None or rows.collect_schema() != TABLE.schema:
+    if rows is None or rows.collect_schema() != table.schema:
         return nothing
-    units = pl.DataFrame({"made_from": made_from}).with_row_index("text_unit")
+    wanted = pl.DataFrame({"made_from": made_from}).with_row_index(at)
     rests_on = rows.select("made_from", "requests", "replies").with_row_index("row")
-    joined = units.lazy().join(
-        # Equal text units have equal findings.
+    joined = wanted.lazy().join(
+        # What is asked in the same words has the same rows.
         rests_on.filter(pl.col("made_from") != "").unique("made_from", keep="first"),
         on="made_from",
     )
-    known = joined.sort("text_unit").collect()
+    known = joined.sort(at).collect()
     same = pl.Series(_are_same(known, chat_model), dtype=pl.Boolean)
-    chosen = known.filter(same).select("row", text_unit=pl.col("text_unit").cast(pl.Int64))
-    found = rows.with_row_index("row").join(chosen.lazy(), on="row").drop("row")
-    return found.select(nothing.columns).sort("text_unit").collect()
+    chosen = known.filter(same).select("row", pl.col(at).cast(pl.Int64))
+    found = rows.with_row_index("row").join(chosen.lazy(), on="row").select(nothing.columns)
+    taken = found.sort(at).collect()
+    _, keys = spread_lists(taken["requests"])
+    chat_model.use(keys.to_list())
+    return taken
 
 
 def _are_same(known: pl.DataFrame, chat_model: ChatModel) -> Iterator[bool]:
-    """Tell for each text unit whether its replies are as they were; if so they are used."""
+    """Tell for each thing whether its replies are as they were."""
     for batch in known.iter_slices(BATCH):
-        used: list[str] = []
         for keys, replies in batch.select("requests", "replies").iter_rows():
-            is_same = bool(keys) and all(replies) and chat_model.reply_hashes(keys) == replies
-            if is_same:
-                used += keys
-            yield is_same
-        chat_model.use(used)
+            yield bool(keys) and all(replies) and chat_model.reply_hashes(keys) == replies

@@ -1,7 +1,7 @@
 """Reports of the last run that need not be written again, since hardly anything changed."""
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.core.errors import TableError
-from graphrag_index.core.lists import positions, spread_lists
+from graphrag_index.core.lists import gather_lists, positions, spread_lists
 from graphrag_index.core.table_store import Previous
 from graphrag_index.core.tables import TABLES
 from graphrag_index.reports.evidence import Evidence, EvidenceOfCommunities, Hashes
@@ -153,20 +153,28 @@ def evidence_rows(
             "member_hashes": pl.Series(on.evidence.members),
             "text_unit_hashes": pl.Series(on.evidence.text_units),
             "borrowed_text_unit_hashes": pl.Series(on.borrowed),
-            **{
-                column: keys[section].gather(list(on.written.rows.get(section, ()))).to_list()
-                for section, column in CITED.items()
-            },
             **_columns(on.written.report),
         }
         for at, on in written.items()
     ]
+    cited = {
+        column: _named([on.written.rows.get(section, ()) for on in written.values()], keys[section])
+        for section, column in CITED.items()
+    }
     return pl.DataFrame(
         {
-            name: pl.Series([row[name] for row in rows], dtype=dtype)
+            name: cited[name]
+            if name in cited
+            else pl.Series([row[name] for row in rows], dtype=dtype)
             for name, dtype in TABLE.schema.items()
         }
     )
+
+
+def _named(lists: Sequence[Sequence[int]], keys: pl.Series) -> pl.Series:
+    """Undo `_places`: lists of what stands at these places in `keys`."""
+    owners = np.repeat(np.arange(len(lists)), [len(places) for places in lists])
+    return gather_lists(owners, keys.gather([at for places in lists for at in places]), len(lists))
 
 
 def _places(lists: pl.Series, keys: pl.Series) -> list[list[int]]:

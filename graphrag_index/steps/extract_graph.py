@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 
 from graphrag_index import __version__
-from graphrag_index.core.lists import gather_lists, spread_lists
 from graphrag_index.core.model_steps import ExtractGraph, Star
 from graphrag_index.core.models.chat_model import ChatModel
 from graphrag_index.core.models.request import Request
@@ -21,7 +20,7 @@ from graphrag_index.core.table_store import Previous
 from graphrag_index.core.tables import title_key
 from graphrag_index.extraction.alignment import Passage, Places
 from graphrag_index.extraction.asking import Asked, Asking
-from graphrag_index.extraction.earlier import earlier_findings, hash_of
+from graphrag_index.extraction.earlier import earlier_rows, hash_of, with_replies
 from graphrag_index.extraction.findings import TABLE, Findings
 from graphrag_index.extraction.graph import merge_findings
 from graphrag_index.extraction.records import Found, FoundEntity, FoundRelationship, clean
@@ -96,7 +95,7 @@ def extract_graph(
     earlier = TABLE.empty().with_columns(text_unit=pl.lit(None, pl.Int64))
     can_be_taken = asking.asks_all_the_same
     if can_be_taken:
-        earlier = earlier_findings(previous, made_from, chat_model)
+        earlier = earlier_rows(previous, TABLE, "text_unit", made_from, chat_model)
     is_known = np.zeros(text_units.height, bool)
     is_known[earlier["text_unit"].to_numpy()] = True
     progress.advance(earlier.height)
@@ -129,10 +128,7 @@ def extract_graph(
         )
         n_failed += bool(outcome.failure)
         progress.advance()
-    rows = findings.frame()
-    owners, keys = spread_lists(rows["requests"])
-    replies = pl.Series(chat_model.reply_hashes(keys), dtype=pl.String)
-    rows = rows.with_columns(replies=gather_lists(owners, replies, rows.height))
+    rows = with_replies(findings.frame(), chat_model)
     if earlier.height:
         rows = pl.concat([rows.select(earlier.columns), earlier]).sort("text_unit")
     n_dropped = rows["dropped"].sum()

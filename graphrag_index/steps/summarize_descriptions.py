@@ -1,11 +1,14 @@
 """Make one description out of the several that text units gave an entity or relationship."""
 
+import json
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from graphrag_index import __version__
 from graphrag_index.core.model_steps import SummarizeDescriptions
 from graphrag_index.core.models.chat_model import ChatModel
 from graphrag_index.core.models.request import (
@@ -20,11 +23,14 @@ from graphrag_index.core.progress import Progress
 from graphrag_index.core.prompts import Prompts
 from graphrag_index.core.rendered_rows import Budget, n_prompt_tokens
 from graphrag_index.core.sentences import split_sentences
+from graphrag_index.core.table_store import Previous
 from graphrag_index.core.tables import TABLES
+from graphrag_index.extraction.earlier import earlier_rows, hash_of, with_replies
 from graphrag_index.extraction.records import clean
 from graphrag_index.resolution.applying import Assignments
 from graphrag_index.step import step
 
+TABLE = TABLES["description_summaries"]
 # Rows read at once: bounds memory, not results.
 BATCH_ROWS = 8_192
 # What a prompt needs besides instructions and descriptions: names, types, marks.
@@ -33,7 +39,7 @@ _DESCRIPTION = ("description", "summary", "text")
 _STOPS = (*".!?…。！？؟।", *"\"'”’»)")
 
 
-@step(writes=["raw_entities", "raw_relationships"], code_version=2)
+@step(writes=["description_summaries", "raw_entities", "raw_relationships"], code_version=3)
 def summarize_descriptions(
     extracted_entities: pl.LazyFrame,
     extracted_relationships: pl.LazyFrame,
@@ -42,6 +48,7 @@ def summarize_descriptions(
     settings: SummarizeDescriptions,
     chat_model: ChatModel,
     prompts: Prompts,
+    previous: Previous,
     progress: Progress,
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
     """Ask a model for one description where there are several; short ones are joined.
@@ -49,10 +56,13 @@ def summarize_descriptions(
     More descriptions than `max_input_tokens` allows are folded: each further request has the
     summary so far and as many others as fit. Where a request fails, the summary so far and
     the descriptions that are not in it are joined. What resolve_entities merged is described
-    together.
+    together. A description of the last run is taken over where what was asked and the replies
+    are what they were.
 
     Yields
     ------
+    description_summaries
+        One row for each description that a model was asked for.
     raw_entities, raw_relationships
         Batch by batch, in the order of the tables that they are made of.
     """
@@ -63,23 +73,39 @@ def summarize_descriptions(
         links = resolved.relationships(extracted_relationships.collect(), merge=True)
         extracted_relationships = links.lazy()
     writing = _Writing(settings, prompts, chat_model.max_prompt_tokens)
-    waiting: deque[tuple[str, int, Sequence[str]]] = deque()
-
-    def requests() -> Iterator[Request]:
-        for name, number, about, descriptions in _several(
-            extracted_entities, extracted_relationships
-        ):
-            if writing.needs_call(descriptions):
-                pieces = writing.pieces(descriptions)
-                waiting.append((name, number, pieces))
-                yield writing.request(about, pieces)
-
+    alike = _alike(settings, chat_model, writing)
+    several = _several(extracted_entities, extracted_relationships)
+    made_from = pl.Series([hash_of([alike, row[2], *row[3]]) for row in several], dtype=pl.String)
+    earlier = earlier_rows(previous, TABLE, "at", made_from, chat_model)
+    taken = dict(earlier.select("at", "description").iter_rows())
+    progress.advance(earlier.height)
     # Of each table, the descriptions that a model wrote, by row.
     written: dict[str, dict[int, str]] = {"raw_entities": {}, "raw_relationships": {}}
+    waiting: deque[tuple[int, str, int, Sequence[str]]] = deque()
+
+    def requests() -> Iterator[Request]:
+        several = _several(extracted_entities, extracted_relationships)
+        for at, (name, number, about, descriptions) in enumerate(several):
+            if at in taken:
+                written[name][number] = taken[at]
+            elif writing.needs_call(descriptions):
+                pieces = writing.pieces(descriptions)
+                waiting.append((at, name, number, pieces))
+                yield writing.request(about, pieces)
+
+    rows: list[tuple[int, str, Sequence[str], str]] = []
     for outcome in chat_model.replies(requests()):
-        name, number, pieces = waiting.popleft()
-        written[name][number] = writing.description(outcome, pieces)
+        at, name, number, pieces = waiting.popleft()
+        description = writing.description(outcome, pieces)
+        written[name][number] = description
+        # What failed is asked for again, once it is released.
+        rows.append((at, "" if outcome.failure else made_from[at], outcome.keys, description))
         progress.advance()
+    schema = {"at": pl.Int64, **TABLE.columns}
+    del schema["replies"]
+    summaries = with_replies(pl.DataFrame(rows, schema, orient="row"), chat_model)
+    summaries = pl.concat([summaries.select(earlier.columns), earlier]).sort("at")
+    yield {TABLE.name: summaries.drop("at")}
     for name, frame in (
         ("raw_entities", extracted_entities),
         ("raw_relationships", extracted_relationships),
@@ -91,6 +117,18 @@ def summarize_descriptions(
             ]
             described = batch.with_columns(description=pl.Series(descriptions, dtype=pl.String))
             yield {name: described.select(list(TABLES[name].columns))}
+
+
+def _alike(settings: SummarizeDescriptions, chat_model: ChatModel, writing: "_Writing") -> str:
+    """Hash what all requests have alike: model, prompt, settings and code."""
+    parts = {
+        "model": chat_model.settings.identity(),
+        "prompt": writing.system["content"],
+        "budget": [writing.max_tokens, writing.budget.room],
+        "settings": settings.model_dump(mode="json"),
+        "code": [__version__, summarize_descriptions.code_version],
+    }
+    return hash_of([json.dumps(parts, sort_keys=True)])
 
 
 class _Writing:
@@ -111,6 +149,11 @@ class _Writing:
     def count(self, text: str) -> int:
         """Return what a text takes of `max_tokens`."""
         return self.budget.cost_of(text)
+
+    def _most(self, text: str) -> int:
+        """Return what a text takes at most: no token is shorter than a byte."""
+        n_bytes = np.array([len(text.encode("utf-8", "surrogatepass"))])
+        return int(self.budget.cost(n_bytes, n_bytes)[0])
 
     def needs_call(self, descriptions: Sequence[str]) -> bool:
         return self.count(" ".join(descriptions)) > self.settings.max_tokens_without_call
@@ -148,6 +191,9 @@ class _Writing:
 
     def _stop(self, pieces: Sequence[str], first: int, summary: str) -> int:
         """Return the piece before which a request that begins with `first` ends."""
+        texts = [summary, *pieces[first:]]
+        if sum(map(self._most, texts)) + 3 * len(texts) <= self.max_tokens:
+            return len(pieces)
         n_tokens = self.count(self._beginning(summary)) if summary else 0
         for stop in range(first, len(pieces)):
             # Three for the mark and the line end of a list item.

@@ -1,5 +1,6 @@
 """A chat model that is a function: for tests of the steps that ask one."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -63,10 +64,33 @@ class FakeChatModel:
         return Outcome(request.unit, tuple(values), dropped, keys=tuple(keys))
 
 
+class KeepingModel(FakeChatModel):
+    """Keeps what it has answered under the messages, as a ledger does."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(self._keep)
+        self.function = answer
+        self.kept: dict[str, Any] = {}
+        # The keys of requests whose replies were not read again.
+        self.used: list[str] = []
+
+    def _keep(self, request: Request) -> Any:
+        key = str(request.messages)
+        if key not in self.kept and (said := self.function(request)) is not None:
+            self.kept[key] = said
+        return self.kept.get(key)
+
+    def reply_hashes(self, keys: Iterable[str]) -> list[str]:
+        return [json.dumps(self.kept[key]) if key in self.kept else "" for key in keys]
+
+    def use(self, keys: Iterable[str]) -> None:
+        self.used += keys
+
+
 class EarlierTables:
     """What a step wrote, as the last run's tables: stands in for `Previous`."""
 
-    def __init__(self, tables: Mapping[str, pl.DataFrame] | None = None) -> None:
+    def __init__(self, tables: Mapping[str, pl.DataFrame | pl.LazyFrame] | None = None) -> None:
         self.tables = tables or {}
         self.settings: Mapping[str, Any] = {}
 

@@ -1,7 +1,6 @@
 """What was found in text units that are as they were is taken from the last run."""
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from graphrag_index.core.progress import Silent
 from graphrag_index.core.prompts import Prompts
 from graphrag_index.core.tables import TABLES
 from graphrag_index.steps.extract_graph import extract_graph
-from tests.index.fake_model import EarlierTables, FakeChatModel
+from tests.index.fake_model import EarlierTables, KeepingModel
 from tests.index.test_extract_graph import entity, link, reply
 
 Tables = dict[str, pl.DataFrame]
@@ -24,39 +23,31 @@ GREY = "Lord Grey saw Ada  Lovelace, and ada lovelace saw him."
 PUNCH = "The magazine Punch mocked BABBAGE."
 
 
-class Ledger(FakeChatModel):
-    """Keeps replies by their requests, and counts those that are read."""
+class Ledger(KeepingModel):
+    """Finds people by their names; fails where a text has a word."""
 
     def __init__(self) -> None:
-        super().__init__(self._answer)
-        self.kept: dict[str, Any] = {}
+        super().__init__(self._find)
         self.failing = ""
-        self.used: list[str] = []
 
-    def _answer(self, request: Request) -> Any:
+    def _find(self, request: Request) -> Any:
         text = request.messages[-1]["content"]
         if self.failing and self.failing in text:
             return None
-        key = str(request.messages)
-        if key not in self.kept:
-            names = [name for name in ("Ada Lovelace", "Charles Babbage", "Lord Grey", "Punch")
-                     if name.split()[-1].lower() in text.lower()]  # fmt: skip
-            links = [link(a, b, "knows", f"{a} knows {b}.", 7.3) for a in names for b in names[:1]]
-            people = [entity(name, "person", f"{name} in {len(text)}.") for name in names]
-            self.kept[key] = reply(*people, links=links)
-        return self.kept[key]
-
-    def reply_hashes(self, keys: Iterable[str]) -> list[str]:
-        return [json.dumps(self.kept[key]) if key in self.kept else "" for key in keys]
-
-    def use(self, keys: Iterable[str]) -> None:
-        self.used += keys
+        names = [
+            name
+            for name in ("Ada Lovelace", "Charles Babbage", "Lord Grey", "Punch")
+            if name.split()[-1].lower() in text.lower()
+        ]
+        links = [link(a, b, "knows", f"{a} knows {b}.", 7.3) for a in names for b in names[:1]]
+        people = [entity(name, "person", f"{name} in {len(text)}.") for name in names]
+        return reply(*people, links=links)
 
 
 def extract(
     model: Ledger,
     texts: list[str],
-    earlier: Mapping[str, pl.DataFrame] | None = None,
+    earlier: Mapping[str, pl.DataFrame | pl.LazyFrame] | None = None,
     *,
     language: str = "en",
     headings: str = "",
@@ -194,3 +185,19 @@ def test_a_table_of_another_program_is_left_alone() -> None:
     first, _ = extract(model, [ADA])
     other = {"text_unit_findings": first["text_unit_findings"].drop("dropped")}
     assert extract(model, [ADA], other)[1] == [ADA]
+
+
+def test_a_table_that_cannot_be_read_costs_nothing_but_time(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    model = Ledger()
+    first, _ = extract(model, [ADA])
+    damaged = {"text_unit_findings": first["text_unit_findings"].lazy().map_batches(_broken)}
+    again, read = extract(model, [ADA], damaged)
+    assert read == [ADA]
+    assert_same(again, first)
+    assert "The table text_unit_findings of the last run cannot be read" in caplog.text
+
+
+def _broken(rows: pl.DataFrame) -> pl.DataFrame:
+    raise pl.exceptions.ComputeError("a page has a wrong checksum")

@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,18 @@ from polars.testing import assert_frame_equal
 from graphrag_index.core.model_steps import SummarizeDescriptions
 from graphrag_index.core.models.caller import estimate_tokens
 from graphrag_index.core.models.request import Request
+from graphrag_index.core.models.settings import ModelSettings
 from graphrag_index.core.progress import Silent
 from graphrag_index.core.prompts import Prompts
 from graphrag_index.core.tables import TABLES
 from graphrag_index.core.tokens import count_tokens, load_encoding
-from graphrag_index.steps.summarize_descriptions import FORMAT, join, summarize_descriptions
-from tests.index.fake_model import FakeChatModel
+from graphrag_index.steps.summarize_descriptions import (
+    FORMAT,
+    _Writing,
+    join,
+    summarize_descriptions,
+)
+from tests.index.fake_model import EarlierTables, FakeChatModel, KeepingModel
 
 LONG = [
     f"In the year {year} she wrote a letter to the Royal Society." for year in range(1840, 1850)
@@ -31,6 +37,7 @@ class Summarized:
     entities: pl.DataFrame
     relationships: pl.DataFrame
     model: FakeChatModel
+    tables: Mapping[str, pl.DataFrame]
 
     def asked(self) -> list[str]:
         return [request.messages[1]["content"] for request in self.model.asked]
@@ -41,6 +48,8 @@ def summarize(
     entities: list[list[str]],
     relationships: list[tuple[int, int, list[str]]] = [],  # noqa: B006
     max_prompt_tokens: int = 8_000,
+    model: FakeChatModel | None = None,
+    earlier: Mapping[str, pl.DataFrame] | None = None,
     **values: Any,
 ) -> Summarized:
     """Run the step on descriptions; entities are named E0, E1, ..."""
@@ -71,7 +80,8 @@ def summarize(
         ],
         schema=TABLES["extracted_relationships"].schema,
     )
-    model = FakeChatModel(answer, max_prompt_tokens)
+    model = model or FakeChatModel(answer, max_prompt_tokens)
+    model.asked.clear()
     batches = list(
         summarize_descriptions(
             extracted_entities.lazy(),
@@ -79,16 +89,17 @@ def summarize(
             settings=SummarizeDescriptions(**values),
             chat_model=model,
             prompts=Prompts(Path("no such project")),
+            previous=EarlierTables(earlier),
             progress=Silent(),
         )
     )
     tables = {
         name: pl.concat([batch[name] for batch in batches if name in batch])
-        for name in ("raw_entities", "raw_relationships")
+        for name in (table.name for table in summarize_descriptions.writes)
     }
     for name, frame in tables.items():
         assert frame.schema == TABLES[name].schema
-    return Summarized(tables["raw_entities"], tables["raw_relationships"], model)
+    return Summarized(tables["raw_entities"], tables["raw_relationships"], model, tables)
 
 
 def described(request: Request) -> dict[str, str]:
@@ -219,3 +230,49 @@ def test_prompts_stay_within_the_budget_whatever_is_described(texts: list[str], 
     for prompt in found.asked():
         listed = prompt.partition("Descriptions:\n")[2]
         assert count_tokens(listed, encoding) <= 200 + 30
+
+
+def test_descriptions_of_what_is_as_it_was_are_taken_from_the_last_run() -> None:
+    others = [f"{text} And another." for text in LONG]
+    model = KeepingModel(described)
+    first = summarize(described, [LONG, others], [(0, 1, LONG)], model=model)
+    assert len(first.asked()) == 3
+    taken = {"model": model, "earlier": first.tables}
+    grown = [others, ["Alone"], LONG, LONG[:9]]
+    links = [(0, 1, LONG)]
+    # What is named E0, has other descriptions, or joins others is another thing.
+    second = summarize(described, grown, links, **taken)
+    assert len(second.asked()) == 3
+    rebuilt = summarize(described, grown, links, model=model)
+    assert len(rebuilt.asked()) == 4
+    for name, table in second.tables.items():
+        assert_frame_equal(table, rebuilt.tables[name])
+    third = summarize(described, grown, links, model=model, earlier=second.tables)
+    assert third.asked() == []
+    assert len(model.used) == 4 + 1
+    # A reply that is another is read again, and so is everything by other settings or models.
+    key = next(key for key in model.kept if "Entity: E2" in key)
+    model.kept[key] = {"description": "Another."}
+    changed = summarize(described, grown, links, model=model, earlier=third.tables)
+    assert changed.entities["description"][2] == "Another."
+    assert len(changed.asked()) == 1
+    latest = {"model": model, "earlier": changed.tables}
+    assert len(summarize(described, grown, links, **latest, max_words=20).asked()) == 4
+    model.settings = ModelSettings(model="other")
+    assert len(summarize(described, grown, links, **latest).asked()) == 4
+
+
+def test_a_description_that_failed_is_asked_for_again() -> None:
+    model = KeepingModel(lambda request: None)
+    first = summarize(described, [LONG], model=model)
+    assert first.entities["description"][0] == join(LONG)
+    model.function = described
+    second = summarize(described, [LONG], model=model, earlier=first.tables)
+    assert second.entities["description"].to_list() == ["Of 10."]
+
+
+@given(st.lists(st.text(max_size=80), min_size=1, max_size=12), st.integers(300, 2_000))
+def test_no_text_takes_more_than_is_guessed_without_counting(texts: list[str], room: int) -> None:
+    section = SummarizeDescriptions(max_input_tokens=200)
+    writing = _Writing(section, Prompts(Path("no such project")), room + 400)
+    assert all(writing.count(text) <= writing._most(text) for text in texts)
