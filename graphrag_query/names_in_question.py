@@ -178,9 +178,16 @@ class _Names:
 
     def in_part(self, words: Sequence[str]) -> list[NamedEntity]:
         """Find the entities of which one name holds all these words."""
+        found = self._in_part([self._resolve(word) for word in words])
+        if not found and len(words) > 1 and self.language.endings:
+            # "Ивана Петрова" is Иван Петров, though another is called Петрова.
+            found = self._in_part([self._inflected(word) or self._resolve(word) for word in words])
+        return [NamedEntity(entity, " ".join(words), how, weight) for entity, how, weight in found]
+
+    def _in_part(self, resolved: Sequence[list[_Word]]) -> list[tuple[int, How, float]]:
+        """Find the entities of which one name holds one of each of these words."""
         import numpy as np
 
-        resolved = [self._resolve(word) for word in words]
         if not all(resolved):
             return []
         # The rarest word first: the others only have to be among its entities.
@@ -203,7 +210,7 @@ class _Names:
             share = _share(known, _folded([title, *aliases]))
             if share:
                 weight = likeness * (1 + share) / 2 / n_entities**0.5
-                named.append(NamedEntity(entity, " ".join(words), how, round(weight, 6)))
+                named.append((entity, how, round(weight, 6)))
         return named
 
     def _entities_of(self, words: Sequence[_Word]) -> "Numbers":
@@ -225,14 +232,17 @@ class _Names:
         row = _row_of(self.words, "word", word)
         if row is not None:
             return [_Word(row, "part", 1.0)]
+        return self._inflected(word) or self._other_spellings(word)
+
+    def _inflected(self, word: str) -> list[_Word]:
+        """Find the words of names that may be a word with another ending."""
         forms = forms_of(word, self.language)
         near = self._beginning(word[: max(3, len(word) - 4)], MAX_WORDS)
-        inflected = [
+        return [
             _Word(row, "part", INFLECTED)
             for row, known in near
             if forms & forms_of(known, self.language)
         ]
-        return inflected or self._other_spellings(word)
 
     def _beginning(self, beginning: str, most: int) -> list[tuple[int, str]]:
         """Return the words of names that begin so, or the first of them."""

@@ -10,6 +10,7 @@ from graphrag_query.sentence_ranking import ASKING, stem
 
 # Shorter stems say too little.
 MIN_STEM = 3
+VOWELS = "aeiouyаеиоуыэюя"
 _WORD = re.compile(r"[^\W_]+")
 # What parts two words of one name: Cherry-Garrard, O'Brien, J. R. Smith, Erich von Drygalski.
 _PARTICLES = "von van der den de del du la le di da dos of the bin ibn al zu"
@@ -90,7 +91,14 @@ def forms_of(word: str, language: Language) -> set[str]:
     for ending in ("s", *map(folded, language.endings)):
         if word.endswith(ending) and len(word) - len(ending) >= MIN_STEM:
             forms.add(word.removesuffix(ending))
-    return forms
+    for ending, end_of_stem in language.alternations:
+        if word.endswith(ending := folded(ending)):
+            forms.add(word.removesuffix(ending) + end_of_stem)
+    # Wiedeń, Wiedniu; Павел, Павла.
+    vowel = language.fleeting_vowel
+    if vowel and len(word) > MIN_STEM + 1 and word[-2] == vowel and word[-3] not in VOWELS:
+        forms.add(word[:-2] + word[-1])
+    return {form for form in forms if len(form) >= MIN_STEM or form == word}
 
 
 def folded(word: str) -> str:

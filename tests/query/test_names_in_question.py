@@ -1,5 +1,8 @@
 """Names in a question, found in an index of a few entities."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import polars as pl
 import pytest
 from hypothesis import given
@@ -33,15 +36,19 @@ TITLES = [title for title, _, _ in ENTITIES]
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeModel:
+    return index_of(ENTITIES, tmp_path_factory.mktemp("names"))
+
+
+def index_of(entities: Sequence[tuple[str, int, list[str]]], folder: Path) -> KnowledgeModel:
     rows = [
         {"id": str(n), "human_readable_id": n, "title": title, "degree": degree, "aliases": aliases}
-        for n, (title, degree, aliases) in enumerate(ENTITIES)
+        for n, (title, degree, aliases) in enumerate(entities)
     ]
     names = ("documents", "text_units", "relationships", "mentions", "communities")
     empty = {name: TABLES[name].empty().lazy() for name in names}
-    entities = table("entities", *rows).lazy()
+    named = table("entities", *rows).lazy()
     frames = create_search_tables(
-        *(empty["documents"], empty["text_units"], entities, empty["relationships"]),
+        *(empty["documents"], empty["text_units"], named, empty["relationships"]),
         *(empty["mentions"], empty["communities"]),
     )
     written = {name: frame for batch in frames for name, frame in batch.items()}
@@ -49,7 +56,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeModel:
         definition.name: written.get(definition.name, definition.empty())
         for definition in create_search_tables.writes
     }
-    return KnowledgeModel.open(write_index(tmp_path_factory.mktemp("names"), **tables))
+    return KnowledgeModel.open(write_index(folder, **tables))
 
 
 def found(model: KnowledgeModel, question: str) -> list[tuple[str, str]]:
