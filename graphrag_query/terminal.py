@@ -4,11 +4,16 @@ import json
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.stream import AnswerStream
+
+_BLANK = re.compile(r"\n[ \t]*\n\s*?(?=\S|[ \t]+\S)")
+_FENCE = re.compile(r"^\s*(?:```|~~~)", re.MULTILINE)
+# Also the beginning of such a line.
+_GOES_ON = re.compile(r"[ \t]|[-*+](?:[ \t]|\Z)|\d{1,9}(?:[.)](?:[ \t]|\Z)|\Z)|\Z")
 
 
 def print_answer(answer: Answer, shown_already: bool = False) -> None:
@@ -68,11 +73,36 @@ def print_context(answer: Answer) -> None:
 
 
 def print_stream(stream: AnswerStream) -> Answer:
-    """Print the text while it is being written."""
-    for piece in stream:
-        print(piece, end="", flush=True)
-    print()
+    """Print the text while it is being written: in a terminal as Markdown, by paragraphs."""
+    if not sys.stdout.isatty():
+        for piece in stream:
+            print(piece, end="", flush=True)
+        print()
+        return stream.answer
+    for n, paragraph in enumerate(paragraphs(stream)):
+        if n:
+            print()
+        _print_text(paragraph)
     return stream.answer
+
+
+def paragraphs(pieces: Iterable[str]) -> Iterator[str]:
+    """Give a Markdown text by paragraphs; a block of code, a list or a table stays whole."""
+    held = ""
+    for piece in pieces:
+        held += piece
+        end = 0
+        for blank in _BLANK.finditer(held):
+            before, behind = held[end : blank.start()], held[blank.end() :]
+            is_code = len(_FENCE.findall(before)) % 2
+            # What is indented, or goes on with a list, belongs to what stands before it.
+            if not is_code and behind and not _GOES_ON.match(behind):
+                if before.strip():
+                    yield before.strip("\n")
+                end = blank.end()
+        held = held[end:]
+    if held.strip():
+        yield held.strip("\n")
 
 
 def print_rewritten(question: str, answer: Answer) -> None:
