@@ -149,6 +149,7 @@ def test_the_exit_code_of_an_outage_is_1(sample_project: Path, model_server: Ser
     )  # fmt: skip
     assert result.returncode == 1
     assert "provider_error: looked at 10 entities" in result.stdout
+    assert "ask again when it does." in result.stdout
     assert not result.stderr
 
 

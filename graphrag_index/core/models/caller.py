@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from graphrag_index.core.errors import ModelError, OutageError
 from graphrag_index.core.models.endpoint import Endpoint
 from graphrag_index.core.models.failures import RejectedError, RetryError, hide
-from graphrag_index.core.models.ledger import Ledger
+from graphrag_index.core.models.ledger import IN_MEMORY, Ledger
 from graphrag_index.core.models.pacing import LONGEST_SLEEP, Pace, reset_after
 from graphrag_index.core.models.prices import Budget, cost_of, price_of
 from graphrag_index.core.models.request import Usage
@@ -38,6 +38,8 @@ class Caller:
     def __init__(self, name: str, settings: ModelSettings, ledger: Ledger, budget: Budget) -> None:
         self.name, self.settings = name, settings
         self.endpoint = Endpoint(name, settings, ledger)
+        # Searches keep their replies in memory.
+        self._is_kept = ledger.path != IN_MEMORY
         self.price = price_of(settings)
         self._budget = budget
         self._pace = Pace(
@@ -174,8 +176,14 @@ class Caller:
         if too_long:
             raise OutageError(
                 f"Model {self.name} has not answered for {self.settings.retry_seconds:g} s "
-                f"({reason}): run again when it does; what was answered is kept."
+                f"({reason}): {self._advice}."
             ) from None
+
+    @property
+    def _advice(self) -> str:
+        if self._is_kept:
+            return "run again when it does; what was answered is kept"
+        return "ask again when it does"
 
     async def _sleep(self, seconds: float) -> None:
         """Sleep, but no longer than until all is stopped."""

@@ -50,6 +50,8 @@ CREATE TABLE IF NOT EXISTS facts (
 ) WITHOUT ROWID;
 """
 
+# The path of a ledger that is not kept, as SQLite names it.
+IN_MEMORY = ":memory:"
 
 SEND = """
 INSERT INTO requests (key, step, unit, model, state, attempts, used_in) VALUES (?, ?, ?, ?, ?, 1, ?)
@@ -102,7 +104,7 @@ class Ledger:
     """The ledger of one output folder, or one in memory; safe to use from several threads."""
 
     def __init__(self, output: Path | None, version: int = 0) -> None:
-        self.path = output / FILE if output else ":memory:"
+        self.path = output / FILE if output else IN_MEMORY
         self.version = version
         self._lock = threading.Lock()
         self._read_lock = threading.Lock() if output else self._lock
