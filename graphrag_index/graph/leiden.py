@@ -20,6 +20,8 @@ Quality = Literal["modularity", "cpm"]
 
 # Graphs of so many nodes are split at the resolution that was asked for, larger ones higher.
 UNSCALED_NODES = 1_000
+# Microsoft GraphRAG splits parts of so many nodes or more.
+MICROSOFT_CLUSTER_SIZE = 10
 
 
 class Engine(Protocol):
@@ -286,7 +288,7 @@ def hierarchy_microsoft(graph: Graph) -> list[Integers]:
             randomness=0.001,
             iterations=1,
             use_modularity=True,
-            max_cluster_size=10,
+            max_cluster_size=MICROSOFT_CLUSTER_SIZE,
             seed=0xDEADBEEF,
         )
         for part in found:

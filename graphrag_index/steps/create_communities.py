@@ -16,7 +16,13 @@ from graphrag_index.core.lists import spread_lists
 from graphrag_index.core.settings import CreateCommunities
 from graphrag_index.core.table_store import Previous
 from graphrag_index.graph.keeping import changed_nodes, kept_hierarchy
-from graphrag_index.graph.leiden import ENGINES, Leiden, hierarchy, hierarchy_microsoft
+from graphrag_index.graph.leiden import (
+    ENGINES,
+    MICROSOFT_CLUSTER_SIZE,
+    Leiden,
+    hierarchy,
+    hierarchy_microsoft,
+)
 from graphrag_index.graph.simple_graph import Graph, Integers, modularity, simple_graph
 from graphrag_index.graph.weights import check_weights
 from graphrag_index.step import step
@@ -24,7 +30,7 @@ from graphrag_index.step import step
 logger = logging.getLogger(__name__)
 
 
-@step(writes=["communities", "community_lineage"], code_version=2)
+@step(writes=["communities", "community_lineage"], code_version=3)
 def create_communities(
     entities: pl.LazyFrame,
     relationships: pl.LazyFrame,
@@ -143,15 +149,21 @@ def _levels(
     """The partition of each level: kept where there is one made in the same way, else anew."""
     leiden = _leiden(settings)
     anew = partial(_levels_anew, graph, titles, leiden, settings)
-    if before is None or before.settings is None or not _is_same_way(before.settings, settings):
+    if before is None or before.communities.is_empty():
         return anew()
+    if not _is_same_way(before.settings, settings):
+        return anew()
+    max_cluster_size, max_levels = settings.max_cluster_size, settings.max_levels
+    if settings.engine == "microsoft":
+        # It knows neither setting: a graph that did not change must be split as it was.
+        max_cluster_size, max_levels = MICROSOFT_CLUSTER_SIZE - 1, graph.n_nodes
     levels = kept_hierarchy(
         graph,
         before.levels,
         changed_nodes(graph, before.graph, before.is_new),
         leiden,
-        max_cluster_size=settings.max_cluster_size,
-        max_levels=settings.max_levels,
+        max_cluster_size=max_cluster_size,
+        max_levels=max_levels,
     )
     _log_drift(graph, levels[0], anew(max_levels=1)[0], leiden, settings)
     return levels

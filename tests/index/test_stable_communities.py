@@ -172,6 +172,34 @@ def test_what_is_gone_died_and_its_number_never_comes_again(corpus: Corpus) -> N
     assert told(lineage)[3] == ("born", [], [])
 
 
+def test_when_all_are_gone_their_numbers_never_come_again(corpus: Corpus) -> None:
+    corpus.run(THREE)
+    communities, lineage = corpus.run([])
+    assert communities.is_empty()
+    assert told(lineage) == dict.fromkeys(range(3), ("died", [], []))
+    corpus.run([])
+    communities, lineage = corpus.run(THREE)
+    assert members(communities) == {3: "a", 4: "b", 5: "c"}
+    assert told(lineage) == {2: ("died", [], []), **dict.fromkeys(range(3, 6), ("born", [], []))}
+
+
+@pytest.mark.parametrize("values", [{}, {"max_cluster_size": 4}, {"max_levels": 1}])
+def test_what_microsoft_has_split_stays_split_whatever_our_own_limits_are(
+    corpus: Corpus, values: dict[str, int]
+) -> None:
+    draw = random.Random(1)
+    drawn = [
+        (draw.randrange(30), draw.randrange(30), draw.choice([1.0, 2.0, 5.0])) for _ in range(80)
+    ]
+    links = [(f"n{a:02}", f"n{b:02}", weight) for a, b, weight in drawn if a != b]
+    before, _ = corpus.run(links, engine="microsoft", **values)
+    # It splits what has ten members or more.
+    assert before.filter(pl.col("children").list.len() > 0)["size"].to_list() == [10]
+    after, lineage = corpus.run(links, engine="microsoft", **values)
+    assert after.equals(before)
+    assert set(lineage["status"]) == {"kept"}
+
+
 def test_one_that_falls_apart_is_split_and_those_that_join_are_merged(corpus: Corpus) -> None:
     bridges = [(f"a{i}", f"c{j}", 5.0) for i in range(5) for j in range(3)]
     whole = [*clique("a", 5), *clique("c", 3), *bridges, *clique("z", 6)]
