@@ -98,7 +98,7 @@ def trace(
         )
     )
     rows = pl.concat([lineage, died], how="diagonal_relaxed")
-    if not (rows["community"] == before.highest).any():
+    if before.highest >= 0 and not (rows["community"] == before.highest).any():
         # It keeps its number from being given to another.
         last = {"community": [before.highest], "level": [0], "status": ["died"], "size": [0]}
         rows = pl.concat([rows, pl.DataFrame(last)], how="diagonal_relaxed")

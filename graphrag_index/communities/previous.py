@@ -27,16 +27,16 @@ class Before:
     is_new
         Which nodes were not there, or lost a neighbour that is gone.
     settings
-        With which communities were made.
+        With which communities were made; empty if that is not known.
     highest
-        The highest number that a community ever had.
+        The highest number that a community ever had, -1 if there was none.
     """
 
     communities: pl.DataFrame
     levels: list[Integers]
     graph: Graph
     is_new: npt.NDArray[np.bool_]
-    settings: Mapping[str, object] | None
+    settings: Mapping[str, object]
     highest: int
 
     @property
@@ -48,7 +48,7 @@ class Before:
 
 
 def read_previous(previous: Previous, ids: pl.Series) -> Before | None:
-    """Read the communities of the last run; None if there are none.
+    """Read the communities of the last run; None if it did not make any table of them.
 
     `ids` are those of the nodes, in their order.
     """
@@ -56,8 +56,6 @@ def read_previous(previous: Previous, ids: pl.Series) -> Before | None:
     if found is None or links is None:
         return None
     communities = found.select("community", "level", "size", "island", "entity_ids").collect()
-    if communities.is_empty():
-        return None
     levels = []
     for rows in communities.partition_by("level", maintain_order=True):
         members = rows.select("community", "entity_ids").explode("entity_ids").drop_nulls()
@@ -65,6 +63,9 @@ def read_previous(previous: Previous, ids: pl.Series) -> Before | None:
         labels = np.full(len(ids), -1)
         labels[at[at >= 0]] = members["community"].to_numpy()[at >= 0]
         levels.append(labels)
+    if not levels:
+        # There were none: what became of their numbers the lineage tells.
+        levels.append(np.full(len(ids), -1))
     edges = links.select("source_id", "target_id", "weight").collect()
     ends = np.stack([positions(edges[end], ids) for end in ("source_id", "target_id")], axis=1)
     is_known = (ends >= 0).all(axis=1)
@@ -79,7 +80,7 @@ def read_previous(previous: Previous, ids: pl.Series) -> Before | None:
         levels,
         graph,
         is_new,
-        previous.settings.get("create_communities"),
+        previous.settings.get("create_communities") or {},
         _highest(previous, communities),
     )
 
@@ -89,4 +90,4 @@ def _highest(previous: Previous, communities: pl.DataFrame) -> int:
     lineage = previous.scan("community_lineage")
     if lineage is not None:
         numbers.append(lineage.select("community").collect()["community"])
-    return max(int(number.max()) for number in numbers if len(number))  # type: ignore[arg-type]
+    return int(pl.concat([pl.Series([-1], dtype=pl.Int64), *numbers]).max())  # type: ignore[arg-type]

@@ -37,7 +37,7 @@ from graphrag_index.graph.simple_graph import (
 
 Flags = npt.NDArray[np.bool_]
 
-# A move must be worth more than rounding is.
+# A move must be worth more than rounding is: this share of the weight of the node's edges.
 LEAST_GAIN = 1e-9
 # An edge changed if its weight did by more than this share: weights that are statistics of
 # the whole corpus all move a little whenever a document comes.
@@ -301,22 +301,21 @@ def _move_nodes(
         node = waiting.popleft()
         is_waiting[node] = False
         span = slice(int(rows.indptr[node]), int(rows.indptr[node + 1]))
-        neighbours = rows.indices[span]
+        neighbours, weights = rows.indices[span], rows.weights[span]
+        least = LEAST_GAIN * float(weights.sum())
         own, own_strength = int(labels[node]), float(strength[node])
         charge = float(pull[node]) * own_strength
         links: dict[int, float] = {}
-        for part, weight in zip(
-            labels[neighbours].tolist(), rows.weights[span].tolist(), strict=True
-        ):
+        for part, weight in zip(labels[neighbours].tolist(), weights.tolist(), strict=True):
             links[part] = links.get(part, 0.0) + weight
         best, best_gain = own, links.get(own, 0.0) - charge * (total[own] - own_strength)
         best_gain += float(inertia[node])
         # By itself a node gains nothing.
-        if best_gain < -LEAST_GAIN:
+        if best_gain < -least:
             best, best_gain = len(total), 0.0
         for part in sorted(links):
             gain = links[part] - charge * total[part]
-            if part != own and gain > best_gain + LEAST_GAIN:
+            if part != own and gain > best_gain + least:
                 best, best_gain = part, gain
         if best == own:
             continue

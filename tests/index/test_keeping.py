@@ -95,6 +95,21 @@ def test_a_node_joins_the_clique_that_it_is_linked_to():
     assert parts(after[0]) == (parts(before[0]) - {joined - {30}}) | {joined}
 
 
+@pytest.mark.parametrize("unit", [1e-12, 1e12])
+def test_in_which_unit_weights_are_is_nothing_to_it(unit):
+    graph = graph_of(30, *cliques(5, 6))
+    before = grown(hierarchy(graph)[0], 31)
+    changed = with_edges(graph, 31, [(30, 12, 5.0), (30, 13, 5.0)])
+    is_new = np.arange(31) == 30
+    is_changed = changed_nodes(changed, graph, is_new)
+    labels, in_units = (
+        kept_hierarchy(one, [before], is_changed)[0]
+        for one in (changed, changed._replace(weights=changed.weights * unit))
+    )
+    assert parts(in_units) == parts(labels)
+    assert labels[30] == labels[12]
+
+
 def test_new_nodes_that_hold_together_are_a_part_of_their_own():
     graph = graph_of(30, *cliques(5, 6))
     before = hierarchy(graph)
