@@ -109,7 +109,7 @@ class ReportContexts:
     def add_report(self, community: int, written: Written) -> None:
         """Give the report that may stand in for a community where those above it are too large."""
         if any(self.cost[above] > self.budget.limit for above in self.above(community)):
-            self.reports[community] = StandIn.of(written, self.budget)
+            self.reports[community] = StandIn(written, self.budget)
 
     def of(self, community: int) -> Context:
         """Write the context of a community.

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -41,17 +42,25 @@ class Lines:
         return cls(rendered.text.str.slice(len(str(budget.limit))), rendered.cost)
 
 
-@dataclass(frozen=True)
 class StandIn:
     """A report that stands in for a community, as far as there is room, and what it takes."""
 
-    text: str
-    cost: int
-    rows: Rows
+    def __init__(self, written: Written, budget: Budget) -> None:
+        self._report, self._budget, self.rows = written.report, budget, written.rows
 
-    @classmethod
-    def of(cls, written: Written, budget: Budget) -> Self:
-        whole = "\n".join(written.report.markdown().splitlines())
+    @property
+    def text(self) -> str:
+        return self._fitted[0]
+
+    @property
+    def cost(self) -> int:
+        return self._fitted[1]
+
+    @cached_property
+    def _fitted(self) -> tuple[str, int]:
+        """The text and its cost, counted when it is wanted: few reports stand in for anything."""
+        budget = self._budget
+        whole = "\n".join(self._report.markdown().splitlines())
 
         def cost_of(text: str) -> int:
             widest, _ = renumber_citations(text, lambda _section, _place: budget.limit)
@@ -61,7 +70,7 @@ class StandIn:
         while (cost := cost_of(text)) > budget.limit // LONGEST_REPORT and width:
             width //= 2
             text = _BROKEN_CITATION.sub("", whole[:width]).rstrip() + "…"
-        return cls(text, cost, written.rows)
+        return text, cost
 
     def line(self, number: int, number_of: NumberOf) -> str:
         """Write the report; `number_of` gives numbers to what it cites by its places."""
