@@ -1,5 +1,6 @@
 """The communities of the last run, seen from the entities of this one."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -7,9 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from graphrag_index.core.errors import TableError
 from graphrag_index.core.lists import positions
 from graphrag_index.core.table_store import Previous
 from graphrag_index.graph.simple_graph import Graph, Integers, simple_graph
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -48,10 +52,21 @@ class Before:
 
 
 def read_previous(previous: Previous, ids: pl.Series) -> Before | None:
-    """Read the communities of the last run; None if it did not make any table of them.
+    """Read the communities of the last run; None if it made none, or they cannot be read.
 
     `ids` are those of the nodes, in their order.
     """
+    try:
+        return _read(previous, ids)
+    except (OSError, TableError, pl.exceptions.PolarsError) as error:
+        logger.warning(
+            "Communities of the last run cannot be read: all are made anew, with new numbers (%s)",
+            error,
+        )
+        return None
+
+
+def _read(previous: Previous, ids: pl.Series) -> Before | None:
     found, links = previous.scan("communities"), previous.scan("relationships")
     if found is None or links is None:
         return None

@@ -183,6 +183,21 @@ def test_when_all_are_gone_their_numbers_never_come_again(corpus: Corpus) -> Non
     assert told(lineage) == {2: ("died", [], []), **dict.fromkeys(range(3, 6), ("born", [], []))}
 
 
+@pytest.mark.parametrize("name", ["communities", "relationships", "community_lineage"])
+def test_what_cannot_be_read_any_more_is_made_anew(
+    corpus: Corpus, name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    corpus.run(THREE)
+    assert corpus.version is not None
+    path = tmp_path / str(corpus.version.tables[name].file)
+    # As long as it was: only reading it tells.
+    path.write_bytes(bytes(path.stat().st_size))
+    communities, lineage = corpus.run([*clique("A", 8), *THREE])
+    assert members(communities) == {0: "A", 1: "a", 2: "b", 3: "c"}
+    assert set(lineage["status"]) == {"born"}
+    assert "cannot be read: all are made anew" in caplog.text
+
+
 @pytest.mark.parametrize("values", [{}, {"max_cluster_size": 4}, {"max_levels": 1}])
 def test_what_microsoft_has_split_stays_split_whatever_our_own_limits_are(
     corpus: Corpus, values: dict[str, int]
