@@ -10,7 +10,8 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
@@ -390,12 +391,18 @@ def describe_validation_error(error: ValidationError, model: type[BaseModel], wh
 
 
 def _known_keys(model: type[BaseModel], location: tuple[str | int, ...]) -> list[str]:
+    """Return the keys of a section: one of the settings, of a mapping of sections, or optional."""
+    annotation: Any = model
     for part in location:
-        annotation = model.model_fields[str(part)].annotation
-        if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+        if get_origin(annotation) is dict:
+            annotation = get_args(annotation)[1]
+        else:
+            annotation = annotation.model_fields[str(part)].annotation
+        if NoneType in get_args(annotation):
+            annotation = get_args(annotation)[0]
+        if get_origin(annotation) is not dict and not hasattr(annotation, "model_fields"):
             return []
-        model = annotation
-    return list(model.model_fields)
+    return list(annotation.model_fields)
 
 
 def _read_text(path: Path) -> str:

@@ -94,6 +94,15 @@ def test_a_value_replaces_a_default_in_the_text_of_settings(tmp_path: Path) -> N
             "finalize_graph: {zoom: 2}",
             "settings.yaml: unknown key 'finalize_graph.zoom'; known: layout, seed.",
         ),
+        (
+            "models: {chat: {model: x, base_ur: y}}",
+            "settings.yaml: unknown key 'models.chat.base_ur'; did you mean 'base_url'?",
+        ),
+        (
+            "models: {chat: {model: x, price: {prompt: 1}}}",
+            "settings.yaml: unknown key 'models.chat.price.prompt'; known: input, cached_input, "
+            "output, batch_discount.",
+        ),
     ],
 )
 def test_an_unknown_key_is_refused_with_the_nearest_known_one(
