@@ -265,6 +265,10 @@ def test_the_ladder_is_climbed_down_once_and_remembered(tmp_path: Path, loop: Lo
         assert len(server.requests) == 5
 
 
+def test_a_budget_below_a_cent_is_told_in_full() -> None:
+    assert "The budget of $0.0040 would be" in str(Budget(0.004).error(1.0))
+
+
 def test_the_budget_stops_before_it_is_exceeded(tmp_path: Path, loop: LoopThread) -> None:
     price = {"input": 0.0, "output": 1_000_000.0}  # a dollar a token
     budget = Budget(30.0)

@@ -97,8 +97,10 @@ class Budget:
     def error(self, most: float) -> BudgetError:
         """Say that a call which may cost so much would exceed the budget."""
         held = f", ${self.held:.4f} is held for batches" if self.held else ""
+        limit = self.limit or 0
+        digits = 2 if round(limit, 2) == limit else 4
         return BudgetError(
-            f"The budget of ${self.limit or 0:.2f} would be exceeded: ${self.spent:.4f} is "
+            f"The budget of ${limit:.{digits}f} would be exceeded: ${self.spent:.4f} is "
             f"spent{held}, and the next call may cost ${most:.4f}. Run again with a larger "
             "--budget to go on; what was answered is kept."
         )
