@@ -16,6 +16,9 @@ _TOKEN = re.compile(
     r"|(?<![^\W_和及])(?P<first>\d+)\s*[-–—]\s*(?P<last>\d+)(?![^\W和及])"
     r"|(?<![^\W_和及])(?P<number>[-–]?\d+)(?![^\W和及])|(?P<more>\+)"
 )
+# What `renumber_citations` writes.
+_PART = re.compile(r"(\w+) \((-?\d+(?:, -?\d+)*(?:, \+more)?)\)")
+_WRITTEN = re.compile(rf" ?\[Data: ({_PART.pattern}(?:; {_PART.pattern})*)\]")
 # How the names of sections begin, also where a model translates them.
 _BEGINNINGS = {
     "Entities": ("ent", "encj", "сущн", "实体", "實體"),
@@ -95,6 +98,26 @@ def renumber_citations(text: str, number_of: NumberOf) -> tuple[str, int]:
         checked.append(f" [Data: {'; '.join(parts)}]" if parts else "")
         start = citation.end()
     return "".join([*checked, text[start:]]).strip(), n_removed
+
+
+def renumber_written(text: str, number_of: NumberOf) -> str:
+    """Put other numbers into the citations of a text that `renumber_citations` gave.
+
+    They have one form, so that this takes a hundredth of the time.
+    """
+
+    def written(citation: re.Match[str]) -> str:
+        parts = []
+        for part in _PART.finditer(citation[1]):
+            cells = part[2].split(", ")
+            found = [number_of(part[1], int(cell)) for cell in cells if cell != "+more"]
+            kept = [str(number) for number in found if number is not None]
+            if kept:
+                kept += ["+more"] * (cells[-1] == "+more")
+                parts.append(f"{part[1]} ({', '.join(kept)})")
+        return f" [Data: {'; '.join(parts)}]" if parts else ""
+
+    return _WRITTEN.sub(written, text).strip()
 
 
 def _parts(citation: re.Match[str]) -> list[tuple[str, list[int], bool]]:

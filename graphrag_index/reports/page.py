@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 import polars as pl
 
-from graphrag_index.core.citations import NumberOf, renumber_citations
+from graphrag_index.core.citations import NumberOf, renumber_written
 from graphrag_index.core.lists import Integers
 from graphrag_index.core.rendered_rows import Budget, RenderedRows, csv_line
 from graphrag_index.reports.written import Rows, Written
@@ -63,7 +63,7 @@ class StandIn:
         whole = "\n".join(self._report.markdown().splitlines())
 
         def cost_of(text: str) -> int:
-            widest, _ = renumber_citations(text, lambda _section, _place: budget.limit)
+            widest = renumber_written(text, lambda _section, _place: budget.limit)
             return budget.cost_of(csv_line([str(budget.limit), widest]))
 
         text, width = whole, len(whole)
@@ -74,7 +74,7 @@ class StandIn:
 
     def line(self, number: int, number_of: NumberOf) -> str:
         """Write the report; `number_of` gives numbers to what it cites by its places."""
-        return csv_line([str(number), renumber_citations(self.text, number_of)[0]])
+        return csv_line([str(number), renumber_written(self.text, number_of)])
 
 
 @dataclass(frozen=True)

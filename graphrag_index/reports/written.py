@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from graphrag_index.core.citations import NumberOf, renumber_citations
+from graphrag_index.core.citations import NumberOf, renumber_written
 from graphrag_index.core.lists import Integers
 from graphrag_index.reports.row import Finding, Report
 
@@ -32,10 +32,10 @@ class Written:
 
 
 def renumbered(report: Report, number_of: NumberOf) -> Report:
-    """Return a report with other numbers in all of its citations."""
+    """Return a report, whose citations were checked, with other numbers in all of them."""
 
     def text(said: str) -> str:
-        return renumber_citations(said, number_of)[0]
+        return renumber_written(said, number_of)
 
     return replace(
         report,

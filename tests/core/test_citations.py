@@ -1,6 +1,14 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from graphrag_index.core.citations import check_citations, cited, find_citations
+from graphrag_index.core.citations import (
+    check_citations,
+    cited,
+    find_citations,
+    renumber_citations,
+    renumber_written,
+)
 
 
 @pytest.mark.parametrize(
@@ -118,3 +126,22 @@ def test_a_bracket_of_prose_stays(prose: str) -> None:
 def test_a_year_that_was_shown_is_a_row() -> None:
     checked = check_citations("So (Source: 1914).", {"Sources": {1914}})
     assert checked == ("So [Data: Sources (1914)].", 0)
+
+
+pieces = st.sampled_from(
+    [
+        *("[Data: Entities (1, 2); Reports (3, +more)]", "(Sources: 4, 1)", "[Data: 1-3]"),
+        *("[Data: Claims (9)]", "(Source: 1914)", "Data: Reports (1).", "The ship", "[note]", "; "),
+        *("[[Data: Entities (2)]]", "(1)", "【Data: 来源（3）】", "[Data: Ships (2)]", "+more"),
+    ]
+)
+
+
+@given(text=st.lists(pieces, max_size=8).map(" ".join), removed=st.sets(st.integers(0, 9)))
+def test_what_was_written_is_renumbered_as_any_text(text: str, removed: set[int]) -> None:
+    written, _ = renumber_citations(text, lambda section, number: number + 1)
+
+    def number_of(section: str, number: int) -> int | None:
+        return None if number in removed else 10 * number
+
+    assert renumber_written(written, number_of) == renumber_citations(written, number_of)[0]
