@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from graphrag_index.core.models.reply import read_reply
@@ -338,6 +338,8 @@ WRAPPINGS = [
     indent=st.sampled_from([None, 2]),
     ascii=st.booleans(),
 )
+# A key that looks like JSON whose quotes are escaped.
+@example(value={'{"': None}, wrapping="Here it is: {}", indent=2, ascii=False)
 def test_any_object_in_any_wrapping_is_read_as_itself(
     value: dict[str, Any], wrapping: str, indent: int | None, ascii: bool
 ) -> None:

@@ -15,7 +15,7 @@ from graphrag_index.core.tables import TABLES, content_id
 from graphrag_index.resolution.applying import Assignments
 from graphrag_index.steps.finalize_graph import finalize_graph
 from graphrag_index.steps.summarize_descriptions import summarize_descriptions
-from tests.index.fake_model import FakeChatModel
+from tests.index.fake_model import EarlierTables, FakeChatModel
 from tests.resolution.found import NOWHERE, Entity, resolve, resolved, tables
 
 SCOTT = [
@@ -38,10 +38,12 @@ def summarized(
         settings=SummarizeDescriptions(max_tokens_without_call=0),
         chat_model=model,  # type: ignore[arg-type]
         prompts=Prompts(NOWHERE),
+        previous=EarlierTables(),
         progress=Silent(),
     ):
         for name, frame in frames.items():
-            parts[name].append(conform(frame, TABLES[name]))
+            if name in parts:
+                parts[name].append(conform(frame, TABLES[name]))
     return {name: pl.concat(frames) for name, frames in parts.items()}
 
 

@@ -14,6 +14,8 @@ from graphrag_index.core.models.thoughts import strip_thoughts
 
 # What is over this, in characters, is cut off a reply that is not plain JSON.
 LONGEST = 300_000
+# How an object begins whose quotes are not escaped.
+_OBJECT = re.compile(r'\{\s*"')
 _KEY_OF_A_LIST = re.compile(r'"[^"\n]{1,60}+"\s{0,9}:\s{0,9}\[')
 
 
@@ -109,7 +111,7 @@ def _found(data: Any, text: str, shape: Shape) -> tuple[Any, int]:
         text = strip_thoughts(text.strip("\ufeff \n\r\t"))[:LONGEST]
         if not text:
             raise ReplyError("it holds no answer")
-        if '{\\"' in text and '{"' not in text:
+        if '{\\"' in text and not _OBJECT.search(text):
             text = text.replace('\\"', '"').replace("\\n", "\n")
         if _KEY_OF_A_LIST.match(text):
             # The brace that opens all of it was forgotten.
