@@ -112,7 +112,9 @@ def units_of_entities(
         pl.col("id").alias("unit_id"),
         *("document_id", "start_char", "end_char"),
     )
-    rows = columns.filter(pl.col("text_unit").is_in(wanted["text_unit"].unique())).collect()
+    rows = columns.filter(
+        pl.col("text_unit").is_in(wanted["text_unit"].unique().implode())
+    ).collect()
     if documents is None:
         rows = rows.with_columns(title=pl.lit(""), path=pl.lit(""))
     else:
