@@ -7,7 +7,7 @@ from typing import Any, TextIO
 
 import polars as pl
 
-from graphrag_index.core.errors import TableError
+from graphrag_index.core.errors import SettingsError, TableError
 from graphrag_index.core.table_store import TableStore
 from graphrag_index.core.tables import title_key
 from graphrag_index.resolution import decisions_edit
@@ -136,16 +136,29 @@ def ask(output: Path, path: Path, out: TextIO, read_line: Callable[[str], str] =
             continue
         print(f"\n{number}/{len(rows)}  {describe(row)}", file=out)
         answer = _answer(read_line)
-        names = row["title"], row["other"]
         if answer == "q":
             break
-        if answer == "n":
-            never(path, names, out)
-        elif answer in ("m", "o"):
-            merge(path, names if answer == "m" else names[::-1], out)
-        n_decided += answer != "s"
+        if answer != "s":
+            n_decided += _decide(row, answer, path, out)
     if n_decided:
         print(f"\n{n_decided} decided: {APPLY}", file=out)
+
+
+def _decide(row: Row, answer: str, path: Path, out: TextIO) -> bool:
+    """Write an answer about a pair; False if it contradicts an earlier one, which is told."""
+    names = row["title"], row["other"]
+    try:
+        if answer == "n":
+            never(path, names, out)
+        else:
+            # A name that was merged before stands for its title.
+            titles = read_decisions(path).titles
+            meant = [titles.get(title_key(name), name) for name in names]
+            merge(path, meant if answer == "m" else meant[::-1], out)
+    except SettingsError as error:
+        print(error, file=out)
+        return False
+    return True
 
 
 def _answer(read_line: Callable[[str], str]) -> str:

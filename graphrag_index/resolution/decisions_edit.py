@@ -7,6 +7,7 @@ What a person wrote keeps its comments and its order. A file whose form cannot b
 import os
 import re
 from collections.abc import Callable, Sequence
+from itertools import combinations
 from pathlib import Path
 
 import yaml
@@ -20,6 +21,7 @@ HEADER = (
     "# What is one thing and what is not, decided by people; `graphrag-index resolve` adds to it,\n"
     "# `graphrag-index run` applies it. Keep it with the documents.\n"
 )
+_NOT_BY_LINES = "{} has a form that is not edited by lines; write it by hand."
 _SECTION = re.compile(r"^(merge|never|rename|split)\s*:\s*(#.*)?$")
 
 
@@ -32,6 +34,7 @@ def merge(path: Path, title: str, names: Sequence[str]) -> bool:
         It contradicts what the file says, or the file cannot be edited.
     """
     decisions = _read(path)
+    _check_names([title, *names])
     known = {key for key, to in decisions.titles.items() if title_key(to) == title_key(title)}
     new = [name for name in names if title_key(name) not in known | {title_key(title)}]
     new = list(dict.fromkeys(new))
@@ -39,8 +42,12 @@ def merge(path: Path, title: str, names: Sequence[str]) -> bool:
         return False
     for name in (title, *new):
         to = decisions.titles.get(title_key(name))
-        if to is not None and title_key(to) != title_key(title):
+        if to is None or title_key(to) == title_key(title):
+            continue
+        if title_key(to) != title_key(name):
             raise SettingsError(f"{path} merges {name!r} into {to!r}: name that title instead.")
+        fix = f"put them under one of {title!r} and {name!r} there" if known else "name it first"
+        raise SettingsError(f"{path} has {name!r} as the title of other names: {fix}.")
     for one, other in decisions.never_pairs():
         if {one, other} <= {*known, title_key(title), *map(title_key, new)}:
             a, b = (decisions.named[key][0] for key in (one, other))
@@ -48,13 +55,19 @@ def merge(path: Path, title: str, names: Sequence[str]) -> bool:
                 f"{path} says that {a!r} and {b!r} are never one: `graphrag-index resolve --undo "
                 f'"{a}" "{b}"` takes that back.'
             )
-    _insert(path, "merge", f"  {_scalar(title)}: [{', '.join(map(_scalar, new))}]", title)
+    keys = set(map(title_key, new))
+
+    def holds(now: Decisions) -> bool:
+        return all(title_key(now.titles.get(key, "")) == title_key(title) for key in keys)
+
+    _insert(path, "merge", f"  {_scalar(title)}: [{', '.join(map(_scalar, new))}]", holds, title)
     return True
 
 
 def never(path: Path, names: Sequence[str]) -> bool:
     """Keep names apart for good; returns whether that is new."""
     decisions = _read(path)
+    _check_names(names)
     keys = [title_key(name) for name in names]
     if len(set(keys)) < max(2, len(keys)):
         raise SettingsError("--never needs two names that differ by more than case.")
@@ -62,7 +75,17 @@ def never(path: Path, names: Sequence[str]) -> bool:
     wanted = {frozenset((a, b)) for i, a in enumerate(keys) for b in keys[i + 1 :]}
     if wanted <= pairs:
         return False
-    _insert(path, "never", f"  - [{', '.join(map(_scalar, names))}]")
+    for one, other in combinations(names, 2):
+        if _are_merged(decisions, title_key(one), title_key(other)):
+            raise SettingsError(
+                f"{path} says that {one!r} and {other!r} are one: `graphrag-index resolve --undo "
+                f'"{one}" "{other}"` takes that back.'
+            )
+
+    def holds(now: Decisions) -> bool:
+        return wanted <= {frozenset(pair) for pair in now.never_pairs()}
+
+    _insert(path, "never", f"  - [{', '.join(map(_scalar, names))}]", holds)
     return True
 
 
@@ -73,23 +96,32 @@ def undo(path: Path, one: str, other: str) -> bool:
     a, b = title_key(one), title_key(other)
     lines = text.splitlines(keepends=True)
     changed = _without_never(lines, a, b)
-    title = before.titles.get(a), before.titles.get(b)
-    if title[0] is not None and title[1] is not None and title_key(title[0]) == title_key(title[1]):
+    if _are_merged(before, a, b):
         # One of them is the title, or neither: then the second leaves the group.
-        leaving = a if b == title_key(title[1]) else b
+        leaving = a if b == title_key(before.titles[b]) else b
         changed |= _without_merge(lines, leaving)
     if not changed:
+        if not _is_undone(before, a, b):
+            raise SettingsError(_NOT_BY_LINES.format(path))
         return False
     _write(path, "".join(lines), lambda now: _is_undone(now, a, b))
     return True
 
 
 def _is_undone(decisions: Decisions, a: str, b: str) -> bool:
-    titles = decisions.titles.get(a), decisions.titles.get(b)
-    merged = titles[0] is not None and titles[1] is not None
-    if merged and title_key(str(titles[0])) == title_key(str(titles[1])):
+    if _are_merged(decisions, a, b):
         return False
     return frozenset((a, b)) not in {frozenset(pair) for pair in decisions.never_pairs()}
+
+
+def _are_merged(decisions: Decisions, a: str, b: str) -> bool:
+    titles = [decisions.titles[key] for key in (a, b) if key in decisions.titles]
+    return len(titles) == 2 and title_key(titles[0]) == title_key(titles[1])
+
+
+def _check_names(names: Sequence[str]) -> None:
+    if not all(map(title_key, names)):
+        raise SettingsError("A name is empty: give two names.")
 
 
 def _read(path: Path) -> Decisions:
@@ -97,7 +129,9 @@ def _read(path: Path) -> Decisions:
     return parse_decisions(text, path) if text else Decisions()
 
 
-def _insert(path: Path, section: str, line: str, title: str = "") -> None:
+def _insert(
+    path: Path, section: str, line: str, holds: Callable[[Decisions], bool], title: str = ""
+) -> None:
     """Add a line at the end of a section, or to the line of a title that is there."""
     text = read_text(path)
     lines = (text or HEADER).splitlines(keepends=True)
@@ -113,15 +147,16 @@ def _insert(path: Path, section: str, line: str, title: str = "") -> None:
             indent = _indent(lines, start + 1, end)
             lines.insert(end, f"{indent}{line.strip()}\n")
         else:
-            names = line.partition(": [")[2].rstrip("]")
-            head, bracket, tail = lines[at].rpartition("]")
-            if not bracket:
+            names = ", ".join(map(_scalar, _names_in(line) or ()))
+            node = _list_node(lines[at])
+            if node is None:
                 raise SettingsError(
                     f"{path}, line {at + 1}: names are not on this line; add {names} there."
                 )
-            lines[at] = f"{head}{', ' if head.rstrip()[-1:] != '[' else ''}{names}]{tail}"
-    wanted = {title_key(name) for name in yaml.safe_load(f"[{line.partition('[')[2]}")}
-    _write(path, "".join(lines), lambda now: wanted <= now.named.keys())
+            bracket = node.end_mark.index - 1
+            head, tail = lines[at][:bracket].rstrip(), lines[at][bracket:]
+            lines[at] = f"{head}{', ' if node.value else ''}{names}{tail}"
+    _write(path, "".join(lines), holds)
 
 
 def _section_of(line: str) -> str:
@@ -165,33 +200,46 @@ def _key_of(line: str) -> str | None:
 
 
 def _without_never(lines: list[str], a: str, b: str) -> bool:
-    """Take the second name out of lists of never that have both; of two the list goes."""
+    """Take lists of never that have both names apart: the others stay apart from either."""
     changed = False
     for at in range(len(lines) - 1, -1, -1):
-        names = _list_of(lines[at])
+        names = _names_in(lines[at]) if lines[at].lstrip().startswith("- [") else None
         if names is None or not {a, b} <= set(map(title_key, names)):
             continue
-        kept = [name for name in names if title_key(name) != b]
         changed = True
-        if len(kept) < 2:
-            del lines[at]
-        else:
-            head = lines[at][: lines[at].index("[")]
-            lines[at] = f"{head}[{', '.join(map(_scalar, kept))}]\n"
+        without = ([name for name in names if title_key(name) != key] for key in (b, a))
+        lines[at] = "".join(_with_names(lines[at], kept) for kept in without if len(kept) > 1)
     return changed
 
 
-def _list_of(line: str) -> list[str] | None:
-    """Return the names of an entry `- [A, B]`."""
-    if not line.lstrip().startswith("- ["):
-        return None
+def _list_node(line: str) -> yaml.SequenceNode | None:
+    """Return the list in brackets of an entry on one line, `- [A, B]` or `Title: [A, B]`."""
     try:
-        read = yaml.safe_load(line)
+        node = yaml.compose(line, yaml.SafeLoader)
     except yaml.YAMLError:
         return None
-    names = read[0] if isinstance(read, list) and len(read) == 1 else None
-    is_list = isinstance(names, list) and all(isinstance(name, str) for name in names)
-    return list(names) if is_list else None  # type: ignore[arg-type]
+    if isinstance(node, yaml.MappingNode) and len(node.value) == 1:
+        node = node.value[0][1]
+    elif isinstance(node, yaml.SequenceNode) and len(node.value) == 1:
+        node = node.value[0]
+    return node if isinstance(node, yaml.SequenceNode) and node.flow_style else None
+
+
+def _names_in(line: str) -> list[str] | None:
+    """Return the names of such an entry; None if it is no list of names."""
+    node = _list_node(line)
+    if node is None or not all(isinstance(value, yaml.ScalarNode) for value in node.value):
+        return None
+    return [value.value for value in node.value]
+
+
+def _with_names(line: str, names: Sequence[str]) -> str:
+    """Return an entry with other names; what stands before and behind the list stays."""
+    node = _list_node(line)
+    if node is None:
+        return line
+    listed = f"[{', '.join(map(_scalar, names))}]"
+    return f"{line[: node.start_mark.index]}{listed}{line[node.end_mark.index :].rstrip()}\n"
 
 
 def _without_merge(lines: list[str], leaving: str) -> bool:
@@ -211,8 +259,7 @@ def _without_merge(lines: list[str], leaving: str) -> bool:
             continue
         kept = [name for name in names if title_key(name) != leaving]
         if kept:
-            head = lines[at][: lines[at].index("[")]
-            lines[at] = f"{head}[{', '.join(map(_scalar, kept))}]\n"
+            lines[at] = _with_names(lines[at], kept)
         else:
             del lines[at]
         return True
@@ -240,7 +287,7 @@ def _write(path: Path, text: str, holds: Callable[[Decisions], bool]) -> None:
             f"{path} cannot be edited by lines; write it by hand. It would become wrong: {error}"
         ) from None
     if not is_right:
-        raise SettingsError(f"{path} has a form that is not edited by lines; write it by hand.")
+        raise SettingsError(_NOT_BY_LINES.format(path))
     # What links lead to is replaced, not the link.
     path = path.resolve()
     temporary = temporary_path(path)

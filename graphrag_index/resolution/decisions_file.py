@@ -131,14 +131,15 @@ class _Reader:
                 self._refuse(str(section), f"known sections are {', '.join(SECTIONS)}")
         merge, rename = (self._mapping(content, name) for name in ("merge", "rename"))
         for title, names in merge.items():
-            self._title(title, "merge")
+            title = self._title(title, "merge")
             self._decide(title, title, "merge", must_be_new=False)
             for name in self._strings(names, f"merge: {title}"):
                 self._decide(name, title, "merge")
         for name, title in rename.items():
             if not isinstance(title, str):
                 self._refuse(str(name), "a new title must be a text")
-            self._decide(name, self._title(title, "rename"), "rename")
+            title = self._title(title, "rename")
+            self._decide(name, title, "rename")
             self._decide(title, title, "rename", must_be_new=False)
         never = tuple(self._never(content.get("never")))
         split = dict(self._split(self._mapping(content, "split")))

@@ -19,7 +19,7 @@ from graphrag_index.resolution.asking import Shown, ask
 from graphrag_index.resolution.assigning import Found, Resolution
 from graphrag_index.resolution.blocking import candidates, neighbours
 from graphrag_index.resolution.comparing import are_apart, can_be_one_person
-from graphrag_index.resolution.decisions_file import Decisions, read_decisions
+from graphrag_index.resolution.decisions_file import Decisions, Part, read_decisions
 from graphrag_index.resolution.grouping import group
 from graphrag_index.resolution.names import Name
 from graphrag_index.resolution.nodes import (
@@ -51,6 +51,7 @@ def _decisions(settings: ResolveEntities, root: Path) -> str:
     writes=["entity_assignments", "entity_resolutions", "doubtful_pairs"],
     fingerprint=_decisions,
     asks=_asks,
+    code_version=2,
 )
 def resolve_entities(
     raw_mentions: pl.LazyFrame,
@@ -99,6 +100,7 @@ def resolve_entities(
     found = Found.read(entities, raw_mentions, base_text_units, documents, decisions)
     nodes, places = make_nodes(found.rows(), decisions)
     _warn_of_unknown(decisions, {*places, *map(title_key, found.titles)}, settings.file)
+    _warn_of_empty_parts(decisions, found, settings.file)
     never = never_pairs(decisions, places)
     names = [node.name for node in nodes]
     described = partial(_described, entities, found, nodes)
@@ -127,10 +129,14 @@ def resolve_entities(
         sure += [pair for pair in asked if said[pair]]
 
     def apart(one: int, other: int) -> bool:
+        if nodes[one].decided and nodes[other].decided:
+            return True  # a person gave them two titles
         a, b = names[one], names[other]
         return are_apart(a, b) or not can_be_one_person(a, b)
 
-    joined = group(range(len(nodes)), sure, never, apart)
+    # A title that a person gave stays, however many call it otherwise.
+    order = sorted(range(len(nodes)), key=lambda at: not nodes[at].decided)
+    joined = group(order, sure, never, apart)
     return Resolution(found, nodes, joined, scored, said).tables()
 
 
@@ -177,3 +183,14 @@ def _warn_of_unknown(decisions: Decisions, known: set[str], file: str) -> None:
         logger.warning("%s: %s names %r, which no document has.", file, section, name)
     if len(unknown) > MOST_UNKNOWN:
         logger.warning("%s: %d more names that no document has.", file, len(unknown) - MOST_UNKNOWN)
+
+
+def _warn_of_empty_parts(decisions: Decisions, found: Found, file: str) -> None:
+    """Tell of parts of a name that no text unit means, since a pattern may be wrong."""
+    titles = set(map(title_key, found.titles))
+    held = {title_key(piece.title) for piece in found.pieces}
+    parts = (part for key, parts in decisions.split.items() if key in titles for part in parts)
+    # That for all the rest may well be empty.
+    empty = [p.title for p in parts if title_key(p.title) not in held and p != Part(p.title)]
+    for title in empty[:MOST_UNKNOWN]:
+        logger.warning("%s: split tells %r by what no text unit has.", file, title)

@@ -136,8 +136,14 @@ def test_what_contradicts_the_file_is_refused(path: Path) -> None:
     path.write_text(WHOLE, encoding="utf-8")
     with pytest.raises(SettingsError, match="never one"):
         decisions_edit.merge(path, "Apollo 11", ["Apollo 12"])
-    with pytest.raises(SettingsError, match="both merged and never"):
+    with pytest.raises(SettingsError, match=r'are one: .*--undo "Oslo" "Kristiania"'):
         decisions_edit.never(path, ["Oslo", "Kristiania"])
+    with pytest.raises(
+        SettingsError, match="has 'Oslo' as the title of other names: name it first"
+    ):
+        decisions_edit.merge(path, "Bern", ["Oslo"])
+    with pytest.raises(SettingsError, match="A name is empty"):
+        decisions_edit.merge(path, "Bern", [" "])
     with pytest.raises(SettingsError, match="merges 'Kristiania' into 'Oslo'"):
         decisions_edit.merge(path, "Bern", ["Kristiania"])
     assert path.read_text(encoding="utf-8") == WHOLE
@@ -156,12 +162,34 @@ def test_undoing_takes_out_what_was_decided(path: Path) -> None:
     assert "# Ours." in path.read_text(encoding="utf-8")
 
 
+def test_undoing_takes_back_what_is_said_of_the_two_alone(path: Path) -> None:
+    path.write_text(
+        "merge:\n  'A [old]': [B, C]  # see [1]\nnever:\n  - [X, Y, Z]  # all three\n",
+        encoding="utf-8",
+    )
+    assert decisions_edit.undo(path, "X", "Y")
+    assert set(read_decisions(path).never_pairs()) == {("x", "z"), ("y", "z")}
+    assert decisions_edit.undo(path, "A [old]", "B")
+    assert decisions_edit.merge(path, "a [old]", ["X"])
+    assert path.read_text(encoding="utf-8") == (
+        "merge:\n  'A [old]': [C, X]  # see [1]\n"
+        "never:\n  - [X, Z]  # all three\n  - [Y, Z]  # all three\n"
+    )
+
+
+def test_titles_have_single_spaces(path: Path) -> None:
+    path.write_text("merge:\n  New  Oslo: [Oslo]\nrename:\n  A: 'B  C'\n", encoding="utf-8")
+    assert set(read_decisions(path).titles.values()) == {"New Oslo", "B C"}
+
+
 def test_a_form_that_is_not_edited_by_lines_stays_as_it_was(path: Path) -> None:
     text = "merge: {A: [B]}\nnever: [[C, D]]\n"
     path.write_text(text, encoding="utf-8")
     for edit in (
         lambda: decisions_edit.merge(path, "E", ["F"]),
         lambda: decisions_edit.never(path, ["E", "F"]),
+        lambda: decisions_edit.undo(path, "A", "B"),
+        lambda: decisions_edit.undo(path, "C", "D"),
     ):
         with pytest.raises(SettingsError, match="by hand"):
             edit()

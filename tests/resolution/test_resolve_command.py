@@ -123,6 +123,24 @@ def test_pairs_are_decided_one_by_one_at_a_terminal(root: Path) -> None:
     assert out.getvalue() == "No pair is doubtful.\n"
 
 
+def test_an_answer_that_contradicts_an_earlier_one_is_told_and_the_next_is_asked(
+    root: Path,
+) -> None:
+    path = root / "resolutions.yaml"
+    path.write_text(
+        "merge:\n  Coast: [Nordenskiöld Coast, Nordenskiold]\n  Shore: [Nordenskjöld Coast]\n",
+        encoding="utf-8",
+    )
+    out = io.StringIO()
+    command.ask(root / "output", path, out, lambda _: "m")
+    assert "has 'Shore' as the title of other names" in out.getvalue()
+    assert "1 decided" in out.getvalue()
+    # What has one other title by now is meant with it.
+    path.write_text("merge:\n  Coast: [Nordenskiöld Coast]\n", encoding="utf-8")
+    command.ask(root / "output", path, out, lambda _: "m")
+    assert command.read_decisions(path).titles["nordenskjöld coast"] == "Coast"
+
+
 def test_the_end_of_the_input_ends_the_asking(root: Path) -> None:
     def no_more(_: str) -> str:
         raise EOFError

@@ -288,6 +288,37 @@ def test_names_that_no_document_has_are_a_warning(
     ]
 
 
+def test_a_part_that_no_text_unit_means_is_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "resolutions.yaml").write_text(
+        "split:\n  Oslo:\n    - {title: Oslo (city), paths: ['letters/*']}\n"
+        "    - {title: Oslo (ship), paths: ['lettrs/*']}\n    - {title: Oslo (else)}\n"
+        "  Gone:\n    - {title: Gone (ship), paths: ['gone/*']}\n",
+        encoding="utf-8",
+    )
+    with caplog.at_level(logging.WARNING):
+        made = resolve([Entity("Oslo")], tmp_path)
+    assert resolved(made) == {"Oslo": "Oslo (city)"}
+    assert [record.getMessage() for record in caplog.records] == [
+        "resolutions.yaml: split names 'Gone', which no document has.",
+        "resolutions.yaml: split tells 'Oslo (ship)' by what no text unit has.",
+    ]
+
+
+def test_a_title_that_a_person_gave_goes_before_a_more_frequent_name(tmp_path: Path) -> None:
+    entities = [Entity("Łódź", units=(0, 1, 2)), Entity("Lodz", units=(3,)), Entity("Widzew")]
+    assert resolved(resolve(entities)) == {"Lodz": "Łódź"}
+    path = tmp_path / "resolutions.yaml"
+    path.write_text("merge:\n  Lodz: [Widzew]\n", encoding="utf-8")
+    assert resolved(resolve(entities, tmp_path)) == {"Łódź": "Lodz", "Widzew": "Lodz"}
+    # With two titles they are two, and doubtful.
+    path.write_text("merge:\n  Lodz: [Widzew]\n  Łódź: [Łódź City]\n", encoding="utf-8")
+    made = resolve(entities, tmp_path)
+    assert resolved(made) == {"Widzew": "Lodz"}
+    assert doubtful(made) == [("Lodz", "Łódź")]
+
+
 TITLES = st.sampled_from(sorted({title for row in (*ONE, *TWO) for title in row[:2]}))
 ENTITIES = st.lists(
     st.builds(
