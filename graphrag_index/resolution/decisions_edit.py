@@ -34,6 +34,7 @@ def merge(path: Path, title: str, names: Sequence[str]) -> bool:
         It contradicts what the file says, or the file cannot be edited.
     """
     decisions = _read(path)
+    title, *names = _spaced([title, *names])
     _check_names([title, *names])
     known = {key for key, to in decisions.titles.items() if title_key(to) == title_key(title)}
     new = [name for name in names if title_key(name) not in known | {title_key(title)}]
@@ -67,6 +68,7 @@ def merge(path: Path, title: str, names: Sequence[str]) -> bool:
 def never(path: Path, names: Sequence[str]) -> bool:
     """Keep names apart for good; returns whether that is new."""
     decisions = _read(path)
+    names = _spaced(names)
     _check_names(names)
     keys = [title_key(name) for name in names]
     if len(set(keys)) < max(2, len(keys)):
@@ -87,6 +89,11 @@ def never(path: Path, names: Sequence[str]) -> bool:
 
     _insert(path, "never", f"  - [{', '.join(map(_scalar, names))}]", holds)
     return True
+
+
+def _spaced(names: Sequence[str]) -> list[str]:
+    """Part words by single spaces, as titles in the file are read; no-break spaces count too."""
+    return [" ".join(name.split()) for name in names]
 
 
 def undo(path: Path, one: str, other: str) -> bool:

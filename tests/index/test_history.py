@@ -320,7 +320,7 @@ def test_a_run_is_refused_while_gc_deletes(project: Path) -> None:
         max_size=4,
     )
 )
-@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_version_that_is_listed_is_what_it_was_when_it_was_made(
     actions: list[tuple[str, int]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -345,7 +345,7 @@ def test_every_version_that_is_listed_is_what_it_was_when_it_was_made(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs links")
-@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.slow)])
 def test_stopped_at_any_moment_no_version_that_stays_is_harmed(tmp_path: Path, every: int) -> None:
     subprocess.run(
         [sys.executable, "-m", "tests.index.kill_history", str(tmp_path), str(every)],

@@ -88,7 +88,7 @@ def rounds(text: str) -> set[int]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
-@pytest.mark.parametrize("n_kills", [3, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_kills", [1, pytest.param(50, marks=pytest.mark.slow)])
 def test_a_reader_sees_whole_versions_only(
     tmp_path: Path, embedding_model_files: Path, n_kills: int
 ) -> None:
@@ -106,7 +106,7 @@ def test_a_reader_sees_whole_versions_only(
             write_generation(root, number)
             process = run_command(root)
             try:
-                process.wait(timeout=moments.uniform(0.2, 1.3) * seconds)
+                process.wait(timeout=moments.uniform(0.2, 0.9 if n_kills == 1 else 1.3) * seconds)
             except subprocess.TimeoutExpired:
                 n_killed += 1
             process.kill()

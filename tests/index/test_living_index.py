@@ -178,7 +178,7 @@ def edit_at_random(server: Server, n_sequences: int, n_steps: int) -> None:
 
 
 def test_random_edits(server: Server, quick: None) -> None:
-    edit_at_random(server, n_sequences=4, n_steps=3)
+    edit_at_random(server, n_sequences=2, n_steps=3)
 
 
 @pytest.mark.slow

@@ -55,7 +55,10 @@ def models(server: Server) -> dict[str, object]:
     return {"models": {"chat": chat}}
 
 
-@pytest.fixture(scope="module", params=["linguistic", "fast", "standard"])
+@pytest.fixture(
+    scope="module",
+    params=["linguistic", pytest.param("fast", marks=pytest.mark.slow), "standard"],
+)
 def project(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from graphrag_index.core.errors import ExitCode, SettingsError
@@ -203,7 +203,9 @@ NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), m
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(NAMES, NAMES, st.booleans()), max_size=5))
+@example(decided=[("\xa01", "000", True), ("0", "00", True)])
+@example(decided=[("00", "000", True), ("\xa0>", "0", True)])
+@given(decided=st.lists(st.tuples(NAMES, NAMES, st.booleans()), max_size=5))
 def test_what_is_written_is_read_and_can_be_undone(
     tmp_path_factory: pytest.TempPathFactory, decided: list[tuple[str, str, bool]]
 ) -> None:
