@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from graphrag_index import export_command, history_commands
 from graphrag_index.core.command_line import run_program
 from graphrag_index.core.errors import ExitCode
 from graphrag_index.core.memory import return_memory_soon
-from graphrag_index.history_commands import add_commands
 from graphrag_index.options import Root, Set, root_option
 
 if TYPE_CHECKING:
@@ -550,7 +550,8 @@ def _configure_logging(quiet: bool, verbose: bool) -> None:
     logging.getLogger("graphrag_index").setLevel(level)
 
 
-add_commands(app)
+history_commands.add_commands(app)
+export_command.add_commands(app)
 
 
 def main() -> None:

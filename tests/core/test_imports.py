@@ -61,7 +61,12 @@ PARTS = {
     "graphrag_index.history_commands": {
         *(CORE, "graphrag_index.history", "graphrag_index.options"),
     },
+    "graphrag_index.export": {CORE, "graphrag_index.graph"},
+    "graphrag_index.export_command": {
+        *(CORE, "graphrag_index.export", "graphrag_index.history", "graphrag_index.options"),
+    },
     "graphrag_index.__main__": {
+        "graphrag_index.export_command",
         "graphrag_index.check",
         *(CORE, "graphrag_index.workflow", "graphrag_index.run", "graphrag_index.project"),
         *("graphrag_index.terminal", "graphrag_index.show", "graphrag_index.show_html"),

@@ -1,0 +1,1 @@
+"""An index, written in the forms that other programs read: one module a form."""
