@@ -15,6 +15,8 @@ written_answer.py    a model writes from a context, and is checked
 sentence_answer.py   without a model: sentences of the documents
 answer.py            what a search returns
 
+structured/          questions in SQL and Cypher; structured_command.py, their commands
+
 What is read:
 
 knowledge_model.py   the tables and vectors, opened at one version

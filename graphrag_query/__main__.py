@@ -9,6 +9,7 @@ import typer
 
 from graphrag_index.core.command_line import run_program
 from graphrag_index.core.lean_imports import leave_out_unused
+from graphrag_query.structured_command import add_structured_commands
 
 if TYPE_CHECKING:
     from graphrag_query.answer import Answer
@@ -131,6 +132,9 @@ for _name, _help in SEARCHES.items():
     app.command(_name, help=_help)(_command(_name))
 for _name, _help in SEARCHES_OF_NAMES.items():
     app.command(_name, help=_help)(_command_of_names(_name))
+
+
+add_structured_commands(app)
 
 
 @app.command()

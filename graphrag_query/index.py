@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from graphrag_query.knowledge_model import KnowledgeModel
     from graphrag_query.question import Question
     from graphrag_query.stream import AnswerStream
+    from graphrag_query.structured.result import Result
 
 # The searches, by the names of their methods.
 METHODS = ("ask", "local", "global", "basic", "drift", "lazy", "path", "neighbourhood")
@@ -151,6 +152,43 @@ class Index:
             settings,
             lambda asked: neighbourhood_search(asked, settings, names),
         )
+
+    def sql(self, query: str, **values: Any) -> "Result":
+        """Run a query in SQL over the public tables; `values` are those of `StructuredSearch`.
+
+        It only reads, and reads nothing else: `index.sql("SELECT count(*) FROM entities").rows`.
+
+        Raises
+        ------
+        QueryError
+            It is refused, wrong, or takes more than it may.
+        """
+        from graphrag_query.structured.limits import limits_of
+        from graphrag_query.structured.sql import run_sql
+
+        with self.model.while_kept():
+            settings = self.settings.structured_search.with_values(values)
+            return run_sql(self.model, query, limits_of(settings))
+
+    def cypher(
+        self, query: str, *, say: "Callable[[str], None]" = lambda text: None, **values: Any
+    ) -> "Result":
+        """Run a query in Cypher over the graph; `values` are those of `StructuredSearch`.
+
+        It only reads: `index.cypher("MATCH (e:Entity) RETURN e.title LIMIT 3").rows`. The first
+        one of a version makes a database of its tables, which takes a while; `say` is told so.
+
+        Raises
+        ------
+        QueryError
+            It is refused, wrong, or takes more than it may; or no engine is installed.
+        """
+        from graphrag_query.structured.cypher import run_cypher
+        from graphrag_query.structured.limits import limits_of
+
+        with self.model.while_kept():
+            settings = self.settings.structured_search.with_values(values)
+            return run_cypher(self.model, query, limits_of(settings), say)
 
     def where(
         self,

@@ -43,6 +43,12 @@ class WorkflowError(GraphRAGError):
     exit_code = ExitCode.WRONG_USE
 
 
+class QueryError(GraphRAGError):
+    """A query in SQL or Cypher is refused, is wrong, or takes more than it may."""
+
+    exit_code = ExitCode.WRONG_USE
+
+
 class InputError(GraphRAGError):
     """The input folder is missing, empty, or holds nothing that can be read."""
 

@@ -211,3 +211,27 @@ class NeighbourhoodSearch(Section):
     max_context_tokens: int = Field(
         8_000, ge=200, le=_MANY, description="The tables for a model of your own, in tokens."
     )
+
+
+class StructuredSearch(Section):
+    """Queries in SQL and Cypher, and questions for which a model writes the query."""
+
+    max_rows: int = Field(1_000, ge=1, le=_MANY, description="Rows that a query returns at most.")
+    timeout: float = Field(
+        30.0, gt=0, le=86_400, description="Seconds after which a query is ended."
+    )
+    max_memory: int = Field(
+        1_024, ge=64, le=_MANY, description="Memory that a query may take, in megabytes."
+    )
+    attempts: int = Field(
+        2,
+        ge=1,
+        le=10,
+        description="How often a model may write the query: what was wrong is told to it.",
+    )
+    sample_values: int = Field(
+        8, ge=0, le=1_000, description="Values of each column that a model is shown as a sample."
+    )
+    max_context_tokens: int = Field(
+        8_000, ge=200, le=_MANY, description="Rows that a model is shown for the answer, in tokens."
+    )

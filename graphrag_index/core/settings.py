@@ -33,6 +33,7 @@ from graphrag_index.core.search_settings import (
     NeighbourhoodSearch,
     PathSearch,
     Search,
+    StructuredSearch,
 )
 from graphrag_index.core.section import Section
 from graphrag_index.core.yaml_text import read_yaml
@@ -297,6 +298,7 @@ class Settings(Section):
     lazy_search: LazySearch = LazySearch()
     path_search: PathSearch = PathSearch()
     neighbourhood_search: NeighbourhoodSearch = NeighbourhoodSearch()
+    structured_search: StructuredSearch = StructuredSearch()
     check: Check = Check()
     steps: dict[str, dict[str, Any]] = Field(
         {}, description="Sections of steps of one's own, by the name of the function."

@@ -4,6 +4,7 @@
     output/versions/<n>/          the tables that run n wrote, steps.json, its journal, and
                                   index.json, the pointer as it was then
     output/lancedb/               vectors; LanceDB keeps versions itself, the pointer names one
+    output/cypher/                databases that questions in Cypher made of the tables
     output/<table>.parquet        links to the current files, for people and other tools
 
 A reader opens what the pointer names, and nothing else. A writer fills a new
@@ -52,6 +53,11 @@ class TableStore:
     @property
     def lancedb(self) -> Path:
         return self.output / "lancedb"
+
+    @property
+    def graphs(self) -> Path:
+        """Where questions in Cypher keep databases, as `<version>-<hash>.db`."""
+        return self.output / "cypher"
 
     def folder(self, version: int) -> Path:
         return self.output / "versions" / str(version)

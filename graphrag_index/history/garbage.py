@@ -65,6 +65,7 @@ def collect_garbage(store: TableStore, keep: int) -> Freed:
                 (store.folder(number) / file).unlink(missing_ok=True)
         in_use = tuple(_delete_files(store, {table.file for _, table in named}, unfinished))
         _delete_vectors(store, named, current.tables, old_vectors)
+        in_use += tuple(_delete_graphs(store, kept))
         store.remove_leftovers(keep=unfinished)
         freed = max(0, before - _size(store.output))
         return Freed(tuple(deleted), tuple(kept), freed, in_use)
@@ -98,6 +99,16 @@ def _delete_files(store: TableStore, named: set[str | None], unfinished: int) ->
             folder.rmdir()
 
 
+def _delete_graphs(store: TableStore, kept: list[int]) -> Iterator[Path]:
+    """Delete databases of versions that are gone; yields what is in use."""
+    for path in store.graphs.glob("[0-9]*-*"):
+        if path.name.partition("-")[0] not in map(str, kept):
+            try:
+                path.unlink()
+            except PermissionError:
+                yield path
+
+
 def _delete_vectors(
     store: TableStore,
     named: list[tuple[str, StoredTable]],
@@ -123,6 +134,10 @@ def _delete_vectors(
 
 
 def _size(output: Path) -> int:
-    """Return the bytes of all tables and vectors."""
-    files = (*output.glob("versions/*/*"), *output.glob("lancedb/**/*"))
+    """Return the bytes of all tables, vectors and databases."""
+    files = (
+        *output.glob("versions/*/*"),
+        *output.glob("lancedb/**/*"),
+        *output.glob("cypher/*"),
+    )
     return sum(path.stat().st_size for path in files if path.is_file())

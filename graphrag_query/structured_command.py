@@ -1,0 +1,140 @@
+"""The commands `sql` and `cypher`: a query, and its rows as a table, JSON or CSV."""
+
+import csv
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from graphrag_query.index import Index
+    from graphrag_query.structured.result import Result
+
+Query = Annotated[
+    str | None, typer.Argument(help="The query; - reads it from the input.", metavar="QUERY")
+]
+Root = Annotated[Path, typer.Option("--root", help="Folder of settings.yaml.", metavar="DIR")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Override a setting: section.key=value.", metavar="KEY=VALUE"),
+]
+AsOf = Annotated[
+    int | None, typer.Option("--as-of", help="Ask an earlier version.", metavar="VERSION")
+]
+Limit = Annotated[
+    int | None, typer.Option("--limit", help="Rows at most (1,000).", metavar="ROWS", min=1)
+]
+Timeout = Annotated[
+    float | None, typer.Option("--timeout", help="End it after so long (30).", metavar="SECONDS")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
+Csv = Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")]
+Schema = Annotated[bool, typer.Option("--schema", help="Print what can be asked, and end.")]
+
+
+def add_structured_commands(app: typer.Typer) -> None:
+    """Add the commands of this file to the program."""
+    app.command()(sql)
+    app.command()(cypher)
+
+
+def sql(
+    query: Query = None,
+    root: Root = Path(),
+    limit: Limit = None,
+    timeout: Timeout = None,
+    json_: Json = False,
+    csv_: Csv = False,
+    as_of: AsOf = None,
+    schema: Schema = False,
+    set_: Set = None,
+) -> None:
+    """Ask the tables in SQL, such as SELECT type, count(*) FROM entities GROUP BY type."""
+    with _open(root, set_, as_of) as index:
+        if schema:
+            from graphrag_query.structured.schema import sql_schema
+
+            print(sql_schema(index.model))
+            return
+        values = _limits(limit, timeout)
+        _print(index.sql(_read(query), **values), json_, csv_)
+
+
+def cypher(
+    query: Query = None,
+    root: Root = Path(),
+    limit: Limit = None,
+    timeout: Timeout = None,
+    json_: Json = False,
+    csv_: Csv = False,
+    as_of: AsOf = None,
+    schema: Schema = False,
+    set_: Set = None,
+) -> None:
+    """Ask the graph in Cypher, such as MATCH (a:Entity)-[:RELATED]-(b) RETURN a.title LIMIT 5."""
+    if schema:
+        from graphrag_query.structured.graph_schema import graph_schema
+
+        print(graph_schema())
+        return
+    with _open(root, set_, as_of) as index:
+        values = _limits(limit, timeout)
+        found = index.cypher(_read(query), say=lambda text: print(text, file=sys.stderr), **values)
+        _print(found, json_, csv_)
+
+
+def _open(root: Path, overrides: list[str] | None, as_of: int | None) -> "Index":
+    import graphrag_query
+    from graphrag_index.core.settings import load_settings
+
+    settings = load_settings(root, tuple(overrides or ()))
+    return graphrag_query.open(root / settings.output, settings, root, as_of)
+
+
+def _read(query: str | None) -> str:
+    if query is None:
+        raise typer.BadParameter("give a query, or --schema to see what can be asked")
+    return sys.stdin.read() if query == "-" else query
+
+
+def _limits(limit: int | None, timeout: float | None) -> dict[str, Any]:
+    given = {"max_rows": limit, "timeout": timeout}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _print(result: "Result", as_json: bool, as_csv: bool) -> None:
+    """Print the rows: for programs as asked; in a terminal as a table, in a pipe with tabs."""
+    from graphrag_query.structured.result import as_text
+
+    rows = ([as_text(value) for value in row] for row in result.rows)
+    if as_json:
+        print(json.dumps(result.to_dict(), ensure_ascii=False, indent=2))
+    elif as_csv:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(result.columns)
+        writer.writerows(rows)
+    elif sys.stdout.isatty():
+        _print_table(result.columns, rows)
+        print(f"{len(result):,} {'row' if len(result) == 1 else 'rows'}, {result.engine}")
+    else:
+        for cells in (result.columns, *rows):
+            print("\t".join(" ".join(cell.split()) for cell in cells))
+    if result.is_cut:
+        what = f"Only the first {len(result):,} rows; --limit asks for more."
+        print(what, file=sys.stderr)
+
+
+def _print_table(columns: Iterable[str], rows: Iterable[list[str]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(Text(column), overflow="fold")
+    for cells in rows:
+        table.add_row(*map(Text, cells))
+    Console().print(table)

@@ -1,0 +1,167 @@
+"""Questions in Cypher: known answers, what a query may not do, and the database behind it."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from graphrag_index.core.errors import QueryError
+from graphrag_index.history.garbage import collect_garbage
+from graphrag_query.knowledge_model import KnowledgeModel
+from graphrag_query.structured import engine_cypher
+from graphrag_query.structured.cypher import graph_database, run_cypher
+from graphrag_query.structured.graph_schema import LINKS, NODES, graph_schema
+from graphrag_query.structured.limits import Limits
+from graphrag_query.structured.read_only import check_cypher
+from graphrag_query.structured.tables import table_files
+from tests.index.small_index import table, write_index
+from tests.query.structured.questions import QUESTIONS, AskedTwice
+from tests.query.test_command_line import ask
+
+
+@pytest.fixture(scope="module")
+def sample(sample_project: Path, tmp_path_factory: pytest.TempPathFactory) -> KnowledgeModel:
+    """The sample, whose database lies elsewhere, since no test may change it."""
+    _needs_engine()
+    model = KnowledgeModel.open(sample_project / "output")
+    output = tmp_path_factory.mktemp("graph")
+    for name in ("index.json", "versions"):
+        (output / name).symlink_to(sample_project / "output" / name)
+    model.store.output = output
+    return model
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> KnowledgeModel:
+    """Two entities and their relationship."""
+    _needs_engine()
+    ends = [
+        {"id": "a", "human_readable_id": 0, "title": "Mumbai", "type": "place"},
+        {"id": "b", "human_readable_id": 1, "title": "Pune", "type": "place"},
+    ]
+    link = {"id": "r", "source": "Mumbai", "target": "Pune", "source_id": "a", "target_id": "b"}
+    output = tmp_path / "a[1] *'s"
+    write_index(
+        output, entities=table("entities", *ends), relationships=table("relationships", link)
+    )
+    return KnowledgeModel.open(output)
+
+
+def _needs_engine() -> None:
+    if not any(map(engine_cypher.find_spec, engine_cypher.MODULES)):
+        pytest.skip("no graph engine is installed")
+
+
+@pytest.mark.parametrize("asked", QUESTIONS, ids=lambda asked: asked.question)
+def test_questions_over_the_sample_have_known_answers(
+    asked: AskedTwice, sample: KnowledgeModel
+) -> None:
+    graph = {"graph": str(graph_database(sample, lambda text: None))}
+    tables = {name: pl.read_parquet(path) for name, path in table_files(sample).items()}
+    _, rows = engine_cypher.run(graph, asked.cypher, Limits(), lambda: None)
+    assert [tuple(row) for row in rows] == asked.answer(tables)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "CREATE (:Entity {number: 9})",
+        "MATCH (e:Entity) SET e.title = 'x'",
+        "MATCH (e) DETACH DELETE e",
+        "MERGE (:Entity {number: 9})",
+        "LOAD FROM '/etc/passwd' RETURN *",
+        "MATCH (e) LOAD FROM '/etc/passwd' RETURN *",
+        "COPY (MATCH (e) RETURN e) TO 'x.csv'",
+        "EXPORT DATABASE 'x'",
+        "IMPORT DATABASE 'x'",
+        "INSTALL httpfs",
+        "LOAD EXTENSION httpfs",
+        "ATTACH 'x.db' AS x (dbtype duckdb)",
+        "CALL show_tables() RETURN *",
+        "CHECKPOINT",
+        "RETURN 1; CHECKPOINT",
+        "// MATCH\nCHECKPOINT",
+        "RETURN '\\'; /*' // */\n; CHECKPOINT",
+        "PROFILE MATCH (e) RETURN e",
+        "BEGIN TRANSACTION",
+        "",
+    ],
+)
+def test_what_does_not_ask_is_refused(query: str) -> None:
+    with pytest.raises(QueryError):
+        check_cypher(query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "MATCH (e:Entity) WHERE e.title = 'CREATE; COPY' RETURN e.title;",
+        'MATCH (e:Entity {title: "say \\"LOAD\\""}) RETURN `set`',
+        "MATCH (e:Entity) /* DELETE */ RETURN e.set // CALL",
+        "match (a)-[:CALL]->(b) optional match (b) return count(*)",
+    ],
+)
+def test_words_of_clauses_may_stand_in_texts_and_names(query: str) -> None:
+    check_cypher(query)
+
+
+def test_a_database_is_made_once_and_again_where_it_is_damaged(small: KnowledgeModel) -> None:
+    said: list[str] = []
+    query = "MATCH (a:Entity {title: 'Pune'})-[:RELATED]-(b) RETURN b.title AS other"
+    found = run_cypher(small, query, Limits(), said.append)
+    assert (found.columns, found.rows, found.version) == (["other"], [["Mumbai"]], 1)
+    assert len(said) == 1
+    run_cypher(small, query, Limits(), said.append)
+    assert len(said) == 1
+    [path] = small.store.graphs.glob("*.db")
+    path.write_bytes(b"broken")
+    path.with_name(".1-x.db.tmp").write_bytes(b"of a killed process")
+    assert run_cypher(small, query, Limits(), said.append).rows == [["Mumbai"]]
+    assert len(said) == 2
+    assert [p.name for p in small.store.graphs.iterdir() if ".tmp" in p.name] == []
+
+
+def test_two_that_ask_at_once_make_one_database(small: KnowledgeModel) -> None:
+    said: list[str] = []
+    with ThreadPoolExecutor(2) as threads:
+        paths = list(threads.map(lambda _: graph_database(small, said.append), range(2)))
+    assert paths[0] == paths[1]
+    assert len(said) == 1
+
+
+def test_the_database_goes_with_its_version(small: KnowledgeModel) -> None:
+    path = graph_database(small, lambda text: None)
+    gone = path.with_name("0-0123456789abcdef.db")
+    gone.write_bytes(b"of a version that is no more")
+    collect_garbage(small.store, keep=1)
+    assert path.exists()
+    assert not gone.exists()
+
+
+def test_a_query_that_would_run_for_an_hour_is_ended(sample: KnowledgeModel) -> None:
+    query = "MATCH (a:Entity)-[:RELATED*1..20]-(b:Entity) RETURN count(*)"
+    with pytest.raises(QueryError, match=r"ended after 0\.2 s"):
+        run_cypher(sample, query, Limits(timeout=0.2))
+
+
+def test_a_node_is_returned_without_its_place(small: KnowledgeModel) -> None:
+    found = run_cypher(small, "MATCH (e:Entity) RETURN e ORDER BY e.number", Limits(max_rows=1))
+    [[node]] = found.rows
+    assert (node["_label"], node["title"], found.is_cut) == ("Entity", "Mumbai", True)
+    assert node.keys() == {"_label", *NODES[0].properties}
+
+
+def test_the_schema_names_all_labels() -> None:
+    shown = graph_schema()
+    assert all(f":{part.label}" in shown for part in (*NODES, *LINKS))
+
+
+def test_without_an_engine_the_command_says_what_to_install(
+    sample_project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if any(map(engine_cypher.find_spec, engine_cypher.MODULES)):
+        pytest.skip("one is installed")
+    result = ask("cypher", "RETURN 1", "--root", str(sample_project))
+    assert result.returncode == 2
+    assert "graphrag-index[cypher]" in result.stderr

@@ -1,0 +1,222 @@
+"""Questions in SQL: known answers, and all that a query may not do."""
+
+import json
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import polars as pl
+import pytest
+
+import graphrag_query
+from graphrag_index.core.errors import QueryError, SettingsError, TableError
+from graphrag_query.knowledge_model import KnowledgeModel
+from graphrag_query.structured.limits import Limits
+from graphrag_query.structured.read_only import check_sql
+from graphrag_query.structured.result import Result
+from graphrag_query.structured.sql import run_sql
+from graphrag_query.structured.tables import table_files
+from tests.index.small_index import table, write_index
+from tests.query.structured.questions import QUESTIONS, AskedTwice
+from tests.query.test_command_line import ask
+
+ENGINES = ("engine_duckdb", "engine_polars")
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> ModuleType:
+    if request.param == "engine_duckdb":
+        pytest.importorskip("duckdb")
+    return import_module(f"graphrag_query.structured.{request.param}")
+
+
+@pytest.fixture(scope="module")
+def sample_files(sample_project: Path) -> Mapping[str, str]:
+    files = table_files(KnowledgeModel.open(sample_project / "output"))
+    return {name: str(path) for name, path in files.items()}
+
+
+@pytest.fixture(scope="module")
+def sample_tables(sample_files: Mapping[str, str]) -> Mapping[str, pl.DataFrame]:
+    return {name: pl.read_parquet(path) for name, path in sample_files.items()}
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeModel:
+    """Three entities, in a folder whose name is no pattern."""
+    rows = [
+        {"id": str(n), "human_readable_id": n, "title": title, "type": "place"}
+        for n, title in enumerate(("Mumbai", "Pune", "Goa"))
+    ]
+    output = tmp_path_factory.mktemp("small") / "a[1] *'s"
+    write_index(output, entities=table("entities", *rows))
+    return KnowledgeModel.open(output)
+
+
+@pytest.fixture(autouse=True)
+def _back_in_this_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine may go to the folder of the tables: it has a process of its own."""
+    monkeypatch.chdir(Path.cwd())
+
+
+def rows_of(engine: ModuleType, files: Mapping[str, str], query: str) -> list[tuple[Any, ...]]:
+    """Run a query here, without the process around it."""
+    return [tuple(row) for row in engine.run(files, query, Limits(), lambda: None)[1]]
+
+
+@pytest.mark.parametrize("asked", QUESTIONS, ids=lambda asked: asked.question)
+def test_questions_over_the_sample_have_known_answers(
+    asked: AskedTwice,
+    engine: ModuleType,
+    sample_files: Mapping[str, str],
+    sample_tables: Mapping[str, pl.DataFrame],
+) -> None:
+    answer = asked.answer(sample_tables)
+    assert answer
+    assert rows_of(engine, sample_files, asked.sql) == answer
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "INSERT INTO entities VALUES (1)",
+        "/* SELECT */ DROP TABLE entities",
+        "-- SELECT\nDELETE FROM entities",
+        "CREATE TABLE x AS SELECT 1",
+        "COPY entities TO 'x.csv'",
+        "ATTACH 'x.db'",
+        "INSTALL httpfs",
+        "SET enable_external_access = true",
+        "PRAGMA enable_external_access = true",
+        "EXPLAIN ANALYZE COPY entities TO 'x.csv'",
+        "",
+        "-- nothing",
+    ],
+)
+def test_what_does_not_ask_is_refused_at_once(query: str) -> None:
+    with pytest.raises(QueryError):
+        check_sql(query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM read_csv('{file}')",
+        "SELECT * FROM \"read_csv\"('{file}')",
+        "SELECT * FROM read_parquet('{file}')",
+        "SELECT * FROM '{file}'",
+        'SELECT * FROM "{file}"',
+        "SELECT 1; SELECT 2",
+        "SELECT 1; COPY entities TO '{folder}/out.csv'",
+        "WITH x AS (SELECT 1) INSERT INTO entities SELECT * FROM x",
+        "SELECT * FROM entities INTO OUTFILE '{folder}/out.csv'",
+        "SELECT * FROM glob('{folder}/*')",
+        "SELECT * FROM read_text('{file}')",
+        "SELECT nothing FROM entities",
+        "SELECT * FROM nowhere",
+        "SELECT FROM WHERE",
+    ],
+)
+def test_a_query_reaches_nothing_but_the_tables(
+    query: str, engine: ModuleType, small: KnowledgeModel, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret.csv"
+    secret.write_text("word\nsesame\n", encoding="utf-8")
+    asked = query.format(file=secret.as_posix(), folder=tmp_path.as_posix())
+    files = {name: str(path) for name, path in table_files(small).items()}
+    with pytest.raises(QueryError) as error:
+        rows_of(engine, files, asked)
+    assert "sesame" not in str(error.value)
+    assert list(tmp_path.iterdir()) == [secret]
+
+
+@pytest.mark.parametrize("engine_name", ENGINES)
+def test_a_query_that_would_run_for_an_hour_is_ended(
+    engine_name: str, small: KnowledgeModel
+) -> None:
+    if engine_name == "engine_duckdb":
+        pytest.importorskip("duckdb")
+    query = "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+    with pytest.raises(QueryError, match=r"ended after 0\.2 s"):
+        run_sql(small, query, Limits(timeout=0.2), engine_name)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is of Linux")
+@pytest.mark.parametrize("engine_name", ENGINES)
+def test_a_query_that_needs_too_much_memory_is_ended(
+    engine_name: str, small: KnowledgeModel
+) -> None:
+    if engine_name == "engine_duckdb":
+        pytest.importorskip("duckdb")
+    doubled = "SELECT title || title || title || title AS title FROM"
+    query = f"{doubled} (" * 14 + "SELECT title FROM entities" + ")" * 14
+    query = f"SELECT title, length(title) FROM ({query}) ORDER BY title"
+    with pytest.raises(QueryError, match="memory"):
+        run_sql(small, query, Limits(max_memory=64), engine_name)
+
+
+def _has_duckdb() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("duckdb") is not None
+
+
+def test_more_rows_than_may_be_returned_are_cut_and_told(small: KnowledgeModel) -> None:
+    query = "SELECT title, title FROM entities ORDER BY title"
+    if not _has_duckdb():
+        query = "SELECT title, title AS title_2 FROM entities ORDER BY title"
+    found = run_sql(small, query, Limits(max_rows=2))
+    assert (found.columns, found.rows) == (["title", "title_2"], [["Goa", "Goa"], ["Mumbai"] * 2])
+    assert found.is_cut
+    assert found.version == 1
+    assert found.frame.rows() == [("Goa", "Goa"), ("Mumbai", "Mumbai")]
+
+
+def test_the_frame_of_no_rows_has_the_columns() -> None:
+    assert Result("", "", ["a", "b"], []).frame.columns == ["a", "b"]
+
+
+def test_a_filtered_index_is_not_asked_whole(sample_project: Path) -> None:
+    index = graphrag_query.open(sample_project / "output").where({"path": "people/*"})
+    with pytest.raises(SettingsError, match="without filters"):
+        index.sql("SELECT 1")
+
+
+def test_a_table_that_is_gone_is_named(tmp_path: Path) -> None:
+    write_index(tmp_path, entities=table("entities"))
+    model = KnowledgeModel.open(tmp_path)
+    next(tmp_path.glob("versions/1/entities*.parquet")).unlink()
+    with pytest.raises(TableError, match="entities is missing"):
+        run_sql(model, "SELECT 1", Limits())
+
+
+def test_rows_are_printed_for_people_and_programs(sample_project: Path) -> None:
+    root = ("--root", str(sample_project))
+    query = "SELECT title, aliases FROM entities WHERE title = 'Tom Crean'"
+    plain = ask("sql", query, *root)
+    assert (plain.returncode, plain.stderr) == (0, "")
+    assert plain.stdout == 'title\taliases\nTom Crean\t["Crean"]\n'
+    assert ask("sql", query, "--csv", *root).stdout == ('title,aliases\nTom Crean,"[""Crean""]"\n')
+    asked = ask("sql", "SELECT title FROM documents", "--json", "--limit", "2", *root)
+    found = json.loads(asked.stdout)
+    assert (len(found["rows"]), found["is_cut"], found["version"]) == (2, True, 1)
+    assert "--limit" in asked.stderr
+
+
+def test_a_wrong_query_is_one_sentence(sample_project: Path) -> None:
+    result = ask("sql", "DROP TABLE entities", "--root", str(sample_project))
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1)
+    assert "DROP is refused" in result.stderr
+
+
+def test_the_schema_names_every_column(sample_project: Path) -> None:
+    from graphrag_query.structured.schema import sql_schema
+
+    model = KnowledgeModel.open(sample_project / "output")
+    shown = sql_schema(model)
+    for name in table_files(model):
+        for column in model.scan(name).collect_schema():
+            assert f"{column} " in shown
