@@ -59,6 +59,12 @@ class TableError(GraphRAGError):
     """A table is missing, damaged, or does not have its columns."""
 
 
+class ExportError(GraphRAGError):
+    """The target of an export is taken, or a filter names what the index does not have."""
+
+    exit_code = ExitCode.WRONG_USE
+
+
 class StepError(GraphRAGError):
     """A step failed in a way that the program does not know."""
 

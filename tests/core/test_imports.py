@@ -64,6 +64,7 @@ PARTS = {
     "graphrag_index.export": {CORE, "graphrag_index.graph"},
     "graphrag_index.export_command": {
         *(CORE, "graphrag_index.export", "graphrag_index.history", "graphrag_index.options"),
+        "graphrag_index.terminal",
     },
     "graphrag_index.__main__": {
         "graphrag_index.export_command",
