@@ -74,6 +74,7 @@ SEARCHES = {
     "basic": "Ask about a passage, from the text units themselves.",
     "drift": "Ask broadly: from the reports into the detail.",
     "lazy": "Ask about anything, without reports.",
+    "structured": "Ask how many, or which: a model writes a query.",
 }
 SEARCHES_OF_NAMES = {
     "path": "Ask how two or more entities are connected.",

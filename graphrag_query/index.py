@@ -23,7 +23,17 @@ if TYPE_CHECKING:
     from graphrag_query.structured.result import Result
 
 # The searches, by the names of their methods.
-METHODS = ("ask", "local", "global", "basic", "drift", "lazy", "path", "neighbourhood")
+METHODS = (
+    "ask",
+    "local",
+    "global",
+    "basic",
+    "drift",
+    "lazy",
+    "path",
+    "neighbourhood",
+    "structured",
+)
 # What each search reads beyond text units and entities.
 _READS = {"global": ("community_reports",), "drift": ("community_reports",)}
 
@@ -151,6 +161,30 @@ class Index:
             sink,
             settings,
             lambda asked: neighbourhood_search(asked, settings, names),
+        )
+
+    def structured(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
+        """Answer a question by a query that a model writes; `values` are of `StructuredSearch`.
+
+        The notes of the answer show the query.
+
+        Raises
+        ------
+        SettingsError
+            There is no chat model, or the index is held to filters.
+        """
+        from graphrag_query.structured.structured_search import structured_search
+
+        settings, local = (
+            self.settings.structured_search.with_values(values),
+            self.settings.local_search,
+        )
+        return self._ask(
+            "structured",
+            question,
+            sink,
+            settings,
+            lambda asked: structured_search(asked, settings, local),
         )
 
     def sql(self, query: str, **values: Any) -> "Result":
@@ -378,7 +412,11 @@ class Index:
 
     def _with_spellings(self, answer: Answer, question: "Question") -> Answer:
         """Tell for which name one of another spelling was taken, if the search does not."""
-        if answer.outcome is not Outcome.ANSWERED or answer.method in ("path", "neighbourhood"):
+        if answer.outcome is not Outcome.ANSWERED or answer.method in (
+            "path",
+            "neighbourhood",
+            "structured",
+        ):
             return answer
         from graphrag_query.asked_entities import spelt_otherwise
 

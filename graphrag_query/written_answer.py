@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from graphrag_index.core.citations import Shown
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.chat import Chat, Written
 from graphrag_query.cited_text import CitedText
@@ -25,8 +26,11 @@ def write_answer(
     parameters: Mapping[str, Any],
     looked_at: Mapping[str, int],
     notes: tuple[str, ...] = (),
+    shown: Shown | None = None,
 ) -> Answer:
     """Ask the question's chat model to answer from a context, by the named prompt.
+
+    `shown` are the rows that may be cited, if not all of the context may.
 
     The outcome is `no_evidence` if the context is empty, for which nothing is asked, or if
     the model says that it holds no answer.
@@ -43,7 +47,8 @@ def write_answer(
             NOTHING_READ, method, parameters, looked_at, Outcome.NO_EVIDENCE, context=context
         )
     question.counts.update(looked_at)
-    cited = CitedText(question.model, context.shown, question.search.citations)
+    citable = context.shown if shown is None else shown
+    cited = CitedText(question.model, citable, question.search.citations)
     text, is_cut_off = _write(question, chat, prompt, context, cited)
     if is_cut_off:
         notes = (*notes, CUT_OFF)
@@ -55,7 +60,7 @@ def write_answer(
         Outcome.NO_EVIDENCE if cited.has_no_record or not text else Outcome.ANSWERED,
         # What tells that there is no record may cite what comes near.
         citations=tuple(cited.citations),
-        notes=(*notes, *notes_on(cited)),
+        notes=(*notes, *(notes_on(cited) if citable else ())),
         context=context,
     )
 

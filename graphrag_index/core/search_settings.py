@@ -235,3 +235,10 @@ class StructuredSearch(Section):
     max_context_tokens: int = Field(
         8_000, ge=200, le=_MANY, description="Rows that a model is shown for the answer, in tokens."
     )
+    min_similarity: float = Field(
+        0.25,
+        ge=-1,
+        le=1,
+        description="Where no query finds anything: passages and entities less similar to the "
+        "question are none (cosine).",
+    )

@@ -13,6 +13,8 @@ engine_cypher.py      Cypher, by LadybugDB or Kùzu
 graph_schema.py       what that graph is made of; graph_build.py makes its database
 result.py             the rows of a query
 structured_search.py  a model writes the query, and the answer from its rows
+written_query.py      how it is asked for the query; samples.py, what it is shown before
+identified_rows.py    which rows of the index the rows of a query are, to cite them
 
 What a query reads is the index and nothing else; it writes nothing.
 """

@@ -92,7 +92,8 @@ def test_every_search_is_held_to_what_the_metadata_say(
     index: Index, filters: dict[str, Any], inside: set[int]
 ) -> None:
     held = index.where(**filters)
-    for method in METHODS:
+    # Queries read the tables whole: structured search refuses filters.
+    for method in set(METHODS) - {"structured"}:
         question = "Frank Wild and John Davis" if method == "path" else QUESTION
         answer = held.search(method, question)
         assert answer.outcome in ("answered", "no_evidence")

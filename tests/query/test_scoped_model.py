@@ -32,7 +32,7 @@ def test_an_answer_rests_on_documents_inside(crean: Index, method: str) -> None:
     )
 
 
-@pytest.mark.parametrize("method", [method for method in METHODS if method != "global"])
+@pytest.mark.parametrize("method", [m for m in METHODS if m not in ("global", "structured")])
 @pytest.mark.parametrize(
     "question",
     [
