@@ -32,6 +32,13 @@ ABROAD = 0.15
 BATCH = 8_192
 SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstv" for vowel in "aeo"]
 
+# What an export of the graph reads, and characters that its forms must escape.
+OF_A_GRAPH = (
+    *("documents", "text_units", "entities", "relationships", "communities"),
+    "community_reports",
+)
+MARKS = pl.lit(' "quoted" & <marked>;\n')
+
 Frames = Iterator[dict[str, pl.DataFrame]]
 
 
@@ -321,3 +328,49 @@ class _Maker:
                     pl.Series(column, [value], dtype=dtype).new_from_index(0, rows.height)
                 )
         return rows.with_columns(nothing).select(list(table.columns))
+
+
+def make_graph_index(project: Path, n_entities: int) -> None:
+    """Write an index that has tables and no vectors; `n_entities` is a multiple of 1,000."""
+    settings = Settings(steps={"make_graph": {"n_entities": n_entities}})
+    run_workflow(Workflow("graph", (make_graph,)), settings, project, {})
+
+
+@step(writes=list(OF_A_GRAPH))
+def make_graph(*, settings: MakeTables) -> Frames:
+    """Write what an export reads."""
+    make = _GraphMaker(settings)
+    for frames in make.parts():
+        yield {name: rows for name, rows in frames.items() if name in OF_A_GRAPH}
+
+
+class _GraphMaker(_Maker):
+    """Makes no vectors, and links entities to the text units of their topics."""
+
+    def parts(self) -> Iterator[dict[str, pl.DataFrame]]:
+        yield from self.text_units()
+        yield from self.entities()
+        yield from self.relationships()
+        yield from self.communities()
+
+    def vectors(self, around: Any) -> Any:
+        return around[:, :1]
+
+    def vector(self, topics: Any) -> pl.Series:
+        return pl.Series("vector", np.zeros((len(topics), 1)), dtype=pl.Array(pl.Float32, 1))
+
+    def fill(self, name: str, rows: pl.DataFrame) -> pl.DataFrame:
+        filled = super().fill(name, rows)
+        if name == "relationships":
+            return filled.with_columns(pl.col("description") + MARKS)
+        if name != "entities":
+            return filled
+        number = np.repeat(filled["human_readable_id"].to_numpy(), MENTIONS)
+        nth = np.tile(np.arange(MENTIONS), filled.height)
+        topic = number // ENTITIES_OF_TOPIC
+        unit = topic + (number + nth) % TEXT_UNITS_OF_TOPIC * self.n_topics
+        owners = np.repeat(np.arange(filled.height), MENTIONS)
+        return filled.with_columns(
+            pl.col("description") + MARKS,
+            gather_lists(owners, self.ids("t", unit), filled.height).alias("text_unit_ids"),
+        )

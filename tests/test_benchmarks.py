@@ -11,8 +11,11 @@ import pytest
 import graphrag_query
 from benchmarks.planted import make_corpus
 from benchmarks.score import adjusted_rand_index
-from benchmarks.synthetic import make_index, title_of
+from benchmarks.synthetic import make_graph_index, make_index, title_of
+from graphrag_index.export.property_graph import property_graph
+from graphrag_index.export_command import GRAPH_FORMS
 from tests.conftest import REPOSITORY
+from tests.index.small_graph import graph_of
 
 
 @pytest.mark.parametrize(
@@ -55,6 +58,32 @@ def test_a_synthetic_index_can_be_asked_for_its_neighbourhoods(tmp_path: Path) -
     assert near.weights.tolist() == sorted(near.weights.tolist(), reverse=True)
     assert model.reports([0, 1, 50])["level"].to_list() == [0, 1, 2]
     assert (model.entities([7])["frequency"] > 0).all()
+
+
+def test_a_graph_to_export_is_linked_in_all_its_parts(tmp_path: Path) -> None:
+    make_graph_index(tmp_path, 1_000)
+    graph = graph_of(tmp_path / "output", min_degree=1)
+    nodes, links = property_graph(graph)
+    n_rows = {part.label: sum(batch.height for batch in part.batches()) for part in nodes}
+    n_rows |= {part.type: sum(batch.height for batch in part.batches()) for part in links}
+    assert n_rows == {
+        **{"Entity": 1_000, "Document": 63, "TextUnit": 500, "Community": 111},
+        **{"RELATED": 5_000, "PART_OF": 500, "MENTIONS": 10_000, "IN_COMMUNITY": 3_000},
+        "PARENT": 110,
+    }
+    assert graph.n_dangling == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="the benchmarks need os.wait4")
+def test_a_million_relationships_are_exported_in_bounded_memory(tmp_path: Path) -> None:
+    script = [sys.executable, str(REPOSITORY / "benchmarks/export.py"), "--folder", str(tmp_path)]
+    done = subprocess.run(script, capture_output=True, encoding="utf-8", check=True)
+    rows = [line.split("|")[1:-1] for line in done.stdout.splitlines() if line.startswith("| ")]
+    peaks = {row[0].strip(): int(row[-1].replace(",", "")) for row in rows[2:]}
+    assert set(peaks) == set(GRAPH_FORMS)
+    # The texts of the largest form are 2,500 MB.
+    assert max(peaks.values()) < 1_000
 
 
 def test_a_planted_corpus_states_what_its_truth_holds(tmp_path: Path) -> None:

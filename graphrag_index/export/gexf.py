@@ -46,7 +46,7 @@ def write(graph: Graph, path: Path) -> list[str]:
         file.write("<nodes>\n")
         for nodes in graph.nodes():
             line = pl.concat_str(
-                *(pl.lit('<node id="'), xml("id"), pl.lit('" label="'), xml("title")),
+                *(pl.lit('<node id="'), xml("id"), pl.lit('" label="'), xml("title").fill_null("")),
                 *(pl.lit('">'), _values(node), _drawing(), pl.lit("</node>\n")),
             )
             file.write_column(_coloured(nodes).select(line).to_series())

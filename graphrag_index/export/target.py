@@ -42,11 +42,12 @@ def new_file(target: Path, *, overwrite: bool) -> Iterator[Path]:
     temporary = temporary_path(target)
     with _alone(target):
         try:
+            _remove(temporary)
             yield temporary
             _flush(temporary)
             temporary.replace(target)
         finally:
-            temporary.unlink(missing_ok=True)
+            _remove(temporary)
 
 
 @contextmanager
@@ -76,8 +77,7 @@ def new_folder(target: Path, names: Collection[str], *, overwrite: bool) -> Iter
     temporary, replaced = temporary_path(target), target.with_name(f".{target.name}.old.tmp")
     with _alone(target):
         try:
-            for left in (temporary, replaced):
-                shutil.rmtree(left, ignore_errors=True)
+            _remove(temporary, replaced)
             temporary.mkdir()
             yield temporary
             for path in temporary.rglob("*"):
@@ -88,8 +88,7 @@ def new_folder(target: Path, names: Collection[str], *, overwrite: bool) -> Iter
                 target.replace(replaced)
             temporary.replace(target)
         finally:
-            for left in (temporary, replaced):
-                shutil.rmtree(left, ignore_errors=True)
+            _remove(temporary, replaced)
 
 
 def _taken(target: Path) -> ExportError:
@@ -112,6 +111,15 @@ def _alone(target: Path) -> Iterator[None]:
                     path.unlink()
     except Timeout:
         raise ExportError(f"Another export is writing {target}: wait for it to finish.") from None
+
+
+def _remove(*paths: Path) -> None:
+    """Delete what an export has left, this one or one that was killed."""
+    for path in paths:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _flush(path: Path) -> None:

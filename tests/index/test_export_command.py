@@ -116,6 +116,19 @@ def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"file", "folder"}
 
 
+@pytest.mark.parametrize("form", ["gexf", "parquet"])
+def test_what_a_killed_export_left_is_cleared_away(
+    project: Path, tmp_path: Path, form: str
+) -> None:
+    (tmp_path / ".graph.lock").touch()
+    if form in FOLDERS:
+        (tmp_path / ".graph.tmp").touch()
+    else:
+        (tmp_path / ".graph.tmp" / "half").mkdir(parents=True)
+    export(project, "--to", form, str(tmp_path / "graph"))
+    assert [path.name for path in tmp_path.iterdir()] == ["graph"]
+
+
 def test_two_exports_do_not_write_one_file(tmp_path: Path) -> None:
     target = tmp_path / "graph"
     with new_file(target, overwrite=False) as path:

@@ -1,6 +1,7 @@
 """The graph in the forms that programs for drawing and computing read."""
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -235,6 +236,22 @@ def test_an_empty_graph_is_a_valid_file(form: Any, tmp_path: Path) -> None:
     output = write_index(tmp_path / "output", **{name: table(name) for name in names})
     found = read(form, output, tmp_path / "graph")
     assert (type(found), len(found), found.size()) == (nx.Graph, 0, 0)
+
+
+@pytest.mark.parametrize("form", [graphml, gexf, node_link])
+def test_a_row_without_texts_is_written_too(form: Any, tmp_path: Path) -> None:
+    bare = {"title": None, "type": None, "description": None, "aliases": None}
+    people = numbered([{"id": "a", **bare}, {"id": "b", **bare}])
+    link = {"id": "r", "source_id": "a", "target_id": "b", "weight": math.nan, "type": None}
+    output = write_index(
+        tmp_path / "output",
+        entities=table("entities", *people),
+        relationships=table("relationships", link),
+    )
+    found = read(form, output, tmp_path / "graph")
+    assert list(found.edges) == [("a", "b")]
+    # GEXF gives an edge without a weight the weight 1.
+    assert found.edges["a", "b"].get("weight", 1.0) == 1.0
 
 
 def test_an_index_without_a_graph_is_refused(tmp_path: Path) -> None:
