@@ -15,6 +15,7 @@ resolution/   which entities are one thing under several names
 graph/        hierarchical Leiden, keeping its parts on an update, and the layout of a drawing
 communities/  from that partition to the table, and from one version to the next
 reports/      community reports, with a model and without
+from_microsoft/ a project of Microsoft's made one of ours: settings, prompts, replies
 export/       an index in the forms of other programs, one module each
 check/        the health of an index, ours or Microsoft's
 prompts/      what models are asked, one file for each kind of request

@@ -72,8 +72,24 @@ def init(
     input_folder: Annotated[
         Path | None, typer.Option("--input", help="Folder of the documents.", metavar="FOLDER")
     ] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", help="Project of Microsoft GraphRAG to take over.", metavar="DIR"),
+    ] = None,
+    prompts: Annotated[
+        bool, typer.Option(help="With --from: take its prompts over; else ours are used.")
+    ] = True,
+    cache: Annotated[
+        bool, typer.Option(help="With --from: take the replies over that were paid for.")
+    ] = True,
 ) -> None:
     """Write a first settings.yaml, with every setting explained, and the workflows."""
+    if source is not None:
+        from graphrag_index.from_microsoft.command import take_over
+
+        for line in take_over(folder, source, input_folder, prompts=prompts, cache=cache):
+            print(line)
+        return
     from graphrag_index.project import init_project
 
     for path in init_project(folder, input_folder):

@@ -1,7 +1,7 @@
 """A new project: its settings, its workflows, and the services that its steps ask for."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,7 +44,7 @@ def init_project(folder: Path, input_folder: Path | None = None) -> list[Path]:
     if input_folder is not None and not input_folder.is_dir():
         raise SettingsError(f"The input folder {input_folder} does not exist: nothing was written.")
     for wanted in (folder, folder / "workflows", *([folder / "input"] * (input_folder is None))):
-        _check_can_be_folder(wanted)
+        check_can_be_folder(wanted)
     folder.mkdir(parents=True, exist_ok=True)
     documents = "input"
     if input_folder is None:
@@ -65,7 +65,7 @@ def init_project(folder: Path, input_folder: Path | None = None) -> list[Path]:
     return written
 
 
-def _check_can_be_folder(path: Path) -> None:
+def check_can_be_folder(path: Path) -> None:
     """See that a folder is there or can be made: no file is in its way."""
     there = next((part for part in (path, *path.parents) if os.path.lexists(part)), path)
     if os.path.lexists(there) and not there.is_dir():
@@ -75,10 +75,19 @@ def _check_can_be_folder(path: Path) -> None:
         )
 
 
-def settings_text(values: Mapping[str, Mapping[str, Any]] | None = None) -> str:
-    """Write all settings with their defaults and what they mean, as YAML with comments."""
+def settings_text(values: Mapping[str, Any] | None = None, heading: Sequence[str] = ()) -> str:
+    """Write all settings with their defaults and what they mean, as YAML with comments.
+
+    `values` stand in place of the defaults: those of sections by their names, and `models`
+    whole. `heading` is what is said first, a comment for each line.
+    """
+    values = values or {}
+    but = ", but for what is told above" if heading else ""
     lines = [
-        "# Settings of this project. Every key may be left out; what stands here is the default.",
+        *(f"# {line}".rstrip() for line in heading),
+        *([""] * bool(heading)),
+        "# Settings of this project. Every key may be left out; what stands here is the default"
+        f"{but}.",
         "# ${NAME} is replaced by an environment variable, or by what .env beside this file says.",
         "# `graphrag-index schema` prints a JSON Schema for editors.",
     ]
@@ -88,27 +97,27 @@ def settings_text(values: Mapping[str, Mapping[str, Any]] | None = None) -> str:
         if isinstance(annotation, type) and issubclass(annotation, Section):
             sections.append((name, annotation))
         elif name == "models":
-            lines += ["", f"# {field.description}", "models:", *_models_text()]
+            models = _models_text(values.get("models", DEFAULT_MODELS))
+            lines += ["", f"# {field.description}", "models:", *models]
         elif name != "steps":
-            lines += ["", f"# {field.description}", f"{name}: {_yaml(field.default)}"]
+            value = values.get(name, field.default)
+            lines += ["", f"# {field.description}", f"{name}: {_yaml(value)}"]
     for name, section in sections:
         summary = (section.__doc__ or "").splitlines()[0]
         lines += ["", f"# {summary}", f"{name}:"]
         for key, field in section.model_fields.items():
-            value = (
-                (values or {}).get(name, {}).get(key, field.get_default(call_default_factory=True))
-            )
+            value = values.get(name, {}).get(key, field.get_default(call_default_factory=True))
             lines += [f"  # {field.description}", f"  {key}: {_yaml(value)}"]
     return "\n".join(lines) + "\n"
 
 
-def _models_text() -> list[str]:
-    """Write the default models: every key of the first is explained, the others leave most out."""
+def _models_text(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Write models: every key of the first is explained, the others leave most out."""
     lines: list[str] = []
-    for name, values in DEFAULT_MODELS.items():
+    for name, values in models.items():
         fields = ModelSettings.model_fields
-        keys = list(values) if lines else list(fields)
-        lines += [f"  # What steps call {name}.", f"  {name}:"]
+        keys = [key for key in fields if key in values] if lines else list(fields)
+        lines += [f"  # What steps call {name}.", f"  {_yaml(name)}:"]
         for key in keys:
             lines.append(f"    # {fields[key].description}")
             lines.append(f"    {key}: {_yaml(values.get(key, fields[key].default))}")

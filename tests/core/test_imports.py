@@ -66,8 +66,12 @@ PARTS = {
         *(CORE, "graphrag_index.export", "graphrag_index.history", "graphrag_index.options"),
         "graphrag_index.terminal",
     },
+    "graphrag_index.from_microsoft": {
+        *(CORE, "graphrag_index.project", "graphrag_index.extraction", "graphrag_index.options"),
+    },
     "graphrag_index.__main__": {
         "graphrag_index.export_command",
+        "graphrag_index.from_microsoft",
         "graphrag_index.check",
         *(CORE, "graphrag_index.workflow", "graphrag_index.run", "graphrag_index.project"),
         *("graphrag_index.terminal", "graphrag_index.show", "graphrag_index.show_html"),
