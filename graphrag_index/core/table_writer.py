@@ -174,6 +174,7 @@ def _arrow_type(dtype: pl.DataType) -> "pa.DataType":
         pl.Float64(): pa.float64(),
         pl.Float32(): pa.float32(),
         pl.Boolean(): pa.bool_(),
+        pl.Date(): pa.date32(),
     }
     return plain[dtype]
 

@@ -362,6 +362,24 @@ _DEFINITIONS = [
         nullable=("x", "y"),
     ),
     Table(
+        "entity_values",
+        "one number, amount or date in the title or the description of an entity",
+        "entity, the title before the description, then start",
+        {
+            "entity": pl.Int64,  # human_readable_id of the entity
+            "field": pl.String,  # title or description
+            "kind": pl.String,  # number, money, percent, measure or date
+            "value": pl.Float64,  # null for dates
+            "unit": pl.String,  # currency by ISO 4217, % or a unit; null for others
+            "start_date": pl.Date,  # first day that a date means; null for others
+            "end_date": pl.Date,  # last day
+            "text": pl.String,  # the words themselves
+            "start_char": pl.Int64,  # in the field
+            "end_char": pl.Int64,
+        },
+        nullable=("value", "unit", "start_date", "end_date"),
+    ),
+    Table(
         "relationships",
         "one undirected relationship between two entities",
         "first evidence",

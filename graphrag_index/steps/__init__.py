@@ -8,6 +8,7 @@ STEPS = (
     "resolve_entities",
     "summarize_descriptions",
     "finalize_graph",
+    "normalize_values",
     "extract_covariates",
     "create_communities",
     "link_text_units",

@@ -17,6 +17,9 @@ _NOTES: Mapping[str, str] = {
     "text_units": "`document_id` is documents.id; `entity_ids` are entities.id.",
     "entities": "`title` is the name; `frequency` counts the text units that name it, `degree` "
     "its neighbours; `text_unit_ids` are text_units.id.",
+    "entity_values": "`entity` is entities.human_readable_id; `kind` is number, money, percent, "
+    "measure or date; `value` and `unit` (a currency, % or a unit) for numbers, `start_date` to "
+    "`end_date` for dates.",
     "relationships": "`source` and `target` are entities.title; each pair is there once, in "
     "either direction; `weight` says how strong.",
     "mentions": "`entity` is entities.human_readable_id, `text_unit` is "
