@@ -90,6 +90,8 @@ def init(
         for line in take_over(folder, source, input_folder, prompts=prompts, cache=cache):
             print(line)
         return
+    if not (prompts and cache):
+        raise typer.BadParameter("--no-prompts and --no-cache go with --from.")
     from graphrag_index.project import init_project
 
     for path in init_project(folder, input_folder):

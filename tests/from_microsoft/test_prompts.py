@@ -1,9 +1,12 @@
 """Their prompts with our places, and why some are not taken."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from graphrag_index.core.errors import SettingsError
 from graphrag_index.core.prompts import Prompts as OwnPrompts
@@ -64,6 +67,15 @@ def test_a_prompt_has_our_places(key: str, theirs: str, ours: str) -> None:
 def test_a_prompt_for_answers_tells_how_nothing_is_found(key: str) -> None:
     assert "write NO_RECORD" in words(key, "Answer as {response_type}.")
     assert words(key, "Answer as {response_type}.").startswith("Answer as {{response}}.\n")
+
+
+@given(st.text(), st.text())
+def test_words_that_are_no_place_stay_as_they_are(before: str, behind: str) -> None:
+    escaped = [text.replace("{", "{{").replace("}", "}}") for text in (before, behind)]
+    theirs = "{entity_types}".join(escaped)
+    ours = f"{before}{{{{entity_types}}}}{behind}"
+    assume(re.findall(r"\{\{(\w+)\}\}", ours) == ["entity_types"])
+    assert words("extract_graph.prompt", theirs) == ours.rstrip() + END
 
 
 @pytest.mark.parametrize(
