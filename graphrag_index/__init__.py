@@ -7,8 +7,10 @@ dry_run.py    what a run would do; plan.py, which steps; changes.py, what change
 history/      the versions of an index: how they differ, going back, forgetting
 estimate/     what it would ask of models, and the price
 step.py       what a step is: a function from tables to tables
+input.py      where a workflow reads, and that it is there
 steps/        the steps, one file each
 readers/      the formats of documents
+given_graph/  a graph that a user brings, from its files
 linguistics/  names, terms and relationships without a model
 extraction/   entities, relationships and claims from a model's replies
 resolution/   which entities are one thing under several names

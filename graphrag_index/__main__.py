@@ -148,11 +148,11 @@ def retry(
 def _dry_run(root: Path, overrides: list[str] | None, batch: bool, as_json: bool) -> None:
     settings, workflow = _load(root, overrides)
     from graphrag_index.dry_run import dry_run, dry_run_as_json, write_dry_run
+    from graphrag_index.input import check_input
     from graphrag_index.project import check_models
-    from graphrag_index.steps.load_documents import check_output
     from graphrag_index.terminal import BarWatcher
 
-    check_output(settings.load_documents, root, root / settings.output)
+    check_input(workflow, settings, root)
     check_models(workflow, settings)
     watcher = BarWatcher(out=sys.stderr if as_json else sys.stdout)
     found = dry_run(workflow, settings, root, SAMPLE, watcher, batch)
@@ -198,13 +198,13 @@ def _run(root: Path, overrides: list[str] | None, verbose: bool, ways: _Ways) ->
     from graphrag_index.core.memory import keep_modules_for_good
     from graphrag_index.core.table_store import TableStore
     from graphrag_index.history.forget import Purge
+    from graphrag_index.input import check_input
     from graphrag_index.project import check_decisions, check_models, models_of, services_of
     from graphrag_index.run import RunResult, Watcher, lock, run_workflow
-    from graphrag_index.steps.load_documents import check_output
     from graphrag_index.terminal import TerminalWatcher
 
     keep_modules_for_good()
-    check_output(settings.load_documents, root, root / settings.output)
+    check_input(workflow, settings, root)
     check_models(workflow, settings)
     check_decisions(workflow, settings, root)
     store = TableStore(root / settings.output)
@@ -356,10 +356,10 @@ def estimate(
     """Print what a run would ask of the models, and its price; nothing is sent."""
     settings, workflow = _load(root, set_)
     from graphrag_index.estimate.cost import estimate, write_estimate
-    from graphrag_index.steps.load_documents import check_output
+    from graphrag_index.input import check_input
     from graphrag_index.terminal import BarWatcher
 
-    check_output(settings.load_documents, root, root / settings.output)
+    check_input(workflow, settings, root)
     found = estimate(workflow, settings, root, sample, BarWatcher(), batch)
     if found is None:
         print(f"The workflow {workflow.name} asks no model: a run costs nothing.")
@@ -369,17 +369,16 @@ def estimate(
 
 @app.command()
 def validate(root: Root = Path(), set_: Set = None) -> None:
-    """Check settings, workflow, models and the input folder, without running anything."""
+    """Check settings, workflow, models and what is read, without running anything."""
     settings, workflow = _load(root, set_)
+    from graphrag_index.input import check_files, check_input
     from graphrag_index.project import check_decisions, check_models, services_of
-    from graphrag_index.steps.load_documents import check_output, find_files, load_documents
     from graphrag_index.workflow import check_services, check_settings
 
     check_settings(workflow, settings)
     check_services(workflow, services_of(settings))
-    check_output(settings.load_documents, root, root / settings.output)
-    if load_documents in workflow.steps:
-        find_files(settings.load_documents, root)
+    check_input(workflow, settings, root)
+    check_files(workflow, settings, root)
     check_models(workflow, settings)
     check_decisions(workflow, settings, root)
     steps = ", ".join(step.name for step in workflow.steps)

@@ -6,6 +6,7 @@ import os
 import re
 import runpy
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 import yaml
 from typer.main import get_command
 
+import graphrag_query
 from graphrag_index.__main__ import app as index_app
 from graphrag_index.core.errors import ExitCode
 from graphrag_index.core.languages import LANGUAGES
@@ -27,7 +29,7 @@ from graphrag_index.resolution.decisions_file import parse_decisions
 from graphrag_index.steps import STEPS
 from graphrag_query.__main__ import app as query_app
 from graphrag_query.answer import Answer, Citation, Outcome, Usage
-from tests.conftest import REPOSITORY
+from tests.conftest import REPOSITORY, run_project
 
 DOCS = REPOSITORY / "docs"
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
@@ -299,6 +301,24 @@ def test_own_settings_are_strict_as_the_page_says(redacted_project: Path) -> Non
     result = call(["graphrag-index", "validate", "--set", wrong], redacted_project)
     assert result.returncode == ExitCode.WRONG_USE
     assert "did you mean 'names'?" in result.stderr
+
+
+@pytest.mark.usefixtures("embedding_model_files")
+def test_the_graph_of_the_example_gives_the_answer_that_is_shown(tmp_path: Path) -> None:
+    shown = {
+        example.mark.removeprefix("graph: "): example.code
+        for example in EXAMPLES
+        if example.mark.startswith("graph: ")
+    }
+    answer = shown.pop("answer")
+    for name, code in shown.items():
+        (tmp_path / name).write_text(code, encoding="utf-8")
+    shutil.copytree(REPOSITORY / "workflows", tmp_path / "workflows")
+    run_project(tmp_path)
+    (question,) = re.findall(r'graphrag-query path "(.*)"', PAGES["from-graph.md"])
+    found = graphrag_query.open(tmp_path / "output").path(question)
+    assert found.text.strip() == answer.strip()
+    assert [citation.path for citation in found.citations] == ["links.csv", "links.csv"]
 
 
 def test_keys_that_microsofts_settings_become_are_settings() -> None:

@@ -24,6 +24,7 @@ from graphrag_index.core.model_steps import (
     SummarizeDescriptions,
 )
 from graphrag_index.core.models.settings import ModelSettings
+from graphrag_index.core.read_graph_settings import ReadGraph
 from graphrag_index.core.search_settings import (
     BasicSearch,
     DriftSearch,
@@ -279,6 +280,7 @@ class Settings(Section):
         "A workflow that asks none needs no key.",
     )
     load_documents: LoadDocuments = LoadDocuments()
+    read_graph: ReadGraph = ReadGraph()
     create_text_units: CreateTextUnits = CreateTextUnits()
     extract_graph_nlp: ExtractGraphNlp = ExtractGraphNlp()
     extract_graph: ExtractGraph = ExtractGraph()

@@ -293,6 +293,18 @@ _DEFINITIONS = [
         nullable=(),
     ),
     Table(
+        "given_ids",
+        "one id that a graph had before it was read",
+        "entities, then relationships, in the order of their tables",
+        {
+            "table": pl.String,  # entities or relationships
+            "number": pl.Int64,  # of the raw entity, or the row in raw_relationships
+            "id": pl.String,
+        },
+        "internal",
+        nullable=(),
+    ),
+    Table(
         "entity_assignments",
         "one extracted entity that became another, or took another title; of one that was divided, "
         "one of its text units. Who is not in it is itself",

@@ -1,6 +1,7 @@
 """The steps, one file each, named as the step. A workflow names them in order."""
 
 STEPS = (
+    "read_graph",
     "load_documents",
     "create_text_units",
     "extract_graph_nlp",

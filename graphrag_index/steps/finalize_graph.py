@@ -28,6 +28,7 @@ def finalize_graph(
     raw_mentions: pl.LazyFrame,
     base_text_units: pl.LazyFrame,
     entity_assignments: pl.DataFrame | None = None,
+    given_ids: pl.DataFrame | None = None,
     *,
     settings: FinalizeGraph,
 ) -> Iterator[dict[str, pl.DataFrame]]:
@@ -38,7 +39,8 @@ def finalize_graph(
     the same two entities become one, whatever their direction: weights add up,
     and the heaviest row gives description and type. Loops and relationships with
     an unknown end are dropped; entities without relationships stay. What resolve_entities
-    merged, renamed or divided is so here.
+    merged, renamed or divided is so here. What had an id before keeps it: the first of those
+    that become one.
 
     Yields
     ------
@@ -55,6 +57,7 @@ def finalize_graph(
     check_weights("raw_relationships", raw_relationships)
     resolved = Assignments(entity_assignments, base_text_units)
     numbers, entities = _merge_entities(resolved.entities(raw_entities))
+    entities = _with_given_ids(entities, numbers, given_ids)
     del raw_entities
     mentions = _renumber_mentions(resolved.mentions(raw_mentions), numbers)
     yield {"mentions": mentions}
@@ -65,7 +68,11 @@ def finalize_graph(
         mentions["entity"].to_numpy(), mentions["text_unit"].to_numpy()
     )
     del mentions
-    links = _Links(resolved.relationships(raw_relationships.collect(), merge=False), numbers)
+    links = _Links(
+        resolved.relationships(_with_own_ids(raw_relationships.collect(), given_ids), merge=False),
+        numbers,
+    )
+    given = links.given_ids()
     ids, titles = entities["id"], entities["title"]
     # Nodes are numbered by id, as in create_communities: the drawing shows its communities,
     # and does not depend on which entity came first.
@@ -87,8 +94,8 @@ def finalize_graph(
         source, target = links.ends[batch].T
         source_ids, target_ids = ids.gather(source), ids.gather(target)
         link_ids = [
-            content_id("relationship", *sorted(pair))
-            for pair in zip(source_ids, target_ids, strict=True)
+            own or content_id("relationship", *sorted(pair))
+            for own, *pair in zip(given[batch], source_ids, target_ids, strict=True)
         ]
         relationships = links.rows(batch, text_unit_ids).with_columns(
             pl.Series("id", link_ids, dtype=pl.String),
@@ -140,6 +147,36 @@ def _merge_entities(raw_entities: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFr
     )
 
 
+def _with_given_ids(
+    entities: pl.DataFrame, numbers: pl.DataFrame, given_ids: pl.DataFrame | None
+) -> pl.DataFrame:
+    """Put the ids that entities had before in place of those made of their titles."""
+    if given_ids is None:
+        return entities
+    own = (
+        given_ids.filter(table="entities")
+        .join(numbers, left_on="number", right_on="raw", maintain_order="left")
+        .unique("number_right", keep="first", maintain_order=True)
+    )
+    ids = entities["id"].to_list()
+    for number, identity in own.select("number_right", "id").iter_rows():
+        ids[number] = identity
+    return entities.with_columns(pl.Series("id", ids, dtype=pl.String))
+
+
+def _with_own_ids(raw: pl.DataFrame, given_ids: pl.DataFrame | None) -> pl.DataFrame:
+    """Add the column `id` to the raw relationships: what they had before, else null."""
+    if given_ids is None:
+        return raw.with_columns(id=pl.lit(None, pl.String))
+    own = given_ids.filter(table="relationships").select("number", "id")
+    row = pl.int_range(pl.len(), dtype=pl.Int64)
+    return (
+        raw.with_columns(number=row)
+        .join(own, on="number", how="left", maintain_order="left")
+        .drop("number")
+    )
+
+
 def _renumber_mentions(raw_mentions: pl.LazyFrame, numbers: pl.DataFrame) -> pl.DataFrame:
     """Mentions by the numbers of the merged entities: each once, in order of the text."""
     keys = numbers.select(pl.col("raw", "number").cast(pl.Int32)).lazy()
@@ -183,6 +220,8 @@ class _Links:
         self.weights = np.zeros(len(first))
         np.add.at(self.weights, group, weights)
         self._raw = raw.select("description", "text_units", "evidence", "type")
+        self._ids = raw["id"].gather(rows)
+        self._group = group
         # The raw rows by group; within it in their order, and the heaviest first.
         by_group = np.argsort(group, kind="stable")
         self._rows, self._groups = rows[by_group], group[by_group]
@@ -190,6 +229,17 @@ class _Links:
 
     def __len__(self) -> int:
         return len(self.ends)
+
+    def given_ids(self) -> pl.Series:
+        """Return the first id that the rows of each had before, else null; none of them twice."""
+        own = (
+            pl.DataFrame({"group": self._group, "id": self._ids})
+            .drop_nulls()
+            .unique("group", keep="first", maintain_order=True)
+            .unique("id", keep="first", maintain_order=True)
+        )
+        everyone = pl.DataFrame({"group": np.arange(len(self))})
+        return everyone.join(own, on="group", how="left", maintain_order="left")["id"]
 
     def rows(self, batch: slice, text_unit_ids: pl.Series) -> pl.DataFrame:
         """Return weight, description, text_unit_ids, evidence and type of some relationships."""

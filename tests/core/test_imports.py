@@ -24,6 +24,9 @@ PARTS = {
     "graphrag_index.linguistics": {CORE},
     "graphrag_index.extraction": {CORE, "graphrag_index.linguistics"},
     "graphrag_index.readers": {CORE},
+    "graphrag_index.given_graph": {
+        *(CORE, "graphrag_index.readers", "graphrag_index.extraction"),
+    },
     "graphrag_index.resolution": {CORE, "graphrag_index.linguistics"},
     "graphrag_index.reports": {CORE},
     "graphrag_index.show": {CORE},
@@ -34,6 +37,7 @@ PARTS = {
         *("graphrag_index.readers", "graphrag_index.extraction", "graphrag_index.reports"),
         "graphrag_index.communities",
         "graphrag_index.resolution",
+        "graphrag_index.given_graph",
     },
     "graphrag_index.workflow": {CORE, "graphrag_index.step", "graphrag_index.steps"},
     "graphrag_index.run": {CORE, "graphrag_index.step", "graphrag_index.workflow"},
@@ -51,6 +55,9 @@ PARTS = {
     "graphrag_index.dry_run": {
         *(CORE, "graphrag_index.changes", "graphrag_index.plan", "graphrag_index.run"),
         *("graphrag_index.estimate", "graphrag_index.steps", "graphrag_index.workflow"),
+    },
+    "graphrag_index.input": {
+        *(CORE, "graphrag_index.given_graph", "graphrag_index.steps", "graphrag_index.workflow"),
     },
     "graphrag_index.check": {CORE, "graphrag_index.graph", "graphrag_index.show"},
     "graphrag_index.history": {
@@ -76,7 +83,7 @@ PARTS = {
         *(CORE, "graphrag_index.workflow", "graphrag_index.run", "graphrag_index.project"),
         *("graphrag_index.terminal", "graphrag_index.show", "graphrag_index.show_html"),
         *("graphrag_index.status", "graphrag_index.steps", "graphrag_index.estimate"),
-        *("graphrag_index.dry_run",),
+        *("graphrag_index.dry_run", "graphrag_index.input"),
         "graphrag_index.resolution",
         *("graphrag_index.options", "graphrag_index.history", "graphrag_index.history_commands"),
     },

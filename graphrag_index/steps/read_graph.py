@@ -1,0 +1,118 @@
+"""Read a graph that is there already, instead of extracting one."""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from graphrag_index.core.progress import Progress
+from graphrag_index.core.read_graph_settings import ReadGraph
+from graphrag_index.core.settings import CreateTextUnits
+from graphrag_index.core.tables import TABLES
+from graphrag_index.given_graph.entities import given_entities
+from graphrag_index.given_graph.evidence import Evidence
+from graphrag_index.given_graph.passages import Passages
+from graphrag_index.given_graph.records import add_records, count_records
+from graphrag_index.given_graph.relationships import Given, given_graph
+from graphrag_index.given_graph.rows import Rows, fingerprint_files, read_given
+from graphrag_index.step import step
+from graphrag_index.steps.create_text_units import cut
+
+logger = logging.getLogger(__name__)
+
+
+@step(
+    writes=[
+        "documents",
+        "base_text_units",
+        "sentences",
+        "raw_entities",
+        "raw_relationships",
+        "raw_mentions",
+        "given_ids",
+    ],
+    fingerprint=fingerprint_files,
+)
+def read_graph(
+    *, settings: ReadGraph, root: Path, progress: Progress
+) -> Iterator[Mapping[str, pl.DataFrame]]:
+    """Read entities and relationships from files of your own, with the passages that prove them.
+
+    Entities and relationships keep the order of their files, and their ids. What names text
+    units is proven by these. What names none proves itself: it becomes a line of a document
+    with the title of the entity, or of the source of the relationship, and the path of the file.
+
+    Yields
+    ------
+    documents, base_text_units, sentences
+        Batch by batch: first those given, then those made of rows.
+    raw_entities, raw_relationships, raw_mentions, given_ids
+        Whole.
+
+    Raises
+    ------
+    InputError
+        A file is not there, damaged or lacks a column; an end of a relationship is no entity.
+    """
+    files = read_given(settings, root)
+    rows: list[Rows | None] = [files.get("entities"), files["relationships"]]
+    text_units, documents = files.get("text_units"), files.get("documents")
+    entities = given_entities(rows[0]) if rows[0] is not None else None
+    name = rows[0].name if rows[0] is not None else ""
+    given = given_graph(entities, name, files["relationships"], settings)
+    del entities, files
+    evidence = Evidence()
+    if text_units is not None:
+        passages = Passages(text_units, documents)
+        progress.start(len(passages.frame) + count_records(given), "text units and rows")
+        yield from passages.add(given, rows, evidence)
+    else:
+        given = _without_text_units(given, rows)
+        rows = [file.without_rows() if file else None for file in rows]
+        progress.start(count_records(given), "rows")
+    of_rows = CreateTextUnits(max_tokens=settings.max_tokens, overlap_tokens=0)
+
+    def pieces(text: str, starts: Sequence[int]) -> list[tuple[int, int, int]]:
+        return [(p.start, p.end, p.n_tokens) for p in cut(text, of_rows, starts, ())]
+
+    yield from add_records(given, rows, settings.max_tokens, pieces, evidence, progress)
+    yield evidence.batch()
+    yield _graph(given, evidence)
+
+
+def _without_text_units(given: Given, rows: Sequence[Rows | None]) -> Given:
+    """Take no notice of ids of text units that there are not."""
+    named = [file.name for file in rows if file is not None and "text_unit_ids" in file.fields]
+    if named:
+        logger.warning(
+            "%s: the text units that it names are not used, since read_graph.text_units names "
+            "no file of them.",
+            " and ".join(dict.fromkeys(named)),
+        )
+    return given.without_text_units()
+
+
+def _graph(given: Given, evidence: Evidence) -> dict[str, pl.DataFrame]:
+    entities, relationships = given.entities.frame, given.relationships
+    number = pl.int_range(pl.len(), dtype=pl.Int64)
+    ids = [
+        frame.select(pl.lit(table).alias("table"), "id", number=number).filter(
+            pl.col("id").is_not_null()
+        )
+        for table, frame in (("entities", entities), ("relationships", relationships))
+    ]
+    tables = {
+        "raw_entities": entities.with_columns(
+            evidence.of_entities(len(entities)), human_readable_id=number
+        ),
+        "raw_relationships": relationships.with_columns(
+            *evidence.of_relationships(len(relationships))
+        ),
+        "raw_mentions": evidence.mentions(),
+        "given_ids": pl.concat(ids),
+    }
+    return {
+        name: frame.select(pl.col(c).cast(t) for c, t in TABLES[name].columns.items())
+        for name, frame in tables.items()
+    }
