@@ -125,6 +125,8 @@ class TestInit:
             f"Wrote {folder / 'settings.yaml'}\n"
             f"Wrote {folder / 'workflows' / 'embedded.yaml'}\n"
             f"Wrote {folder / 'workflows' / 'fast.yaml'}\n"
+            f"Wrote {folder / 'workflows' / 'from_graph.yaml'}\n"
+            f"Wrote {folder / 'workflows' / 'from_graph_written.yaml'}\n"
             f"Wrote {folder / 'workflows' / 'lazy.yaml'}\n"
             f"Wrote {folder / 'workflows' / 'standard.yaml'}\n"
             f"Put documents into {folder / 'input'}.\n"
