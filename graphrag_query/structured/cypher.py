@@ -70,7 +70,7 @@ def graph_database(model: "KnowledgeModel", say: Say) -> Path:
         n_links = model.rows("relationships")
         say(
             f"Making the graph database of version {model.version.number}, once "
-            f"({n_links:,} relationships; half a million take about half a minute) ..."
+            f"({n_links:,} relationships; half a million take about a minute) ..."
         )
         temporary = path.with_name(f".{path.name}.tmp")
         run_query("graph_build", tables, str(temporary), _NO_LIMIT)
