@@ -80,6 +80,9 @@ def open(
 ) -> "Index":
     """Open the index in an output folder, at its current version or an earlier one, `as_of`.
 
+    The folder may be one that Microsoft GraphRAG wrote, or hold its `output`; nothing is copied.
+    It does not say which model made its vectors: `settings` do.
+
     `settings` are those of the searches and the models; without them, those that the index
     was made with, which hold no keys. `root` is the folder of `settings.yaml`, where
     `prompts/` may replace the prompts; without it, the one that holds the output folder.
@@ -89,12 +92,24 @@ def open(
     TableError
         There is no index in that folder, or it cannot be read.
     SettingsError
-        The settings name another embedding model than the one that made its vectors.
+        The settings name another embedding model than the one that made its vectors, or an
+        earlier version is asked of an index that keeps none.
     """
+    from graphrag_index.core.microsoft.files import is_microsoft
     from graphrag_query.index import Index
     from graphrag_query.knowledge_model import KnowledgeModel
 
     output = Path(output)
+    if is_microsoft(output):
+        from graphrag_index.core.errors import SettingsError
+        from graphrag_index.core.settings import parse_settings
+
+        if as_of is not None:
+            raise SettingsError(
+                f"{output} is an index of Microsoft GraphRAG, which keeps no earlier versions."
+            )
+        model = KnowledgeModel.open_microsoft(output, settings or parse_settings({}))
+        return Index(model, settings, Path(root) if root is not None else output.parent)
     models = settings.models if settings else None
     model = KnowledgeModel.open(output, models, as_of)
     model.check_search_tables()

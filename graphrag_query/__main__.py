@@ -28,6 +28,14 @@ Names = Annotated[
     list[str], typer.Argument(help="A question, or names of entities.", metavar="QUESTION|NAME...")
 ]
 Root = Annotated[Path, typer.Option("--root", help="Folder of settings.yaml.", metavar="DIR")]
+IndexFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--index",
+        help="Folder of the index, ours or Microsoft GraphRAG's, instead of `output`.",
+        metavar="DIR",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 Set = Annotated[
     list[str] | None,
@@ -88,6 +96,7 @@ def _command(method: str) -> Callable[..., None]:
     def command(
         question: Question,
         root: Root = Path(),
+        index_folder: IndexFolder = None,
         json_: Json = False,
         set_: Set = None,
         show_context: ShowContext = False,
@@ -99,7 +108,7 @@ def _command(method: str) -> Callable[..., None]:
         since: Since = "",
         until: Until = "",
     ) -> None:
-        with _open(root, set_, as_of) as index:
+        with _open(root, index_folder, set_, as_of) as index:
             index = _filtered(index, where, type_, since, until)
             _answer(index, method, question, json_, show_context, stream, session)
 
@@ -112,6 +121,7 @@ def _command_of_names(method: str) -> Callable[..., None]:
     def command(
         names: Names,
         root: Root = Path(),
+        index_folder: IndexFolder = None,
         json_: Json = False,
         set_: Set = None,
         show_context: ShowContext = False,
@@ -122,7 +132,7 @@ def _command_of_names(method: str) -> Callable[..., None]:
         since: Since = "",
         until: Until = "",
     ) -> None:
-        with _open(root, set_, as_of) as index:
+        with _open(root, index_folder, set_, as_of) as index:
             index = _filtered(index, where, type_, since, until)
             _answer(index, method, names, json_, show_context, stream)
 
@@ -141,6 +151,7 @@ add_structured_commands(app)
 @app.command()
 def chat(
     root: Root = Path(),
+    index_folder: IndexFolder = None,
     set_: Set = None,
     as_of: AsOf = None,
     session: SessionFile = None,
@@ -162,7 +173,7 @@ def chat(
         with waiting("Looking ..."):
             return index.converse(conversation, question, method)
 
-    with _open(root, set_, as_of) as index:
+    with _open(root, index_folder, set_, as_of) as index:
         index = _filtered(index, where, type_, since, until)
         conversation = index.conversation(session)
         converse(ask)
@@ -225,12 +236,16 @@ def _filtered(
     return index
 
 
-def _open(root: Path, overrides: list[str] | None, as_of: int | None) -> "Index":
+def _open(
+    root: Path, folder: Path | None, overrides: list[str] | None, as_of: int | None
+) -> "Index":
     import graphrag_query
     from graphrag_index.core.settings import load_settings
 
-    settings = load_settings(root, tuple(overrides or ()))
-    return graphrag_query.open(root / settings.output, settings, root, as_of)
+    # With the folder named, the defaults will do.
+    settings = load_settings(root, tuple(overrides or ()), needed=folder is None)
+    output = root / settings.output if folder is None else folder
+    return graphrag_query.open(output, settings, root, as_of)
 
 
 def main() -> None:

@@ -10,8 +10,10 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.core.alike import alike, telling_words
+from graphrag_index.core.citations import find_citations
 from graphrag_index.core.search_settings import GlobalSearch
 from graphrag_query.answer import Answer, Citation, Outcome
+from graphrag_query.cited_text import best_sentence, units_behind
 from graphrag_query.knowledge_model import KnowledgeModel
 from graphrag_query.main_entities import kind_of, list_main_entities
 from graphrag_query.question import Question
@@ -99,7 +101,7 @@ def _points_of_best(
     return [
         Point(report, text, source, report["rank"])
         for report in read.iter_rows(named=True)
-        for text, source in cited_sentences(report["summary"])
+        for text, source in told_sentences(model, report["community"], report["summary"])
         if _is_inside(model, source)
     ]
 
@@ -121,7 +123,9 @@ def _map(
     read = model.with_texts(fitting.head(REPORTS_READ), "summary", "findings")
     for report in read.iter_rows(named=True):
         parts = [report["summary"], *(f["explanation"] for f in report["findings"])]
-        for text, source in (sentence for part in parts for sentence in cited_sentences(part)):
+        number = report["community"]
+        told = (sentence for part in parts for sentence in told_sentences(model, number, part))
+        for text, source in told:
             # Reports are read best first: a sentence in several is the point of the best.
             if text not in reports_of and _is_inside(model, source):
                 reports_of[text] = report
@@ -174,6 +178,28 @@ def cited_sentences(text: str) -> list[tuple[str, int]]:
     return found
 
 
+def told_sentences(model: KnowledgeModel, community: int, text: str) -> list[tuple[str, int]]:
+    """Cut a text of a report into what is told, each with a text unit that proves it.
+
+    What a model wrote cites other rows than text units, or nothing: then it rests on what
+    these rest on, or on the text units about the members of its community.
+    """
+    found = cited_sentences(text)
+    if found:
+        return found
+    start = 0
+    for first, last, rows in find_citations(text):
+        said = text[start:first].strip().lstrip(".").strip()
+        behind = (n for name, row in rows for n in units_behind(model, name, row, said))
+        source = next(behind, None)
+        if said and source is not None:
+            found.append((said, source))
+        start = last
+    if not found and text.strip():
+        found = [(text.strip(), n) for n in units_behind(model, "Reports", community, text)[:1]]
+    return found
+
+
 def _reduce(points: list[Point], max_points: int) -> list[list[Point]]:
     """Gather points into themes, one a report, the best first; no sentence is said twice."""
     used: list[frozenset[str]] = []
@@ -200,11 +226,16 @@ def _write(
         parts = []
         for point in theme:
             candidate = locate(point.text, units[point.source])
+            said = point.text if candidate is None else candidate.text
             if candidate is None:
-                parts.append(point.text)
+                # A model wrote it: the sentence of the passage that says most of it.
+                best = best_sentence(said, [units[point.source]])
+                candidate = best[0] if best else None
+            if candidate is None:
+                parts.append(said)
                 continue
             citations.append(cite(len(citations) + 1, candidate, units[point.source]))
-            parts.append(f"{as_prose(candidate.text)} [{len(citations)}]")
+            parts.append(f"{as_prose(said)} [{len(citations)}]")
         report = theme[0].report
         cited = f"[Data: Reports ({report['community']})]"
         lines.append(f"{number}. **{report['title']}** {cited}\n   {' '.join(parts)}\n")

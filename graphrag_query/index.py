@@ -449,12 +449,18 @@ class Index:
         return question.answer(text, method, {}, {}, Outcome.INDEX_INCOMPLETE)
 
     def _gaps(self) -> tuple[str, ...]:
-        """Tell which part of the documents the index does not hold, if a run left any out."""
+        """Tell which part of the documents the index does not hold, if a run left any out, and
+        what the index of another program lacks.
+        """
+        gaps = self.model.store.gaps
         steps = [step for step in self.model.version.steps if step.quarantined]
         if not steps:
-            return ()
+            return gaps
         what = ", ".join(f"{step.quarantined} of {step.name}" for step in steps)
-        return (f"The index is not whole: requests to a model without a result: {what}.",)
+        return (
+            *gaps,
+            f"The index is not whole: requests to a model without a result: {what}.",
+        )
 
 
 def check_method(method: str) -> None:

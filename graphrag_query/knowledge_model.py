@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from graphrag_index.core.models.embedding import RemoteEmbeddingModel
     from graphrag_index.core.models.settings import ModelSettings
     from graphrag_index.core.vector_store import VectorTable
+    from graphrag_query.held_vectors import HeldVectors
+    from graphrag_query.microsoft_store import MicrosoftStore
 
 VECTOR_TABLES = ("text_unit_text", "entity_description", "community_full_content")
 SEARCHES_AT_ONCE = 8
@@ -40,12 +42,15 @@ class KnowledgeModel:
     """
 
     def __init__(
-        self, store: TableStore, version: Version, models: "Mapping[str, ModelSettings]"
+        self,
+        store: "TableStore | MicrosoftStore",
+        version: Version,
+        models: "Mapping[str, ModelSettings]",
     ) -> None:
         self.store = store
         self.models = models
         self.version = version
-        self._vectors: dict[str, VectorTable] = {}
+        self._vectors: dict[str, VectorTable | HeldVectors] = {}
         self._mapped: dict[str, MappedTable] = {}
         self._embedded: dict[str, np.ndarray[Any, Any]] = {}
 
@@ -70,6 +75,20 @@ class KnowledgeModel:
         if version is None:
             raise TableError(f"There is no index in {output}: make one with `graphrag-index run`.")
         return cls(store, version, models or {})
+
+    @classmethod
+    def open_microsoft(cls, folder: Path, settings: Settings) -> "KnowledgeModel":
+        """Open the index of Microsoft GraphRAG in a folder.
+
+        Raises
+        ------
+        TableError
+            A table is missing or cut off, or lacks a column.
+        """
+        from graphrag_query.microsoft_store import MicrosoftStore
+
+        store = MicrosoftStore(folder, settings)
+        return cls(store, store.version, settings.models)
 
     @cached_property
     def settings(self) -> Settings:
@@ -126,15 +145,11 @@ class KnowledgeModel:
     def rows(self, table: str) -> int:
         return self._stored(table).rows
 
-    def vectors(self, table: str) -> "VectorTable":
+    def vectors(self, table: str) -> "VectorTable | HeldVectors":
         """Open a vector table at the version that belongs to this index."""
-        from graphrag_index.core.vector_store import VectorTable
-
         if table not in self._vectors:
             self.check_kept()
-            self._vectors[table] = VectorTable.open(
-                self.store.lancedb, table, self._stored(table).lance_version
-            )
+            self._vectors[table] = self.store.vectors(table, self._stored(table))
         return self._vectors[table]
 
     @cached_property
@@ -195,6 +210,9 @@ class KnowledgeModel:
         """
         import numpy as np
 
+        if self.store.lacks_vectors:
+            # As near to everything as to nothing.
+            return np.zeros((len(texts), 1), np.float32)
         kept = self._embedded
         known = {text: kept[text] for text in texts if text in kept}
         new = [text for text in dict.fromkeys(texts) if text not in known]
@@ -274,7 +292,9 @@ class KnowledgeModel:
         """
         found = self._numbered("relationship_rows", numbers)
         ends = pl.concat([found["source"], found["target"]])
-        titles = self.map("entity_rows").rows(ends, "title")["title"]
+        # An end that is no entity, as another program may have it, has no title.
+        rows = self.map("entity_rows").rows(ends.clip(lower_bound=0), "title")
+        titles = rows.select(pl.when(ends >= 0).then("title").otherwise(pl.lit("")))["title"]
         return found.rename({"source": "source_entity", "target": "target_entity"}).with_columns(
             titles[: found.height].alias("source"), titles[found.height :].alias("target")
         )

@@ -44,7 +44,7 @@ def list_main_entities(question: Question, kind: str, settings: GlobalSearch) ->
     model = question.model
     entities = (
         model.scan("entities")
-        .filter(pl.col("type") == kind)
+        .filter(pl.col("type").str.to_lowercase() == kind)
         .sort("degree", "human_readable_id", descending=[True, False])
         .select("human_readable_id", "title", "evidence")
         .head(settings.max_points)

@@ -163,7 +163,8 @@ class Scope:
     def where(self) -> str | None:
         """What the vector store is told of the documents; None if they are too many to name."""
         if not self.documents.all() and len(self.document_ids) <= MOST_NAMED:
-            named = ", ".join(f"'{id}'" for id in self.document_ids)
+            quoted = (id.replace("'", "''") for id in self.document_ids)
+            named = ", ".join(f"'{id}'" for id in quoted)
             return f"document_id IN ({named})"
         return None
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from graphrag_index.core.vector_store import VectorTable
+    from graphrag_query.held_vectors import HeldVectors
     from graphrag_query.links import Flags, Numbers
 
 # How much more is fetched at each try, where the vector store does not know the filter.
@@ -108,7 +109,7 @@ class ScopedVectors:
 
     def __init__(
         self,
-        table: "VectorTable",
+        table: "VectorTable | HeldVectors",
         key: str,
         holds: Callable[[pl.Series], pl.Series],
         where: str | None,

@@ -28,7 +28,11 @@ _ARABIC_PREFIX = re.compile(r"^[\u0648\u0641\u0628\u0643]?\u0627\u0644(?=\w{3})"
 
 
 def is_unread(model: "KnowledgeModel", text: str) -> bool:
-    """Tell whether most letters of a text are none that the model of the index can read."""
+    """Tell whether most letters of a text are none that the model of the index can read, or
+    whether there is no model.
+    """
+    if model.store.lacks_vectors:
+        return True
     settings = model.settings
     if settings.generate_text_embeddings.model in settings.models:
         return False

@@ -44,6 +44,12 @@ def other_model(model: "KnowledgeModel", now: "Identity") -> SettingsError:
 def other_dimension(model: "KnowledgeModel", n_numbers: int) -> ModelError:
     """Say that a model gives vectors of another length than it gave when the index was made."""
     settings = model.settings.generate_text_embeddings.model
+    if not model.store.is_ours:
+        return ModelError(
+            f"The vectors of {model.store.output} have {model.dimension:,} numbers, and model "
+            f"{settings} gives {n_numbers:,} for a question: set generate_text_embeddings.model to "
+            f"the one that made them, or models.{settings}.dimensions to {model.dimension}."
+        )
     return ModelError(
         f"The vectors of {model.store.output} have {model.dimension} numbers, and model {settings} "
         f"gives {n_numbers} for a question: it is another one by the same name. Put the one back "

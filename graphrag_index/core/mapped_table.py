@@ -30,12 +30,23 @@ class MappedTable:
 
         try:
             file = pa.ipc.open_file(pa.memory_map(str(path)))
-            self._batches = [file.get_batch(i) for i in range(file.num_record_batches)]
+            batches = [file.get_batch(i) for i in range(file.num_record_batches)]
         except (pa.ArrowInvalid, OSError) as error:
             raise TableError(
                 f"{path} cannot be read: run `graphrag-index run` to write it again."
             ) from error
-        self._schema = file.schema
+        self._hold(file.schema, batches)
+
+    @classmethod
+    def of(cls, rows: pl.DataFrame) -> "MappedTable":
+        """Make a table of rows in memory; all are one batch."""
+        data = rows.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()).combine_chunks()
+        table = cls.__new__(cls)
+        table._hold(data.schema, [batch for batch in data.to_batches() if batch.num_rows])
+        return table
+
+    def _hold(self, schema: Any, batches: list[Any]) -> None:
+        self._schema, self._batches = schema, batches
         # The first row of each batch, and of one behind the last.
         self._starts = [0]
         for batch in self._batches:

@@ -36,7 +36,7 @@ from graphrag_index.core.versions import (
 )
 
 if TYPE_CHECKING:
-    from graphrag_index.core.vector_store import VectorWriter
+    from graphrag_index.core.vector_store import VectorTable, VectorWriter
 
 INDEX_FILE = "index.json"
 JOURNAL_FILE = "steps.json"
@@ -45,6 +45,12 @@ FORMAT = 1
 
 class TableStore:
     """The output folder of one project."""
+
+    # What the index of another program says instead: why no vectors are compared, and what
+    # answers are to say of it.
+    is_ours = True
+    lacks_vectors = ""
+    gaps: tuple[str, ...] = ()
 
     def __init__(self, output: Path) -> None:
         # LanceDB may take a bare relative name for a cloud address.
@@ -187,6 +193,12 @@ class TableStore:
         # A name with brackets is no pattern.
         scan = pl.scan_ipc if path.suffix == MAPPED_SUFFIX else pl.scan_parquet
         return scan(path, glob=False)
+
+    def vectors(self, name: str, table: StoredTable) -> "VectorTable":
+        """Open a vector table at its version."""
+        from graphrag_index.core.vector_store import VectorTable
+
+        return VectorTable.open(self.lancedb, name, table.lance_version)
 
     def map(self, name: str, table: StoredTable) -> MappedTable:
         """Open a mapped table for reading rows by number; nothing is loaded."""

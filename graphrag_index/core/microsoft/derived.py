@@ -120,8 +120,9 @@ class Places:
             mentions += sorted(own, key=lambda row: (row[2], row[3], row[1]))
             for row in links_here:
                 one, other = (places[end] for end in ends[row])
-                if _tells(one) and _tells(other):
-                    first, last = sentences.between(one, other)
+                proof = sentences.between(one, other) if _tells(one) and _tells(other) else None
+                if proof is not None:
+                    first, last = proof
                     of_links.append((row, document_id, offset + first, offset + last))
         ends_at = np.array(starts, np.int64) + np.array(lengths, np.int64)
         return (

@@ -1,6 +1,7 @@
 """The files of an index of Microsoft GraphRAG 0 to 3, and their names, columns and types."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,12 +83,13 @@ def find_folder(folder: Path) -> Folder:
     )
 
 
-def holds_tables(folder: Path) -> bool:
-    """Tell whether a folder, or `output` in it, holds tables of Microsoft's."""
+def is_microsoft(folder: Path) -> bool:
+    """Tell whether a folder, or `output` in it, holds tables of Microsoft's, and not of ours."""
     try:
-        return bool(find_folder(folder))
+        place = find_folder(folder).place
     except TableError:
         return False
+    return not any((place / name).exists() for name in ("index.json", "versions"))
 
 
 def _files(folder: Path) -> dict[str, Path]:
@@ -136,6 +138,26 @@ def open_table(name: str, path: Path) -> RawTable:
         else:
             left_out[column] = dtype
     return RawTable(rows.select(columns), left_out)
+
+
+@contextmanager
+def failures_of_files(files: Mapping[str, Path]) -> Iterator[None]:
+    """Say which file is damaged, where reading tables fails in their midst.
+
+    Raises
+    ------
+    TableError
+        One is.
+    """
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError) as error:
+        for path in files.values():
+            try:
+                pl.scan_parquet(path, glob=False).collect()
+            except (pl.exceptions.PolarsError, OSError) as found:
+                raise unreadable(path, found) from error
+        raise
 
 
 def unreadable(path: Path, error: Exception) -> TableError:

@@ -16,6 +16,8 @@ _WHITESPACE = str.maketrans("\t\n\v\f\r\x85\xa0\u2028\u2029\u202f", " " * 10)
 _WORD = re.compile(r"\w+")
 # A shorter word of a name does not stand for it.
 _LEAST_LETTERS = 4
+# Mentions of an entity in one text unit that are looked at, and sentences between two of them.
+_MOST_MENTIONS, _MOST_SENTENCES = 16, 5
 
 
 def place_in_document(text: str, document: str, earliest: int) -> int | None:
@@ -130,11 +132,14 @@ class Sentences:
                 return start, last
         return start, end
 
-    def between(self, one: Named, other: Named, most: int = 16) -> Span:
-        """Return the sentences between the two nearest mentions of two entities."""
+    def between(self, one: Named, other: Named) -> Span | None:
+        """Return the sentences between the two nearest mentions of two entities; None if they are
+        too far from each other to prove anything.
+        """
         _, start, end = min(
             (max(a[1], b[1]) - min(a[0], b[0]), min(a[0], b[0]), max(a[1], b[1]))
-            for a in one.spans[:most]
-            for b in other.spans[:most]
+            for a in one.spans[:_MOST_MENTIONS]
+            for b in other.spans[:_MOST_MENTIONS]
         )
-        return self.around(start, end)
+        n_between = sum(first < end and start < last for first, last in self._sentences)
+        return self.around(start, end) if n_between <= _MOST_SENTENCES else None

@@ -4,9 +4,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.core.lists import distinct_pairs
+from graphrag_index.core.lists import Integers, distinct_pairs
 from graphrag_index.core.name_folding import folded_name
-from graphrag_index.graph.simple_graph import Integers
 
 _IN_BRACKETS = r"\s*\([^()]*\)"
 
