@@ -61,6 +61,8 @@ def steps(**replies: Any) -> Callable[[Request], Any]:
     def answer(request: Request) -> Any:
         if request.format.name == "text":
             numbers = cited(request.messages[1]["content"])
+            if not numbers:
+                return "It did."
             name, rows = min(numbers.items())
             return f"It did. [Data: {name} ({min(rows)})]"
         reply = by_question.get(request.unit, by_question.get("other", {"score": 10}))
