@@ -9,6 +9,7 @@ import typer
 
 from graphrag_index.core.command_line import run_program
 from graphrag_index.core.lean_imports import leave_out_unused
+from graphrag_query.opening import open_index
 from graphrag_query.structured_command import add_structured_commands
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def _command(method: str) -> Callable[..., None]:
         since: Since = "",
         until: Until = "",
     ) -> None:
-        with _open(root, index_folder, set_, as_of) as index:
+        with open_index(root, index_folder, set_, as_of) as index:
             index = _filtered(index, where, type_, since, until)
             _answer(index, method, question, json_, show_context, stream, session)
 
@@ -132,7 +133,7 @@ def _command_of_names(method: str) -> Callable[..., None]:
         since: Since = "",
         until: Until = "",
     ) -> None:
-        with _open(root, index_folder, set_, as_of) as index:
+        with open_index(root, index_folder, set_, as_of) as index:
             index = _filtered(index, where, type_, since, until)
             _answer(index, method, names, json_, show_context, stream)
 
@@ -173,7 +174,7 @@ def chat(
         with waiting("Looking ..."):
             return index.converse(conversation, question, method)
 
-    with _open(root, index_folder, set_, as_of) as index:
+    with open_index(root, index_folder, set_, as_of) as index:
         index = _filtered(index, where, type_, since, until)
         conversation = index.conversation(session)
         converse(ask)
@@ -234,18 +235,6 @@ def _filtered(
     if documents or types or since or until:
         return index.where(documents, types or (), since, until)
     return index
-
-
-def _open(
-    root: Path, folder: Path | None, overrides: list[str] | None, as_of: int | None
-) -> "Index":
-    import graphrag_query
-    from graphrag_index.core.settings import load_settings
-
-    # With the folder named, the defaults will do.
-    settings = load_settings(root, tuple(overrides or ()), needed=folder is None)
-    output = root / settings.output if folder is None else folder
-    return graphrag_query.open(output, settings, root, as_of)
 
 
 def main() -> None:

@@ -4,10 +4,13 @@ What searches look up is made in memory when the first search asks for it, from 
 `graphrag_index.core.microsoft` reads. Vectors are read when the first search compares them.
 """
 
+import shutil
 import threading
+import weakref
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -69,6 +72,7 @@ class MicrosoftStore:
         self.output = self.index.place.absolute()
         self._lock = threading.RLock()
         self._vectors: dict[str, HeldVectors] = {}
+        self._written: dict[str, Path] = {}
         self._widths = {name: v.dimension for name, v in self.index.vectors.items()}
         # Tables of another width than most cannot be compared with the same question.
         widths = list(self._widths.values())
@@ -201,6 +205,27 @@ class MicrosoftStore:
             for name, table in TABLES.items()
             if table.kind == "mapped" and name != "text_unit_vectors"
         }
+
+    def public_files(self) -> Mapping[str, Path]:
+        """Write the public tables as Parquet files, for queries, until the program ends."""
+        with self._lock, failures_of_files(self.index.files):
+            if not self._written:
+                for name, rows in self.tables.items():
+                    path = self._scratch / f"{name}.parquet"
+                    rows.collect().write_parquet(path)
+                    self._written[name] = path
+            return self._written
+
+    @property
+    def graphs(self) -> Path:
+        """Where questions in Cypher keep their database, until the program ends."""
+        return self._scratch / "cypher"
+
+    @cached_property
+    def _scratch(self) -> Path:
+        folder = mkdtemp(prefix="graphrag-query-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return Path(folder)
 
     def vectors(self, name: str, table: StoredTable) -> HeldVectors:
         """Open a table of vectors; nothing is read yet."""

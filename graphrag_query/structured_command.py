@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from graphrag_query.opening import open_index
+
 if TYPE_CHECKING:
-    from graphrag_query.index import Index
     from graphrag_query.structured.result import Result
 
 Query = Annotated[
     str | None, typer.Argument(help="The query; - reads it from the input.", metavar="QUERY")
 ]
 Root = Annotated[Path, typer.Option("--root", help="Folder of settings.yaml.", metavar="DIR")]
+IndexFolder = Annotated[
+    Path | None,
+    typer.Option("--index", help="Folder of the index, instead of `output`.", metavar="DIR"),
+]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", help="Override a setting: section.key=value.", metavar="KEY=VALUE"),
@@ -44,6 +49,7 @@ def add_structured_commands(app: typer.Typer) -> None:
 def sql(
     query: Query = None,
     root: Root = Path(),
+    index_folder: IndexFolder = None,
     limit: Limit = None,
     timeout: Timeout = None,
     json_: Json = False,
@@ -53,7 +59,7 @@ def sql(
     set_: Set = None,
 ) -> None:
     """Ask the tables in SQL, such as SELECT type, count(*) FROM entities GROUP BY type."""
-    with _open(root, set_, as_of) as index:
+    with open_index(root, index_folder, set_, as_of) as index:
         if schema:
             from graphrag_query.structured.schema import sql_schema
 
@@ -66,6 +72,7 @@ def sql(
 def cypher(
     query: Query = None,
     root: Root = Path(),
+    index_folder: IndexFolder = None,
     limit: Limit = None,
     timeout: Timeout = None,
     json_: Json = False,
@@ -80,18 +87,10 @@ def cypher(
 
         print(graph_schema())
         return
-    with _open(root, set_, as_of) as index:
+    with open_index(root, index_folder, set_, as_of) as index:
         values = _limits(limit, timeout)
         found = index.cypher(_read(query), say=lambda text: print(text, file=sys.stderr), **values)
         _print(found, json_, csv_)
-
-
-def _open(root: Path, overrides: list[str] | None, as_of: int | None) -> "Index":
-    import graphrag_query
-    from graphrag_index.core.settings import load_settings
-
-    settings = load_settings(root, tuple(overrides or ()))
-    return graphrag_query.open(root / settings.output, settings, root, as_of)
 
 
 def _read(query: str | None) -> str:

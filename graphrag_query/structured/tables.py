@@ -27,6 +27,10 @@ def table_files(model: "KnowledgeModel") -> Mapping[str, Path]:
             "conditions into the query."
         )
     model.check_kept()
+    from graphrag_query.microsoft_store import MicrosoftStore
+
+    if isinstance(model.store, MicrosoftStore):
+        return model.store.public_files()
     files = {}
     for name, stored in sorted(model.version.tables.items()):
         is_public = name not in TABLES or TABLES[name].kind == "public"

@@ -139,6 +139,12 @@ def test_filters_hold_its_searches(with_models: Index) -> None:
         with_models.where({"title": "other*"})
 
 
+def test_its_tables_are_asked_in_sql(without_models: Index) -> None:
+    query = "SELECT count(*) AS n FROM relationships WHERE source_id = ''"
+    assert without_models.sql(query).rows == [[2]]
+    assert not (MICROSOFT / "cypher").exists()
+
+
 def test_a_conversation_goes_on(with_models: Index) -> None:
     conversation = with_models.conversation()
     with_models.converse(conversation, "Who is Alex Mercer?", "local")
