@@ -94,7 +94,7 @@ def resolve_entities(
     if entities is None or links is None:
         raise WorkflowError(
             "Step resolve_entities needs a step before it that finds entities: "
-            "extract_graph or extract_graph_nlp."
+            "extract_graph, extract_graph_nlp or read_graph."
         )
     decisions = read_decisions(root / settings.file)
     found = Found.read(entities, raw_mentions, base_text_units, documents, decisions)

@@ -172,6 +172,54 @@ def test_what_this_program_wrote_is_read_as_a_graph(indexed: Path, tmp_path: Pat
     assert new.to_list() == old.to_list()
 
 
+def test_what_is_exported_as_graphml_is_read_again(
+    graphrag_index: Call, indexed: Path, tmp_path: Path
+) -> None:
+    root = write_project(tmp_path / "again")
+    exported = graphrag_index("export", "--to", "graphml", root / "g.graphml", "--root", indexed)
+    assert exported.code == ExitCode.DONE
+    workflow = ["read_graph", "finalize_graph", "create_communities"]
+    (root / "workflows" / "from_graph.yaml").write_text(yaml.safe_dump(workflow), encoding="utf-8")
+    run_project(root, "read_graph.entities=null", "read_graph.relationships=g.graphml")
+    for name, columns in (
+        ("entities", ["id", "title", "type", "description", "degree"]),
+        ("relationships", ["source", "target", "weight", "type", "description"]),
+    ):
+        assert table(root, name).select(columns).equals(table(indexed, name).select(columns))
+
+
+def test_a_graph_without_a_sentence_has_reports_and_searches_find_no_evidence(
+    graphrag_index: Call, tmp_path: Path, embedding_model_files: Path
+) -> None:
+    root = write_project(tmp_path / "project")
+    nodes = "".join(f"<node id='{name}'/>" for name in ("Ada", "Bo"))
+    (root / "g.graphml").write_text(f"<graphml><graph>{nodes}</graph></graphml>", encoding="utf-8")
+    run_project(root, "read_graph.entities=null", "read_graph.relationships=g.graphml")
+    assert len(table(root, "text_units")) == 0
+    assert table(root, "community_reports")["title"].to_list() == ["Island: Ada and Bo"]
+    index = graphrag_query.open(root / "output")
+    assert index.local("Who is Ada?").outcome is Outcome.NO_EVIDENCE
+    assert index.path("Ada", "Bo").outcome is Outcome.NO_EVIDENCE
+
+
+def test_names_are_merged_where_the_workflow_says_so_and_keep_the_first_id(tmp_path: Path) -> None:
+    root = write_project(tmp_path / "project")
+    people = "id,name\n1,Anna Novak\n2,Captain Anna Novak\n3,Bo\n"
+    (root / "people.csv").write_text(people, encoding="utf-8")
+    (root / "links.csv").write_text("id,source,target\nx,2,3\ny,1,3\n", encoding="utf-8")
+    workflow = ["read_graph", "resolve_entities", "finalize_graph"]
+    (root / "workflows" / "from_graph.yaml").write_text(yaml.safe_dump(workflow), encoding="utf-8")
+    decided = {"merge": {"Anna Novak": ["Captain Anna Novak"]}}
+    (root / "resolutions.yaml").write_text(yaml.safe_dump(decided), encoding="utf-8")
+    run_project(root, "resolve_entities.max_embedded=0")
+    assert table(root, "entities").select("id", "title").rows() == [
+        ("1", "Anna Novak"),
+        ("3", "Bo"),
+    ]
+    links = table(root, "relationships").select("id", "source", "target", "weight")
+    assert links.rows() == [("x", "Anna Novak", "Bo", 2.0)]
+
+
 def test_a_model_writes_the_reports_of_the_other_workflow(
     graphrag_index: Call, model_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -261,7 +261,7 @@ def test_without_entities_there_is_nothing_to_decide() -> None:
 
 def test_a_workflow_without_extraction_is_told_what_it_lacks() -> None:
     given = {name: frame for name, frame in tables([]).items() if not name.startswith("extracted")}
-    with pytest.raises(WorkflowError, match="extract_graph or extract_graph_nlp"):
+    with pytest.raises(WorkflowError, match="extract_graph_nlp or read_graph"):
         resolve_entities(
             **given,
             settings=ResolveEntities(),
