@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import math
 from array import array
+from collections.abc import Callable
 from functools import lru_cache
 from hashlib import shake_256
 from typing import Any
@@ -30,7 +31,9 @@ def embed(text: str, dimensions: int) -> array[float]:
     return array("f", b"".join([signs[byte] for byte in bits])[: 4 * dimensions])
 
 
-def embeddings(body: dict[str, Any], dimensions: int) -> dict[str, Any]:
+def embeddings(
+    body: dict[str, Any], dimensions: int, vector: Callable[[str, int], array[float]] = embed
+) -> dict[str, Any]:
     """The answer to `/embeddings`: one vector for each input, in its order."""
     texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
     # One input may be a list of token numbers.
@@ -39,8 +42,12 @@ def embeddings(body: dict[str, Any], dimensions: int) -> dict[str, Any]:
     size = body.get("dimensions") or dimensions
     as_base64 = body.get("encoding_format") == "base64"
     data = [
-        {"object": "embedding", "index": index, "embedding": encode(vector, as_base64)}
-        for index, vector in enumerate(embed(str(text), size) for text in texts)
+        {
+            "object": "embedding",
+            "index": index,
+            "embedding": encode(vector(str(text), size), as_base64),
+        }
+        for index, text in enumerate(texts)
     ]
     tokens = sum(count_tokens(str(text)) for text in texts)
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import threading
+from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from tests.server.batches import Batches
 from tests.server.chat import Answer, ChatRequest, Json, PromptCache, complete
 from tests.server.connection import Connection, Request
 from tests.server.control import control
-from tests.server.embeddings import embeddings
+from tests.server.embeddings import embed, embeddings
 from tests.server.errors import error, error_of, is_error, retry_headers
 from tests.server.faults import (
     ASKS_MODEL,
@@ -65,6 +66,8 @@ class Server:
         How long a batch takes; None is until `finish_batches`.
     answer
         Gives the text, or the object, that answers a chat.
+    vector
+        Gives the vector of a text, of so many numbers.
     log
         File that gets a line for each arrival and each answer.
     """
@@ -80,6 +83,7 @@ class Server:
     dimensions: int = 64
     batch_seconds: float | None = 0.0
     answer: Answer = answer_from_text
+    vector: Callable[[str, int], "array[float]"] = embed
     log: Path | None = None
     port: int = 0
 
@@ -252,7 +256,7 @@ class Server:
         if is_error(fault):
             return error_of(fault, body, key)
         if endpoint == "/embeddings":
-            answer = embeddings(body, self.dimensions)
+            answer = embeddings(body, self.dimensions, self.vector)
             if fault in VECTORS:
                 spoil_vectors(fault, answer)
             return 200, answer
