@@ -11,9 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from graphrag_index.core.microsoft.tables import MicrosoftIndex
 from graphrag_index.core.table_store import TableStore
 from graphrag_index.core.tables import TABLES
 from graphrag_index.export.microsoft import export
+from graphrag_index.export.microsoft_tables import DIFFERENT, shared_columns
 from graphrag_index.history.versions import current_version
 from tests.conftest import run_project
 from tests.index.test_model_workflow import write_project
@@ -421,3 +423,11 @@ def test_settings_lines_and_the_model_are_told(index: Index) -> None:
     assert all(f"      index_name: {name}\n" in told for name in EMBEDDED)
     assert f'  base_dir: "{index.folder}"' in told
     assert told.endswith(f"test-embedding, which gives vectors of {DIMENSION} numbers.")
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_it_is_read_as_microsofts_own_index_is(index: Index, name: str) -> None:
+    read = MicrosoftIndex(index.folder).tables[name].collect()
+    different = DIFFERENT.get(name, [])
+    columns = [column for column in shared_columns(name) if column not in different]
+    assert read.select(columns).equals(index.ours(name).select(columns))

@@ -138,7 +138,7 @@ def test_an_earlier_export_is_replaced(ours: TableStore, tmp_path: Path) -> None
     version, target = current_version(ours), tmp_path / "theirs"
     export(ours, version, target)
     (target / "entities.parquet").write_bytes(b"")
-    with pytest.raises(ExportError, match="there already: .* --overwrite"):
+    with pytest.raises(ExportError, match=r"there already: .* --overwrite"):
         export(ours, version, target)
     export(ours, version, target, overwrite=True)
     assert len(pl.read_parquet(target / "entities.parquet")) == 3
