@@ -12,7 +12,7 @@ from tests.server.limits import Limits
 if TYPE_CHECKING:
     from tests.server.server import Server
 
-FIXED = ("answer", "log", "port")
+FIXED = ("answer", "vector", "log", "port")
 
 
 def control(server: Server, body: bytes) -> dict[str, Any]:

@@ -44,7 +44,7 @@ DEFAULT_MODELS = ("test-model", "test-embedding")
 class Server:
     """An OpenAI-compatible server on loopback; used as a context, it runs in a thread.
 
-    All fields but the last three may be set while it runs.
+    All fields but the last four may be set while it runs.
 
     Parameters
     ----------
