@@ -6,7 +6,7 @@
     TARGET/graphrag_index/        what only our tables have; its program does not look there
         export.json               which version of an index this is, and which model embedded it
         <table>.arrow             columns of that table, row for row
-        mentions.arrow, community_lineage.arrow      whole tables
+        mentions.arrow, …         whole tables: the public ones that are only ours
 
 A table of ours is Microsoft's with the columns of the Arrow file of its name; a column that both
 have is taken from the Arrow file. Three of ours are others there: `documents.raw_data` is a

@@ -26,7 +26,9 @@ FIRST_OWN: Mapping[str, str | None] = {
 # Columns of both whose values are others there: ours are kept beside.
 DIFFERENT = {"documents": ["raw_data"], "communities": ["title", "text_unit_ids"]}
 # Public tables that are only ours.
-OWN_TABLES = ("mentions", "community_lineage")
+OWN_TABLES = tuple(
+    name for name, table in TABLES.items() if table.kind == "public" and name not in FIRST_OWN
+)
 # Their ending is not .parquet, since `graphrag update` copies every such file from all folders
 # below its output, and has no folder to copy these to.
 OWN_SUFFIX = ".arrow"
