@@ -19,7 +19,9 @@ from hypothesis import strategies as st
 from graphrag_index.core.errors import ExportError, TableError
 from graphrag_index.core.table_store import TableStore
 from graphrag_index.core.table_writer import ROW_GROUP
+from graphrag_index.core.tables import TABLES
 from graphrag_index.export.microsoft import export
+from graphrag_index.export.microsoft_tables import FIRST_OWN
 from graphrag_index.export.raw_data import record_type, records
 from graphrag_index.history.versions import current_version
 from tests.index.commands import environment
@@ -109,6 +111,15 @@ def test_an_index_without_reports_has_an_empty_table_of_them(tmp_path: Path) -> 
     assert any("no community reports" in line for line in told)
     assert "There are no vectors community_full_content." in told
     assert not (tmp_path / "theirs" / "covariates.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, t in TABLES.items() if t.kind == "public" and n not in FIRST_OWN]
+)
+def test_tables_that_are_only_ours_lie_beside(tmp_path: Path, name: str) -> None:
+    rows = table(name, {}, {})
+    export_tables(tmp_path / "ours", tmp_path / "theirs", tables(**{name: rows}))
+    assert pl.read_ipc(tmp_path / "theirs" / "graphrag_index" / f"{name}.arrow").equals(rows)
 
 
 def test_an_empty_index_has_empty_tables(tmp_path: Path) -> None:
