@@ -13,7 +13,7 @@ from graphrag_index.core.tokens import TokenCounts, count_tokens, load_encoding
 
 ENCODING = "o200k_base"
 # Lines whose tokens are counted together: bounds memory, not results.
-BATCH_LINES = 20_000
+BATCH_LINES = 4_096
 # A row takes this part of the budget at most, so that there is room for one with both its ends.
 LONGEST_ROW = 4
 # Before a request is sent its tokens are guessed: so many bytes are ten.

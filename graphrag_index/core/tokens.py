@@ -13,13 +13,14 @@ import functools
 import gzip
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphrag_index.core.errors import SettingsError
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import tiktoken
 
 # How each encoding splits a text before it merges bytes.
@@ -51,7 +52,6 @@ SPECIAL_TOKENS = {
 LONGEST_PIECE = 100_000  # characters
 
 
-@functools.cache
 def load_encoding(name: str) -> "tiktoken.Encoding":
     """Build an encoding from the ranks in this package; nothing is downloaded.
 
@@ -60,25 +60,33 @@ def load_encoding(name: str) -> "tiktoken.Encoding":
     SettingsError
         No such encoding.
     """
+    return _load(name)[0]
+
+
+@functools.cache
+def _load(name: str) -> "tuple[tiktoken.Encoding, npt.NDArray[np.int64]]":
+    """Build an encoding; with it, how many bytes each of its tokens stands for."""
+    import numpy as np
     import tiktoken
 
     if name not in PATTERNS:
         raise SettingsError(f"There is no encoding {name!r}; known: {', '.join(PATTERNS)}.")
     path = Path(__file__).parent / "encodings" / f"{name}.tiktoken.gz"
     # Lines of a token in base64 and its rank, in the order of the ranks, none left out.
-    tokens = gzip.decompress(path.read_bytes()).split()[::2]
-    return tiktoken.Encoding(
+    lines = gzip.decompress(path.read_bytes()).split()[::2]
+    tokens = list(map(binascii.a2b_base64, lines))
+    encoding = tiktoken.Encoding(
         name,
         pat_str=PATTERNS[name],
-        mergeable_ranks={binascii.a2b_base64(token): rank for rank, token in enumerate(tokens)},
+        mergeable_ranks={token: rank for rank, token in enumerate(tokens)},
         special_tokens=SPECIAL_TOKENS[name],
     )
+    return encoding, np.fromiter(map(len, tokens), np.int64, len(tokens))
 
 
 def forget_encodings() -> None:
     """Let go of the encodings, which hold 80 MB; the next who counts builds them again."""
-    _counts_of_words.cache_clear()
-    load_encoding.cache_clear()
+    _load.cache_clear()
 
 
 def count_tokens(text: str, encoding: "tiktoken.Encoding") -> int:
@@ -95,33 +103,29 @@ def count_tokens(text: str, encoding: "tiktoken.Encoding") -> int:
 
 
 class TokenCounts:
-    """Counts the tokens of spans of one text, most words of a corpus only once.
+    """Counts the tokens of spans of one text, which is encoded once.
 
     A text is parted at its seams: where the patterns of both encodings part it, whatever
-    stands there. Tokens of the parts therefore add up, and a part that came before, such
-    as " the", need not be encoded again.
+    stands there. The tokens between two seams are therefore those of the span by itself.
     """
 
     def __init__(self, text: str, encoding: "tiktoken.Encoding"):
         import numpy as np
 
         self._text, self._encoding = text, encoding
-        behind_space, at_start = _counts_of_words(encoding.name)
-        words: list[str] = []
-        firsts = []
-        lines = [0, *(match.end() for match in _LINE_SEAM.finditer(text)), len(text)]
-        for start, end in pairwise(lines):
-            firsts.append(len(words))
-            words += _SPACE_SEAM.split(text[start:end])
-        sizes = np.fromiter(map(len, words), np.int64, len(words)) + 1
-        sizes[firsts] -= 1
-        counts = np.fromiter(map(behind_space.__getitem__, words), np.int64, len(words))
-        counts[firsts] = [at_start[words[first]] for first in firsts]
-        # Where the parts begin, whether with a space, and how many tokens stand before them.
-        self._starts = np.append(0, np.cumsum(sizes))
-        self._spaced = np.ones(len(self._starts), bool)
-        self._spaced[firsts] = False
-        self._before = np.append(0, np.cumsum(counts))
+        codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+        self._starts = _seams(codes)
+        # Whether a part begins with a space.
+        self._spaced = np.append(codes, 0)[self._starts] == ord(" ")
+        plain = _LONE.sub("\ufffd", text)
+        # Where tokens end and parts begin, in bytes.
+        ends = np.cumsum(_load(encoding.name)[1][_tokens(plain, self._starts, encoding)])
+        begins = self._starts
+        if not plain.isascii():
+            data = np.frombuffer(plain.encode(), np.uint8)
+            begins = np.append(np.flatnonzero(data & 0xC0 != 0x80), len(data))[begins]
+        # How many tokens stand before each part.
+        self._before = np.searchsorted(ends, begins, "right")
 
     def of(self, start: int, end: int) -> int:
         """`count_tokens` of a span."""
@@ -153,29 +157,41 @@ class TokenCounts:
         return [int(count) for count in counts]
 
 
-# Both encodings let a single space only begin a token, and a line end only end one.
-_SPACE_SEAM = re.compile(r" (?<=\S )(?=\S)")
-_LINE_SEAM = re.compile(r"\n(?=[^\s/])")
-# Longer words are not remembered, and no more words than these.
-_LONGEST_WORD = 32
-_MAX_WORDS = 500_000
+# A lone half of a pair counts as the character that stands for what cannot be read.
+_LONE = re.compile("[\ud800-\udfff]")
+# Whether a character is space; what lies behind the last one is none, as the last entry says.
+_SPACES = [chr(code).isspace() for code in range(0x3002)]
 
 
-class _WordTokens(dict[str, int]):
-    """The tokens of words behind a space or a line end, counted at first use."""
+def _seams(codes: "npt.NDArray[np.uint32]") -> "npt.NDArray[np.int64]":
+    """Return where parts of a text begin, and its end.
 
-    def __init__(self, encoding: "tiktoken.Encoding", before: str):
-        self._encoding, self._before = encoding, before
+    Both encodings let a single space only begin a token, and a line end only end one.
+    """
+    import numpy as np
 
-    def __missing__(self, word: str) -> int:
-        n_tokens = count_tokens(self._before + word, self._encoding)
-        if len(word) <= _LONGEST_WORD:
-            if len(self) >= _MAX_WORDS:
-                self.clear()
-            self[word] = n_tokens
-        return n_tokens
+    if not len(codes):
+        return np.zeros(1, np.int64)
+    is_space = np.array(_SPACES).take(codes, mode="clip")
+    is_seam = np.zeros(len(codes) + 1, bool)
+    is_seam[[0, -1]] = True
+    is_seam[1:-2] |= (codes[1:-1] == ord(" ")) & ~is_space[:-2] & ~is_space[2:]
+    is_seam[1:-1] |= (codes[:-1] == ord("\n")) & ~is_space[1:] & (codes[1:] != ord("/"))
+    return np.flatnonzero(is_seam)
 
 
-@functools.cache
-def _counts_of_words(name: str) -> tuple[_WordTokens, _WordTokens]:
-    return _WordTokens(load_encoding(name), " "), _WordTokens(load_encoding(name), "")
+def _tokens(
+    text: str, seams: "npt.NDArray[np.int64]", encoding: "tiktoken.Encoding"
+) -> "npt.NDArray[np.uint32]":
+    """Encode a text piece by piece, from seam to seam where there is one."""
+    import numpy as np
+
+    found, start = [np.zeros(0, np.uint32)], 0
+    while start < len(text):
+        longest = start + LONGEST_PIECE
+        seam = int(seams[np.searchsorted(seams, longest, "right") - 1])
+        stop = seam if seam > start else min(longest, len(text))
+        piece = text[start:stop]
+        found.append(encoding.encode_to_numpy(piece, disallowed_special=()))
+        start = stop
+    return np.concatenate(found)

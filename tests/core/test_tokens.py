@@ -122,6 +122,16 @@ def test_the_tokens_between_places_are_those_of_the_pieces() -> None:
     assert TokenCounts("", encoding).between([]) == []
 
 
+def test_a_text_that_is_encoded_piece_by_piece_has_the_tokens_of_the_whole() -> None:
+    encoding = load_encoding("o200k_base")
+    text = "Straße and more.\n" * 8_000
+    counts = TokenCounts(text, encoding)
+    line = count_tokens("Straße and more.\n", encoding)
+    starts = range(0, len(text), 17)
+    assert set(counts.between(starts)) == {line}
+    assert counts.of(17 * 5_000, 17 * 7_000) == 2_000 * line
+
+
 @given(st.text(st.characters() | st.sampled_from("\ud800\udfff <|endoftext|>")))
 def test_any_text_is_counted_and_never_has_more_tokens_than_bytes(text: str) -> None:
     # A lone surrogate is replaced by a character of three bytes.
