@@ -15,6 +15,7 @@ import typer
 from graphrag_index import export_command, history_commands
 from graphrag_index.core.command_line import run_program
 from graphrag_index.core.errors import ExitCode
+from graphrag_index.core.lean_imports import leave_out_unused
 from graphrag_index.core.memory import return_memory_soon
 from graphrag_index.options import Root, Set, root_option
 
@@ -574,6 +575,7 @@ export_command.add_commands(app)
 def main() -> None:
     """Run a command; explain what goes wrong in a sentence and exit with its code."""
     return_memory_soon()
+    leave_out_unused(pandas=False)
     run_program(app)
 
 

@@ -172,7 +172,9 @@ class _Run:
         return {name: table for record in self.done for name, table in record.tables.items()}
 
     def _run_step(self, step: Step, key: str, progress: Progress) -> StepRecord:
-        forget_encodings()
+        # Steps that ask a model count tokens, and it takes a while to build an encoding.
+        if "chat_model" not in step.services:
+            forget_encodings()
         release_memory()
         with measure_peak_memory() as memory:
             wall, cpu = time.perf_counter(), time.process_time()

@@ -2,7 +2,8 @@
 
 lancedb loads, at its own import, the client of a service for remote catalogues (some forty
 modules, half of the time that lancedb takes), and pandas where there is one. Our tables
-lie in a folder. For commands only: a library must not change what its host can import.
+lie in a folder. For commands only: a library must not change what its host can import. A
+command that reads documents, or runs steps of the user's own, may need pandas.
 """
 
 import sys
@@ -14,18 +15,21 @@ from types import ModuleType
 _UNUSED = "lance_namespace_urllib3_client.api"
 
 
-def leave_out_unused() -> None:
-    """Let the classes of the catalogue's client be empty, and pandas be missing."""
-    sys.meta_path.insert(0, _EmptyModules())
+def leave_out_unused(*, pandas: bool) -> None:
+    """Let the classes of the catalogue's client be empty, and if wanted `pandas` be missing."""
+    sys.meta_path.insert(0, _EmptyModules(pandas))
 
 
 class _EmptyModules(MetaPathFinder, Loader):
     """Finds modules in which every name is a class without contents."""
 
+    def __init__(self, leaves_out_pandas: bool) -> None:
+        self.leaves_out_pandas = leaves_out_pandas
+
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name == "pandas":
+        if name == "pandas" and self.leaves_out_pandas:
             raise ModuleNotFoundError("pandas is left out", name=name)
         if name != _UNUSED and not name.startswith(_UNUSED + "."):
             return None

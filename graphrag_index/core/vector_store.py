@@ -48,6 +48,8 @@ _FRAGMENT_BITS = 32
 # How far the square of a vector's length may be from 1: some models round to 16 bits.
 LENGTH_ERROR = 1e-2
 NUMBER = "human_readable_id"
+# Characters of a text that tell of its script.
+BEGINNING = 200
 # Share of letters in scripts without spaces from which words are indexed as n-grams.
 _UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
 
@@ -85,8 +87,9 @@ class VectorWriter:
         self.dimension = vectors.shape[1]
         squares = (vectors * vectors).sum(axis=1)
         self.normalized &= bool(((abs(squares - 1) < LENGTH_ERROR) | (squares == 0)).all())
-        self.unspaced += int(batch["text"].str.count_matches(_UNSPACED).sum())
-        self.letters += int(batch["text"].str.count_matches(r"\p{L}").sum())
+        beginnings = batch["text"].str.head(BEGINNING)
+        self.unspaced += int(beginnings.str.count_matches(_UNSPACED).sum())
+        self.letters += int(beginnings.str.count_matches(r"\p{L}").sum())
         for chunk in data.to_batches():
             self.digest.update(chunk.serialize())
 

@@ -156,7 +156,8 @@ class _Writing:
         return int(self.budget.cost(n_bytes, n_bytes)[0])
 
     def needs_call(self, descriptions: Sequence[str]) -> bool:
-        return self.count(" ".join(descriptions)) > self.settings.max_tokens_without_call
+        text, most = " ".join(descriptions), self.settings.max_tokens_without_call
+        return self._most(text) > most and self.count(text) > most
 
     def pieces(self, descriptions: Sequence[str]) -> list[str]:
         """Cut descriptions that are too long, so that two of any fit into a request."""

@@ -5,7 +5,7 @@ from pathlib import Path
 CODE = """
 import sys
 from graphrag_index.core.lean_imports import leave_out_unused
-leave_out_unused()
+leave_out_unused(pandas=True)
 import lancedb, pyarrow as pa
 table = lancedb.connect(sys.argv[1]).create_table("t", pa.table({"id": ["a", "b"]}))
 print(table.count_rows(), table.search().where("id = 'b'").to_arrow()["id"].to_pylist())
