@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,16 +30,29 @@ class Budget:
 
     def cost(self, n_tokens: Integers, n_bytes: Integers) -> Integers:
         """What texts take of `limit`: their tokens, or more if the guess fills the window first."""
-        scale = 10 * self.limit / (BYTES_OF_TEN_TOKENS * self.room)
-        guessed = np.ceil(n_bytes * scale).astype(np.int64)
+        guessed = np.ceil(n_bytes * self._scale).astype(np.int64)
         costs: Integers = np.maximum(n_tokens, guessed)
         return costs
 
     def cost_of(self, text: str) -> int:
         """What one text takes."""
-        n_tokens = count_tokens(text, load_encoding(ENCODING))
-        n_bytes = len(text.encode("utf-8", "surrogatepass"))
-        return int(self.cost(np.array([n_tokens]), np.array([n_bytes]))[0])
+        return self._cost(count_tokens(text, load_encoding(ENCODING)), _n_bytes(text))
+
+    def most_of(self, text: str) -> int:
+        """What one text takes at most, without counting: no token is shorter than a byte."""
+        n_bytes = _n_bytes(text)
+        return self._cost(n_bytes, n_bytes)
+
+    def _cost(self, n_tokens: int, n_bytes: int) -> int:
+        return max(n_tokens, math.ceil(n_bytes * self._scale))
+
+    @property
+    def _scale(self) -> float:
+        return 10 * self.limit / (BYTES_OF_TEN_TOKENS * self.room)
+
+
+def _n_bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def n_prompt_tokens(text: str) -> int:

@@ -13,7 +13,6 @@ from graphrag_index.core.models.attempt import (
     known_values,
     prompt_tokens,
     recall,
-    reply_hashes,
     request_key,
 )
 from graphrag_index.core.models.capabilities import Capabilities
@@ -98,7 +97,7 @@ class CountingChatModel:
 
     def reply_hashes(self, keys: Iterable[str]) -> list[str]:
         """Return a hash of the reply that is kept under each key; empty where none is."""
-        return reply_hashes(self.past.find, keys)
+        return self.past.reply_hashes(keys)
 
     def recall(self, name: str) -> str | None:
         """Return what was remembered beside the replies."""

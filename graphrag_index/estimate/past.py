@@ -1,11 +1,12 @@
 """The ledger, opened for reading: nothing in the output folder changes, not even beside it."""
 
 import sqlite3
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from graphrag_index.core.errors import GraphRAGError
-from graphrag_index.core.models.ledger import FILE, Entry
+from graphrag_index.core.models.ledger import FILE, Entry, reply_hashes
 
 # So many calls of a step tell how long its replies are.
 ENOUGH_CALLS = 20
@@ -33,6 +34,9 @@ class Past:
     def find(self, key: str) -> Entry | None:
         rows = self._rows("SELECT state, reply, reason FROM requests WHERE key = ?", key)
         return Entry(rows[0][0], rows[0][1] or "", rows[0][2]) if rows else None
+
+    def reply_hashes(self, keys: Iterable[str]) -> list[str]:
+        return reply_hashes(self._rows, keys)
 
     def recall(self, name: str) -> str | None:
         rows = self._rows("SELECT value FROM facts WHERE name = ?", name)

@@ -1,7 +1,7 @@
 """What the last run read from replies about things that are as they were."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 
 import polars as pl
@@ -13,9 +13,6 @@ from graphrag_index.core.table_store import Previous
 from graphrag_index.core.tables import Table
 
 logger = logging.getLogger(__name__)
-
-# Things whose replies are looked up at once: bounds memory, not results.
-BATCH = 8_192
 
 
 def hash_of(parts: Sequence[str]) -> str:
@@ -86,8 +83,7 @@ def _read(
         on="made_from",
     )
     known = joined.sort(at).collect()
-    same = pl.Series(_are_same(known, chat_model), dtype=pl.Boolean)
-    chosen = known.filter(same).select("row", pl.col(at).cast(pl.Int64))
+    chosen = known.filter(_are_same(known, chat_model)).select("row", pl.col(at).cast(pl.Int64))
     found = rows.with_row_index("row").join(chosen.lazy(), on="row").select(nothing.columns)
     taken = found.sort(at).collect()
     _, keys = spread_lists(taken["requests"])
@@ -95,8 +91,8 @@ def _read(
     return taken
 
 
-def _are_same(known: pl.DataFrame, chat_model: ChatModel) -> Iterator[bool]:
+def _are_same(known: pl.DataFrame, chat_model: ChatModel) -> pl.Series:
     """Tell for each thing whether its replies are as they were."""
-    for batch in known.iter_slices(BATCH):
-        for keys, replies in batch.select("requests", "replies").iter_rows():
-            yield bool(keys) and all(replies) and chat_model.reply_hashes(keys) == replies
+    hashed = with_replies(known.select("requests"), chat_model)["replies"]
+    is_whole = known["requests"].list.len() > 0
+    return is_whole & ~known["replies"].list.contains("") & (hashed == known["replies"])

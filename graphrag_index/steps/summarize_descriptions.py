@@ -5,7 +5,6 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from graphrag_index import __version__
@@ -150,14 +149,9 @@ class _Writing:
         """Return what a text takes of `max_tokens`."""
         return self.budget.cost_of(text)
 
-    def _most(self, text: str) -> int:
-        """Return what a text takes at most: no token is shorter than a byte."""
-        n_bytes = np.array([len(text.encode("utf-8", "surrogatepass"))])
-        return int(self.budget.cost(n_bytes, n_bytes)[0])
-
     def needs_call(self, descriptions: Sequence[str]) -> bool:
         text, most = " ".join(descriptions), self.settings.max_tokens_without_call
-        return self._most(text) > most and self.count(text) > most
+        return self.budget.most_of(text) > most and self.count(text) > most
 
     def pieces(self, descriptions: Sequence[str]) -> list[str]:
         """Cut descriptions that are too long, so that two of any fit into a request."""
@@ -193,7 +187,7 @@ class _Writing:
     def _stop(self, pieces: Sequence[str], first: int, summary: str) -> int:
         """Return the piece before which a request that begins with `first` ends."""
         texts = [summary, *pieces[first:]]
-        if sum(map(self._most, texts)) + 3 * len(texts) <= self.max_tokens:
+        if sum(map(self.budget.most_of, texts)) + 3 * len(texts) <= self.max_tokens:
             return len(pieces)
         n_tokens = self.count(self._beginning(summary)) if summary else 0
         for stop in range(first, len(pieces)):

@@ -4,7 +4,7 @@ Shared by models that are asked at once and those that are asked in batches.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -191,16 +191,6 @@ def known_values(
             break
         conversation.go_on(reading, key)
     return conversation.outcome().values
-
-
-def reply_hashes(find: Callable[[str], Entry | None], keys: Iterable[str]) -> list[str]:
-    """Return a hash of the reply that is kept under each key; empty where none is."""
-    return [
-        blake2b(entry.reply.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-        if entry is not None and entry.state == DONE
-        else ""
-        for entry in map(find, keys)
-    ]
 
 
 def request_key(request: Request, settings: ModelSettings) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
-from graphrag_index.core.models.ledger import DONE, OPEN, SEND, Ledger
+from graphrag_index.core.models.ledger import DONE, Ledger
 from graphrag_index.core.models.request import Usage
 
 # What a batch can be. `prepared`: its file lies here; `uploaded`: there, and the batch may have
@@ -150,7 +150,6 @@ class BatchLedger:
 
     def prepare(self, batch: Batch, lines: Sequence[Line]) -> None:
         """Note a batch and its requests, right before it is uploaded."""
-        version = self._ledger.version
         with self._ledger.transaction() as database:
             marks = ", ".join("?" * len(astuple(batch)))
             database.execute(f"INSERT INTO batches VALUES ({marks})", astuple(batch))
@@ -158,9 +157,8 @@ class BatchLedger:
                 "INSERT INTO batch_requests VALUES (?, ?, ?)",
                 ((line.key, batch.key, line.attempt) for line in lines),
             )
-            database.executemany(
-                SEND,
-                ((line.key, batch.step, line.unit, batch.model, OPEN, version) for line in lines),
+            self._ledger.send_all(
+                database, ((line.key, batch.step, line.unit, batch.model) for line in lines)
             )
 
     def update(self, batch: Batch) -> None:

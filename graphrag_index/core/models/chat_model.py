@@ -23,7 +23,6 @@ from graphrag_index.core.models.attempt import (
     known_values,
     prompt_tokens,
     recall,
-    reply_hashes,
     request_key,
 )
 from graphrag_index.core.models.caller import Caller, LoopThread, estimate_tokens
@@ -111,7 +110,7 @@ class ChatModel:
 
     def reply_hashes(self, keys: Iterable[str]) -> list[str]:
         """Return a hash of the reply that is kept under each key; empty where none is."""
-        return reply_hashes(self.ledger.find, keys)
+        return self.ledger.reply_hashes(keys)
 
     def recall(self, name: str) -> str | None:
         """Return what was remembered beside the replies."""

@@ -6,9 +6,10 @@ reply has been read: a process that is killed in between has lost that one call.
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from graphrag_index.core.errors import GraphRAGError
 from graphrag_index.core.models.request import Spent, Usage
 
 FILE = "ledger.sqlite"
+# Replies that are looked up by one query.
+KEYS_AT_ONCE = 500
 
 # What a request can be. `open`: sent, or to be sent, and not answered yet.
 OPEN, DONE, QUARANTINED, SKIPPED = "open", "done", "quarantined", "skipped"
@@ -30,10 +33,16 @@ CREATE TABLE IF NOT EXISTS requests (
     attempts INTEGER NOT NULL DEFAULT 0,
     reply BLOB,                  -- validated
     reason TEXT NOT NULL DEFAULT '',
-    raw TEXT NOT NULL DEFAULT '', -- the last reply that was no good
-    used_in INTEGER NOT NULL DEFAULT 0  -- the newest version whose tables rest on it
+    raw TEXT NOT NULL DEFAULT '' -- the last reply that was no good
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS requests_by_step ON requests (step, used_in, state);
+CREATE INDEX IF NOT EXISTS requests_by_state ON requests (step, state);
+-- Apart from the requests, whose replies are long: each run notes what its tables rest on.
+CREATE TABLE IF NOT EXISTS uses (
+    key TEXT PRIMARY KEY,        -- of the request
+    step TEXT NOT NULL,
+    version INTEGER NOT NULL     -- the newest whose tables rest on it
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS uses_by_step ON uses (step, version);
 CREATE TABLE IF NOT EXISTS calls (
     key TEXT NOT NULL,
     step TEXT NOT NULL,
@@ -53,10 +62,16 @@ CREATE TABLE IF NOT EXISTS facts (
 # The path of a ledger that is not kept, as SQLite names it.
 IN_MEMORY = ":memory:"
 
-SEND = """
-INSERT INTO requests (key, step, unit, model, state, attempts, used_in) VALUES (?, ?, ?, ?, ?, 1, ?)
+_SEND = """
+INSERT INTO requests (key, step, unit, model, state, attempts) VALUES (?1, ?2, ?3, ?4, ?5, 1)
 ON CONFLICT (key) DO UPDATE SET state = excluded.state, attempts = attempts + 1,
-    unit = excluded.unit, used_in = excluded.used_in
+    unit = excluded.unit
+"""
+_USE = "INSERT OR REPLACE INTO uses VALUES (?, ?, ?)"
+# A request of the newest version of its step.
+_NEWEST = """
+JOIN uses AS u ON u.key = r.key
+    AND u.version = (SELECT max(version) FROM uses WHERE step = r.step)
 """
 
 # Into the table that `note_use` makes.
@@ -100,6 +115,23 @@ class Quarantined:
     raw: str
 
 
+def reply_hashes(rows: Callable[..., list[Any]], keys: Iterable[str]) -> list[str]:
+    """Return a hash of the reply that is kept under each key; empty where none is.
+
+    `rows` answers a query with values for its marks.
+    """
+    wanted = list(keys)
+    hashes: dict[str, str] = {}
+    for start in range(0, len(wanted), KEYS_AT_ONCE):
+        some = wanted[start : start + KEYS_AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        query = f"SELECT key, reply FROM requests WHERE key IN ({marks}) AND state = ?"
+        for key, reply in rows(query, *some, DONE):
+            data = (reply or "").encode("utf-8", "surrogatepass")
+            hashes[key] = blake2b(data, digest_size=16).hexdigest()
+    return [hashes.get(key, "") for key in wanted]
+
+
 class Ledger:
     """The ledger of one output folder, or one in memory; safe to use from several threads."""
 
@@ -109,7 +141,7 @@ class Ledger:
         self._lock = threading.Lock()
         self._read_lock = threading.Lock() if output else self._lock
         self._is_noting = False
-        self._sent: list[tuple[str, str, str, str, str, int]] = []
+        self._sent: list[tuple[str, str, str, str]] = []
         if output:
             output.mkdir(parents=True, exist_ok=True)
         try:
@@ -118,10 +150,17 @@ class Ledger:
             # A killed process loses nothing; a power cut may lose the last moments.
             self._database.execute("PRAGMA synchronous = NORMAL")
             self._database.executescript(_SCHEMA)
+            self._take_over_uses()
             # Whoever looks for a reply need not wait for one that is being written.
             self._reader = self._connect() if output else self._database
         except sqlite3.DatabaseError as error:
             raise self._unusable(error) from error
+
+    def _take_over_uses(self) -> None:
+        """Take over what an earlier program noted in the table of requests."""
+        columns = {row[1] for row in self._database.execute("PRAGMA table_info(requests)")}
+        if "used_in" in columns and not self._database.execute("SELECT 1 FROM uses").fetchone():
+            self._database.execute("INSERT INTO uses SELECT key, step, used_in FROM requests")
 
     def _connect(self) -> sqlite3.Connection:
         return sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30)
@@ -146,7 +185,7 @@ class Ledger:
         with self._lock:
             try:
                 self._database.execute("BEGIN IMMEDIATE")
-                self._database.executemany(SEND, self._sent)
+                self.send_all(self._database, self._sent)
                 yield self._database
                 self._database.execute("COMMIT")
                 self._sent.clear()
@@ -191,6 +230,10 @@ class Ledger:
             rows = self._select(self._reader, query, (key,))
         return Entry(rows[0][0], rows[0][1] or "", rows[0][2]) if rows else None
 
+    def reply_hashes(self, keys: Iterable[str]) -> list[str]:
+        """Return a hash of the reply that is kept under each key; empty where none is."""
+        return reply_hashes(self.rows, keys)
+
     def send(self, key: str, step: str, unit: str, model: str) -> None:
         """Note that a request is about to be sent: with the next note that must last.
 
@@ -198,7 +241,15 @@ class Ledger:
         a request, which was never answered, had been sent.
         """
         with self._lock:
-            self._sent.append((key, step, unit, model, OPEN, self.version))
+            self._sent.append((key, step, unit, model))
+
+    def send_all(
+        self, database: sqlite3.Connection, requests: Iterable[tuple[str, str, str, str]]
+    ) -> None:
+        """Note, in a transaction, that requests are sent: key, step, unit and model of each."""
+        for key, step, unit, model in requests:
+            database.execute(_SEND, (key, step, unit, model, OPEN))
+            database.execute(_USE, (key, step, self.version))
 
     def pay(self, key: str, step: str, model: str, usage: Usage, cost: float | None) -> None:
         """Note what a call has cost, whether its reply is good or not."""
@@ -234,8 +285,7 @@ class Ledger:
         keys = list(keys)
         with self.transaction() as database:
             database.executemany(
-                "UPDATE requests SET used_in = ? WHERE key = ?",
-                ((self.version, key) for key in keys),
+                "UPDATE uses SET version = ? WHERE key = ?", ((self.version, key) for key in keys)
             )
             if self._is_noting:
                 database.executemany(NOTE, ((key,) for key in keys))
@@ -307,8 +357,8 @@ class Ledger:
             Quarantined(*row)
             for step in steps
             for row in self.rows(
-                "SELECT step, unit, reason, raw FROM requests WHERE step = ?1 AND state = ?2 "
-                "AND used_in = (SELECT max(used_in) FROM requests WHERE step = ?1) ORDER BY unit",
+                f"SELECT r.step, unit, reason, raw FROM requests AS r {_NEWEST} "
+                "WHERE u.step = ? AND state = ? ORDER BY unit",
                 step,
                 QUARANTINED,
             )
@@ -331,10 +381,9 @@ class Ledger:
         with self.transaction():
             pass
         states = self.rows(
-            "SELECT step, model, sum(state = 'done'), sum(state = 'open'), "
-            "sum(state = 'quarantined'), sum(state = 'skipped') FROM requests AS r "
-            "WHERE used_in = (SELECT max(used_in) FROM requests WHERE step = r.step) "
-            "GROUP BY step, model ORDER BY min(used_in), step, model"
+            "SELECT r.step, model, sum(state = 'done'), sum(state = 'open'), "
+            f"sum(state = 'quarantined'), sum(state = 'skipped') FROM requests AS r {_NEWEST} "
+            "GROUP BY r.step, model ORDER BY min(u.version), r.step, model"
         )
         costs = {
             row[:2]: row[2:]

@@ -44,6 +44,7 @@ def purge(ledger: Ledger, output: Path, keys: Iterable[str] = ()) -> Purged:
         n_forgotten = database.execute(f"DELETE FROM requests WHERE {_OTHERS}").rowcount
         # It may name a document that is gone, if another one says the same.
         database.execute("UPDATE requests SET unit = '' WHERE state = ?", (DONE,))
+        database.execute(f"DELETE FROM uses WHERE {_OTHERS}")
         database.execute(f"UPDATE calls SET key = '' WHERE {_OTHERS}")
         database.execute(f"DELETE FROM batch_replies WHERE {_OTHERS}")
         database.execute("DELETE FROM batch_requests")
