@@ -11,6 +11,7 @@ input.py      where a workflow reads, and that it is there
 steps/        the steps, one file each
 readers/      the formats of documents
 given_graph/  a graph that a user brings, from its files
+earlier_text_units.py   the text units of documents that are as they were
 linguistics/  names, terms and relationships without a model
 extraction/   entities, relationships and claims from a model's replies
 resolution/   which entities are one thing under several names

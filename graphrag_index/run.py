@@ -11,7 +11,7 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -192,6 +192,7 @@ class _Run:
             name=step.name,
             key=key,
             tables=stored,
+            made_by=step_made_by(step, self.sections.get(step.name)),
             seconds=round(wall, 3),
             cpu_seconds=round(cpu, 3),
             peak_memory_bytes=memory.peak,
@@ -216,8 +217,13 @@ class _Run:
             case "root":
                 return self.root
             case "previous" if name not in self.services:
-                return Previous(self.store, self.current)
+                made_by = step_made_by(step, self.sections.get(step.name))
+                last = {record.name: record.made_by for record in self._earlier_steps()}
+                return Previous(self.store, self.current, last.get(step.name) == made_by)
         return self.services[name](step)
+
+    def _earlier_steps(self) -> Sequence[StepRecord]:
+        return self.current.steps if self.current else ()
 
     def _write(
         self, step: Step, key: str, result: Frames | Iterator[Frames]
@@ -277,10 +283,7 @@ def step_key(
 ) -> str:
     """Hash all that a step's result depends on; `tables` are those of the steps before it."""
     parts = [
-        step.name,
-        _code(step),
-        step.code_version,
-        section.model_dump(mode="json") if isinstance(section, BaseModel) else section,
+        *_own_parts(step, section),
         [(r.table, tables[r.table].digest) for r in step.reads if r.table in tables],
         [table.name for table in step.writes],
     ]
@@ -291,6 +294,20 @@ def step_key(
         parts.append(Prompts(root).own())
     if step.fingerprint is not None:
         parts.append(step.fingerprint(section, root))
+    return _hash(parts)
+
+
+def step_made_by(step: Step, section: Any) -> str:
+    """Hash what a step is, whatever it reads: its code and its settings."""
+    return _hash(_own_parts(step, section))
+
+
+def _own_parts(step: Step, section: Any) -> list[Any]:
+    given = section.model_dump(mode="json") if isinstance(section, BaseModel) else section
+    return [step.name, _code(step), step.code_version, given]
+
+
+def _hash(parts: list[Any]) -> str:
     return blake2b(json.dumps(parts, default=str).encode(), digest_size=16).hexdigest()
 
 

@@ -273,10 +273,16 @@ class TableStore:
 
 
 class Previous:
-    """The tables of the last finished run: where a step may find what it need not compute again."""
+    """The tables of the last finished run: where a step may find what it need not compute again.
 
-    def __init__(self, store: TableStore, version: Version | None) -> None:
-        self.store = store
+    `is_same_step` says whether the step that asks wrote its tables with the same code and
+    settings then.
+    """
+
+    def __init__(
+        self, store: TableStore, version: Version | None, is_same_step: bool = False
+    ) -> None:
+        self.store, self.is_same_step = store, is_same_step
         self.tables = version.tables if version else {}
         self.settings: Mapping[str, Any] = version.settings if version else {}
 

@@ -47,6 +47,7 @@ class StepRecord:
     name: str
     key: str
     tables: Mapping[str, StoredTable]
+    made_by: str = ""  # key of the step alone: its code and settings; empty by earlier programs
     # A step that ran again and wrote the same is the same, however long it took.
     seconds: float = field(default=0.0, compare=False)
     cpu_seconds: float = field(default=0.0, compare=False)

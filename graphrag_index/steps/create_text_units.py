@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import polars as pl
@@ -12,8 +12,10 @@ from graphrag_index.core.languages import detect_language
 from graphrag_index.core.progress import Progress
 from graphrag_index.core.sentences import Sentence, segment_starts, split_sentences
 from graphrag_index.core.settings import CreateTextUnits
+from graphrag_index.core.table_store import Previous
 from graphrag_index.core.tables import TABLES, content_id
 from graphrag_index.core.tokens import TokenCounts, count_tokens, load_encoding
+from graphrag_index.earlier_text_units import CUT, GIVEN, EarlierTextUnits
 from graphrag_index.step import step
 
 # Documents read at once: bounds memory, not results.
@@ -42,7 +44,11 @@ class Segment(NamedTuple):
 
 @step(writes=["documents", "base_text_units", "sentences"], code_version=3)
 def create_text_units(
-    input_documents: pl.LazyFrame, *, settings: CreateTextUnits, progress: Progress
+    input_documents: pl.LazyFrame,
+    *,
+    settings: CreateTextUnits,
+    previous: Previous,
+    progress: Progress,
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
     """Cut each document at sentences and headings into text units of bounded length.
 
@@ -50,7 +56,8 @@ def create_text_units(
     of the budget; whole sentences are repeated from the one before as far as
     `overlap_tokens` allows. A sentence longer than the budget is cut at a space,
     or anywhere if it has none. `text` is always
-    ``documents.text[start_char:end_char]``.
+    ``documents.text[start_char:end_char]``. Documents that are as they were when this step
+    ran last are not cut again.
 
     Yields
     ------
@@ -59,57 +66,64 @@ def create_text_units(
     """
     n_documents = input_documents.select(pl.len()).collect().item()
     progress.start(n_documents, "documents")
+    earlier = EarlierTextUnits(previous)
     n_units = 0
     for offset in range(0, n_documents, BATCH_DOCUMENTS):
         batch = input_documents.slice(offset, BATCH_DOCUMENTS).collect()
-        units: list[tuple[object, ...]] = []
-        sentences: list[tuple[int, int, int, bool, int]] = []
-        unit_ids, languages = [], []
-        rows = batch.select("id", "text", "metadata").iter_rows()
-        for number, (document_id, text, metadata) in enumerate(rows, offset):
-            headings = find_headings(text)
-            # A heading is a sentence of its own: it is cut before and behind.
-            edges = (edge for heading in headings for edge in (heading.start, heading.end + 1))
-            starts = sorted({*segment_starts(text), *(at for at in edges if at < len(text))})
-            found = split_sentences(text, starts)
-            for sentence, line in zip(found, _lines(text, found), strict=True):
-                sentences.append((number, *sentence, line))
-            ids = []
-            for passage in cut(text, settings, starts, headings):
-                # The place keeps equal passages of one document two.
-                place = f"{passage.start}:{passage.end}"
-                words = text[passage.start : passage.end]
-                ids.append(content_id("text unit", document_id, place, words))
-                units.append(
-                    (
-                        ids[-1],
-                        n_units,
-                        text[passage.start : passage.end],
-                        passage.n_tokens,
-                        document_id,
-                        passage.start,
-                        passage.end,
-                        passage.headings,
-                        metadata,
-                    )
-                )
-                n_units += 1
-            unit_ids.append(ids)
-            languages.append(detect_language(text))
-        yield {
-            "documents": batch.with_columns(
-                human_readable_id=pl.int_range(offset, offset + batch.height, dtype=pl.Int64),
-                text_unit_ids=pl.Series(unit_ids, dtype=pl.List(pl.String)),
-                language=pl.Series(languages, dtype=pl.String),
-            ),
-            "base_text_units": pl.DataFrame(
-                units,
-                schema=TABLES["base_text_units"].schema,
-                orient="row",
-            ),
-            "sentences": pl.DataFrame(sentences, schema=TABLES["sentences"].schema, orient="row"),
+        places = batch.with_row_index("at")
+        known = earlier.of(places)
+        new = places.join(known["documents"], on="at", how="anti", maintain_order="left")
+        cut_now = _cut_all(new, settings)
+        found = {
+            name: pl.concat([rows, cut_now[name]]).sort("at", maintain_order=True)
+            for name, rows in known.items()
         }
+        number = pl.int_range(pl.len(), dtype=pl.Int64)
+        tables = {
+            "documents": batch.with_columns(
+                found["documents"].drop("at"), human_readable_id=number + offset
+            ),
+            "base_text_units": found["base_text_units"].with_columns(
+                human_readable_id=number + n_units
+            ),
+            "sentences": found["sentences"].with_columns(document=pl.col("at") + offset),
+        }
+        yield {
+            name: rows.select(
+                pl.col(column).cast(kind) for column, kind in TABLES[name].schema.items()
+            )
+            for name, rows in tables.items()
+        }
+        n_units += tables["base_text_units"].height
         progress.advance(batch.height)
+
+
+def _cut_all(documents: pl.DataFrame, settings: CreateTextUnits) -> Mapping[str, pl.DataFrame]:
+    """Cut some documents: the rows of `CUT`, in which `at` is what the documents have there."""
+    units: list[tuple[object, ...]] = []
+    sentences: list[tuple[int, int, int, bool, int]] = []
+    cut_documents: list[tuple[int, list[str], str]] = []
+    for at, document_id, text, metadata in documents.select("at", *GIVEN).iter_rows():
+        headings = find_headings(text)
+        # A heading is a sentence of its own: it is cut before and behind.
+        edges = (edge for heading in headings for edge in (heading.start, heading.end + 1))
+        starts = sorted({*segment_starts(text), *(at for at in edges if at < len(text))})
+        found = split_sentences(text, starts)
+        for sentence, line in zip(found, _lines(text, found), strict=True):
+            sentences.append((at, *sentence, line))
+        ids = []
+        for start, end, n_tokens, path in cut(text, settings, starts, headings):
+            # The place keeps equal passages of one document two.
+            words = text[start:end]
+            ids.append(content_id("text unit", document_id, f"{start}:{end}", words))
+            units.append((at, ids[-1], words, n_tokens, document_id, start, end, path, metadata))
+        cut_documents.append((at, ids, detect_language(text)))
+    rows: dict[str, list[Any]] = {
+        "documents": cut_documents,
+        "base_text_units": units,
+        "sentences": sentences,
+    }
+    return {name: pl.DataFrame(rows[name], schema, orient="row") for name, schema in CUT.items()}
 
 
 def cut(

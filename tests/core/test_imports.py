@@ -22,6 +22,7 @@ PARTS = {
     "graphrag_index.graph": {CORE},
     "graphrag_index.communities": {CORE, "graphrag_index.graph"},
     "graphrag_index.linguistics": {CORE},
+    "graphrag_index.earlier_text_units": {CORE},
     "graphrag_index.extraction": {CORE, "graphrag_index.linguistics"},
     "graphrag_index.readers": {CORE},
     "graphrag_index.given_graph": {
@@ -36,7 +37,7 @@ PARTS = {
         *(CORE, "graphrag_index.step", "graphrag_index.graph", "graphrag_index.linguistics"),
         *("graphrag_index.readers", "graphrag_index.extraction", "graphrag_index.reports"),
         "graphrag_index.communities",
-        "graphrag_index.resolution",
+        *("graphrag_index.resolution", "graphrag_index.earlier_text_units"),
         "graphrag_index.given_graph",
     },
     "graphrag_index.workflow": {CORE, "graphrag_index.step", "graphrag_index.steps"},

@@ -8,6 +8,7 @@ from graphrag_index.core.quotations import find_quotation, one_line, quotable
 from graphrag_index.core.settings import CreateTextUnits
 from graphrag_index.core.tables import TABLES
 from graphrag_index.steps.create_text_units import create_text_units
+from tests.index.fake_model import EarlierTables
 
 FOOTER = "Sign up for the newsletter today!"
 LONG = "The expedition went on over the ice. " * 6 + "Then it came home at last."
@@ -21,7 +22,9 @@ def quoted(*texts: str) -> list[list[str]]:
         for number, text in enumerate(texts)
     ]
     documents = pl.DataFrame(rows, schema=TABLES["input_documents"].schema).lazy()
-    batches = create_text_units(documents, settings=CreateTextUnits(), progress=Silent())
+    batches = create_text_units(
+        documents, settings=CreateTextUnits(), previous=EarlierTables(), progress=Silent()
+    )
     sentences = pl.concat([batch["sentences"] for batch in batches])
     sentences = sentences.with_columns(quotable(sentences)).filter("quotable")
     places = sentences.select("document", "start_char", "end_char").rows()

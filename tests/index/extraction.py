@@ -10,6 +10,7 @@ from graphrag_index.core.settings import CreateTextUnits, ExtractGraphNlp
 from graphrag_index.core.tables import TABLES, content_id
 from graphrag_index.steps.create_text_units import create_text_units
 from graphrag_index.steps.extract_graph_nlp import extract_graph_nlp
+from tests.index.fake_model import EarlierTables
 
 
 @dataclass
@@ -69,7 +70,12 @@ def extract(
     """Run the two steps on texts, one document each."""
     cut = CreateTextUnits(max_tokens=max_tokens, overlap_tokens=overlap_tokens)
     batches = list(
-        create_text_units(input_documents(*texts).lazy(), settings=cut, progress=Silent())
+        create_text_units(
+            input_documents(*texts).lazy(),
+            settings=cut,
+            previous=EarlierTables(),
+            progress=Silent(),
+        )
     )
     documents, text_units, sentences = (
         pl.concat([batch[name] for batch in batches])

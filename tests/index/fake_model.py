@@ -90,8 +90,12 @@ class KeepingModel(FakeChatModel):
 class EarlierTables:
     """What a step wrote, as the last run's tables: stands in for `Previous`."""
 
-    def __init__(self, tables: Mapping[str, pl.DataFrame | pl.LazyFrame] | None = None) -> None:
-        self.tables = tables or {}
+    def __init__(
+        self,
+        tables: Mapping[str, pl.DataFrame | pl.LazyFrame] | None = None,
+        is_same_step: bool = True,
+    ) -> None:
+        self.tables, self.is_same_step = tables or {}, is_same_step
         self.settings: Mapping[str, Any] = {}
 
     def scan(self, name: str) -> pl.LazyFrame | None:

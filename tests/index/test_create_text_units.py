@@ -1,5 +1,5 @@
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import polars as pl
 import pytest
@@ -12,7 +12,9 @@ from graphrag_index.core.sentences import segment_starts
 from graphrag_index.core.settings import CreateTextUnits
 from graphrag_index.core.tables import TABLES
 from graphrag_index.core.tokens import count_tokens, load_encoding
-from graphrag_index.steps.create_text_units import create_text_units
+from graphrag_index.steps.create_text_units import Passage, create_text_units
+from graphrag_index.steps.create_text_units import cut as cut_one
+from tests.index.fake_model import EarlierTables
 
 SMALL = CreateTextUnits(max_tokens=16, overlap_tokens=6)
 
@@ -26,8 +28,20 @@ def documents(*texts: str) -> pl.LazyFrame:
     return pl.DataFrame(rows, schema=TABLES["input_documents"].schema).lazy()
 
 
-def cut(*texts: str, settings: CreateTextUnits = SMALL) -> dict[str, pl.DataFrame]:
-    batches = list(create_text_units(documents(*texts), settings=settings, progress=Silent()))
+def cut(
+    *texts: str,
+    settings: CreateTextUnits = SMALL,
+    read: pl.LazyFrame | None = None,
+    previous: EarlierTables | None = None,
+) -> dict[str, pl.DataFrame]:
+    batches = list(
+        create_text_units(
+            documents(*texts) if read is None else read,
+            settings=settings,
+            previous=previous or EarlierTables(),
+            progress=Silent(),
+        )
+    )
     return {name: pl.concat([batch[name] for batch in batches]) for name in batches[0]}
 
 
@@ -192,3 +206,50 @@ def test_documents_name_their_text_units_in_order() -> None:
 
 def test_metadata_is_carried_to_the_text_units() -> None:
     assert cut("Some words.")["base_text_units"]["metadata"].to_list() == ['{"place": "Hobart"}']
+
+
+DOCUMENTS = st.lists(
+    st.tuples(st.sampled_from("abcdef"), st.sampled_from(["One two. ", "Three.\n# Four\n", ""])),
+    max_size=6,
+    unique_by=lambda document: document[0],
+)
+
+
+def read(folder: list[tuple[str, str]]) -> pl.LazyFrame:
+    rows = documents(*(text * 9 for _, text in folder)).collect()
+    ids = [name for name, _ in folder]
+    return rows.with_columns(id=pl.Series(ids, dtype=pl.String), title=pl.Series(ids)).lazy()
+
+
+@given(DOCUMENTS, DOCUMENTS, st.integers(1, 3))
+def test_with_the_last_run_at_hand_the_same_comes_out(
+    before: list[tuple[str, str]], after: list[tuple[str, str]], at_once: int
+) -> None:
+    """Documents are added, edited, deleted and moved about."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("graphrag_index.steps.create_text_units.BATCH_DOCUMENTS", at_once)
+        first = cut(read=read(before)) if before else {}
+        again = cut(read=read(after), previous=EarlierTables(first)) if after else {}
+        fresh = cut(read=read(after)) if after else {}
+    for name, rows in fresh.items():
+        assert again[name].equals(rows)
+
+
+def test_what_is_as_it_was_is_not_cut_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = cut("One two.", "Three four.", "Five.")
+
+    def cut_new(text: str, *rest: Any) -> list[Passage]:
+        assert text == "Three five."
+        return cut_one(text, *rest)
+
+    monkeypatch.setattr("graphrag_index.steps.create_text_units.cut", cut_new)
+    again = cut("One two.", "Three five.", "Five.", previous=EarlierTables(first))
+    assert again["base_text_units"]["text"].to_list() == ["One two.", "Three five.", "Five."]
+
+
+def test_what_other_settings_cut_is_not_taken_over() -> None:
+    text = "One two three. Four five six. " * 3
+    large = CreateTextUnits(max_tokens=100)
+    previous = EarlierTables(cut(text), is_same_step=False)
+    found = cut(text, settings=large, previous=previous)
+    assert found["base_text_units"]["text"].to_list() == [text.strip()]
