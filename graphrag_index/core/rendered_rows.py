@@ -3,7 +3,7 @@
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,8 +69,16 @@ class RenderedRows:
     number: Integers
 
     @classmethod
-    def of(cls, rows: pl.DataFrame, budget: Budget) -> "RenderedRows":
-        """Write each row on a line of its own, beginning with its number."""
+    def of(
+        cls,
+        rows: pl.DataFrame,
+        budget: Budget,
+        count: Callable[[pl.Series], Integers] | None = None,
+    ) -> "RenderedRows":
+        """Write each row on a line of its own, beginning with its number.
+
+        `count` counts the tokens of lines, if somebody knows them already.
+        """
         number, *others = rows.columns
         cells = rows.select(
             number,
@@ -85,7 +93,7 @@ class RenderedRows:
             + "\n"
         ).to_series()
         n_bytes = text.str.len_bytes().cast(pl.Int64).to_numpy()
-        cost = budget.cost(_count(text), n_bytes)
+        cost = budget.cost((count or count_lines)(text), n_bytes)
         longest = budget.limit // LONGEST_ROW
         too_long = np.flatnonzero(cost > longest)
         if len(too_long):
@@ -101,7 +109,7 @@ def _quoted(column: str) -> pl.Expr:
     return pl.when(cell.str.contains('[",]')).then(quoted).otherwise(cell)
 
 
-def _count(lines: pl.Series) -> Integers:
+def count_lines(lines: pl.Series) -> Integers:
     """Count the tokens of each line.
 
     Each begins with a digit behind a line end, where encodings always part a text: the

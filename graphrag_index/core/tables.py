@@ -511,6 +511,17 @@ _DEFINITIONS = [
         nullable=("rank",),
     ),
     Table(
+        "row_tokens",
+        "one entity, relationship or claim as reports show it, and how long that is",
+        "hash",
+        {
+            "hash": pl.UInt64,  # of its line, as this version of polars makes it
+            "n_tokens": pl.Int32,
+        },
+        "internal",
+        nullable=(),
+    ),
+    Table(
         "covariates",
         "one claim about an entity",
         "text unit, then position",

@@ -4,9 +4,10 @@ Every row of the tables is written out and its tokens are counted once; what a c
 is then a sum, so that all contexts together take time linear in the relationships.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import numpy as np
+import polars as pl
 
 from graphrag_index.core.errors import SettingsError
 from graphrag_index.core.lists import Integers, positions
@@ -39,6 +40,8 @@ class ReportContexts:
         Longest context.
     room
         What the prompt leaves of the model's window, in tokens.
+    count
+        Counts the tokens of lines.
 
     Raises
     ------
@@ -46,7 +49,14 @@ class ReportContexts:
         The window is too small for the prompt.
     """
 
-    def __init__(self, holdings: Holdings, *, max_tokens: int, room: int) -> None:
+    def __init__(
+        self,
+        holdings: Holdings,
+        *,
+        max_tokens: int,
+        room: int,
+        count: Callable[[pl.Series], Integers],
+    ) -> None:
         limit = min(max_tokens, room) - TOKENS_OF_HEADINGS
         if limit < LEAST_TOKENS:
             raise SettingsError(
@@ -57,7 +67,7 @@ class ReportContexts:
         communities, nodes = holdings.communities, holdings.entities
         self.parent = positions(communities["parent"], communities["community"])
         self.lines = {
-            name: Lines.of(rows.select(columns), self.budget)
+            name: Lines.of(rows.select(columns), self.budget, count)
             for name, rows, columns in (
                 ("Entities", nodes, ENTITIES),
                 ("Relationships", holdings.relationships, RELATIONSHIPS),

@@ -143,28 +143,31 @@ def evidence_rows(
 ) -> pl.DataFrame:
     """Make the rows of `report_evidence`, in the order of the mapping."""
     keys = {**ids, "Reports": communities}
-    # Arrays of the same length would become arrays again, not lists: hence the series.
     rows = [
         {
             "community": communities[at],
             "asked": asked,
             "request": on.request,
-            "row_hashes": pl.Series(on.evidence.rows),
-            "member_hashes": pl.Series(on.evidence.members),
-            "text_unit_hashes": pl.Series(on.evidence.text_units),
-            "borrowed_text_unit_hashes": pl.Series(on.borrowed),
             **_columns(on.written.report),
         }
         for at, on in written.items()
     ]
+    evidence = [on.evidence for on in written.values()]
+    hashes = {
+        "row_hashes": _lists([one.rows for one in evidence]),
+        "member_hashes": _lists([one.members for one in evidence]),
+        "text_unit_hashes": _lists([one.text_units for one in evidence]),
+        "borrowed_text_unit_hashes": _lists([on.borrowed for on in written.values()]),
+    }
     cited = {
         column: _named([on.written.rows.get(section, ()) for on in written.values()], keys[section])
         for section, column in CITED.items()
     }
+    lists = hashes | cited
     return pl.DataFrame(
         {
-            name: cited[name]
-            if name in cited
+            name: lists[name]
+            if name in lists
             else pl.Series([row[name] for row in rows], dtype=dtype)
             for name, dtype in TABLE.schema.items()
         }
@@ -183,6 +186,13 @@ def _places(lists: pl.Series, keys: pl.Series) -> list[list[int]]:
     places = positions(values, keys)
     bounds = np.searchsorted(owners, np.arange(len(lists) + 1))
     return [places[first:last].tolist() for first, last in pairwise(bounds.tolist())]
+
+
+def _lists(hashes: Sequence[Hashes]) -> pl.Series:
+    """Make a column of lists."""
+    owners = np.repeat(np.arange(len(hashes)), [len(some) for some in hashes])
+    values = np.concatenate([np.zeros(0, np.uint64), *hashes])
+    return gather_lists(owners.astype(np.int64), pl.Series(values, dtype=pl.UInt64), len(hashes))
 
 
 def _columns(report: Report) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What stands in one prompt: rows of a community, each with a number of its own."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -35,10 +35,10 @@ class Lines:
     cost: Integers
 
     @classmethod
-    def of(cls, rows: pl.DataFrame, budget: Budget) -> Self:
+    def of(cls, rows: pl.DataFrame, budget: Budget, count: Callable[[pl.Series], Integers]) -> Self:
         # Each row takes more than a token, so that no number is longer than this one.
         widest = pl.Series("id", np.full(rows.height, budget.limit))
-        rendered = RenderedRows.of(rows.insert_column(0, widest), budget)
+        rendered = RenderedRows.of(rows.insert_column(0, widest), budget, count)
         return cls(rendered.text.str.slice(len(str(budget.limit))), rendered.cost)
 
 

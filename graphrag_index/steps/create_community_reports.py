@@ -29,6 +29,7 @@ from graphrag_index.reports.row import (
     join_titles,
     report_row,
 )
+from graphrag_index.reports.row_tokens import RowTokens
 from graphrag_index.reports.written import Written
 from graphrag_index.step import step
 
@@ -45,7 +46,7 @@ NOT_ASKED = "No model was asked about this community."
 BATCH_REPORTS = 1_000
 
 
-@step(writes=["community_reports", "report_evidence"], code_version=3)
+@step(writes=["community_reports", "report_evidence", "row_tokens"], code_version=3)
 def create_community_reports(
     communities: pl.LazyFrame,
     entities: pl.LazyFrame,
@@ -75,6 +76,8 @@ def create_community_reports(
         One row per community with a report, ordered by level, deepest first, then `community`.
     report_evidence
         One row for each of these that a model wrote.
+    row_tokens
+        What was counted of the rows that are shown.
     """
     rows = community_rows(communities)
     lists = communities.select("community", "entity_ids", "relationship_ids").collect()
@@ -88,11 +91,14 @@ def create_community_reports(
         relationships,
         covariates,
     )
+    row_tokens = RowTokens(previous)
     contexts = ReportContexts(
         holdings,
         max_tokens=settings.max_input_tokens,
         room=chat_model.max_prompt_tokens - n_prompt_tokens(system + IN_WORDS),
+        count=row_tokens.count,
     )
+    yield {"row_tokens": row_tokens.table()}
     evidence = EvidenceOfCommunities(holdings, entities, relationships, base_text_units)
     holdings = holdings.without_texts()
     asking = _Asking(rows, holdings, contexts, Message(role="system", content=system))

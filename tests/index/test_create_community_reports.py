@@ -117,7 +117,7 @@ def write(
     )
     frames = [batch for batch in batches if isinstance(batch, Mapping)]
     reports, evidence = (
-        pl.concat([batch[name] for batch in frames])
+        pl.concat([batch[name] for batch in frames if name in batch])
         for name in ("community_reports", "report_evidence")
     )
     return reports, evidence, model.asked
