@@ -11,7 +11,7 @@ import polars as pl
 
 from graphrag_index.core.errors import SettingsError
 from graphrag_index.core.lists import Integers, positions
-from graphrag_index.core.rendered_rows import Budget
+from graphrag_index.core.rendered_rows import Budget, count_lines
 from graphrag_index.reports.holdings import Holdings
 from graphrag_index.reports.page import Context, Lines, Page, StandIn
 from graphrag_index.reports.written import Written
@@ -55,7 +55,7 @@ class ReportContexts:
         *,
         max_tokens: int,
         room: int,
-        count: Callable[[pl.Series], Integers],
+        count: Callable[[pl.Series], Integers] = count_lines,
     ) -> None:
         limit = min(max_tokens, room) - TOKENS_OF_HEADINGS
         if limit < LEAST_TOKENS:
