@@ -28,24 +28,29 @@ def check_outside(target: Path, store: TableStore) -> None:
 def new_file(target: Path, *, overwrite: bool) -> Iterator[Path]:
     """Give the path of a file to write; it takes the name `target` when the block has ended.
 
+    A link stays a link: what it leads to is written.
+
     Raises
     ------
     ExportError
-        There is a folder of that name, or a file and not `overwrite`, or another export
-        writes it.
+        There is a folder of that name, a device, or a file and not `overwrite`, or another
+        export writes it.
     """
-    if target.is_dir():
+    place = target.resolve()
+    if place.is_dir():
         raise ExportError(f"{target} is a folder, and this form is a file: name a file in it.")
-    if target.exists() and not overwrite:
+    if place.exists() and not place.is_file():
+        raise ExportError(f"{target} is no plain file: name another, and read that.")
+    if place.exists() and not overwrite:
         raise _taken(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = temporary_path(target)
-    with _alone(target):
+    _make_parent(place)
+    temporary = temporary_path(place)
+    with _alone(place):
         try:
             _remove(temporary)
             yield temporary
             _flush(temporary)
-            temporary.replace(target)
+            temporary.replace(place)
         finally:
             _remove(temporary)
 
@@ -55,7 +60,8 @@ def new_folder(target: Path, names: Collection[str], *, overwrite: bool) -> Iter
     """Give the path of a folder to fill; it takes the name `target` when the block has ended.
 
     An empty folder may stand there already, and with `overwrite` an earlier export: one that
-    holds nothing but files and folders of these names.
+    holds nothing but files and folders of these names. A link stays a link: the folder that it
+    leads to is replaced.
 
     Raises
     ------
@@ -63,9 +69,10 @@ def new_folder(target: Path, names: Collection[str], *, overwrite: bool) -> Iter
         There is a file of that name, or a folder that may not be replaced, or another export
         writes it.
     """
-    if target.exists() and not target.is_dir():
+    place = target.resolve()
+    if place.exists() and not place.is_dir():
         raise ExportError(f"{target} is a file, and this form is a folder: name another.")
-    present = sorted(path.name for path in target.iterdir()) if target.is_dir() else []
+    present = sorted(path.name for path in place.iterdir()) if place.is_dir() else []
     foreign = [name for name in present if name not in names]
     if foreign:
         raise ExportError(
@@ -73,9 +80,12 @@ def new_folder(target: Path, names: Collection[str], *, overwrite: bool) -> Iter
         )
     if present and not overwrite:
         raise _taken(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary, replaced = temporary_path(target), target.with_name(f".{target.name}.old.tmp")
-    with _alone(target):
+    if place == Path.cwd():
+        # Who stands in a folder that is replaced stands in none.
+        raise ExportError(f"{target} is the folder that you are in: name a new one in it.")
+    _make_parent(place)
+    temporary, replaced = temporary_path(place), place.with_name(f".{place.name}.old.tmp")
+    with _alone(place):
         try:
             _remove(temporary, replaced)
             temporary.mkdir()
@@ -84,11 +94,23 @@ def new_folder(target: Path, names: Collection[str], *, overwrite: bool) -> Iter
                 if path.is_file():
                     _flush(path)
             # A folder that is not empty cannot be replaced in one go.
-            if target.exists():
-                target.replace(replaced)
-            temporary.replace(target)
+            if place.exists():
+                place.replace(replaced)
+            temporary.replace(place)
         finally:
+            if replaced.exists() and not place.exists():
+                # Stopped between the two.
+                replaced.replace(place)
             _remove(temporary, replaced)
+
+
+def _make_parent(place: Path) -> None:
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise ExportError(
+            f"{place.parent} is no folder, and cannot become one: name another target."
+        ) from error
 
 
 def _taken(target: Path) -> ExportError:
@@ -116,7 +138,7 @@ def _alone(target: Path) -> Iterator[None]:
 def _remove(*paths: Path) -> None:
     """Delete what an export has left, this one or one that was killed."""
     for path in paths:
-        if path.is_dir():
+        if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)

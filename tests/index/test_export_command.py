@@ -1,5 +1,6 @@
 """The command `export`: targets, what it tells, and what goes wrong."""
 
+import os
 import re
 import subprocess
 import sys
@@ -114,6 +115,49 @@ def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
     assert file.read_text(encoding="utf-8") == "old"
     assert [path.name for path in folder.iterdir()] == ["old.csv"]
     assert {path.name for path in tmp_path.iterdir()} == {"file", "folder"}
+
+
+def test_a_folder_is_the_old_one_again_where_the_new_one_cannot_take_its_name(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "old.csv").touch()
+    with pytest.raises(FileNotFoundError), new_folder(folder, {"old.csv"}, overwrite=True) as path:
+        path.rmdir()
+    assert [path.name for path in folder.iterdir()] == ["old.csv"]
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+def test_a_link_stays_a_link(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "to folder").symlink_to("folder")
+    (tmp_path / "to file").symlink_to("file")
+    for more in ([], ["--overwrite"]):
+        export(project, "--to", "parquet", str(tmp_path / "to folder"), *more)
+        export(project, "--to", "gexf", str(tmp_path / "to file"), *more)
+    names = ["file", "folder", "to file", "to folder"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    assert (tmp_path / "to folder").is_symlink()
+    assert (tmp_path / "to file").is_symlink()
+    assert (tmp_path / "folder" / "nodes.parquet").is_file()
+
+
+def test_what_is_no_place_for_an_export_is_refused(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ExportError, match=r"^\. is the folder that you are in: name a new one"):
+        export(project, "--to", "neo4j", ".")
+    (tmp_path / "file").touch()
+    with pytest.raises(ExportError, match="file is no folder, and cannot become one"):
+        export(project, "--to", "gexf", "file/graph.gexf")
+    if sys.platform != "win32":
+        os.mkfifo("pipe")
+        with pytest.raises(ExportError, match=r"^pipe is no plain file: name another"):
+            export(project, "--to", "gexf", "pipe", "--overwrite")
+    assert {path.name for path in tmp_path.iterdir()} <= {"file", "pipe"}
 
 
 @pytest.mark.parametrize("form", ["gexf", "parquet"])
