@@ -20,7 +20,8 @@ structured/          questions in SQL and Cypher; structured_command.py, their c
 What is read:
 
 knowledge_model.py   the tables and vectors, opened at one version
-microsoft_store.py   an index of Microsoft GraphRAG in their place; held_vectors.py, its vectors
+microsoft_store.py   an index of Microsoft GraphRAG in their place; held_vectors.py, its vectors;
+                     unknown_rows.py, rows for what it names and does not have
 opening.py           which index a command asks
 vector_identity.py   that questions are embedded by the model that made the vectors
 links.py             what is linked with what, looked up by number

@@ -25,6 +25,7 @@ from graphrag_index.core.table_writer import conform
 from graphrag_index.core.tables import TABLES, Table
 from graphrag_index.core.versions import StepRecord, StoredTable, Vectors, Version
 from graphrag_query.held_vectors import HeldVectors
+from graphrag_query.unknown_rows import with_unknown_communities, with_unknown_documents
 
 if TYPE_CHECKING:
     from graphrag_index.core.models.settings import ModelSettings
@@ -49,11 +50,6 @@ _ROWS_OF = {
 }
 # Microsoft's word for nothing in a claim.
 _NONE = "NONE"
-# A document of which nothing is known, where that is no empty text.
-_BLANK: Mapping[str, Any] = {
-    **{"human_readable_id": 0, "text_unit_ids": [], "language": "und"},
-    **{"raw_data": None, "metadata": None},
-}
 # It keeps no versions.
 VERSION = 0
 
@@ -168,7 +164,11 @@ class MicrosoftStore:
         """Our public tables, in which every number is that of the row."""
         with self._lock, failures_of_files(self.index.files):
             tables = numbered(self.index.tables)
-            tables["documents"] = _with_unknown_documents(tables["documents"], tables["text_units"])
+            tables["documents"] = with_unknown_documents(tables["documents"], tables["text_units"])
+            if "community_reports" in tables:
+                tables["communities"] = with_unknown_communities(
+                    tables["communities"], tables["community_reports"]
+                )
             if "covariates" in tables:
                 names = ("object_id", "status", "start_date", "end_date")
                 said = pl.col(names)
@@ -260,18 +260,3 @@ def _embedded_rows(name: str, tables: Mapping[str, pl.LazyFrame]) -> pl.LazyFram
     }[name]
     columns = [column for column in TABLES[name].columns if column not in ("text", "vector")]
     return tables[_EMBEDDED[name][0]].select(*columns, text.alias("text"))
-
-
-def _with_unknown_documents(documents: pl.LazyFrame, text_units: pl.LazyFrame) -> pl.LazyFrame:
-    """Add a document without a text for each that text units name and no row is."""
-    known = documents.select("id").collect()["id"]
-    named = text_units.select("document_id").collect()["document_id"].unique(maintain_order=True)
-    unknown = named.filter(~named.is_in(known.implode()))
-    if not len(unknown):
-        return documents
-    table = TABLES["documents"].empty()
-    blank = pl.DataFrame([{name: _BLANK.get(name, "") for name in table.columns}] * len(unknown))
-    names = [unknown.alias(name) for name in ("id", "title", "path")]
-    numbers = pl.int_range(len(known), len(known) + len(unknown), dtype=pl.Int64, eager=True)
-    rows = blank.with_columns(*names, numbers.alias("human_readable_id"))
-    return pl.concat([documents, rows.cast(table.schema).lazy()])

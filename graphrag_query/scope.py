@@ -85,7 +85,7 @@ class Scope:
         """Which documents are in it."""
         import numpy as np
 
-        rows = self.model.documents(range(self.model.rows("document_rows")))
+        rows = self.model.documents(range(len(self.model.map("document_rows"))))
         inside = np.ones(rows.height, bool)
         metadata = [json.loads(text) if text else {} for text in rows["metadata"].to_list()]
         for name, patterns in self.filters.documents.items():

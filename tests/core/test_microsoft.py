@@ -171,6 +171,21 @@ def test_records_become_json_and_their_short_values_metadata(tmp_path: Path) -> 
     assert '"body":"Di lives alone in Oslo with the cat."' in rows["raw_data"][1]
 
 
+def test_bytes_in_records_are_null_and_what_is_no_record_is_no_metadata(tmp_path: Path) -> None:
+    tables = version_3()
+    record = {"author": "A", "scan": b"\xff", "pages": [{"n": 1, "scan": b"x"}]}
+    tables["documents"] = tables["documents"].with_columns(
+        raw_data=pl.Series([record, None]), metadata=pl.Series(["page 3", '{"year": 1843}'])
+    )
+    rows = read(write(tmp_path, tables))["documents"]
+    assert rows["raw_data"].to_list() == [
+        '{"author":"A","scan":null,"pages":[{"n":1,"scan":null}]}',
+        None,
+    ]
+    said = '{"author": "A", "scan": null, "pages": [{"n": 1, "scan": null}]}'
+    assert rows["metadata"].to_list() == [said, '{"year": 1843}']
+
+
 def test_vectors_are_found_by_the_names_of_every_version(tmp_path: Path) -> None:
     for prefix in ("", "default-"):
         folder = write(tmp_path / f"{prefix}index", version_3())
@@ -189,6 +204,31 @@ def test_vectors_are_found_by_the_names_of_every_version(tmp_path: Path) -> None
     assert pl.concat(early.vectors["entity_description"].batches())["vector"].to_list()[1] == [
         *(0, 1, 0, 0)
     ]
+
+
+def test_vectors_of_version_3_are_taken_where_version_2_left_others(tmp_path: Path) -> None:
+    folder = write(tmp_path, version_3())
+    write_vectors(folder, version_3())
+    earlier = {name: rows.with_columns(id=pl.lit("old")) for name, rows in version_3().items()}
+    write_vectors(folder, earlier, "default-")
+    for name, vectors in MicrosoftIndex(folder).vectors.items():
+        assert "old" not in pl.concat(vectors.batches())["id"].to_list(), name
+
+
+def test_snapshots_of_any_kind_of_list_are_read_and_empty_ones_are_none(tmp_path: Path) -> None:
+    folder = write(tmp_path, version_3())
+    fixed = pl.Series("embedding", [[1, 0], [0, 1]], pl.Array(pl.Float32, 2))
+    pl.DataFrame([pl.Series("id", [7, 8]), fixed]).write_parquet(
+        folder / "embeddings.text_unit_text.parquet"
+    )
+    nothing = pl.DataFrame(
+        {"id": ["e0"], "embedding": pl.Series([None], dtype=pl.List(pl.Float64))}
+    )
+    nothing.write_parquet(folder / "embeddings.entity_description.parquet")
+    vectors = MicrosoftIndex(folder).vectors
+    assert list(vectors) == ["text_unit_text"]
+    (batch,) = vectors["text_unit_text"].batches()
+    assert batch.rows() == [("7", [1, 0]), ("8", [0, 1])]
 
 
 @pytest.mark.parametrize(
@@ -243,6 +283,12 @@ def test_names_are_found_in_whatever_case_as_whole_words() -> None:
     spelt = [[text[a:b] for a, b in named.spans] for named in found]
     assert spelt == [["dulce base", "Dulce\nBase"], ["Dulce"], [text], ["Dulcea"], ["北京"]]
     assert [named.whole for named in found] == [True, True, False, False, True]
+
+
+def test_a_name_in_capitals_is_found_as_german_spells_it() -> None:
+    text = "Die Große Straße, die grosse Strasse; Grossen und Straßen."
+    [street] = places_of_names(text, ["GROSSE STRASSE"])
+    assert [text[a:b] for a, b in street.spans] == ["Große Straße", "grosse Strasse"]
 
 
 @needs_index

@@ -259,6 +259,17 @@ def test_text_units_of_unknown_documents_and_equal_ones_are_found(tmp_path: Path
     assert "d9" in [citation.document for citation in answer.citations]
     assert answer.notes[-1].startswith("1 of 4 text units do not stand in their documents")
     assert index.basic("Who lives alone?").outcome is Outcome.ANSWERED
+    held = index.where({"title": "d9"}).local("What did Ada Byron write?")
+    assert {citation.document for citation in held.citations} == {"d9"}
+
+
+def test_reports_on_unknown_communities_are_read(tmp_path: Path) -> None:
+    tables = version_3()
+    tables["communities"] = tables["communities"].filter(pl.col("community") != 0)
+    index = graphrag_query.open(write(tmp_path, tables))
+    answer = index.global_("What are the main themes?")
+    assert "All of them** [Data: Reports (0)]" in answer.text
+    assert index.model.communities([0]).select("title", "size").rows() == [("All of them", 0)]
 
 
 def test_words_are_ranked_as_bm25_ranks_them() -> None:

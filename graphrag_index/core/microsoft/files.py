@@ -169,11 +169,29 @@ def unreadable(path: Path, error: Exception) -> TableError:
 
 
 def as_json(column: str, dtype: pl.DataType) -> pl.Expr:
-    """Write a column of records as JSON text."""
-    value = pl.col(column)
+    """Write a column of records as JSON text, bytes in them as null."""
+    value = _without_bytes(pl.col(column), dtype)
     if not isinstance(dtype, pl.Struct):
         value = pl.struct(value)
     return pl.when(pl.col(column).is_not_null()).then(value.struct.json_encode()).alias(column)
+
+
+def _without_bytes(value: pl.Expr, dtype: Any) -> pl.Expr:
+    """Put null for bytes, which JSON has not."""
+    if isinstance(dtype, pl.Binary):
+        return pl.when(False).then(pl.lit(""))
+    if isinstance(dtype, pl.Struct):
+        parts = {of.name: of.dtype for of in dtype.fields if _may_hold_bytes(of.dtype)}
+        changed = (_without_bytes(value.struct.field(n), of).alias(n) for n, of in parts.items())
+        return value.struct.with_fields(*changed) if parts else value
+    if isinstance(dtype, pl.List | pl.Array) and _may_hold_bytes(dtype.inner):
+        items = value if isinstance(dtype, pl.List) else value.arr.to_list()
+        return items.list.eval(_without_bytes(pl.element(), dtype.inner))
+    return value
+
+
+def _may_hold_bytes(dtype: Any) -> bool:
+    return isinstance(dtype, pl.Binary) or dtype.is_nested()
 
 
 def _findings(dtype: Any) -> pl.Expr:

@@ -59,7 +59,7 @@ def places_of_names(text: str, titles: Sequence[str]) -> list[Named]:
     found: dict[str, list[Span]] = {}
     taken: list[Span] = []
     for name in sorted(set(names), key=lambda name: (-len(name), name)):
-        own = [span for span in _occurrences(name, folded) if not _is_within(span, taken)]
+        own = [span for span in _spelt(name, folded) if not _is_within(span, taken)]
         taken += own
         found[name] = own
     places = []
@@ -67,7 +67,7 @@ def places_of_names(text: str, titles: Sequence[str]) -> list[Named]:
         spans = found[name]
         if not spans:
             # Nothing but parts of longer names is still the name.
-            spans = list(_occurrences(name, folded))
+            spans = _spelt(name, folded)
         if spans:
             places.append(Named(tuple(spans), True))
         else:
@@ -83,6 +83,15 @@ def _folded(text: str) -> str:
         letters = (low if len(low := letter.lower()) == 1 else letter for letter in text)
         folded = "".join(letters).translate(_WHITESPACE)
     return folded
+
+
+def _spelt(name: str, text: str) -> list[Span]:
+    """Find a name as whole words; STRASSE is Straße in capitals too."""
+    if "ss" not in name or "\u00df" not in text:
+        return list(_occurrences(name, text))
+    either = re.escape(name).replace("ss", "(?:ss|\u00df)")
+    spellings = {name, *re.findall(either, text)}
+    return sorted(span for spelling in spellings for span in _occurrences(spelling, text))
 
 
 def _occurrences(name: str, text: str) -> Iterator[Span]:

@@ -188,7 +188,8 @@ class MicrosoftIndex:
                 rows.select(columns).slice(start, _AT_ONCE).collect().rows()
             ):
                 languages.append(detect_language(text))
-                metadata.append(stated if stated is not None else _short_values(record, text))
+                is_record = _record_in(stated) is not None
+                metadata.append(stated if is_record else _short_values(record, text))
         small = rows.select("id", "title", "text_unit_ids").collect()
         title = small["title"] if "title" in has else small["id"]
         text_unit_ids = small["text_unit_ids"]
@@ -366,16 +367,20 @@ def _nothing(dtype: Any) -> Any:
 
 def _short_values(record: str | None, text: str) -> str | None:
     """Return a record without the text of its document, so that filters can name its values."""
-    if record is None:
-        return None
-    try:
-        values = json.loads(record)
-    except ValueError:
-        return None
-    if not isinstance(values, dict):
+    values = _record_in(record)
+    if values is None:
         return None
     short = {key: value for key, value in values.items() if value != text}
     return json.dumps(short, ensure_ascii=False)
+
+
+def _record_in(text: str | None) -> dict[str, Any] | None:
+    """Read a JSON object; None if it is anything else."""
+    try:
+        values = json.loads(text) if text is not None else None
+    except ValueError:
+        return None
+    return values if isinstance(values, dict) else None
 
 
 def _numbers_of(titles: pl.Series, numbers: Mapping[str, int]) -> pl.Series:

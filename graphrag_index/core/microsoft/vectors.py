@@ -26,13 +26,14 @@ class LanceVectors:
 
     @property
     def dimension(self) -> int:
-        return int(self.table.schema.field("vector").type.list_size)
+        # A list of any length has none.
+        return int(getattr(self.table.schema.field("vector").type, "list_size", 0))
 
     def batches(self) -> Iterator[pl.DataFrame]:
         columns = [name for name in ("id", "vector", "text") if name in self.table.schema.names]
         try:
             for batch in self.table.search().select(columns).to_batches(_AT_ONCE):
-                yield pl.DataFrame(batch)
+                yield pl.DataFrame(batch).with_columns(pl.col("id").cast(pl.String))
         except (ValueError, RuntimeError, OSError) as error:
             raise TableError(
                 f"The vectors {self.place} break off ({describe_error(error)[:120]}): make "
@@ -45,7 +46,8 @@ class ParquetVectors:
 
     def __init__(self, path: Path, column: str = "embedding") -> None:
         self.place = str(path)
-        rows = pl.scan_parquet(path, glob=False).select("id", vector=column)
+        vector = pl.col(column).cast(pl.List(pl.Float32))
+        rows = pl.scan_parquet(path, glob=False).select(pl.col("id").cast(pl.String), vector=vector)
         self.rows = rows.filter(pl.col("vector").list.len() > 0)
 
     @property
@@ -85,8 +87,11 @@ def open_vectors(
     """
     found: dict[str, MicrosoftVectors] = {}
     damaged: dict[str, tuple[Path, str]] = {}
-    for path in sorted((place / "lancedb").glob("*.lance")):
-        name = _name(path.stem)
+    # Where versions 2 and 3 wrote into one folder, version 3 was the last.
+    stems = sorted(path.stem for path in (place / "lancedb").glob("*.lance"))
+    for stem in sorted(stems, key=lambda stem: stem not in VECTOR_TABLES):
+        path = place / "lancedb" / f"{stem}.lance"
+        name = _name(stem)
         if name is None or name in found:
             continue
         try:
@@ -101,8 +106,12 @@ def open_vectors(
             if name in found:
                 break
             try:
-                if of in pl.scan_parquet(path, glob=False).collect_schema():
-                    found[name] = ParquetVectors(path, of)
+                if of not in pl.scan_parquet(path, glob=False).collect_schema():
+                    continue
+                vectors = ParquetVectors(path, of)
+                # A column of nothing but nulls has no vectors.
+                if vectors.dimension:
+                    found[name] = vectors
             except (pl.exceptions.PolarsError, OSError) as error:
                 if path == snapshot:
                     damaged[name] = (path, describe_error(error))
