@@ -3,6 +3,7 @@
 columns.py        which column is what
 rows.py           the rows of a file, whatever its type
 tabular.py        .csv, .tsv and .parquet
+lists.py          lists that stand in one cell
 graphml.py        .graphml
 entities.py       the entities, each once
 relationships.py  the relationships, by the numbers of their ends

@@ -31,7 +31,7 @@ FIELDS: Mapping[Kind, Mapping[str, Sequence[str]]] = {
         "weight": ("weight", "strength", "score"),
         "type": (
             *("type", "relation", "relationship", "relationtype", "predicate", "label"),
-            *("edgetype", "kind"),
+            *("edgetype", "edgelabel", "kind"),
         ),
         "description": ("description", "desc", "summary"),
         "text_unit_ids": _TEXT_UNITS,

@@ -12,6 +12,7 @@ from xml.parsers import expat
 import polars as pl
 
 from graphrag_index.core.errors import InputError
+from graphrag_index.given_graph.tabular import ROW
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +32,7 @@ def read_graphml(path: Path, name: str) -> dict[str, pl.DataFrame]:
     Returns
     -------
     nodes, edges
-        `row`, the line in which each begins, and its attributes as text; of a node its id,
+        `ROW`, the line in which each begins, and its attributes as text; of a node its id,
         of an edge `source` and `target`.
 
     Raises
@@ -80,8 +81,8 @@ class _Columns:
 
     def flush(self) -> None:
         values = {c: [row.get(c) for row in self.rows] for c in self.columns}
-        schema = {"row": pl.Int64, **dict.fromkeys(self.columns, pl.String)}
-        self.parts.append(pl.DataFrame({"row": self.lines, **values}, schema=schema))
+        schema = {ROW: pl.Int64, **dict.fromkeys(self.columns, pl.String)}
+        self.parts.append(pl.DataFrame({ROW: self.lines, **values}, schema=schema))
         self.rows, self.lines = [], []
 
     def frame(self) -> pl.DataFrame:

@@ -16,6 +16,8 @@ logger = logging.getLogger(__name__)
 
 # Of a relationship that says nothing of it.
 DEFAULT_WEIGHT = 1.0
+# So that sums of weights stay numbers.
+MOST_WEIGHT = 1e100
 
 
 @dataclass(frozen=True)
@@ -94,15 +96,18 @@ def given_graph(entities: Entities | None, name: str, rows: Rows, settings: Read
 def _weights(rows: Rows) -> pl.Series:
     """Read the weights; a row that has none has `DEFAULT_WEIGHT`."""
     said = rows.frame["weight"]
+    if rows.decimal_comma:
+        said = said.str.replace(r"^(\d+),(\d+)$", "${1}.${2}")
     weights = said.cast(pl.Float64, strict=False)
     bad = rows.frame.filter(
-        said.is_not_null() & ~(weights.is_finite() & (weights > 0)).fill_null(False)
+        said.is_not_null() & ~weights.is_between(0, MOST_WEIGHT, closed="right").fill_null(False)
     )
     if len(bad):
         raise InputError(
             f"{rows.place(bad['row'][0])}: the weight {bad['weight'][0]!r} is no number greater "
-            "than 0: correct it, or set read_graph.relationship_columns to {weight: null}, which "
-            f"gives every relationship the weight {DEFAULT_WEIGHT:g}."
+            f"than 0 and up to {MOST_WEIGHT:g}: correct it, or set "
+            "read_graph.relationship_columns to {weight: null}, which gives every relationship "
+            f"the weight {DEFAULT_WEIGHT:g}."
         )
     n_without = said.null_count()
     if n_without and n_without < len(said):

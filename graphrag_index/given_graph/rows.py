@@ -14,7 +14,8 @@ from graphrag_index.core.read_graph_settings import ReadGraph
 from graphrag_index.core.tables import STRINGS, content_id
 from graphrag_index.given_graph.columns import FIELDS, Kind, find_columns
 from graphrag_index.given_graph.graphml import EDGES, NODE_ID, NODES, read_graphml
-from graphrag_index.given_graph.tabular import read_csv, read_parquet
+from graphrag_index.given_graph.lists import aliases_of, ids_of
+from graphrag_index.given_graph.tabular import ROW, read_csv, read_parquet
 from graphrag_index.readers.document import listed, system_reason
 
 KINDS: tuple[Kind, ...] = ("entities", "relationships", "text_units", "documents")
@@ -42,6 +43,7 @@ class Rows:
     frame: pl.DataFrame
     fields: frozenset[str]  # that the file has a column for
     attributes: tuple[str, ...] = ()  # other columns that were told with the description
+    decimal_comma: bool = False  # 2,5 is two and a half, as where semicolons part the fields
 
     def without_rows(self) -> "Rows":
         return replace(self, frame=self.frame.clear())
@@ -153,7 +155,7 @@ def read_given(settings: ReadGraph, root: Path) -> dict[Kind, Rows]:
         frame = parts[path][NODES if kind == "entities" else EDGES]
         if kind == "entities" and frame.is_empty():
             raise InputError(f"{name} has no node: is it the file that is meant?")
-        own = [column for column in frame.columns if column not in ("row", NODE_ID)]
+        own = [column for column in frame.columns if column not in (ROW, NODE_ID)]
         columns = find_columns(
             kind, own, settings, name, NODE_ID if NODE_ID in frame.columns else None
         )
@@ -173,17 +175,22 @@ def _readable(path: Path) -> Iterator[None]:
 def _tabular(kind: Kind, path: Path, name: str, settings: ReadGraph) -> Rows:
     def choose(columns: Sequence[str]) -> list[str]:
         chosen = find_columns(kind, columns, settings, name)
-        return list(dict.fromkeys([*chosen.values(), *_attributes(kind, columns, settings)]))
+        label = [column for column in [_label(kind, columns)] if column]
+        return list(
+            dict.fromkeys([*chosen.values(), *label, *_attributes(kind, columns, settings)])
+        )
 
     with _readable(path):
         if path.suffix.lower() == ".parquet":
-            frame, unit = read_parquet(path, name, choose), "row"
+            frame, unit, delimiter = read_parquet(path, name, choose), "row", ""
         else:
-            frame, unit = read_csv(path, name, choose, settings), "line"
+            frame, delimiter = read_csv(path, name, choose, settings)
+            unit = "line"
     if frame.is_empty():
         raise InputError(f"{name} has no row: is it the file that is meant?")
-    columns = find_columns(kind, [c for c in frame.columns if c != "row"], settings, name)
-    return _named(kind, name, unit, frame, columns, settings)
+    columns = find_columns(kind, [c for c in frame.columns if c != ROW], settings, name)
+    found = _named(kind, name, unit, frame, columns, settings)
+    return replace(found, decimal_comma=delimiter == ";")
 
 
 def _attributes(kind: Kind, columns: Sequence[str], settings: ReadGraph) -> list[str]:
@@ -219,6 +226,16 @@ def _named(
         else pl.lit(None, STRINGS if field in LISTS else pl.String)
         for field in FIELDS[kind]
     }
+    if (
+        kind == "relationships"
+        and "type" in columns
+        and not settings.relationship_columns.get("type")
+    ):
+        label = _label(kind, frame.columns)
+        said = clean(pl.col(label)) if label else pl.lit(None, pl.String)
+        values["type"] = (
+            pl.when(_is_of_gephi(values["type"], label)).then(said).otherwise(values["type"])
+        )
     if attributes:
         told = [
             pl.format(f"{_plain_braces(column)}: {{}}", clean(pl.col(column)))
@@ -234,7 +251,9 @@ def _named(
     keys = [] if NODE_ID not in frame.columns else [clean(pl.col(NODE_ID)).alias("key")]
     if kind == "entities" and not keys:
         keys = [values["id"].alias("key")]
-    chosen = frame.select("row", *(v.alias(field) for field, v in values.items()), *keys)
+    chosen = frame.select(
+        pl.col(ROW).alias("row"), *(v.alias(field) for field, v in values.items()), *keys
+    )
     return Rows(name, unit, chosen, frozenset(columns), tuple(attributes))
 
 
@@ -242,14 +261,26 @@ def _field(field: str, dtype: pl.DataType, column: str) -> pl.Expr:
     value = pl.col(column)
     if field in LISTS:
         if dtype != STRINGS:
-            # As JSON, as Python prints a list, or parted by semicolons or bars; ids by spaces too.
-            parts = r"[^\[\]'\",;|]+" if field == "aliases" else r"[^\[\]'\",;|\s]+"
-            value = value.str.extract_all(parts)
+            value = aliases_of(value) if field == "aliases" else ids_of(value)
         value = value.list.eval(clean(pl.element()).drop_nulls(), parallel=True)
         return pl.when(value.list.len() > 0).then(value)
     if dtype == STRINGS:
         value = value.list.join("; ")
     return value.str.strip_chars() if field == "text" else clean(value)
+
+
+def _label(kind: Kind, columns: Sequence[str]) -> str | None:
+    """Return the column by which Gephi tells what a relationship is."""
+    if kind != "relationships":
+        return None
+    return next((column for column in columns if column.strip().casefold() == "label"), None)
+
+
+def _is_of_gephi(types: pl.Expr, label: str | None) -> pl.Expr:
+    """Tell whether types are those of Gephi, which say only how its edges are drawn."""
+    drawn = types.is_in(["Directed", "Undirected", "Mutual"]).all()
+    # Whoever directed a film did so; nobody undirected one.
+    return drawn if label else drawn & (types == "Undirected").any()
 
 
 def clean(value: pl.Expr) -> pl.Expr:

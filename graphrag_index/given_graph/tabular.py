@@ -1,6 +1,7 @@
 """Rows of .csv, .tsv and .parquet files, as text."""
 
 import csv
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from graphrag_index.core.errors import InputError, describe_error
 from graphrag_index.core.read_graph_settings import ReadGraph
 from graphrag_index.core.tables import STRINGS
 
+# Where the line or row of a file is told, among its own columns: none of these has such a name.
+ROW = "row of the file\0"
 # Chooses, of the columns of a file, those to read.
 Choose = Callable[[Sequence[str]], list[str]]
 Schema = dict[str, type[pl.DataType]]
@@ -22,8 +25,13 @@ _LONGEST_FIELD = 16_000_000
 _WHOLE = 2**53
 
 
-def read_csv(path: Path, name: str, choose: Choose, settings: ReadGraph) -> pl.DataFrame:
-    """Read the chosen columns of a file with a header, and `row`, the line that a row begins in.
+def read_csv(
+    path: Path, name: str, choose: Choose, settings: ReadGraph
+) -> tuple[pl.DataFrame, str]:
+    """Read the chosen columns of a file with a header, and `ROW`, the line that a row begins in.
+
+    Lines of nothing but delimiters, as spreadsheets leave them, are no rows. Returns what parts
+    the fields too.
 
     Raises
     ------
@@ -46,14 +54,14 @@ def read_csv(path: Path, name: str, choose: Choose, settings: ReadGraph) -> pl.D
             _check_header(header, name)
             chosen = choose(header)
             places = [header.index(column) for column in chosen]
-            schema: Schema = {"row": pl.Int64, **dict.fromkeys(chosen, pl.String)}
+            schema: Schema = {ROW: pl.Int64, **dict.fromkeys(chosen, pl.String)}
             parts = [pl.DataFrame(schema=schema)]
             lines: list[int] = []
             values: list[list[str]] = []
             begun = reader.line_num + 1
             for record in reader:
                 line, begun = begun, reader.line_num + 1
-                if not record:
+                if not any(map(str.strip, record)):
                     continue
                 if len(record) != len(header):
                     raise InputError(
@@ -69,19 +77,32 @@ def read_csv(path: Path, name: str, choose: Choose, settings: ReadGraph) -> pl.D
             parts.append(_frame(lines, values, places, schema))
         except UnicodeError as error:
             raise InputError(
-                f"{name} is not {settings.encoding} somewhere behind line {max(begun - 1, 0):,}: "
-                "save it in that encoding, or name its own in read_graph.encoding."
+                f"{name}{_undecoded(path, encoding)} is not {settings.encoding}: save it in that "
+                "encoding, or name its own in read_graph.encoding, such as cp1252."
             ) from error
         except csv.Error as error:
             what = str(error)
             if what == "unexpected end of data" or what.startswith("field larger"):
                 what = "a quotation mark is not closed"
             raise InputError(f"{name}, line {begun:,} is not valid CSV: {what}.") from error
-    return pl.concat(parts)
+    return pl.concat(parts), delimiter
+
+
+def _undecoded(path: Path, encoding: str) -> str:
+    """Name the first line that is not of an encoding, if its lines can be told apart without."""
+    with path.open("rb") as stream:
+        for number, line in enumerate(stream, 1):
+            try:
+                line.decode(encoding)
+            except UnicodeError:
+                # A line end of two bytes is parted here, and its second half is no letter.
+                return "" if b"\0" in line else f", line {number:,}"
+    return ""
 
 
 def _delimiter(header: str) -> str:
-    return max(_DELIMITERS, key=header.count)
+    bare = re.sub(r'"[^"]*"', "", header)
+    return max(_DELIMITERS, key=bare.count)
 
 
 def _spoken(delimiter: str) -> str:
@@ -103,7 +124,7 @@ def _frame(
 
 
 def read_parquet(path: Path, name: str, choose: Choose) -> pl.DataFrame:
-    """Read the chosen columns of a table, and `row`, counted from 1.
+    """Read the chosen columns of a table, and `ROW`, counted from 1.
 
     Raises
     ------
@@ -115,7 +136,7 @@ def read_parquet(path: Path, name: str, choose: Choose) -> pl.DataFrame:
         schema = table.collect_schema()
         chosen = choose(schema.names())
         as_text = [_text(column, schema[column], name) for column in chosen]
-        row = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).alias("row")
+        row = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).alias(ROW)
         return table.select(row, *as_text).collect()
     except pl.exceptions.PolarsError as error:
         raise InputError(

@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
         "raw_mentions",
         "given_ids",
     ],
+    code_version=2,
     fingerprint=fingerprint_files,
 )
 def read_graph(

@@ -101,6 +101,56 @@ def test_usual_names_of_columns_are_known(
     assert tables["raw_relationships"].select("source", "target", "weight").rows() == [(0, 1, 2.0)]
 
 
+def test_a_file_of_a_spreadsheet_is_read(tmp_path: Path) -> None:
+    # A mark of the encoding, semicolons, decimal commas, and rows in which nothing is left.
+    write(
+        tmp_path,
+        edges_csv='\ufeffVon;Source;Target;Weight;"a, b, c, d"\r\n'
+        ";Jürgen;Köln;2,5;x\r\n;;;;\r\n;;; ;\r\n",
+    )
+    tables = read(tmp_path, {"relationships": "edges.csv"})
+    assert tables["raw_entities"]["title"].to_list() == ["Jürgen", "Köln"]
+    assert tables["raw_relationships"]["weight"].to_list() == [2.5]
+
+
+@pytest.mark.parametrize(
+    ("edges", "types"),
+    [
+        ("Source,Target,Type,Label\nA,B,Undirected,knows\nB,C,Directed,\n", ["knows", ""]),
+        ("Source,Target,Type\nA,B,Undirected\nB,C,Undirected\n", ["", ""]),
+        ("Source,Target,Type,Label\nA,B,Directed,x\nB,C,Wrote,y\n", ["Directed", "Wrote"]),
+        ("Source,Target,Type\nA,B,Directed\nB,C,Directed\n", ["Directed", "Directed"]),
+    ],
+)
+def test_how_gephi_draws_an_edge_is_no_type(tmp_path: Path, edges: str, types: list[str]) -> None:
+    write(tmp_path, edges_csv=edges)
+    tables = read(tmp_path, {"relationships": "edges.csv"})
+    assert tables["raw_relationships"]["type"].to_list() == types
+
+
+def test_names_in_a_cell_keep_their_apostrophes(tmp_path: Path) -> None:
+    cells = [
+        ("O'Brien; Jeanne d'Arc", ["O'Brien", "Jeanne d'Arc"]),
+        ("""['B', "O'Neill"]""", ["B", "O'Neill"]),
+        ('["Caf\\u00e9", "B, the sailor"]', ["Café", "B, the sailor"]),
+        ("Smith, John|Jo", ["Smith, John", "Jo"]),
+        ("Jo, Johnny", ["Jo", "Johnny"]),
+        ("[]", []),
+    ]
+    nodes = pl.DataFrame(
+        {"name": list("abcdef"), "aliases": [cell for cell, _ in cells], "row": range(6)}
+    )
+    nodes.write_csv(tmp_path / "nodes.csv")
+    nodes.write_parquet(tmp_path / "nodes.parquet")
+    write(tmp_path, edges_csv="source,target\na,b\n")
+    for form in ("csv", "parquet"):
+        # An own column may be called as the number of the row is.
+        files = {"entities": f"nodes.{form}", "relationships": "edges.csv", "attributes": ["row"]}
+        found = read(tmp_path, files)["raw_entities"]
+        assert found["aliases"].to_list() == [names for _, names in cells]
+        assert found["description"].to_list() == [f"row: {number}" for number in range(6)]
+
+
 def test_the_settings_name_columns_and_leave_others_unused(tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -350,9 +400,9 @@ GIVEN = {"entities": "nodes.csv", "relationships": "edges.csv"}
             (
                 {"edges_csv": f"source,target,weight\n1,2,\n1,2,{weight}\n"},
                 {"relationships": "edges.csv"},
-                f"edges.csv, line 3: the weight '{weight}' is no number greater than 0",
+                f"edges.csv, line 3: the weight '{weight}' is no number greater than 0 and up to",
             )
-            for weight in ("0", "-2", "nan", "inf", "heavy")
+            for weight in ("0", "-2", "nan", "inf", "1e308", "heavy", "1;5")
         ),
         (
             {"edges_csv": "source,target\n1,2\n1,2,3\n"},
@@ -447,10 +497,15 @@ def test_what_cannot_be_read_is_named_with_what_to_do(
 
 def test_another_encoding_is_named_or_read(tmp_path: Path) -> None:
     (tmp_path / "edges.csv").write_bytes("source,target\nAda,Bo\nZoë,Bo\n".encode("cp1252"))
-    with pytest.raises(InputError, match=r"edges\.csv is not utf-8 .*read_graph\.encoding"):
+    with pytest.raises(
+        InputError, match=r"edges\.csv, line 3 is not utf-8: .*read_graph\.encoding"
+    ):
         read(tmp_path, {"relationships": "edges.csv"})
     tables = read(tmp_path, {"relationships": "edges.csv", "encoding": "cp1252"})
     assert "Zoë" in tables["raw_entities"]["title"]
+    (tmp_path / "edges.csv").write_bytes("source,target\nZoë,Bo\n".encode("utf-16"))
+    with pytest.raises(InputError, match=r"edges\.csv is not utf-8: "):
+        read(tmp_path, {"relationships": "edges.csv"})
 
 
 def test_a_damaged_table_and_one_of_other_types_are_named(tmp_path: Path) -> None:
