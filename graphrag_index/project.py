@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
 
 from graphrag_index.core.errors import SettingsError
 from graphrag_index.core.models.settings import ModelSettings, find_model
@@ -128,6 +128,9 @@ def _yaml(value: Any) -> str:
     """Write a value on one line."""
     if isinstance(value, BaseModel):
         value = value.model_dump()
+    elif isinstance(value, SecretStr):
+        # A default, which is none.
+        value = value.get_secret_value()
     text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10_000)
     return text.strip().removesuffix("...").strip()
 

@@ -10,7 +10,7 @@ for with what a parser of theirs and the clock of a run had put together.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -34,9 +34,6 @@ from graphrag_index.from_microsoft.stored import (
     texts_of,
 )
 from graphrag_index.from_microsoft.vectors import EMBEDDING, read_vectors
-
-if TYPE_CHECKING:
-    pass
 
 # The name of the step in the cache, and here.
 EXTRACTION = "extract_graph"

@@ -142,8 +142,8 @@ class _Model:
             elif base is None:
                 self._leave(
                     "model_provider",
-                    f"the address of {provider} is not known: set base_url to one that speaks the "
-                    "protocol of OpenAI",
+                    f"the address of {provider} is not known: {self._address()} has to be one "
+                    "that speaks the protocol of OpenAI",
                 )
             else:
                 self._leave("model_provider", "not needed: base_url tells where the model is")
@@ -152,10 +152,18 @@ class _Model:
                 base = base if base.endswith("/v1") else f"{base}/v1"
         if base is not None:
             self._take("api_base", "base_url", base)
+            if "base_url" not in self.ours and not azure:
+                self._leave("api_base", f"the address is wanted in {self._address()}")
         if azure and "base_url" not in self.ours:
             # Without it our settings would not load.
             self.ours["base_url"] = "https://NAME.openai.azure.com"
             self._leave("api_base", "it is missing: write the address of Azure into base_url")
+
+    def _address(self) -> str:
+        """Let a variable tell the address; without one, OpenAI would get what is for another."""
+        variable = f"GRAPHRAG_API_BASE_{_upper(self.name)}"
+        self.ours["base_url"] = f"${{{variable}}}"
+        return variable
 
     def _key(self) -> None:
         """Take over a key as a reference; one that stands there itself goes into .env."""
@@ -192,9 +200,11 @@ class _Model:
 
     def _variable(self, secret: str) -> str:
         """Name the variable for a key that stood in the settings."""
-        taken = {**self.project.variables, **self.carried.secrets}
-        wanted = "GRAPHRAG_API_KEY"
-        own = re.sub(r"\W", "_", self.name.upper())
+        taken = {**self.project.environment, **self.carried.secrets}
+        # One that their settings name is of another key, set or not yet.
+        named = {name for _, value in self.project.leaves() for name in references(value)}
+        taken = {**dict.fromkeys(named, ""), **taken}
+        wanted, own = "GRAPHRAG_API_KEY", _upper(self.name)
         for name in (wanted, f"{wanted}_{own}", *(f"{wanted}_{own}_{n}" for n in range(2, 99))):
             if taken.get(name, secret) == secret:
                 return name
@@ -284,6 +294,11 @@ class _Model:
 
     def _here(self, ours: str) -> str:
         return f"models.{self.name}.{ours}"
+
+
+def _upper(name: str) -> str:
+    """Write the name of a model as a part of the name of a variable."""
+    return re.sub(r"\W", "_", name.upper(), flags=re.ASCII)
 
 
 def _escaped(value: Any) -> Any:

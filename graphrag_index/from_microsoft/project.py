@@ -208,11 +208,12 @@ def _loaded(text: str, project: MicrosoftProject, carried: Carried) -> Settings:
     # What is not set yet, such as a key, is no mistake of the settings.
     variables = dict.fromkeys(_used(carried.values), _UNSET)
     variables |= {**project.variables, **carried.secrets}
-    lines = (_env_line(name, value) for name, value in variables.items())
+    # What .env cannot hold is set by hand, and is not set yet.
+    lines = [_env_line(name, value) or f"{name}={_UNSET}\n" for name, value in variables.items()]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / SETTINGS_FILE
         path.write_text(text, encoding="utf-8")
-        (Path(folder) / ".env").write_text("".join(filter(None, lines)), encoding="utf-8")
+        (Path(folder) / ".env").write_text("".join(lines), encoding="utf-8")
         try:
             return load_settings(Path(folder))
         except SettingsError as error:

@@ -21,9 +21,9 @@ from graphrag_index.core.errors import GraphRAGError
 from graphrag_index.core.models.settings import ModelSettings
 from graphrag_index.from_microsoft.reading import MicrosoftProject, UnsetVariableError
 
-# The end of a name tells how requests are hashed; earlier versions did it otherwise.
 # Rows of a table that are read at once.
 _AT_ONCE = 1_024
+# The end of a name tells how requests are hashed; earlier versions did it otherwise.
 _NAME = re.compile(r"[0-9a-f]{64}_v4")
 
 

@@ -48,7 +48,7 @@ def test_a_project_of_each_version_can_be_run_as_it_is(tmp_path: Path, text: str
 
 
 def test_keys_stand_in_no_file_but_env(tmp_path: Path) -> None:
-    theirs = write(tmp_path / "theirs", V2, **{".env": ENV.replace("GRAPHRAG_API_KEY", "OTHER")})
+    theirs = write(tmp_path / "theirs", V2, **{".env": ENV})
     ours = tmp_path / "ours"
     init_from(ours, theirs)
     for path in files_of(ours) - {".env"}:
@@ -56,11 +56,23 @@ def test_keys_stand_in_no_file_but_env(tmp_path: Path) -> None:
         assert "sk-" not in text, path
     assert read_env_file(ours / ".env") == {
         "AZURE_BASE": "https://a.azure.com",
-        "GRAPHRAG_API_KEY": "sk-a-literal-key",
+        "GRAPHRAG_API_KEY": "sk-from-env",
+        "GRAPHRAG_API_KEY_CHAT": "sk-a-literal-key",
     }
     if os.name != "nt":
         assert stat.S_IMODE((ours / ".env").stat().st_mode) == 0o600
-    assert load_settings(ours).models["chat"].key == "sk-a-literal-key"
+    models = load_settings(ours).models
+    assert models["chat"].key == "sk-a-literal-key"
+    assert models["embedding"].key == "sk-from-env"
+
+
+def test_models_without_a_key_or_with_one_that_env_cannot_hold(tmp_path: Path) -> None:
+    text = "completion_models: {default_completion_model: {model: m, model_provider: ollama%s}}\n"
+    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
+    assert init_from(ours, write(theirs, text % "")).to_do[1:] == []
+    assert load_settings(ours).models["chat"].key == ""
+    taken = init_from(tmp_path / "other", write(theirs, text % """, api_key: "a'b\\"c" """))
+    assert taken.to_do[1:] == ["Set the variable GRAPHRAG_API_KEY: .env cannot hold its value."]
 
 
 def test_an_env_of_ones_own_stays_and_gets_what_is_missing(tmp_path: Path) -> None:
@@ -70,11 +82,13 @@ def test_an_env_of_ones_own_stays_and_gets_what_is_missing(tmp_path: Path) -> No
     assert read_env_file(ours / ".env") == {
         "MINE": "1",
         "AZURE_BASE": "https://mine.azure.com",
-        "GRAPHRAG_API_KEY": "sk-a-literal-key",
+        "GRAPHRAG_API_KEY_CHAT": "sk-a-literal-key",
     }
     (ours / "settings.yaml").unlink()
-    (ours / ".env").write_text("GRAPHRAG_API_KEY=sk-another", encoding="utf-8")
-    with pytest.raises(SettingsError, match=r"\.env has another GRAPHRAG_API_KEY than ") as caught:
+    (ours / ".env").write_text("GRAPHRAG_API_KEY_CHAT=sk-another", encoding="utf-8")
+    with pytest.raises(
+        SettingsError, match=r"\.env has another GRAPHRAG_API_KEY_CHAT than "
+    ) as caught:
         init_from(ours, theirs)
     assert "sk-" not in str(caught.value)
 

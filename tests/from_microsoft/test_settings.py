@@ -105,7 +105,7 @@ def test_what_version_2_says(tmp_path: Path) -> None:
                 "provider": "azure",
                 "model": "gpt-4o",
                 "base_url": "${AZURE_BASE}",
-                "api_key": "${GRAPHRAG_API_KEY}",
+                "api_key": "${GRAPHRAG_API_KEY_CHAT}",
                 "api_version": "2024-05-01-preview",
                 "deployment": "my-gpt",
                 "concurrency": 25,
@@ -124,8 +124,8 @@ def test_what_version_2_says(tmp_path: Path) -> None:
         "generate_text_embeddings": {"model": "embedding"},
         "search": {"model": "chat"},
     }
-    # A key that stood in the settings themselves goes elsewhere.
-    assert carried.secrets == {"GRAPHRAG_API_KEY": "sk-a-literal-key"}
+    # A key that stood in the settings themselves goes elsewhere, and in no other's place.
+    assert carried.secrets == {"GRAPHRAG_API_KEY_CHAT": "sk-a-literal-key"}
     assert whys(carried)["chunks.overlap"] == "it is at most half of max_tokens here, so 150"
     assert not any("sk-a-literal-key" in repr(line) for line in carried.lines)
 
@@ -244,9 +244,12 @@ def test_numbers_and_lists_may_come_from_variables(
         ("ollama", "http://box:11434/", "http://box:11434/v1"),
         ("mistral", None, "https://api.mistral.ai/v1"),
         ("openai", "http://box/v1", "http://box/v1"),
-        ("bedrock", None, None),
+        # OpenAI is not asked what another was meant to be asked.
+        ("bedrock", None, "${GRAPHRAG_API_BASE_CHAT}"),
         # What may be a key is not repeated.
-        ("openai", "https://me:sk-hidden@box/v1", None),
+        ("openai", "https://me:sk-hidden@box/v1", "${GRAPHRAG_API_BASE_CHAT}"),
+        ("ollama", "http://box:11434?a=b", "${GRAPHRAG_API_BASE_CHAT}"),
+        ("openai", None, None),
     ],
 )
 def test_the_address_of_a_provider(
