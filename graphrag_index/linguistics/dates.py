@@ -23,7 +23,7 @@ _DATE = re.compile(
     | (?P<left>\d{{1,2}})/(?P<right>\d{{1,2}})/(?P<slash_year>{_YEAR})
     | Q(?P<quarter>[1-4])[\s/](?P<quarter_year>{_YEAR})
     | (?P<decade>(?:1\d|20)\d)0s
-    | (?P<first>{_YEAR})\s?[-–—/]\s?(?P<last>{_YEAR}|\d\d)(?![-/]\d)
+    | (?P<first>{_YEAR})\s?(?P<dash>[-–—/])\s?(?P<last>{_YEAR}|\d\d)(?![-/]\d)
     | (?P<alone>{_YEAR})
     )(?!\w|[.,:/]\d|[-–]\d)
     """,
@@ -52,7 +52,7 @@ def find_dates(text: str, language: str) -> Iterator[FoundDate]:
     """Find dates: days, months, quarters, years and spans of years, in their order.
 
     A year by itself is one behind a word such as "in" or "since", or in brackets; 3/4/1914
-    could be two days, and is none.
+    could be two days, 2001-05 a month or four years: they are none.
     """
     for found in _DATE.finditer(text):
         span = _span(found, text, language)
@@ -69,6 +69,9 @@ def _span(found: re.Match[str], text: str, language: str) -> tuple[date, date] |
     if part["us_day"]:
         return _day(part["us_year"], MONTHS[part["us_month"].lower()], part["us_day"])
     if part["only_month"]:
+        if language == "en" and part["only_month"][0].islower():
+            # Two of them are verbs too: may, march.
+            return None
         return _months(part["month_year"], MONTHS[part["only_month"].lower()], 1)
     if part["dot_day"]:
         return _day(part["dot_year"], int(part["dot_month"]), part["dot_day"])
@@ -84,6 +87,9 @@ def _span(found: re.Match[str], text: str, language: str) -> tuple[date, date] |
         return date(start, 1, 1), date(start + 9, 12, 31)
     if part["first"]:
         first, last = part["first"], part["last"]
+        if part["dash"] in "-/" and len(last) == 2 and 1 <= int(last) <= 12:
+            # May of 2001, or four years.
+            return None
         until = int(first[: 4 - len(last)] + last)
         return (date(int(first), 1, 1), date(until, 12, 31)) if until > int(first) else None
     return _months(part["alone"], 1, 12) if _is_year(found, text, language) else None

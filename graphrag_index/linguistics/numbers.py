@@ -7,11 +7,15 @@ from typing import NamedTuple
 from graphrag_index.core.languages import language_of
 from graphrag_index.linguistics.value_words import (
     BILLIONS,
+    CODES,
     COMMA_LANGUAGES,
     CURRENCIES,
+    LONG_SCALE_LANGUAGES,
+    MARKS,
     PERCENT,
     SCALES,
     SPACE_LANGUAGES,
+    THOUSAND_LANGUAGES,
     TRILLIONS,
     UNITS,
 )
@@ -24,20 +28,29 @@ def _any_of(words: object) -> str:
 _SPACE = r"[ \u00a0\u202f\u2009]"
 _NUMBER = re.compile(
     rf"""
-    (?<![\w.,:/#№’'+-])(?P<sign>[-−](?=\d)|\bminus{_SPACE})?(?P<before>(?:US)?[$€£¥₹]{_SPACE}?)?
+    (?<![\w.,:/#№’'+–^-])(?P<sign>[-−](?=\d)|\bminus{_SPACE})?
+    (?P<before>(?:(?:US)?[$€£¥₹]|(?:{_any_of(CODES)})(?!\w)){_SPACE}?)?
     (?P<digits>\d+(?:[.,’']\d+)*(?:[\u00a0\u202f\u2009 ]\d{{3}}(?!\d))*(?:[.,]\d+)?)
     (?P<short>[kmKM](?!\w)|bn(?!\w))?
     (?:{_SPACE}(?P<scale>{_any_of([*SCALES, *BILLIONS, *TRILLIONS])})(?!\w)\.?)?
+    (?:{_SPACE}?(?P<mark>{_any_of(MARKS)})(?=[€$£]))?
     (?:{_SPACE}?(?:
         (?P<percent>{_any_of(PERCENT)})
-      | (?P<after>{_any_of(CURRENCIES)})
+      | (?:(?:de|di){_SPACE}|d['’])?(?P<after>{_any_of(CURRENCIES)})
       | (?P<unit>{_any_of(UNITS)})
     )(?![\w²³/]))?
-    (?!\w|[-–:/#’']\w|[.,]\d|{_SPACE}?[%′″])
+    (?!\w|[-–:/#’'^]\w|[.,]\d|{_SPACE}?[%′″])
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 _SHORT = {"k": 1e3, "m": 1e6, "bn": 1e9}
+# A number of which what follows tells the scale or unit: "between $5 and $10 million".
+_RANGE = re.compile(
+    rf"{_SPACE}(?:to|and|or|bis|und|oder|à|et|ou|a|y|o|e|do|i|tot|en|of|till){_SPACE}"
+    r"(?:US)?[$€£¥₹]?\d"
+)
+# A day of a month whose name is not known: "12 апреля 1961", "31 February 1914".
+_DAY = re.compile(rf"\.?{_SPACE}[^\W\d]+\.?,?{_SPACE}(?:1\d|20)\d\d(?!\d)")
 
 
 class FoundNumber(NamedTuple):
@@ -66,15 +79,23 @@ def find_numbers(text: str, language: str) -> Iterator[FoundNumber]:
         if value is None or (short and not before):
             continue
         scale = (found["scale"] or "").lower()
-        value *= _SHORT.get(short, 1.0) * _scale(scale, language)
+        factor = _scale(scale, language)
+        if factor is None:
+            continue
+        value *= _SHORT.get(short, 1.0) * MARKS.get((found["mark"] or "").lower(), 1.0) * factor
         value = -value if found["sign"] else value
         currency = before or found["after"]
         if currency:
             unit: str | None = CURRENCIES[currency.strip().lower()]
             kind = "money"
+            if before and not (scale or short) and _RANGE.match(text, found.end()):
+                continue
         elif found["percent"]:
             kind, unit = "percent", "%"
         elif found["unit"]:
+            if found["unit"] in ("M", "T"):
+                # No metres and no tonnes: millions, or a model.
+                continue
             kind, unit = "measure", UNITS[found["unit"].lower()]
         else:
             kind, unit = "number", None
@@ -82,14 +103,16 @@ def find_numbers(text: str, language: str) -> Iterator[FoundNumber]:
             ordinal = re.match(r"\. ?[^\W\d_]", text[found.end() :])
             if not scale and (_may_be_year(digits) or ordinal or found["sign"]):
                 continue
-            if _is_part_of_name(text[: found.start()], language):
+            if _is_part_of_name(text[max(0, found.start() - 40) : found.start()], language):
+                continue
+            if not scale and (_RANGE.match(text, found.end()) or _DAY.match(text, found.end())):
                 continue
         yield FoundNumber(found.start(), found.end(), kind, value, unit)
 
 
 def _is_part_of_name(before: str, language: str) -> bool:
     """Tell whether a number belongs to the word before it: Latham 47, No. 1."""
-    word = re.search(r"([^\W\d_]+)(\.?) ?$", before[-40:])
+    word = re.search(r"([^\W\d_]+)(\.?) ?$", before)
     if word is None or not word[1][0].isupper():
         return False
     is_numbered = word[1].lower() in ("no", "nr") and word[2]
@@ -132,11 +155,16 @@ def _are_groups(groups: list[str]) -> bool:
     return len(groups[0]) <= 3 and all(len(group) == 3 for group in groups[1:])
 
 
-def _scale(word: str, language: str) -> float:
-    if word in BILLIONS:
-        return 1e9 if language == "en" else 1e12
-    if word in TRILLIONS:
-        return 1e12 if language == "en" else 1e18
+def _scale(word: str, language: str) -> float | None:
+    """Return what a word multiplies by; None where it means something else elsewhere."""
+    if word in THOUSAND_LANGUAGES and language not in THOUSAND_LANGUAGES[word]:
+        return None
+    if word in BILLIONS or word in TRILLIONS:
+        if language == "en":
+            return 1e9 if word in BILLIONS else 1e12
+        if language in LONG_SCALE_LANGUAGES:
+            return 1e12 if word in BILLIONS else 1e18
+        return None
     return SCALES.get(word, 1.0)
 
 

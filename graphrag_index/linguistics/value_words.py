@@ -36,7 +36,10 @@ SCALES = {
     **dict.fromkeys(_MILLION.split(), 1e6),
     **dict.fromkeys(_MILLIARD.split(), 1e9),
 }
-# The same word, a thousand times more outside of English.
+# A million in Romanian, ten kilometres in Swedish.
+THOUSAND_LANGUAGES = {"mil": ("es", "pt")}
+# The same word, a thousand times more in some languages.
+LONG_SCALE_LANGUAGES = frozenset("de fr da sv".split())
 BILLIONS = frozenset("billion billions billionen".split())
 TRILLIONS = frozenset("trillion trillions".split())
 
@@ -48,6 +51,14 @@ CURRENCIES = {
     **dict.fromkeys(("chf",), "CHF"),
     **dict.fromkeys(("zł", "pln"), "PLN"),
     **dict.fromkeys(("₹", "inr"), "INR"),
+}
+# Those that are written before a number too.
+CODES = ("eur", "usd", "gbp", "jpy", "chf", "pln", "inr")
+# What stands between a number and the sign of a currency: 5 M€.
+MARKS = {
+    **dict.fromkeys(("k",), 1e3),
+    **dict.fromkeys(("m", "mio", "mio.", "mln"), 1e6),
+    **dict.fromkeys(("md", "mds", "mrd", "mrd.", "bn", "mld"), 1e9),
 }
 PERCENT = (
     "%", "percent", "per cent", "prozent", "pour cent", "por ciento", "per cento", "por cento",

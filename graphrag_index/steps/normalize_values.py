@@ -14,7 +14,7 @@ from graphrag_index.step import step
 ENTITIES_AT_ONCE = 20_000
 
 
-@step(writes=["entity_values"])
+@step(writes=["entity_values"], code_version=2)
 def normalize_values(entities: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     """Find the numbers, amounts and dates in the titles and descriptions of entities.
 

@@ -55,6 +55,11 @@ def run(tables: Mapping[str, str], query: str, limits: Limits, ready: Ready) -> 
         except duckdb.OutOfMemoryException as error:
             raise MemoryError from error
         except duckdb.Error as error:
+            if "pytz" in str(error):
+                raise QueryError(
+                    "A column holds times of a time zone, which are not returned: cast it, as in "
+                    "CAST(now() AS TIMESTAMP)."
+                ) from error
             raise QueryError(_said(error)) from error
 
 

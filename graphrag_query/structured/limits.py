@@ -13,6 +13,11 @@ class Limits(NamedTuple):
     timeout: float = 30.0
     max_memory: int = 1_024
 
+    @property
+    def max_bytes(self) -> int:
+        """How long the rows may be as text, so that who reads them needs no more memory."""
+        return self.max_memory << 18
+
 
 def limits_of(settings: "StructuredSearch") -> Limits:
     """Return the limits that the settings set."""

@@ -25,7 +25,7 @@ _CYPHER_TOKEN = re.compile(
     r"//[^\n]*|/\*.*?(?:\*/|\Z)"
     r"|'(?:\\.|[^'\\])*(?:'|\Z)|\"(?:\\.|[^\"\\])*(?:\"|\Z)|`[^`]*(?:`|\Z)"
     # What stands behind a dot or a colon is the name of a property or a label.
-    r"|[.:]\s*[^\W\d]\w*|(?P<word>[^\W\d]\w*)|(?P<end>;)|\s+|.",
+    r"|[.:]\s*[^\W\d]\w*|(?P<word>[^\W\d]\w*)|(?P<end>;)|(?P<parameter>\$\w+)|\s+|.",
     re.DOTALL,
 )
 
@@ -73,6 +73,9 @@ def check_cypher(query: str) -> None:
     if not words:
         raise QueryError("The query is empty.")
     for word in words:
+        if word.startswith("$"):
+            # An engine takes it as null, and may find every row by it.
+            raise QueryError(f"{word} has no value: write the value itself into the query.")
         if word == ";":
             raise QueryError("One query at a time: a semicolon may stand at its end only.")
         if word in _CYPHER_CLAUSES:
@@ -85,9 +88,9 @@ def check_cypher(query: str) -> None:
 
 
 def _words(query: str) -> Iterator[str]:
-    """Give the bare words of a query in Cypher, in lower case, and semicolons inside."""
+    """Give the bare words of a query in Cypher, in lower case, semicolons inside, parameters."""
     for token in _CYPHER_TOKEN.finditer(query.strip().rstrip(";")):
         if token["word"]:
             yield token["word"].lower()
-        elif token["end"]:
-            yield ";"
+        elif token["end"] or token["parameter"]:
+            yield token[0]

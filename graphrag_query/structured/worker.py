@@ -41,20 +41,24 @@ def main() -> None:
     task = json.load(sys.stdin)
     limits = Limits(*task["limits"])
     engine = import_module(f"graphrag_query.structured.{task['engine']}")
-    reply: dict[str, Any]
     try:
         columns, found = engine.run(task["tables"], task["query"], limits, lambda: _hold(limits))
         rows = [[_plain(value) for value in row] for row in found]
-        reply = {"columns": _unique(columns), "rows": rows}
+        text = json.dumps({"columns": _unique(columns), "rows": rows})
+        if len(text) > limits.max_bytes:
+            raise QueryError(
+                f"The rows of the query are larger than {limits.max_bytes >> 20:,} MB: ask for "
+                "fewer or shorter ones, or raise structured_search.max_memory."
+            )
     except QueryError as error:
-        reply = {"error": str(error), "damaged": isinstance(error, DamagedError)}
+        text = json.dumps({"error": str(error), "damaged": isinstance(error, DamagedError)})
     except OSError as error:
-        reply = {"os": [error.errno, error.strerror, error.filename]}
+        text = json.dumps({"os": [error.errno, error.strerror, error.filename]})
     except MemoryError:
-        reply = {"memory": True}
+        text = json.dumps({"memory": True})
     _let_go()
     with output:
-        json.dump(reply, output)
+        output.write(text)
 
 
 def _hold(limits: Limits) -> None:

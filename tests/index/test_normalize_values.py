@@ -51,6 +51,16 @@ def dates(text: str, language: str = "en") -> list[tuple[str, str]]:
         ("the 69 dogs.", "en", [("number", 69, None)]),
         ("minus 70 degrees Fahrenheit", "en", [("measure", -70, "°F")]),
         ("at 88° South", "en", [("measure", 88, "°")]),
+        ("USD 5 million and EUR 3.5bn", "en", [("money", 5e6, "USD"), ("money", 3.5e9, "EUR")]),
+        ("5 M€ et 300 k€", "fr", [("money", 5e6, "EUR"), ("money", 3e5, "EUR")]),
+        ("3,5 millions d’euros", "fr", [("money", 3.5e6, "EUR")]),
+        ("3,5 millones de euros", "es", [("money", 3.5e6, "EUR")]),
+        ("5 milioni di euro", "it", [("money", 5e6, "EUR")]),
+        ("3 millones de personas", "es", [("number", 3e6, None)]),
+        ("15 mil euros", "es", [("money", 15_000, "EUR")]),
+        ("5 to 10 km", "en", [("measure", 10, "km")]),
+        ("between $5 and $10 million", "en", [("money", 1e7, "USD")]),
+        ("8 men and 12 dogs", "en", [("number", 8, None), ("number", 12, None)]),
     ],
 )
 def test_numbers_are_read_as_their_language_writes_them(
@@ -80,6 +90,16 @@ def test_numbers_are_read_as_their_language_writes_them(
         ("12,34,56", "en"),
         ("the flying boat Latham 47", "en"),
         ("the Pesca No. 1 sailed", "en"),
+        ("3.5 billion euros", "und"),  # a thousand times more elsewhere
+        ("15 mil euros", "und"),
+        ("a run of 10–15 km", "en"),
+        ("at –5 °C", "en"),  # below zero, or behind a dash
+        ("the model 5 T", "en"),
+        ("5 M users", "en"),
+        ("A$5m", "en"),
+        ("12 апреля 1961 года", "und"),
+        ("on 31 February 1914", "en"),
+        ("10^6", "en"),
     ],
 )
 def test_what_is_no_number_or_could_be_two_is_left_out(text: str, language: str) -> None:
@@ -102,6 +122,8 @@ def test_what_is_no_number_or_could_be_two_is_left_out(text: str, language: str)
         ("in February 1912", [("1912-02-01", "1912-02-29")]),
         ("Q3 2021", [("2021-07-01", "2021-09-30")]),
         ("1914–17", [("1914-01-01", "1917-12-31")]),
+        ("1901–05", [("1901-01-01", "1905-12-31")]),
+        ("1914-17", [("1914-01-01", "1917-12-31")]),
         ("of 1897-1899, led", [("1897-01-01", "1899-12-31")]),
         ("the 1890s", [("1890-01-01", "1899-12-31")]),
         ("born in 1877 on a farm", [("1877-01-01", "1877-12-31")]),
@@ -117,7 +139,18 @@ def test_dates_are_spans_of_days(text: str, found: list[tuple[str, str]]) -> Non
 
 @pytest.mark.parametrize(
     "text",
-    ["3/4/1914", "32 March 1914", "30.02.1914", "1500 cases", "in 1500 cases", "1917-14", "A1914"],
+    [
+        "3/4/1914",
+        "2001-05",
+        "2010/11",
+        "they may 1914 times",
+        "32 March 1914",
+        "30.02.1914",
+        "1500 cases",
+        "in 1500 cases",
+        "1917-14",
+        "A1914",
+    ],
 )
 def test_what_is_no_date_or_could_be_two_is_left_out(text: str) -> None:
     assert dates(text) == []
@@ -150,6 +183,12 @@ def test_the_step_gives_each_value_with_its_place() -> None:
     for row in found.iter_rows(named=True):
         text = entities[row["field"]][1]
         assert text[row["start_char"] : row["end_char"]] == row["text"]
+
+
+def test_the_place_of_a_number_ends_with_what_belongs_to_it() -> None:
+    text = "Dio 3 millones de euros a 3 millones de personas."
+    found = [text[n.start_char : n.end_char] for n in find_numbers(text, "es")]
+    assert found == ["3 millones de euros", "3 millones"]
 
 
 def test_an_index_without_entities_has_the_table() -> None:

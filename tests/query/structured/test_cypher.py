@@ -85,6 +85,8 @@ def test_questions_over_the_sample_have_known_answers(
         "RETURN '\\'; /*' // */\n; CHECKPOINT",
         "PROFILE MATCH (e) RETURN e",
         "BEGIN TRANSACTION",
+        # An engine would take it as null, and find every row.
+        "MATCH (e:Entity) WHERE e.title = $name RETURN e",
         "",
     ],
 )
@@ -99,6 +101,7 @@ def test_what_does_not_ask_is_refused(query: str) -> None:
         "MATCH (e:Entity) WHERE e.title = 'CREATE; COPY' RETURN e.title;",
         'MATCH (e:Entity {title: "say \\"LOAD\\""}) RETURN `set`',
         "MATCH (e:Entity) /* DELETE */ RETURN e.set // CALL",
+        "MATCH (e:Entity {title: '$5'}) RETURN e.title",
         "match (a)-[:CALL]->(b) optional match (b) return count(*)",
     ],
 )

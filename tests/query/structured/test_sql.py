@@ -158,6 +158,27 @@ def test_a_query_that_needs_too_much_memory_is_ended(
         run_sql(small, query, Limits(max_memory=64), engine_name)
 
 
+def test_rows_that_are_larger_than_their_reader_may_hold_are_refused(small: KnowledgeModel) -> None:
+    pytest.importorskip("duckdb")
+    query = "SELECT repeat('é', 3000000)"
+    with pytest.raises(QueryError, match=r"rows of the query are larger than 16 MB"):
+        run_sql(small, query, Limits(max_memory=64))
+    [[found]] = run_sql(small, query, Limits(max_memory=128)).rows
+    assert found == "é" * 3_000_000
+
+
+def test_a_time_of_a_zone_is_to_be_cast(
+    small: KnowledgeModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("duckdb")
+    duckdb = import_module("graphrag_query.structured.engine_duckdb")
+    monkeypatch.setitem(sys.modules, "pytz", None)
+    files = {name: str(path) for name, path in table_files(small).items()}
+    with pytest.raises(QueryError, match=r"cast it, as in CAST\(now\(\) AS TIMESTAMP\)"):
+        rows_of(duckdb, files, "SELECT now()")
+    assert len(rows_of(duckdb, files, "SELECT CAST(now() AS TIMESTAMP)")) == 1
+
+
 def _has_duckdb() -> bool:
     from importlib.util import find_spec
 
