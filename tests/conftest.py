@@ -14,11 +14,17 @@ from graphrag_index.core.settings import load_settings
 from graphrag_index.project import services_of
 from graphrag_index.run import run_workflow
 from graphrag_index.workflow import load_workflow
+from tests.examples import TIMES, USUAL
 from tests.server import Server
 
 # No test asserts how long something takes: machines are shared. In CI the examples are always
 # the same, so that a failure there can be repeated.
-hypothesis_settings.register_profile("suite", deadline=None, derandomize=bool(os.environ.get("CI")))
+hypothesis_settings.register_profile(
+    "suite",
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")),
+    max_examples=USUAL * TIMES,
+)
 hypothesis_settings.load_profile("suite")
 
 REPOSITORY = Path(__file__).parent.parent

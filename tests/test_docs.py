@@ -18,7 +18,6 @@ import yaml
 from typer.main import get_command
 
 import graphrag_query
-from graphrag_index.__main__ import app as index_app
 from graphrag_index.core.errors import ExitCode
 from graphrag_index.core.languages import LANGUAGES
 from graphrag_index.core.models.settings import ModelSettings
@@ -27,16 +26,14 @@ from graphrag_index.core.tables import TABLES
 from graphrag_index.linguistics.caseless import CODES as CASELESS
 from graphrag_index.resolution.decisions_file import parse_decisions
 from graphrag_index.steps import STEPS
-from graphrag_query.__main__ import app as query_app
 from graphrag_query.answer import Answer, Citation, Outcome, Usage
 from tests.conftest import REPOSITORY, run_project
+from tests.in_process import APPS, call_here
 
 DOCS = REPOSITORY / "docs"
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
 GENERATE = runpy.run_path(str(DOCS / "generate.py"))
-APPS = {"graphrag-index": index_app, "graphrag-query": query_app}
 SECTIONS = {name: type(part) for name, part in Settings() if isinstance(part, Section)}
-MODULES = {"graphrag-index": "graphrag_index", "graphrag-query": "graphrag_query"}
 
 _FENCE = re.compile(
     r"^(?:<!-- (?P<mark>[^>\n]*) -->\n)?```(?P<language>\w+)\n(?P<code>.*?)^```$",
@@ -91,7 +88,7 @@ def commands(code: str) -> list[list[str]]:
 
 def call(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     program, *arguments = words
-    return call_python("-m", MODULES[program], *arguments, folder=folder)
+    return call_here(program, arguments, folder)
 
 
 def call_python(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import filelock
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.core.embedding_model import (
@@ -32,6 +32,7 @@ from graphrag_index.core.model_files import (
     find_model,
 )
 from graphrag_index.core.onnx_graph import OnnxGraph, StoredTensor
+from tests.examples import examples
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -165,7 +166,7 @@ def test_a_lone_surrogate_is_read_as_the_replacement_character(model: EmbeddingM
     assert np.array_equal(pair, whole)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(rows=st.lists(st.integers(0, len(TEXTS) - 1), min_size=1, max_size=20))
 def test_a_vector_is_the_same_to_the_last_bit_whatever_is_embedded_with_it(
     model: EmbeddingModel, vectors: np.ndarray, rows: list[int]

@@ -1,4 +1,4 @@
-"""The command line in a process of its own, for what only a process shows: signals and kills."""
+"""The command line in this process, or in one of its own for signals, kills and limits."""
 
 import os
 import subprocess
@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tests.in_process import call_here
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -38,11 +40,18 @@ def start(root: Path, *arguments: str, **variables: str) -> Iterator["subprocess
             process.kill()
 
 
-def call(root: Path, *arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
-    """Run a command in a folder to its end."""
+def call_process(
+    root: Path, *arguments: str, **variables: str
+) -> "subprocess.CompletedProcess[str]":
+    """Run a command in a folder to its end, in a process of its own."""
     with start(root, *arguments, **variables) as process:
         out, err = process.communicate(timeout=60)
     return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+def call(root: Path, *arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command in a folder to its end, in this process."""
+    return call_here("graphrag-index", arguments, root, variables)
 
 
 def small_project(root: Path, settings: str = "") -> Path:

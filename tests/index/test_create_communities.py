@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from graspologic_native import hierarchical_leiden
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -15,6 +15,7 @@ from graphrag_index.core.settings import CreateCommunities, parse_settings
 from graphrag_index.core.table_store import Previous, TableStore
 from graphrag_index.core.tables import TABLES, content_id
 from graphrag_index.steps.create_communities import create_communities
+from tests.examples import examples
 
 ENGINES = ["native", "igraph", "leidenalg", "microsoft"]
 
@@ -341,7 +342,7 @@ def test_documents_that_name_no_entity_are_counted(caplog):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @given(data=st.data())
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_the_order_of_rows_changes_nothing(engine, data):
     names = [f"e{i:02}" for i in range(data.draw(st.integers(1, 30)))]
     unit = st.sampled_from([f"t{i}" for i in range(10)])

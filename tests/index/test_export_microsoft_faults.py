@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 from filelock import FileLock
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from graphrag_index.core.errors import ExportError, TableError
@@ -24,6 +23,7 @@ from graphrag_index.export.microsoft import export
 from graphrag_index.export.microsoft_tables import FIRST_OWN
 from graphrag_index.export.raw_data import record_type, records
 from graphrag_index.history.versions import current_version
+from tests.examples import examples
 from tests.index.commands import environment
 from tests.index.small_index import table, write_index
 
@@ -264,7 +264,7 @@ def test_what_is_no_json_stays_text() -> None:
     assert pa.types.is_large_string(record_type([['{"a": 1}', "{"]]))
 
 
-@hypothesis_settings(max_examples=25)
+@examples(12)
 @given(
     st.lists(
         st.none()

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -23,6 +23,7 @@ from graphrag_index.extraction.records import Found, FoundEntity, read_records, 
 from graphrag_index.extraction.reply import IN_WORDS, ExtractionFormat
 from graphrag_index.extraction.schemas import Schema
 from graphrag_index.steps.extract_graph import extract_graph
+from tests.examples import examples
 from tests.index.fake_model import FakeChatModel
 
 PROMPTS = Prompts(Path("no such project"))
@@ -470,7 +471,7 @@ TEXTS = st.text(alphabet="Aab ß.\n北京é\u0301İ{'-", min_size=1, max_size=60
 NAMES = st.text(alphabet="Aab ß北京éI.-", min_size=1, max_size=12)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(TEXTS, st.lists(NAMES, max_size=5), st.sampled_from(["en", "pl", "zh"]))
 def test_every_mention_and_every_evidence_lies_in_its_text_unit(
     text: str, names: list[str], language: str

@@ -3,7 +3,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.graph.layout import layout
@@ -16,6 +16,7 @@ from graphrag_index.graph.simple_graph import (
     simple_graph,
     sparse_rows,
 )
+from tests.examples import examples
 
 
 def graph_of(n_nodes: int, *edges: tuple[int, int] | tuple[int, int, float]) -> Graph:
@@ -141,7 +142,7 @@ ALL_ENGINES = [*sorted(ENGINES), "microsoft"]
 
 @pytest.mark.parametrize("engine", ALL_ENGINES)
 @given(graph=graphs())
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_every_level_refines_the_one_above(engine, graph):
     if engine == "microsoft":
         levels = hierarchy_microsoft(graph)
@@ -160,7 +161,7 @@ def test_every_level_refines_the_one_above(engine, graph):
 
 
 @given(graph=graphs(), seed=st.integers(0, 2**32))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_a_layout_fills_the_unit_disc_and_does_not_depend_on_the_order_of_edges(graph, seed):
     positions = layout(graph, seed=3)
     assert positions.shape == (graph.n_nodes, 2)
@@ -174,7 +175,7 @@ def test_a_layout_fills_the_unit_disc_and_does_not_depend_on_the_order_of_edges(
 
 
 @given(graph=graphs())
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_discs_of_communities_do_not_overlap(graph):
     positions = layout(graph, seed=3)
     labels = partition(graph, Leiden(seed=3))

@@ -69,7 +69,7 @@ def names(root: Path) -> set[str]:
 
 
 @linux
-@pytest.mark.parametrize("detour_at_every", [5, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("detour_at_every", [8, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_kill_before_any_change_harms_no_reader_and_the_next_run_leaves_no_trace_of_it(
     tmp_path: Path, detour_at_every: int
 ) -> None:
@@ -107,7 +107,7 @@ def test_a_kill_before_any_change_harms_no_reader_and_the_next_run_leaves_no_tra
 @pytest.mark.parametrize(
     ("kills", "steps"),
     [
-        (8, ["list_numbers", "square", "measure", "add_up"]),
+        (4, ["list_numbers", "square", "measure", "add_up"]),
         pytest.param(
             50, ["list_numbers", "square", "measure", "embed", "add_up"], marks=pytest.mark.slow
         ),

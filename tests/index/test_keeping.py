@@ -4,12 +4,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.graph.keeping import changed_nodes, kept_hierarchy
 from graphrag_index.graph.leiden import ENGINES, Leiden, hierarchy, large_parts, partition
 from graphrag_index.graph.simple_graph import Graph, components, modularity, simple_graph
+from tests.examples import examples
 from tests.index.test_graph import graph_of, graphs, parts, ring_of_rings
 
 SMALL = {"max_cluster_size": 4, "max_levels": 4}
@@ -61,7 +62,7 @@ def check_levels(graph: Graph, levels: list[np.ndarray], max_cluster_size: int) 
 
 
 @given(graph=graphs(), engine=st.sampled_from(sorted(ENGINES)))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_of_a_graph_that_did_not_change_all_is_kept(graph, engine):
     leiden = Leiden(ENGINES[engine])
     before = hierarchy(graph, leiden, **SMALL)
@@ -70,7 +71,7 @@ def test_of_a_graph_that_did_not_change_all_is_kept(graph, engine):
 
 
 @given(before=graphs(), after=graphs(), quality=st.sampled_from(["modularity", "cpm"]))
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_whatever_changed_the_hierarchy_is_whole(before, after, quality):
     leiden = Leiden(quality=quality)
     n = max(before.n_nodes, after.n_nodes)

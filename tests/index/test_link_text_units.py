@@ -1,12 +1,13 @@
 from collections.abc import Iterator
 
 import polars as pl
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from graphrag_index.core.tables import TABLES
 from graphrag_index.steps.link_text_units import link_text_units
+from tests.examples import examples
 
 
 def base_text_units(*ids: str) -> pl.LazyFrame:
@@ -99,7 +100,7 @@ NAMED = st.lists(st.lists(st.sampled_from([f"t{i}" for i in range(6)]), unique=T
 
 
 @given(entities=NAMED, relationships=NAMED)
-@settings(max_examples=50, deadline=None)
+@examples(50)
 def test_links_agree_in_both_directions(entities, relationships):
     tables = {
         "entity_ids": {f"e{i}": named for i, named in enumerate(entities)},

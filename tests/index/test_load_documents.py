@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -27,6 +27,7 @@ from graphrag_index.steps.load_documents import (
     fingerprint_input,
     load_documents,
 )
+from tests.examples import examples
 
 
 class Counter(Silent):
@@ -138,7 +139,7 @@ class TestIds:
             ("b.jsonl", "line 1 repeats the id 'y' of an earlier record"),
         ]
 
-    @settings(max_examples=25, deadline=None)
+    @examples(25)
     @given(st.lists(st.sampled_from(["A", "B", "C", "D"]), min_size=1, max_size=6))
     def test_ids_are_distinct_and_the_same_for_the_same_texts(self, texts: list[str]) -> None:
         with tempfile.TemporaryDirectory() as folder:

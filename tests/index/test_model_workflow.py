@@ -182,7 +182,7 @@ def test_a_third_of_the_replies_faulty(project: Path, tmp_path: Path) -> None:
     ]
     faults = Faults(rate=0.3, kinds=kinds, redraw=True, retry_after=0.05)
     with Server(dimensions=32, faults=faults) as bad:
-        root = write_project(tmp_path / "faulty", bad.url, 6, concurrency=32, timeout=0.5)
+        root = write_project(tmp_path / "faulty", bad.url, 2, concurrency=32, timeout=0.5)
         result = run(root)
         assert result.returncode in (0, 3), result.stderr
         ledger = Ledger(root / "output")
@@ -237,11 +237,11 @@ def killed_again_and_again(root: Path, n_kills: int, seed: int) -> int:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 @pytest.mark.parametrize(
-    "n_kills", [4, pytest.param(50, marks=pytest.mark.slow)], ids=["few", "many"]
+    "n_kills", [2, pytest.param(50, marks=pytest.mark.slow)], ids=["few", "many"]
 )
 def test_killed_at_random_moments_nothing_is_paid_twice(n_kills: int, tmp_path: Path) -> None:
     log = tmp_path / "server.log"
-    n_documents = 5 if n_kills < 10 else 25
+    n_documents = 3 if n_kills < 10 else 25
     with server_process(log) as url:
         root = write_project(tmp_path / "killed", url, n_documents, concurrency=4)
         killed_again_and_again(root, n_kills, seed=n_kills)

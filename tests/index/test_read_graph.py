@@ -8,11 +8,12 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from graphrag_index.core.errors import ExitCode, InputError
+from tests.examples import examples
 from tests.index.given_graph import LINKS, PEOPLE, finalize, frames, read, write_graph
 
 FORMS = ("csv", "tsv", "parquet", "graphml")
@@ -291,7 +292,7 @@ def test_a_long_document_of_rows_is_cut_and_each_row_is_in_its_text_units(tmp_pa
             assert place["start_char"] < unit["end_char"]
 
 
-@settings(max_examples=20)
+@examples(12)
 @given(st.randoms(use_true_random=False))
 def test_the_order_and_repetition_of_rows_change_no_weight(
     tmp_path_factory: pytest.TempPathFactory, chance: random.Random

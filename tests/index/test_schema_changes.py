@@ -5,13 +5,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import polars as pl
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.core.model_steps import ExtractGraph
 from graphrag_index.core.models.request import Request
 from graphrag_index.core.progress import Silent
 from graphrag_index.steps.extract_graph import extract_graph
+from tests.examples import examples
 from tests.index.fake_model import EarlierTables, FakeChatModel
 from tests.index.test_extract_graph import PROMPTS
 from tests.index.test_growing_schema import LINKS, NAMES, named_in
@@ -105,7 +106,7 @@ wishes = st.builds(
 )
 
 
-@settings(max_examples=60)
+@examples(20)
 @given(st.lists(st.tuples(st.integers(1, len(UNITS)), wishes), min_size=1, max_size=5))
 def test_types_and_text_come_and_go_and_the_graph_is_that_of_the_last(
     changes: list[tuple[int, ExtractGraph]],

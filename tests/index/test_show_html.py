@@ -8,11 +8,12 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.core.errors import TableError
 from graphrag_index.show_html import write_page
+from tests.examples import examples
 from tests.index.small_index import table, write_index
 
 HOSTILE = "</script><img src=x onerror=\"alert('x')\"><!-- <script> & {{data}} \u2028"
@@ -194,7 +195,7 @@ def test_nothing_in_a_name_becomes_markup(tmp_path):
     assert data["documents"] == {"title": [HOSTILE], "path": [HOSTILE]}
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.lists(st.text(), min_size=1, max_size=4))
 def test_every_name_arrives_as_it_is(names):
     with tempfile.TemporaryDirectory() as folder:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.core.settings import CreateCommunities
@@ -16,6 +16,7 @@ from graphrag_index.core.table_store import Previous, TableStore
 from graphrag_index.core.tables import TABLES
 from graphrag_index.core.versions import StepRecord, Version
 from graphrag_index.steps.create_communities import create_communities
+from tests.examples import examples
 from tests.index.test_create_communities import (
     document_table,
     entity_table,
@@ -301,7 +302,7 @@ def histories(draw: st.DrawFn) -> list[Links]:
 
 
 @given(history=histories())
-@settings(max_examples=25, deadline=None)
+@examples(12)
 def test_whatever_happens_the_hierarchy_and_its_lineage_are_whole(
     tmp_path_factory: pytest.TempPathFactory, history: list[Links]
 ) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -23,6 +23,7 @@ from graphrag_index.steps.summarize_descriptions import (
     join,
     summarize_descriptions,
 )
+from tests.examples import examples
 from tests.index.fake_model import EarlierTables, FakeChatModel, KeepingModel
 
 LONG = [
@@ -218,7 +219,7 @@ def test_joined_descriptions_are_sentences_and_each_is_there_once() -> None:
     assert join([]) == ""
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.lists(st.text("ab é丙.{<|\n", min_size=1, max_size=300), min_size=2, max_size=12),
     st.integers(0, 5),

@@ -3,7 +3,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import graphrag_query
@@ -13,6 +12,7 @@ from graphrag_index.core.tokens import count_tokens, load_encoding
 from graphrag_query.answer import Outcome
 from graphrag_query.basic_search import basic_search, rank_text_units
 from graphrag_query.index import Index
+from tests.examples import examples
 from tests.query.fake_chat import FakeChat, question_to
 from tests.query.test_local_search import QUESTIONS, check_citations
 
@@ -108,7 +108,7 @@ def test_a_model_that_finds_no_record_is_no_evidence(index: Index) -> None:
     assert (answer.outcome, answer.text) == (Outcome.NO_EVIDENCE, "The passages are about ice.")
 
 
-@hypothesis_settings(max_examples=25)
+@examples(10)
 @given(QUESTIONS, st.sampled_from(["vector", "text", "hybrid"]), st.integers(200, 3_000))
 def test_the_budget_holds_and_citations_resolve(
     sample_project: Path, question: str, mode: Any, max_tokens: int

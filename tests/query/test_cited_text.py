@@ -3,12 +3,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import graphrag_query
 from graphrag_query.cited_text import CitedText
 from graphrag_query.knowledge_model import KnowledgeModel
+from tests.examples import examples
 
 
 @pytest.fixture(scope="module")
@@ -262,7 +262,7 @@ TEXTS = st.lists(
 
 
 @given(parts=TEXTS, cuts=st.lists(st.integers(1, 12), max_size=20))
-@hypothesis_settings(max_examples=150)
+@examples(80)
 def test_a_text_is_the_same_in_whatever_pieces_it_comes(
     model: KnowledgeModel, parts: list[str], cuts: list[int]
 ) -> None:

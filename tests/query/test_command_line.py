@@ -8,16 +8,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.in_process import call_here
+
 
 def ask(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "graphrag_query", *arguments],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
-        check=False,
-    )
+    return call_here("graphrag-query", arguments, Path())
 
 
 def test_an_answer_is_printed_with_its_citations(sample_project: Path) -> None:

@@ -2,11 +2,11 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from graphrag_index.core.search_settings import LazySearch
 from graphrag_query.community_descent import NO_COMMUNITY, Descent, Findings
+from tests.examples import examples
 
 
 class Tree:
@@ -131,7 +131,7 @@ def test_failed_tests_are_spent_and_failures_alone_end_it() -> None:
     assert len(corpus.tests) == 1
 
 
-@hypothesis_settings(max_examples=60)
+@examples(30)
 @given(
     st.dictionaries(st.integers(0, 60), st.tuples(st.integers(0, 5), st.integers(10, 25))),
     st.sets(st.integers(0, 60), min_size=1),

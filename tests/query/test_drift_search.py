@@ -8,7 +8,6 @@ from typing import Any
 import polars as pl
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import graphrag_query
@@ -23,6 +22,7 @@ from graphrag_query.global_search import global_search
 from graphrag_query.index import Index
 from graphrag_query.knowledge_model import KnowledgeModel
 from tests.conftest import copy_project, run_project
+from tests.examples import examples
 from tests.query.fake_chat import FakeChat, question_to
 from tests.query.test_global_model import one_point_a_report, settings_with
 from tests.query.test_local_search import QUESTIONS, check_citations
@@ -172,7 +172,7 @@ def test_a_name_that_the_documents_do_not_hold_is_said_without_a_call(index: Ind
     assert answer.looked_at["text_units"] > 0
 
 
-@hypothesis_settings(max_examples=8)
+@examples(3)
 @given(
     text=QUESTIONS,
     max_total_tokens=st.integers(10_000, 40_000),
@@ -272,7 +272,7 @@ def test_without_a_model_what_is_not_there_is_no_evidence(index: Index, text: st
     assert answer.looked_at["text_units"] > 0
 
 
-@hypothesis_settings(max_examples=8)
+@examples(3)
 @given(QUESTIONS)
 def test_without_a_model_every_citation_resolves(sample_project: Path, text: str) -> None:
     answer = graphrag_query.open(sample_project / "output").drift(text)

@@ -7,7 +7,6 @@ from typing import Any
 import polars as pl
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import graphrag_query
@@ -22,6 +21,7 @@ from graphrag_query.answer import Answer, Outcome
 from graphrag_query.global_map import LONGEST_POINT, points_format
 from graphrag_query.global_search import NO_POINTS, TOO_FAR, global_search
 from graphrag_query.index import Index
+from tests.examples import examples
 from tests.query.fake_chat import FakeChat, question_to
 from tests.query.test_local_search import QUESTIONS
 from tests.server import Faults, Server
@@ -349,7 +349,7 @@ def test_nothing_relevant_is_no_evidence(index: Index) -> None:
         ask(index, dynamic(lambda _: None), selection="dynamic")
 
 
-@hypothesis_settings(max_examples=10)
+@examples(6)
 @given(
     text=QUESTIONS,
     selection=st.sampled_from(["similar", "level", "dynamic"]),

@@ -4,7 +4,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 
 import graphrag_query
 from graphrag_query.answer import Outcome
@@ -12,6 +11,7 @@ from graphrag_query.global_sentences import REPORTS_READ, cited_sentences, locat
 from graphrag_query.index import Index
 from graphrag_query.knowledge_model import KnowledgeModel
 from tests.conftest import copy_project, run_project
+from tests.examples import examples
 from tests.query.test_local_search import QUESTIONS, check_citations
 
 
@@ -105,7 +105,7 @@ def test_a_name_that_the_documents_do_not_hold_is_said_so(index: Index) -> None:
     assert answer.text == "The documents do not mention Albert Einstein."
 
 
-@hypothesis_settings(max_examples=20)
+@examples(8)
 @given(QUESTIONS)
 def test_every_citation_resolves_for_any_question(sample_project: Path, question: str) -> None:
     answer = graphrag_query.open(sample_project / "output").global_(question)

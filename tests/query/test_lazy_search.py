@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import graphrag_query
@@ -19,6 +18,7 @@ from graphrag_query.index import Index
 from graphrag_query.lazy_requests import Claim, claims_request, relevance_request, sub_query_request
 from graphrag_query.lazy_search import lazy_search
 from tests.conftest import REPOSITORY, copy_project, run_project
+from tests.examples import examples
 from tests.query.fake_chat import FakeChat, question_to
 from tests.query.test_local_search import QUESTIONS, check_citations
 from tests.server import ChatRequest, Faults, Server
@@ -114,7 +114,7 @@ class TestWithoutAModel:
 
         assert _parts(question) == parts
 
-    @hypothesis_settings(max_examples=15)
+    @examples(6)
     @given(QUESTIONS, st.integers(1, 60), st.integers(200, 2_000))
     def test_budgets_hold_citations_resolve_and_the_answer_is_the_same_again(
         self, sample_project: Path, question: str, budget: int, max_tokens: int
@@ -297,7 +297,7 @@ class TestReplies:
         assert reading.value == [Claim(text, score, (n,)) for text, score, n in claims]
         assert reading.dropped == n_dropped
 
-    @hypothesis_settings(max_examples=100)
+    @examples(60)
     @given(
         st.recursive(
             st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

@@ -5,7 +5,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import graphrag_query
@@ -13,6 +12,7 @@ from graphrag_index.core.alike import alike, telling_words
 from graphrag_index.core.errors import SettingsError, TableError
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
+from tests.examples import examples
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ QUESTIONS = st.sampled_from(
 ) | st.text(min_size=1, max_size=40).filter(str.strip)
 
 
-@hypothesis_settings(max_examples=30)
+@examples(10)
 @given(QUESTIONS)
 def test_every_citation_resolves_for_any_question(sample_project: Path, question: str) -> None:
     answer = graphrag_query.open(sample_project / "output").local(question)

@@ -4,13 +4,13 @@ import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 
 import graphrag_query
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from graphrag_query.neighbourhood import gather
 from graphrag_query.subgraph import Subgraph
+from tests.examples import examples
 from tests.query.test_local_search import QUESTIONS, check_citations
 from tests.query.test_shortest_paths import FakeLinks
 
@@ -112,7 +112,7 @@ def test_an_entity_without_relationships_is_no_evidence(index: Index, sample_pro
     assert answer.text == f"The index knows no relationships of {alone}."
 
 
-@hypothesis_settings(max_examples=15)
+@examples(8)
 @given(QUESTIONS)
 def test_any_question_gives_what_can_be_followed(sample_project: Path, text: str) -> None:
     index = graphrag_query.open(sample_project / "output")

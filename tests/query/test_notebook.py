@@ -7,7 +7,6 @@ from xml.dom import minidom
 import polars as pl
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import graphrag_query
@@ -15,6 +14,7 @@ from graphrag_query.answer import Answer, Citation, Outcome
 from graphrag_query.notebook import as_html, as_markdown
 from graphrag_query.subgraph import Subgraph
 from graphrag_query.subgraph_picture import MOST_DRAWN, draw
+from tests.examples import examples
 from tests.query.test_neighbourhood import subgraph
 
 EVIL = "<script>alert(1)</script>|](javascript:x) ![i](http://x/y.png) $a$ \"'&\n# h \x01"
@@ -119,7 +119,7 @@ def test_answers_of_an_index_are_shown(sample_project: Path, question: str) -> N
 TITLES = st.lists(st.text(max_size=40), min_size=1, max_size=12)
 
 
-@hypothesis_settings(max_examples=40)
+@examples(40)
 @given(TITLES, st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=20))
 def test_the_picture_of_any_graph_is_svg_that_names_all(
     titles: list[str], pairs: list[tuple[int, int]]

@@ -6,7 +6,6 @@ import networkx as nx
 import polars as pl
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import graphrag_query
@@ -18,6 +17,7 @@ from graphrag_index.steps.create_search_tables import create_search_tables
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
 from graphrag_query.path_search import path_search
+from tests.examples import examples
 from tests.index.small_index import table, write_index
 from tests.query.fake_chat import FakeChat, question_to
 from tests.query.test_local_search import QUESTIONS, check_citations
@@ -264,7 +264,7 @@ def test_the_same_entity_by_two_names_is_one(tmp_path: Path) -> None:
     assert answer.text.endswith("names one that the index knows: Ada Berg.")
 
 
-@hypothesis_settings(max_examples=15)
+@examples(8)
 @given(st.integers(200, 3_000), st.integers(1, 8))
 def test_the_budget_holds(sample_project: Path, max_tokens: int, max_paths: int) -> None:
     index = graphrag_query.open(sample_project / "output")
@@ -274,7 +274,7 @@ def test_the_budget_holds(sample_project: Path, max_tokens: int, max_paths: int)
     assert answer.looked_at["paths"] <= max_paths
 
 
-@hypothesis_settings(max_examples=20)
+@examples(8)
 @given(QUESTIONS)
 def test_any_question_is_answered_alike_and_every_citation_resolves(
     sample_project: Path, text: str

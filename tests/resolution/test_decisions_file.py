@@ -3,13 +3,14 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from graphrag_index.core.errors import ExitCode, SettingsError
 from graphrag_index.core.tables import title_key
 from graphrag_index.resolution import decisions_edit
 from graphrag_index.resolution.decisions_file import Decisions, Part, read_decisions
+from tests.examples import examples
 
 WHOLE = """\
 # Ours.
@@ -202,7 +203,7 @@ NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), m
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(40)
 @example(decided=[("\xa01", "000", True), ("0", "00", True)])
 @example(decided=[("00", "000", True), ("\xa0>", "0", True)])
 @given(decided=st.lists(st.tuples(NAMES, NAMES, st.booleans()), max_size=5))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.core.errors import WorkflowError
@@ -17,6 +17,7 @@ from graphrag_index.core.progress import Silent
 from graphrag_index.core.prompts import Prompts
 from graphrag_index.core.tables import title_key
 from graphrag_index.steps.resolve_entities import resolve_entities
+from tests.examples import examples
 from tests.index.fake_model import FakeChatModel
 from tests.resolution.found import NOWHERE, Entity, doubtful, resolve, resolved, tables
 
@@ -339,7 +340,7 @@ def groups(made: dict[str, pl.DataFrame]) -> dict[str, set[str]]:
     return found
 
 
-@settings(max_examples=40, deadline=None)
+@examples(20)
 @given(ENTITIES, st.randoms(use_true_random=False))
 def test_the_order_of_the_entities_does_not_matter(entities: list[Entity], chance: Any) -> None:
     made = resolve(entities)
@@ -350,7 +351,7 @@ def test_the_order_of_the_entities_does_not_matter(entities: list[Entity], chanc
     assert made["doubtful_pairs"].equals(again["doubtful_pairs"])
 
 
-@settings(max_examples=40, deadline=None)
+@examples(20)
 @given(ENTITIES, st.data())
 def test_no_group_has_what_a_person_keeps_apart(
     tmp_path_factory: pytest.TempPathFactory, entities: list[Entity], data: st.DataObject
