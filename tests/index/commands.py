@@ -49,6 +49,13 @@ def call_process(
     return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 
+def call_process(root: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command in a folder to its end, in a process that has imported nothing yet."""
+    with start(root, *arguments) as process:
+        out, err = process.communicate(timeout=60)
+    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
 def call(root: Path, *arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
     """Run a command in a folder to its end, in this process."""
     return call_here("graphrag-index", arguments, root, variables)

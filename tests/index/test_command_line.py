@@ -18,7 +18,14 @@ from graphrag_index.core.command_line import run_app
 from graphrag_index.core.settings import Settings
 from graphrag_index.core.table_store import TableStore
 from graphrag_index.run import lock
-from tests.index.commands import call, command, environment, small_project, write_project
+from tests.index.commands import (
+    call,
+    call_process,
+    command,
+    environment,
+    small_project,
+    write_project,
+)
 
 REPOSITORY = Path(__file__).parents[2]
 COMMANDS = "init run validate schema show check download-model".split()
@@ -305,7 +312,7 @@ class TestRun:
         root = write_project(tmp_path, steps, settings, TEXTS)
         (root / "my_steps.py").write_text(REDACT, encoding="utf-8")
 
-        result = call(root, "run")
+        result = call_process(root, "run")
         assert (result.returncode, result.stderr) == (0, "")
         number, name, _, *wrote = result.stdout.splitlines()[1].split()
         assert (number, name, wrote) == ("2", "redact", ["s", "2", "documents"])
@@ -313,16 +320,16 @@ class TestRun:
             "Roald ___ reached the South Pole. ___ sailed on the Fram.",
             "Robert Scott reached the South Pole after Roald ___.",
         ]
-        unchanged = call(root, "run").stdout
+        unchanged = call_process(root, "run").stdout
         assert unchanged.count("unchanged") == len(steps)
 
         # A change in a function that the step calls is a change of the step.
         (root / "my_steps.py").write_text(REDACT.replace("___", "XX"), encoding="utf-8")
-        changed = call(root, "run").stdout.splitlines()
+        changed = call_process(root, "run").stdout.splitlines()
         assert [("unchanged" in line) for line in changed[:4]] == [True, False, False, False]
         assert table(root, "documents")["text"][1].endswith("after Roald XX.")
 
-        wrong = call(root, "run", "--set", "steps.redact.word=[Scott]")
+        wrong = call_process(root, "run", "--set", "steps.redact.word=[Scott]")
         assert wrong.returncode == 2
         assert wrong.stderr == ("Error: steps.redact: unknown key 'word'; did you mean 'words'?\n")
 
