@@ -40,15 +40,6 @@ def start(root: Path, *arguments: str, **variables: str) -> Iterator["subprocess
             process.kill()
 
 
-def call_process(
-    root: Path, *arguments: str, **variables: str
-) -> "subprocess.CompletedProcess[str]":
-    """Run a command in a folder to its end, in a process of its own."""
-    with start(root, *arguments, **variables) as process:
-        out, err = process.communicate(timeout=60)
-    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
-
-
 def call_process(root: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     """Run a command in a folder to its end, in a process that has imported nothing yet."""
     with start(root, *arguments) as process:
