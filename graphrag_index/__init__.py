@@ -19,6 +19,7 @@ graph/        hierarchical Leiden, keeping its parts on an update, and the layou
 communities/  from that partition to the table, and from one version to the next
 reports/      community reports, with a model and without
 from_microsoft/ a project of Microsoft's made one of ours: settings, prompts, replies
+importing.py  an index of Microsoft's made one of ours, with imports/: what it is made of
 export/       an index in the forms of other programs, one module each
 check/        the health of an index, ours or Microsoft's
 prompts/      what models are asked, one file for each kind of request

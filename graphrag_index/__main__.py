@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from graphrag_index import export_command, history_commands
+from graphrag_index import export_command, history_commands, import_command
 from graphrag_index.core.command_line import run_program
 from graphrag_index.core.errors import ExitCode
 from graphrag_index.core.lean_imports import leave_out_unused
@@ -570,6 +570,7 @@ def _configure_logging(quiet: bool, verbose: bool) -> None:
 
 history_commands.add_commands(app)
 export_command.add_commands(app)
+import_command.add_commands(app)
 
 
 def main() -> None:

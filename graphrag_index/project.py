@@ -55,7 +55,12 @@ def init_project(folder: Path, input_folder: Path | None = None) -> list[Path]:
     settings_path.write_text(
         settings_text({"load_documents": {"folder": documents}}), encoding="utf-8"
     )
-    written = [settings_path]
+    return [settings_path, *write_missing_workflows(folder)]
+
+
+def write_missing_workflows(folder: Path) -> list[Path]:
+    """Write the workflows of this program that a project does not have."""
+    written = []
     for name, text in shipped_workflows().items():
         path = folder / "workflows" / f"{name}.yaml"
         path.parent.mkdir(exist_ok=True)

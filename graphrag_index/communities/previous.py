@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from graphrag_index.communities.rows import hash_members
 from graphrag_index.core.errors import TableError
 from graphrag_index.core.lists import positions
 from graphrag_index.core.table_store import Previous
@@ -23,7 +24,7 @@ class Before:
     Parameters
     ----------
     communities
-        One row per community: community, level, size, island.
+        One row per community: id, community, level, size, island, and what stands for its members.
     levels
         The number of the community of each node of this run, or -1, level by level.
     graph
@@ -70,7 +71,8 @@ def _read(previous: Previous, ids: pl.Series) -> Before | None:
     found, links = previous.scan("communities"), previous.scan("relationships")
     if found is None or links is None:
         return None
-    communities = found.select("community", "level", "size", "island", "entity_ids").collect()
+    columns = ("id", "community", "level", "size", "island", "entity_ids")
+    communities = found.select(*columns, members=hash_members()).collect()
     levels = []
     for rows in communities.partition_by("level", maintain_order=True):
         members = rows.select("community", "entity_ids").explode("entity_ids").drop_nulls()

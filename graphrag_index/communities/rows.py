@@ -141,6 +141,23 @@ def describe(
     )
 
 
+def with_earlier_ids(rows: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
+    """Give communities of which nothing changed the ids that they had, whoever gave these.
+
+    `before` has the earlier communities by number: `id` and `members`, as of `hash_members`.
+    """
+    known = before.select("community", "members", earlier="id")
+    found = rows.select("community", members=hash_members()).join(
+        known, on=["community", "members"], how="left", maintain_order="left"
+    )
+    return rows.with_columns(id=found["earlier"].fill_null(rows["id"]))
+
+
+def hash_members() -> pl.Expr:
+    """Return what stands for the members of a community, in this process."""
+    return pl.col("entity_ids").list.sort().list.join(",").hash()
+
+
 def _known(owners: Integers, values: Integers) -> Integers:
     """Pairs of owner and value, without those that nothing owns."""
     return np.stack([owners, values], axis=1)[owners >= 0]

@@ -298,11 +298,12 @@ _DEFINITIONS = [
         "entities, then relationships, in the order of their tables",
         {
             "table": pl.String,  # entities or relationships
-            "number": pl.Int64,  # of the raw entity, or the row in raw_relationships
+            "number": pl.Int64,  # of the raw entity; of a relationship that of its source
+            "target": pl.Int64,  # of a relationship, number of the raw entity; null of entities
             "id": pl.String,
         },
         "internal",
-        nullable=(),
+        nullable=("target",),
     ),
     Table(
         "entity_assignments",

@@ -74,10 +74,13 @@ def kept_hierarchy(
     *,
     max_cluster_size: int = 10,
     max_levels: int = 6,
+    keep_splits: bool = False,
 ) -> list[Integers]:
     """Bring the hierarchy of an earlier graph up to date.
 
-    A part that has become too large, or that lost what it was split into, is split anew.
+    A part that has become too large, or that lost what it was split into, is split anew. With
+    `keep_splits` one that is not too large and in which nothing changed stays split, if it was:
+    another program may have made it so.
 
     Parameters
     ----------
@@ -100,9 +103,11 @@ def kept_hierarchy(
     )
     levels = [labels]
     for level in range(1, max_levels):
-        above = large_parts(labels, max_cluster_size)
-        graph = inside_parts(graph, above)
         start = previous[level] if level < len(previous) else np.full(graph.n_nodes, -1)
+        above = large_parts(labels, max_cluster_size)
+        if keep_splits:
+            above = np.where(_is_split_still(labels, start, is_changed), labels, above)
+        graph = inside_parts(graph, above)
         start = _without_changed(_at_home(start, above), is_changed)
         is_split = _parts_with_two(start, above)
         is_free = _free(graph, start, is_changed) & is_split
@@ -165,6 +170,13 @@ def _at_home(start: Integers, above: Integers) -> Integers:
     home = np.full(int(start.max(initial=-1)) + 2, -1)
     home[homes["part"].to_numpy()] = homes["above"].to_numpy()
     return np.where((start >= 0) & (above >= 0) & (home[start] == above), start, -1)
+
+
+def _is_split_still(labels: Integers, below: Integers, is_changed: Flags) -> Flags:
+    """Tell which nodes lie in a part that was split, and in which no node changed."""
+    is_touched = np.isin(labels, labels[is_changed])
+    still: Flags = _parts_with_two(below, labels) & ~is_touched
+    return still
 
 
 def _parts_with_two(labels: Integers, above: Integers) -> Flags:

@@ -19,6 +19,8 @@ from graphrag_index.reports.written import Rows, Written
 
 logger = logging.getLogger(__name__)
 
+# What is written in `asked` of a report that was imported, whoever was asked for it and how.
+IMPORTED = "imported"
 TABLE = TABLES["report_evidence"]
 # The column of what a report cites, by section: ids, or numbers of communities.
 CITED = {
@@ -49,7 +51,7 @@ class WrittenOn:
 
 
 class EarlierReports:
-    """The reports of the last run that were asked for in the same way.
+    """The reports of the last run that were asked for in the same way, or imported.
 
     Parameters
     ----------
@@ -70,7 +72,7 @@ class EarlierReports:
         try:
             rows = previous.scan(TABLE.name)
             if rows is not None and rows.collect_schema() == TABLE.schema:
-                self._rows = rows.filter(pl.col("asked") == self.asked)
+                self._rows = rows.filter(pl.col("asked").is_in([self.asked, IMPORTED]))
         except (OSError, TableError, pl.exceptions.PolarsError) as error:
             self._give_up(error)
 

@@ -52,6 +52,12 @@ class Assignments:
             for document, start, text in columns.sort("document_id", "start_char").iter_rows():
                 self._texts[document].append((start, text))
 
+    def numbers(self, given: pl.Series) -> pl.Series:
+        """Return which entities these became; one that was divided stays what it was."""
+        if self.is_empty:
+            return given
+        return given.replace(list(self._whole), list(self._whole.values()))
+
     def mentions(self, frame: pl.LazyFrame) -> pl.LazyFrame:
         """Give the mentions the numbers of the resolved entities."""
         if self.is_empty:

@@ -2,10 +2,15 @@
 
 STEPS = (
     "read_graph",
+    "read_imported",
+    "read_imported_vectors",
     "load_documents",
+    "skip_imported",
     "create_text_units",
     "extract_graph_nlp",
     "extract_graph",
+    "add_imported",
+    "add_imported_nlp",
     "resolve_entities",
     "summarize_descriptions",
     "finalize_graph",

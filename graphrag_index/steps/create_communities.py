@@ -11,7 +11,7 @@ import polars as pl
 from graphrag_index.communities.islands import with_islands
 from graphrag_index.communities.lineage import trace, without_history
 from graphrag_index.communities.previous import Before, read_previous
-from graphrag_index.communities.rows import describe, number, renumber
+from graphrag_index.communities.rows import describe, number, renumber, with_earlier_ids
 from graphrag_index.core.lists import spread_lists
 from graphrag_index.core.settings import CreateCommunities
 from graphrag_index.core.table_store import Previous
@@ -30,7 +30,7 @@ from graphrag_index.step import step
 logger = logging.getLogger(__name__)
 
 
-@step(writes=["communities", "community_lineage"], code_version=3)
+@step(writes=["communities", "community_lineage"], code_version=4)
 def create_communities(
     entities: pl.LazyFrame,
     relationships: pl.LazyFrame,
@@ -89,6 +89,8 @@ def create_communities(
         numbers, lineage = trace(communities, levels, before)
     communities, levels = renumber(communities, levels, numbers)
     rows = describe(communities, levels, ends, named, shown, nodes["id"], links["id"], text_units)
+    if before is not None:
+        rows = with_earlier_ids(rows, before.communities)
     return {"communities": rows, "community_lineage": lineage}
 
 
@@ -164,6 +166,7 @@ def _levels(
         leiden,
         max_cluster_size=max_cluster_size,
         max_levels=max_levels,
+        keep_splits=True,
     )
     _log_drift(graph, levels[0], anew(max_levels=1)[0], leiden, settings)
     return levels

@@ -104,13 +104,8 @@ def _cut_all(documents: pl.DataFrame, settings: CreateTextUnits) -> Mapping[str,
     sentences: list[tuple[int, int, int, bool, int]] = []
     cut_documents: list[tuple[int, list[str], str]] = []
     for at, document_id, text, metadata in documents.select("at", *GIVEN).iter_rows():
-        headings = find_headings(text)
-        # A heading is a sentence of its own: it is cut before and behind.
-        edges = (edge for heading in headings for edge in (heading.start, heading.end + 1))
-        starts = sorted({*segment_starts(text), *(at for at in edges if at < len(text))})
-        found = split_sentences(text, starts)
-        for sentence, line in zip(found, _lines(text, found), strict=True):
-            sentences.append((at, *sentence, line))
+        headings, starts = find_edges(text)
+        sentences += sentence_rows(at, text, starts)
         ids = []
         for start, end, n_tokens, path in cut(text, settings, starts, headings):
             # The place keeps equal passages of one document two.
@@ -124,6 +119,23 @@ def _cut_all(documents: pl.DataFrame, settings: CreateTextUnits) -> Mapping[str,
         "sentences": sentences,
     }
     return {name: pl.DataFrame(rows[name], schema, orient="row") for name, schema in CUT.items()}
+
+
+def find_edges(text: str) -> tuple[list[Heading], list[int]]:
+    """Return the headings of a text, and where it may be cut."""
+    headings = find_headings(text)
+    # A heading is a sentence of its own: it is cut before and behind.
+    edges = (edge for heading in headings for edge in (heading.start, heading.end + 1))
+    return headings, sorted({*segment_starts(text), *(at for at in edges if at < len(text))})
+
+
+def sentence_rows(
+    document: int, text: str, starts: Sequence[int]
+) -> Iterator[tuple[int, int, int, bool, int]]:
+    """Give the rows of `sentences` of a document; `starts` are where it may be cut."""
+    found = split_sentences(text, starts)
+    for sentence, line in zip(found, _lines(text, found), strict=True):
+        yield (document, *sentence, line)
 
 
 def cut(

@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 BATCH_RELATIONSHIPS = 65_536
 
 
-@step(writes=["entities", "relationships", "mentions"], code_version=3)
+@step(writes=["entities", "relationships", "mentions"], code_version=4)
 def finalize_graph(
     raw_entities: pl.DataFrame,
     raw_relationships: pl.LazyFrame,
@@ -57,6 +57,9 @@ def finalize_graph(
     check_weights("raw_relationships", raw_relationships)
     resolved = Assignments(entity_assignments, base_text_units)
     numbers, entities = _merge_entities(resolved.entities(raw_entities))
+    if given_ids is not None:
+        ends = (resolved.numbers(given_ids[name]).alias(name) for name in ("number", "target"))
+        given_ids = given_ids.with_columns(ends)
     entities = _with_given_ids(entities, numbers, given_ids)
     del raw_entities
     mentions = _renumber_mentions(resolved.mentions(raw_mentions), numbers)
@@ -68,11 +71,8 @@ def finalize_graph(
         mentions["entity"].to_numpy(), mentions["text_unit"].to_numpy()
     )
     del mentions
-    links = _Links(
-        resolved.relationships(_with_own_ids(raw_relationships.collect(), given_ids), merge=False),
-        numbers,
-    )
-    given = links.given_ids()
+    links = _Links(resolved.relationships(raw_relationships.collect(), merge=False), numbers)
+    given = links.given_ids(given_ids, numbers)
     ids, titles = entities["id"], entities["title"]
     # Nodes are numbered by id, as in create_communities: the drawing shows its communities,
     # and does not depend on which entity came first.
@@ -164,19 +164,6 @@ def _with_given_ids(
     return entities.with_columns(pl.Series("id", ids, dtype=pl.String))
 
 
-def _with_own_ids(raw: pl.DataFrame, given_ids: pl.DataFrame | None) -> pl.DataFrame:
-    """Add the column `id` to the raw relationships: what they had before, else null."""
-    if given_ids is None:
-        return raw.with_columns(id=pl.lit(None, pl.String))
-    own = given_ids.filter(table="relationships").select("number", "id")
-    row = pl.int_range(pl.len(), dtype=pl.Int64)
-    return (
-        raw.with_columns(number=row)
-        .join(own, on="number", how="left", maintain_order="left")
-        .drop("number")
-    )
-
-
 def _renumber_mentions(raw_mentions: pl.LazyFrame, numbers: pl.DataFrame) -> pl.DataFrame:
     """Mentions by the numbers of the merged entities: each once, in order of the text."""
     keys = numbers.select(pl.col("raw", "number").cast(pl.Int32)).lazy()
@@ -220,8 +207,6 @@ class _Links:
         self.weights = np.zeros(len(first))
         np.add.at(self.weights, group, weights)
         self._raw = raw.select("description", "text_units", "evidence", "type")
-        self._ids = raw["id"].gather(rows)
-        self._group = group
         # The raw rows by group; within it in their order, and the heaviest first.
         by_group = np.argsort(group, kind="stable")
         self._rows, self._groups = rows[by_group], group[by_group]
@@ -230,16 +215,23 @@ class _Links:
     def __len__(self) -> int:
         return len(self.ends)
 
-    def given_ids(self) -> pl.Series:
-        """Return the first id that the rows of each had before, else null; none of them twice."""
+    def given_ids(self, given_ids: pl.DataFrame | None, numbers: pl.DataFrame) -> pl.Series:
+        """Return the first id that each had before, else null; none of them twice."""
+        if given_ids is None:
+            return pl.Series("id", [None] * len(self), dtype=pl.String)
+        own = given_ids.filter(table="relationships").select("id", "number", "target")
+        for end in ("number", "target"):
+            found = own.select(raw=end).join(numbers, on="raw", how="left", maintain_order="left")
+            own = own.with_columns(found["number"].alias(end))
         own = (
-            pl.DataFrame({"group": self._group, "id": self._ids})
+            _unordered(own, "number", "target")
             .drop_nulls()
-            .unique("group", keep="first", maintain_order=True)
+            .unique(["one", "other"], keep="first", maintain_order=True)
             .unique("id", keep="first", maintain_order=True)
         )
-        everyone = pl.DataFrame({"group": np.arange(len(self))})
-        return everyone.join(own, on="group", how="left", maintain_order="left")["id"]
+        ends = pl.DataFrame(self.ends, schema={"number": pl.Int64, "target": pl.Int64})
+        everyone = _unordered(ends, "number", "target")
+        return everyone.join(own, on=["one", "other"], how="left", maintain_order="left")["id"]
 
     def rows(self, batch: slice, text_unit_ids: pl.Series) -> pl.DataFrame:
         """Return weight, description, text_unit_ids, evidence and type of some relationships."""
@@ -279,6 +271,12 @@ class _Links:
         everyone = pl.DataFrame({"owner": np.arange(n_lists)})
         joined = everyone.join(distinct, on="owner", how="left", maintain_order="left")
         return joined["description"].fill_null("")
+
+
+def _unordered(rows: pl.DataFrame, first: str, second: str) -> pl.DataFrame:
+    """Put the smaller number of each pair into `one`, the greater into `other`."""
+    ends = {"one": pl.min_horizontal(first, second), "other": pl.max_horizontal(first, second)}
+    return rows.with_columns(**ends).drop(first, second)
 
 
 def _places(graph: Graph, node: Integers, settings: FinalizeGraph) -> list[pl.Series]:

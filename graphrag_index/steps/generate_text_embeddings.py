@@ -54,9 +54,29 @@ def generate_text_embeddings(
         The vectors of text units once more: a search reads those of hundreds, which takes a
         vector table as long as to search it.
     """
+    sources = embedded_rows(text_units, entities, community_reports)
+    counts = [rows.select(pl.len()).collect().item() for rows in sources.values()]
+    progress.start(sum(counts), "texts")
+    for (name, rows), count in zip(sources.items(), counts, strict=True):
+        known = _known(previous, name, settings.model, embedding_model)
+        for offset in range(0, max(count, 1), BATCH):
+            batch = rows.slice(offset, BATCH).collect()
+            texts = batch.select(EMBEDDED[name]).to_series()
+            vectors = _embed(texts, known, embedding_model, progress)
+            dtype = pl.Array(pl.Float32, embedding_model.dimension)
+            embedded = batch.with_columns(vector=pl.Series(vectors, dtype=dtype))
+            yield {name: embedded.select(list(TABLES[name].columns))}
+            if name == "text_unit_text":
+                yield {"text_unit_vectors": embedded.select(pl.col("vector").arr.to_list())}
+
+
+def embedded_rows(
+    text_units: pl.LazyFrame, entities: pl.LazyFrame, community_reports: pl.LazyFrame | None
+) -> dict[str, pl.LazyFrame]:
+    """Return the tables of vectors but for their vectors, by name."""
     if community_reports is None:
         community_reports = TABLES["community_reports"].empty().lazy()
-    sources = {
+    return {
         "text_unit_text": text_units.select(
             "id", "human_readable_id", "document_id", "text", "headings", "metadata"
         ),
@@ -72,19 +92,6 @@ def generate_text_embeddings(
             "id", "community", "level", "title", "rank", text="full_content"
         ),
     }
-    counts = [rows.select(pl.len()).collect().item() for rows in sources.values()]
-    progress.start(sum(counts), "texts")
-    for (name, rows), count in zip(sources.items(), counts, strict=True):
-        known = _known(previous, name, settings.model, embedding_model)
-        for offset in range(0, max(count, 1), BATCH):
-            batch = rows.slice(offset, BATCH).collect()
-            texts = batch.select(EMBEDDED[name]).to_series()
-            vectors = _embed(texts, known, embedding_model, progress)
-            dtype = pl.Array(pl.Float32, embedding_model.dimension)
-            embedded = batch.with_columns(vector=pl.Series(vectors, dtype=dtype))
-            yield {name: embedded.select(list(TABLES[name].columns))}
-            if name == "text_unit_text":
-                yield {"text_unit_vectors": embedded.select(pl.col("vector").arr.to_list())}
 
 
 def _known(

@@ -18,6 +18,7 @@ from graphrag_index.core.progress import Progress
 from graphrag_index.core.settings import LoadDocuments
 from graphrag_index.core.table_store import INDEX_FILE
 from graphrag_index.core.tables import TABLES, content_id
+from graphrag_index.imports.folder import has_imported
 from graphrag_index.readers import READERS, Document, Unread, read_file, system_reason
 from graphrag_index.readers.document import MISSING, field, listed
 from graphrag_index.readers.office import office_version, read_office
@@ -53,7 +54,7 @@ def fingerprint_input(settings: LoadDocuments, root: Path) -> str:
         There is nothing to read.
     """
     whole = blake2b(digest_size=16)
-    files = find_files(settings, root)
+    files = find_files(settings, root, may_be_empty=has_imported(root))
     for file in files:
         content = file.problem
         if not content:
@@ -90,7 +91,7 @@ def load_documents(
     InputError
         There is no folder, no file to read in it, or none that can be read.
     """
-    files = find_files(settings, root)
+    files = find_files(settings, root, may_be_empty=has_imported(root))
     progress.start(sum(file.size for file in files), "bytes")
     identify = _Identities()
     columns = _Columns(settings)
@@ -123,7 +124,7 @@ def load_documents(
                 yield _frames(documents, unread)
                 documents, unread, n_characters = [], [], 0
         progress.advance(left)
-    if not n_documents:
+    if files and not n_documents:
         folder = input_folder(settings, root)
         raise InputError(
             f"None of the {len(files):,} files in {folder} could be read; "
@@ -260,11 +261,14 @@ def _is_same(one: Path, other: Path) -> bool:
         return False
 
 
-def find_files(settings: LoadDocuments, root: Path) -> list[InputFile]:
+def find_files(
+    settings: LoadDocuments, root: Path, *, may_be_empty: bool = False
+) -> list[InputFile]:
     """Find the files to read, in the order of their names by code point.
 
     Files of other types, hidden ones and indexes that this program wrote below the
     folder are passed over. Links are followed, but never into a folder that they lie in.
+    `may_be_empty` a project is into which an index was imported: it has documents without.
 
     Raises
     ------
@@ -272,6 +276,8 @@ def find_files(settings: LoadDocuments, root: Path) -> list[InputFile]:
         There is no folder, or no file to read in it.
     """
     folder = input_folder(settings, root)
+    if may_be_empty and not folder.exists():
+        return []
     if not folder.is_dir():
         what = "is a file, not a folder" if folder.exists() else "does not exist"
         raise InputError(
@@ -299,6 +305,8 @@ def find_files(settings: LoadDocuments, root: Path) -> list[InputFile]:
         files.append((name, _inspect(name, path, problem)))
     if files:
         return [file for _, file in sorted(files)]
+    if may_be_empty:
+        return []
     if not n_seen and not settings.exclude:
         raise InputError(
             f"The input folder {folder} is empty: put documents there ({', '.join(READERS)}), "

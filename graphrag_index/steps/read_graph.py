@@ -97,11 +97,17 @@ def _without_text_units(given: Given, rows: Sequence[Rows | None]) -> Given:
 def _graph(given: Given, evidence: Evidence) -> dict[str, pl.DataFrame]:
     entities, relationships = given.entities.frame, given.relationships
     number = pl.int_range(pl.len(), dtype=pl.Int64)
+    ends = {
+        "entities": (entities, number, pl.lit(None, pl.Int64)),
+        "relationships": (relationships, pl.col("source"), pl.col("target")),
+    }
     ids = [
-        frame.select(pl.lit(table).alias("table"), "id", number=number).filter(
-            pl.col("id").is_not_null()
+        frame.select(
+            pl.lit(table).alias("table"), first.alias("number"), other.alias("target"), "id"
         )
-        for table, frame in (("entities", entities), ("relationships", relationships))
+        .cast({"number": pl.Int64, "target": pl.Int64})
+        .filter(pl.col("id").is_not_null())
+        for table, (frame, first, other) in ends.items()
     ]
     tables = {
         "raw_entities": entities.with_columns(

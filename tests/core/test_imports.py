@@ -30,6 +30,7 @@ PARTS = {
     },
     "graphrag_index.resolution": {CORE, "graphrag_index.linguistics"},
     "graphrag_index.reports": {CORE},
+    "graphrag_index.imports": {CORE, "graphrag_index.reports"},
     "graphrag_index.show": {CORE},
     "graphrag_index.show_html": {CORE, "graphrag_index.graph", "graphrag_index.show"},
     "graphrag_index.step": {CORE},
@@ -38,7 +39,7 @@ PARTS = {
         *("graphrag_index.readers", "graphrag_index.extraction", "graphrag_index.reports"),
         "graphrag_index.communities",
         *("graphrag_index.resolution", "graphrag_index.earlier_text_units"),
-        "graphrag_index.given_graph",
+        *("graphrag_index.given_graph", "graphrag_index.imports"),
     },
     "graphrag_index.workflow": {CORE, "graphrag_index.step", "graphrag_index.steps"},
     "graphrag_index.run": {CORE, "graphrag_index.step", "graphrag_index.workflow"},
@@ -59,6 +60,7 @@ PARTS = {
     },
     "graphrag_index.input": {
         *(CORE, "graphrag_index.given_graph", "graphrag_index.steps", "graphrag_index.workflow"),
+        "graphrag_index.imports",
     },
     "graphrag_index.check": {CORE, "graphrag_index.graph", "graphrag_index.show"},
     "graphrag_index.history": {
@@ -74,11 +76,18 @@ PARTS = {
         *(CORE, "graphrag_index.export", "graphrag_index.history", "graphrag_index.options"),
         "graphrag_index.terminal",
     },
+    "graphrag_index.importing": {
+        *(CORE, "graphrag_index.imports", "graphrag_index.run", "graphrag_index.workflow"),
+    },
+    "graphrag_index.import_command": {
+        *(CORE, "graphrag_index.imports", "graphrag_index.importing", "graphrag_index.options"),
+        *("graphrag_index.project", "graphrag_index.run", "graphrag_index.terminal"),
+    },
     "graphrag_index.from_microsoft": {
         *(CORE, "graphrag_index.project", "graphrag_index.extraction", "graphrag_index.options"),
     },
     "graphrag_index.__main__": {
-        "graphrag_index.export_command",
+        *("graphrag_index.export_command", "graphrag_index.import_command"),
         "graphrag_index.from_microsoft",
         "graphrag_index.check",
         *(CORE, "graphrag_index.workflow", "graphrag_index.run", "graphrag_index.project"),

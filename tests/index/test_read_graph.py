@@ -347,9 +347,9 @@ def test_labels_defaults_and_nested_graphs_of_graphml_are_read(tmp_path: Path) -
         (0, 1, "taught")
     ]
     assert tables["given_ids"].rows() == [
-        ("entities", 0, "n0"),
-        ("entities", 1, "n0::n0"),
-        ("relationships", 0, "e0"),
+        ("entities", 0, None, "n0"),
+        ("entities", 1, None, "n0::n0"),
+        ("relationships", 0, 1, "e0"),
     ]
 
 

@@ -1,0 +1,211 @@
+"""Where what was imported is kept: a folder `imported` of Parquet files beside `settings.yaml`.
+
+    imported/<table>.parquet    the public tables, with all columns
+    imported/<name>.parquet     `id` and `vector` of text_unit_text, entity_description and
+                                community_full_content, as far as there are any
+    imported/import.json        where they come from, and a digest of each file
+
+It is part of what the index is a function of: documents, settings, replies, and this.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import blake2b, file_digest
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from graphrag_index.core.atomic import temporary_path, write_json
+from graphrag_index.core.errors import InputError, TableError, describe_error
+from graphrag_index.core.microsoft.files import unreadable
+from graphrag_index.core.microsoft.vectors import VECTOR_TABLES
+from graphrag_index.core.table_check import TableCheck
+from graphrag_index.core.tables import TABLES
+from graphrag_index.imports.source import PUBLIC, Source
+
+FOLDER, ABOUT = "imported", "import.json"
+FORMAT = 1
+# Rows looked at or written at once: bounds memory, not results.
+BATCH = 8_192
+
+
+class Imported:
+    """The folder, opened; nothing but its description is read."""
+
+    def __init__(self, root: Path) -> None:
+        self.place = root / FOLDER
+        self.about = _read_about(self.place)
+        for name, file in self.about["files"].items():
+            path = self.place / name
+            if not path.is_file() or path.stat().st_size != file["bytes"]:
+                what = "cut off or changed" if path.is_file() else "missing"
+                raise InputError(
+                    f"{path} is {what}: import the index again (`graphrag-index import DIR "
+                    "--replace`)."
+                )
+
+    @property
+    def digest(self) -> str:
+        """What stands for all that lies there."""
+        return digest_of(self.about)
+
+    @property
+    def vectors(self) -> Mapping[str, int]:
+        """How many numbers the vectors have, by their names; empty if there are none."""
+        found: Mapping[str, int] = self.about["vectors"]
+        return found
+
+    def has(self, name: str) -> bool:
+        return f"{name}.parquet" in self.about["files"]
+
+    def scan(self, name: str) -> pl.LazyFrame:
+        """Open a public table; one that was not imported is empty."""
+        if not self.has(name):
+            return TABLES[name].empty().lazy()
+        return self._scan(name).select(list(TABLES[name].columns))
+
+    def scan_vectors(self, name: str) -> pl.LazyFrame:
+        """Open `id` and `vector`."""
+        return self._scan(name)
+
+    def _scan(self, name: str) -> pl.LazyFrame:
+        return pl.scan_parquet(self.place / f"{name}.parquet", glob=False)
+
+
+def has_imported(root: Path) -> bool:
+    """Tell whether an index was imported into this project."""
+    return (root / FOLDER / ABOUT).is_file()
+
+
+def fingerprint_imported(_: object, root: Path) -> str:
+    """Return what stands for all that was imported.
+
+    Raises
+    ------
+    InputError
+        Nothing was, or a file of it is missing.
+    """
+    return Imported(root).digest
+
+
+def digest_of(about: Mapping[str, Any]) -> str:
+    digests = {name: file["digest"] for name, file in about["files"].items()}
+    return blake2b(json.dumps(digests, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def _read_about(place: Path) -> dict[str, Any]:
+    path = place / ABOUT
+    try:
+        about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if about["format"] == FORMAT and about["files"] and about["vectors"] is not None:
+            return about
+    except FileNotFoundError:
+        raise InputError(
+            f"There is no imported index in {place}: `graphrag-index import DIR` puts it there."
+        ) from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{path} is damaged: import the index again (`graphrag-index import DIR --replace`)."
+        ) from error
+    raise InputError(f"{path} is of another version of this program: import the index again.")
+
+
+@contextmanager
+def new_imported(root: Path, source: Source, *, vectors: bool) -> Iterator[dict[str, Any]]:
+    """Write what is imported under a hidden name; it takes its own when the block has ended.
+
+    Gives what `import.json` will say.
+
+    Raises
+    ------
+    TableError
+        A table is damaged, or no table of ours can be made of it; nothing is left behind.
+    """
+    target = root / FOLDER
+    temporary, replaced = temporary_path(target), target.with_name(f".{FOLDER}.old.tmp")
+    _remove(temporary, replaced)
+    try:
+        temporary.mkdir(parents=True)
+        for name in PUBLIC:
+            if name in source.tables:
+                _write_table(source, name, temporary / f"{name}.parquet")
+        widths = {}
+        for name in VECTOR_TABLES if vectors else ():
+            if name in source.vectors:
+                widths[name] = _write_vectors(source, name, temporary / f"{name}.parquet")
+        about = {
+            "format": FORMAT,
+            "source": str(source.place.absolute()),
+            "generation": source.generation,
+            "vectors": widths,
+            "files": {path.name: _described(path) for path in sorted(temporary.iterdir())},
+        }
+        write_json(temporary / ABOUT, about)
+        yield about
+        if target.exists():
+            target.replace(replaced)
+        temporary.replace(target)
+    finally:
+        _remove(temporary, replaced)
+
+
+def _write_table(source: Source, name: str, path: Path) -> None:
+    """Write a table and see that it is one of ours."""
+    file = source.files.get(name, source.place)
+    try:
+        source.tables[name].sink_parquet(path, compression="zstd", maintain_order=True)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise unreadable(file, error) from error
+    check = TableCheck("import", TABLES[name])
+    check.wrote = f"{file} makes the table {name} with"
+    for batch in _batches(pl.scan_parquet(path, glob=False)):
+        check.add(batch)
+    check.finish()
+
+
+def _batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    n_rows = rows.select(pl.len()).collect().item()
+    for start in range(0, n_rows, BATCH):
+        yield rows.slice(start, BATCH).collect()
+
+
+def _write_vectors(source: Source, name: str, path: Path) -> int:
+    """Write the vectors of a table; returns how many numbers they have."""
+    import pyarrow.parquet as pq
+
+    found = source.vectors[name]
+    try:
+        width = found.dimension
+        columns: dict[str, Any] = {"id": pl.String, "vector": pl.Array(pl.Float32, width)}
+        schema = pl.Schema(columns)
+        empty = schema.to_frame().to_arrow(compat_level=pl.CompatLevel.oldest())
+        with pq.ParquetWriter(path, empty.schema, compression="zstd") as writer:
+            for batch in found.batches():
+                rows = batch.select("id", "vector").cast(schema)
+                writer.write_table(
+                    rows.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(empty.schema)
+                )
+    except (pl.exceptions.PolarsError, ValueError) as error:
+        raise TableError(
+            f"The vectors {name} in {found.place} cannot be read ({describe_error(error)[:120]}): "
+            "copy them again, or import without them (--no-vectors)."
+        ) from error
+    return width
+
+
+def _described(path: Path) -> dict[str, object]:
+    with path.open("r+b") as file:
+        os.fsync(file.fileno())
+        digest = file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
+    return {"bytes": path.stat().st_size, "digest": digest}
+
+
+def _remove(*paths: Path) -> None:
+    for path in paths:
+        shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,66 @@
+"""Read the index that was imported into the project, as it is."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from graphrag_index.core.progress import Progress
+from graphrag_index.core.settings import FinalizeGraph
+from graphrag_index.core.tables import TABLES
+from graphrag_index.imports.folder import BATCH, Imported, fingerprint_imported
+from graphrag_index.imports.joining import Joining, as_raw
+from graphrag_index.imports.reports import evidence_of_reports
+from graphrag_index.imports.source import PUBLIC
+from graphrag_index.step import step
+from graphrag_index.steps.finalize_graph import finalize_graph
+
+
+@step(writes=[*PUBLIC, "report_evidence"], fingerprint=fingerprint_imported)
+def read_imported(*, root: Path, progress: Progress) -> Iterator[Mapping[str, pl.DataFrame]]:
+    """Read the tables in the folder `imported`: all rows, ids and numbers, in their order.
+
+    Yields
+    ------
+    documents, text_units, entities, relationships, mentions, communities, community_lineage, \
+community_reports, covariates
+        Batch by batch; what was not imported is empty.
+    report_evidence
+        What the reports rest on in the graph that a run makes of it, so that it keeps them.
+    """
+    imported = Imported(root)
+    tables = {name: imported.scan(name) for name in PUBLIC}
+    counts = {name: rows.select(pl.len()).collect().item() for name, rows in tables.items()}
+    progress.start(sum(counts.values()), "rows")
+    for name, rows in tables.items():
+        for start in range(0, counts[name], BATCH):
+            batch = rows.slice(start, BATCH).collect()
+            yield {name: batch}
+            progress.advance(batch.height)
+    if counts["community_reports"]:
+        yield {"report_evidence": evidence_of_reports(tables, _as_run(imported))}
+
+
+def _as_run(imported: Imported) -> dict[str, pl.LazyFrame]:
+    """Return the graph as a run makes it of what was imported alone."""
+    joining = Joining(imported)
+    text_units = imported.scan("text_units").select(list(TABLES["base_text_units"].columns))
+    batches: dict[str, list[pl.DataFrame]] = {"entities": [], "relationships": []}
+    made: Any = finalize_graph(
+        as_raw(joining.imported_entities(), "raw_entities"),
+        as_raw(joining.imported_relationships(), "raw_relationships").lazy(),
+        joining.imported_mentions().lazy(),
+        text_units,
+        None,
+        joining.given_ids(),
+        settings=FinalizeGraph(layout=False),
+    )
+    for frames in made:
+        for name, frame in frames.items():
+            batches.get(name, []).append(frame)
+    found = {
+        name: pl.concat(frames).lazy() if frames else TABLES[name].empty().lazy()
+        for name, frames in batches.items()
+    }
+    return {**found, "base_text_units": text_units}

@@ -1,0 +1,60 @@
+"""Take the vectors over that were imported with an index; no model is asked."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from graphrag_index.core.embedding_model import EmbeddingModel
+from graphrag_index.core.lists import positions
+from graphrag_index.core.progress import Progress
+from graphrag_index.core.tables import TABLES
+from graphrag_index.imports.folder import Imported, fingerprint_imported
+from graphrag_index.step import step
+from graphrag_index.steps.generate_text_embeddings import BATCH, embedded_rows
+
+
+@step(
+    writes=["text_unit_text", "text_unit_vectors", "entity_description", "community_full_content"],
+    fingerprint=fingerprint_imported,
+)
+def read_imported_vectors(
+    text_units: pl.LazyFrame,
+    entities: pl.LazyFrame,
+    community_reports: pl.LazyFrame | None = None,
+    *,
+    root: Path,
+    embedding_model: EmbeddingModel,
+    progress: Progress,
+) -> Iterator[Mapping[str, pl.DataFrame]]:
+    """Put imported vectors into our tables, by the ids of their rows.
+
+    They count as those of the embedding model of the settings. A row without a vector has
+    zeros: it is found by its words alone, until `generate_text_embeddings` embeds it.
+
+    Yields
+    ------
+    text_unit_text, text_unit_vectors, entity_description, community_full_content
+        As generate_text_embeddings has them.
+    """
+    imported = Imported(root)
+    width = embedding_model.dimension
+    dtype = pl.Array(pl.Float32, width)
+    sources = embedded_rows(text_units, entities, community_reports)
+    counts = {name: rows.select(pl.len()).collect().item() for name, rows in sources.items()}
+    progress.start(sum(counts.values()), "vectors")
+    for name, rows in sources.items():
+        known = pl.DataFrame(schema={"id": pl.String, "vector": dtype})
+        if name in imported.vectors:
+            known = imported.scan_vectors(name).unique("id", maintain_order=True).collect()
+        given = np.append(known["vector"].to_numpy(), np.zeros((1, width), np.float32), axis=0)
+        for offset in range(0, max(counts[name], 1), BATCH):
+            batch = rows.slice(offset, BATCH).collect()
+            # What has none gets the last, which is all zeros.
+            vectors = given[positions(batch["id"], known["id"])]
+            embedded = batch.with_columns(vector=pl.Series(vectors, dtype=dtype))
+            yield {name: embedded.select(list(TABLES[name].columns))}
+            if name == "text_unit_text":
+                yield {"text_unit_vectors": embedded.select(pl.col("vector").arr.to_list())}
+            progress.advance(batch.height)
