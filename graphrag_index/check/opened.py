@@ -51,13 +51,15 @@ class Opened:
     search_tables: dict[str, pl.LazyFrame] = field(default_factory=dict)
     damaged: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what is not looked at, and why
+    as_imported: bool = False  # a version of ours that holds another program's rows as they were
 
     def __post_init__(self) -> None:
         self._columns = {name: set(t.collect_schema()) for name, t in self.tables.items()}
 
     @property
     def is_own(self) -> bool:
-        return self.version is not None
+        """Whether its rows are as this program makes them."""
+        return self.version is not None and not self.as_imported
 
     def has(self, name: str, *columns: str) -> bool:
         return name in self._columns and self._columns[name].issuperset(columns)

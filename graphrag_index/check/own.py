@@ -51,6 +51,7 @@ def open_own(output: Path, as_of: int | None = None) -> Opened:
         dict(vectors),
         tables["mapped"],
         damaged,
+        as_imported=any(record.name == "read_imported" for record in version.steps),
     )
 
 

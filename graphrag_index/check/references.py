@@ -67,6 +67,9 @@ def _dangling(index: Opened, reference: Reference) -> tuple[Finding | None, int]
     named = named.drop_nulls("named")
     if column == "parent":
         named = named.filter(pl.col("named") != -1)  # level 0 has none
+    if column in ("source_id", "target_id"):
+        # What was imported has none where the title is no entity's, which is told of the title.
+        named = named.filter(pl.col("named") != "")
     # 64 bits stand for an id: of a billion hardly two share one.
     known = index.tables[to].select(key=_key(key)).drop_nulls()
     missing = named.with_columns(key=_key("named")).join(known, on="key", how="anti")

@@ -23,6 +23,7 @@ from graphrag_index.core.versions import Version
 from graphrag_index.estimate.counting import Count, CountingModels
 from graphrag_index.estimate.past import ENOUGH_CALLS, Past
 from graphrag_index.estimate.sample import Growth, Sample
+from graphrag_index.imports.folder import has_imported
 from graphrag_index.project import services_of
 from graphrag_index.run import Watcher, run_workflow
 from graphrag_index.status import describe_unknown_price, write_table
@@ -91,10 +92,11 @@ def estimate(
         # The layout is what nobody looks at.
         plain = settings.finalize_graph.model_copy(update={"layout": False})
         changes = {"output": folder, "finalize_graph": plain}
-        models: Any = CountingModels(settings.models, past)
         temporary = settings.model_copy(update=changes)
         store = TableStore(root / settings.output)
         last = Previous(store, store.read_pointer())
+        dimension = _dimension(last) if has_imported(root) else None
+        models: Any = CountingModels(settings.models, past, dimension)
         services = {**services_of(temporary, models, root), "previous": lambda _: last}
         with _without_warnings():
             version = run_workflow(
@@ -109,6 +111,12 @@ def estimate(
             growth = _growth_of(asking, count, sample.growth, TableStore(Path(folder)), version)
             lines.append(_line(count, growth, settings, past, batch))
         return Estimate(tuple(lines), sample.n_documents, sample.n_sampled, not past.is_empty)
+
+
+def _dimension(last: Previous) -> int | None:
+    """How many numbers the vectors of the index have."""
+    table = last.tables.get("text_unit_text")
+    return table.vectors.dimension if table and table.vectors else None
 
 
 def write_estimate(estimate: Estimate, out: TextIO) -> None:

@@ -58,7 +58,10 @@ class Count:
 class CountingModels:
     """The models of one estimate; to steps they are like those that answer."""
 
-    def __init__(self, settings: Mapping[str, ModelSettings], past: Past) -> None:
+    def __init__(
+        self, settings: Mapping[str, ModelSettings], past: Past, dimension: int | None = None
+    ) -> None:
+        self._dimension = dimension
         self.settings, self.past = settings, past
         self.counts: list[Count] = []
 
@@ -66,7 +69,7 @@ class CountingModels:
         return CountingChatModel(*self._parts(name, step, True))
 
     def embedding(self, name: str, step: str) -> "CountingEmbeddingModel":
-        return CountingEmbeddingModel(*self._parts(name, step, False))
+        return CountingEmbeddingModel(*self._parts(name, step, False), self._dimension)
 
     def _parts(self, name: str, step: str, is_chat: bool) -> tuple[ModelSettings, Past, Count]:
         settings = find_model(self.settings, name, step)
@@ -169,11 +172,16 @@ class CountingChatModel:
 
 
 class CountingEmbeddingModel:
-    """Stands in for an embedding model; one text is one request."""
+    """Stands in for an embedding model; one text is one request.
 
-    def __init__(self, settings: ModelSettings, past: Past, count: Count) -> None:
+    `dimension` is that of vectors which were imported, and are in no ledger.
+    """
+
+    def __init__(
+        self, settings: ModelSettings, past: Past, count: Count, dimension: int | None = None
+    ) -> None:
         self.settings, self.past, self.count = settings, past, count
-        self.dimension = settings.dimensions or DIMENSION
+        self.dimension = dimension or settings.dimensions or DIMENSION
         self.identity = identity(settings)
 
     def embed(

@@ -30,7 +30,23 @@ class Joining:
         return len(self.unit_ids)
 
     def documents(self, new: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-        yield from self._batches("documents", "documents")
+        """Give imported documents, each with its text units, and the new ones.
+
+        What Microsoft's tables say of text units may name some that are gone.
+        """
+        ids = self.imported.scan("documents").select("id", "text_unit_ids").collect()
+        of_units = self.imported.scan("text_units").select("document_id").collect()["document_id"]
+        owners, named = spread_lists(ids["text_unit_ids"])
+        documents = np.append(owners, positions(of_units, ids["id"]))
+        units = np.append(positions(named, self.unit_ids), np.arange(self.n_units))
+        known = (documents >= 0) & (units >= 0)
+        owners, units = distinct_pairs(documents[known], units[known])
+        lists = gather_lists(owners, self.unit_ids.gather(units), self.n_documents)
+        start = 0
+        for batch in self._batches("documents", "documents"):
+            own = lists.slice(start, batch.height).alias("text_unit_ids")
+            yield batch.with_columns(own)
+            start += batch.height
         yield from _shifted(new, human_readable_id=self.n_documents)
 
     def text_units(self, new: pl.LazyFrame) -> Iterator[pl.DataFrame]:

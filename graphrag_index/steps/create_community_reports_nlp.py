@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from graphrag_index.core.lists import positions
 from graphrag_index.core.progress import Progress
 from graphrag_index.core.quotations import Quotations, quotable
 from graphrag_index.core.settings import CreateCommunityReportsNlp
@@ -179,9 +180,8 @@ def _gather(
     documents: pl.LazyFrame,
 ) -> _Candidates:
     """Choose the best sentences for each community, level by level."""
-    lengths = documents.select(pl.col("text_unit_ids").list.len()).collect().to_series()
-    # The number of the document of each text unit, which are numbered through.
-    document = np.repeat(np.arange(len(lengths)), lengths.to_numpy())
+    units = base_text_units.select("document_id", "start_char").collect()
+    document = positions(units["document_id"], documents.select("id").collect()["id"])
     sentence, entity = _quoted(mentions, sentences, document)
     length = (sentences["end_char"] - sentences["start_char"]).to_numpy()
     worth = np.minimum(1.0, GOOD_LENGTH / np.maximum(length, 1))
@@ -194,8 +194,7 @@ def _gather(
     )
     rows = chosen["sentence"].to_numpy()
     quotations = Quotations(documents, sentences, rows)
-    starts = base_text_units.select("start_char").collect().to_series().to_numpy()
-    sources = _row_at(document, starts, quotations.places)
+    sources = _row_at(document, units["start_char"].to_numpy(), quotations.places)
     kept = np.isin(sentence, quotations.rows)
     return _Candidates(
         quotations=quotations,
@@ -227,8 +226,12 @@ def _row_at(document: Integers, start: npt.NDArray[np.integer], places: pl.DataF
     """Return the last row that begins at or before each place (`document`, `start_char`)."""
     width = np.int64(1 << 40)
     wanted = places["document"].to_numpy() * width + places["start_char"].to_numpy()
-    rows: Integers = np.searchsorted(document * width + start, wanted, side="right") - 1
-    return np.maximum(rows, 0)
+    keys = document * width + start
+    # Text units that were imported may stand in any order.
+    order = np.argsort(keys, kind="stable")
+    rows: Integers = np.searchsorted(keys[order], wanted, side="right") - 1
+    found: Integers = order[np.maximum(rows, 0)]
+    return found
 
 
 def _best(

@@ -101,7 +101,8 @@ def _texts(documents: pl.LazyFrame) -> Iterator[tuple[int, str, str]]:
 
 def _text_unit_spans(base_text_units: pl.LazyFrame, ids: list[str]) -> pl.DataFrame:
     """Return number, document number, start and end of each text unit, sorted by place."""
-    numbers = pl.DataFrame({"document_id": ids, "document": range(len(ids))}).lazy()
+    schema = {"document_id": pl.String, "document": pl.Int64}
+    numbers = pl.LazyFrame({"document_id": ids, "document": range(len(ids))}, schema=schema)
     return (
         base_text_units.select("human_readable_id", "document_id", "start_char", "end_char")
         .join(numbers, on="document_id")

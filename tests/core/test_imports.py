@@ -50,7 +50,7 @@ PARTS = {
     "graphrag_index.status": {CORE},
     "graphrag_index.estimate": {
         *(CORE, "graphrag_index.step", "graphrag_index.workflow", "graphrag_index.run"),
-        *("graphrag_index.project", "graphrag_index.status"),
+        *("graphrag_index.project", "graphrag_index.status", "graphrag_index.imports"),
     },
     "graphrag_index.changes": {CORE},
     "graphrag_index.plan": {CORE, "graphrag_index.run", "graphrag_index.workflow"},
