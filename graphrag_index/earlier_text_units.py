@@ -45,7 +45,8 @@ class EarlierTextUnits:
 
     def __init__(self, previous: Previous) -> None:
         self._tables: dict[str, pl.LazyFrame] = {}
-        if not previous.is_same_step:
+        # Text units that were imported need not be in the order of their documents.
+        if not previous.is_same_step or "given_ids" in previous.tables:
             return
         try:
             self._open(previous)

@@ -103,16 +103,32 @@ def _going_on(settings: "Settings", root: Path, vectors: bool) -> list[str]:
     except (OSError, ValueError, WorkflowError) as error:
         return [f"No workflow goes on from it: {error}"]
     option = root_option(root)
+    lines = _lost_reports(root, name)
     if name == settings.workflow:
-        return [f"`graphrag-index run{option}` goes on from here with the workflow {name}."]
-    if name_workflow(root / SETTINGS_FILE, settings.workflow, name):
-        return [
+        lines.append(f"`graphrag-index run{option}` goes on from here with the workflow {name}.")
+    elif name_workflow(root / SETTINGS_FILE, settings.workflow, name):
+        lines.append(
             f"{root / SETTINGS_FILE} says `workflow: {name}` now (before: {settings.workflow}), "
             f"so that `graphrag-index run{option}` goes on from here."
-        ]
+        )
+    else:
+        lines.append(
+            f"Write `workflow: {name}` into {root / SETTINGS_FILE}, so that "
+            f"`graphrag-index run{option}` goes on from here."
+        )
+    return lines
+
+
+def _lost_reports(root: Path, workflow: str) -> list[str]:
+    """Say so where a run would not keep the reports."""
+    from graphrag_index.imports.folder import Imported
+
+    steps = (root / "workflows" / f"{workflow}.yaml").read_text(encoding="utf-8")
+    if not Imported(root).has("community_reports") or "create_community_reports_nlp" not in steps:
+        return []
     return [
-        f"Write `workflow: {name}` into {root / SETTINGS_FILE}, so that "
-        f"`graphrag-index run{option}` goes on from here."
+        f"The workflow {workflow} writes all reports anew from sentences; to keep those that were "
+        "imported, put create_community_reports, which asks a model, into it."
     ]
 
 
