@@ -35,7 +35,7 @@ GRAPH_FORMS = {
 
 def _help() -> str:
     forms = "; ".join(f"{name}: {what}" for name, what in GRAPH_FORMS.items())
-    return f"The form: {', '.join([*FORMS, ''])}{forms}."
+    return f"The form: {forms}; microsoft: a folder as Microsoft GraphRAG 3 writes it."
 
 
 def export(
@@ -64,7 +64,10 @@ def export(
     min_degree: Annotated[
         int,
         typer.Option(
-            "--min-degree", min=0, help="Only entities with so many neighbours.", metavar="N"
+            "--min-degree",
+            min=0,
+            help="Only entities with so many neighbours or more.",
+            metavar="N",
         ),
     ] = 0,
     overwrite: Annotated[

@@ -4,7 +4,7 @@ Of the index only the ids of the entities and their communities are held in memo
 is read, and written, in batches.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -165,10 +165,16 @@ def scan(store: TableStore, version: Version, name: str) -> pl.LazyFrame:
 
 
 def in_batches(rows: pl.LazyFrame, size: int = BATCH) -> Iterator[pl.DataFrame]:
-    """Read rows in their order, so many at once: of how many depends what some forms write."""
+    """Read rows in their order, so many at once."""
+    parts = rows.collect_batches(chunk_size=size, maintain_order=True, engine="streaming")
+    return of_equal_size(parts, size)
+
+
+def of_equal_size(parts: Iterable[pl.DataFrame], size: int) -> Iterator[pl.DataFrame]:
+    """Part rows anew, so many at once: on how many depends what some forms write."""
     pending: list[pl.DataFrame] = []
     n_pending = 0
-    for part in rows.collect_batches(chunk_size=size, maintain_order=True, engine="streaming"):
+    for part in parts:
         pending.append(part)
         n_pending += part.height
         if n_pending >= size:

@@ -8,6 +8,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from graphrag_index.core.errors import TableError
+from graphrag_index.core.microsoft.hierarchy import whole_communities
 from graphrag_index.core.microsoft.numbers import numbered
 from graphrag_index.core.microsoft.places import place_in_document, places_of_names
 from graphrag_index.core.microsoft.tables import MicrosoftIndex
@@ -128,6 +129,29 @@ def test_what_versions_0_and_1_lack_is_derived(
     assert found["community_reports"]["children"].to_list() == [[], [2], []]
 
 
+def test_what_communities_lack_follows_from_their_members() -> None:
+    rows = pl.DataFrame(
+        {
+            "id": list("yxzw"),
+            "community": [3, 2, 0, 7],
+            "level": [1, 1, 0, 0],
+            "entity_ids": [["b", "c"], ["a"], ["a", "b", "c"], []],
+        }
+    )
+    entities = pl.DataFrame({"id": list("abc"), "title": list("ABC")})
+    links = [("s", "B", "C", ["v", "u"]), ("r", "A", "B", ["u"]), ("t", "A", "NOBODY", ["w"])]
+    columns = ["id", "source", "target", "text_unit_ids"]
+    relationships = pl.DataFrame(links, schema=columns, orient="row")
+    whole = whole_communities(rows.lazy(), None, entities.lazy(), relationships.lazy())
+    derived = whole.select("community", "parent", "children", "relationship_ids", "text_unit_ids")
+    assert derived.rows() == [
+        (3, 0, [], ["s"], ["u", "v"]),
+        (2, 0, [], [], []),
+        (0, -1, [2, 3], ["r", "s"], ["u", "v"]),
+        (7, -1, [], [], []),
+    ]
+
+
 def test_version_0_in_folders_by_time_is_read_from_the_newest(tmp_path: Path) -> None:
     for time in ("20240701-1000", "20240702-1000"):
         write(tmp_path / "output" / time / "artifacts", version_0())
@@ -160,6 +184,16 @@ def test_numbers_that_no_row_had_are_taken_out_of_reports(tmp_path: Path) -> Non
     )
     reports = numbered(MicrosoftIndex(write(tmp_path, tables)).tables)["community_reports"]
     assert reports.collect()["summary"][0] == ("It is so [Data: Entities (3); Reports (2)], and.")
+
+
+def test_of_several_rows_with_one_number_the_first_is_meant(tmp_path: Path) -> None:
+    tables = version_3()
+    tables["entities"] = tables["entities"].with_columns(human_readable_id=pl.Series([7, 7, 8, 8]))
+    tables["community_reports"] = tables["community_reports"].with_columns(
+        summary=pl.lit("It is so [Data: Entities (7, 8)].")
+    )
+    reports = numbered(MicrosoftIndex(write(tmp_path, tables)).tables)["community_reports"]
+    assert reports.collect()["summary"][0] == "It is so [Data: Entities (0, 2)]."
 
 
 def test_records_become_json_and_their_short_values_metadata(tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ def test_two_exports_do_not_write_one_file(tmp_path: Path) -> None:
 
 def test_help_names_every_form() -> None:
     told = CliRunner().invoke(app, ["export", "--help"]).stdout
-    assert all(re.search(rf"\b{form}:", told) for form in GRAPH_FORMS)
+    assert all(re.search(rf"\b{form}:", told) for form in [*FORMS, *GRAPH_FORMS])
 
 
 def test_an_unknown_form_is_told_with_those_there_are(project: Path, tmp_path: Path) -> None:

@@ -265,3 +265,6 @@ def test_rows_are_read_in_equal_batches_and_in_order() -> None:
     batches = list(export_graph.in_batches(rows, 64))
     assert [batch.height for batch in batches] == [64] * 15 + [40]
     assert pl.concat(batches)["n"].to_list() == list(range(1_000))
+    uneven = [pl.DataFrame({"n": range(first, last)}) for first, last in [(0, 3), (3, 3), (3, 12)]]
+    parts = export_graph.of_equal_size(uneven, 5)
+    assert [part["n"].to_list() for part in parts] == [[*range(5)], [*range(5, 10)], [10, 11]]

@@ -80,13 +80,23 @@ def ours(tmp_path: Path) -> TableStore:
 
 
 def test_islands_show_what_relationships_show_under_the_name_that_others_have(
-    ours: TableStore, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
-    export(ours, current_version(ours), tmp_path / "theirs")
+    given = tables()
+    alone = {"id": "w", "community": 11, "title": "Community 11", "text_unit_ids": ["t"]}
+    linked = {"id": "v", "community": 12, "island": True, "relationship_ids": ["r", "s"]}
+    given["communities"].extend(table("communities", alone, linked))
+    behind = {"r": [*"tsrqponm"], "s": [*"nmlk"]}
+    given["relationships"] = table(
+        "relationships", *({"id": id, "text_unit_ids": units} for id, units in behind.items())
+    )
+    export_tables(tmp_path / "ours", tmp_path / "theirs", given)
     rows = pl.read_parquet(tmp_path / "theirs" / "communities.parquet")
     assert rows.select("community", "title", "text_unit_ids").rows() == [
         (4, "Community 4", ["t"]),
         (9, "Community 9", []),
+        (11, "Community 11", []),
+        (12, "Community 12", [*"klmnopqrst"]),
     ]
 
 
@@ -106,8 +116,11 @@ def test_zeros_are_no_vectors_but_each_report_needs_one(ours: TableStore, tmp_pa
 def test_an_index_without_reports_has_an_empty_table_of_them(tmp_path: Path) -> None:
     given = tables()
     del given["community_reports"], given["community_full_content"]
-    told = export_tables(tmp_path / "ours", tmp_path / "theirs", given)
-    assert len(pl.read_parquet(tmp_path / "theirs" / "community_reports.parquet")) == 0
+    target = tmp_path / "their $HOME"
+    told = export_tables(tmp_path / "ours", target, given)
+    assert len(pl.read_parquet(target / "community_reports.parquet")) == 0
+    # A dollar begins a variable in its settings.
+    assert f'  base_dir: "{tmp_path}/their $$HOME"' in told
     assert any("no community reports" in line for line in told)
     assert "There are no vectors community_full_content." in told
     assert not (tmp_path / "theirs" / "covariates.parquet").exists()
