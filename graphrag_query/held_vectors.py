@@ -82,6 +82,10 @@ class HeldVectors:
             found /= np.where(lengths > 0, lengths, 1)
             return found
 
+    @cached_property
+    def _has_vector(self) -> pl.Series:
+        return pl.Series(self.matrix.any(axis=1), dtype=pl.Boolean)
+
     def as_mapped(self) -> MappedTable:
         """Return the vectors as the mapped table `text_unit_vectors`."""
         values = pl.Series("vector", self.matrix, pl.Array(pl.Float32, self._width))
@@ -94,10 +98,9 @@ class HeldVectors:
         import numpy as np
 
         cosines = self.matrix @ np.asarray(vector, np.float32)
-        has_vector = self.matrix.any(axis=1)
         found = self.rows_held.select(
             *columns, similarity=pl.Series(cosines, dtype=pl.Float32)
-        ).filter(pl.Series(has_vector) & self._fitting(where))
+        ).filter(self._has_vector & self._fitting(where))
         best = ["similarity", columns[0]]
         return found.sort(best, descending=[True, False], maintain_order=True).head(top_k)
 

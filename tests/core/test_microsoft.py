@@ -152,6 +152,29 @@ def test_what_communities_lack_follows_from_their_members() -> None:
     ]
 
 
+def test_relationships_without_a_weight_weigh_1_and_an_earlier_name_gives_way(
+    tmp_path: Path,
+) -> None:
+    tables = version_3()
+    tables["relationships"] = (
+        tables["relationships"].drop("weight").with_columns(rank=pl.lit(99, pl.Int64))
+    )
+    found = read(write(tmp_path, tables))["relationships"]
+    assert found.select("weight", "combined_degree").rows() == [(1, 3), (1, 3), (1, 3), (1, 2)]
+
+
+def test_passages_that_come_again_stand_one_behind_the_other(tmp_path: Path) -> None:
+    tables = version_3()
+    said = "Ada Byron met Bo. "
+    tables["documents"] = tables["documents"].with_columns(text=pl.lit(3 * said))
+    tables["text_units"] = tables["text_units"].with_columns(
+        text=pl.lit(said), document_id=pl.lit("d0")
+    )
+    found = read(write(tmp_path, tables))
+    assert found["text_units"]["start_char"].to_list() == [0, 18, 36]
+    assert found["mentions"].filter(entity=1)["start_char"].to_list() == [14, 32]
+
+
 def test_version_0_in_folders_by_time_is_read_from_the_newest(tmp_path: Path) -> None:
     for time in ("20240701-1000", "20240702-1000"):
         write(tmp_path / "output" / time / "artifacts", version_0())

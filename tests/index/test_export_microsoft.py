@@ -404,6 +404,8 @@ def test_vectors_are_in_tables_of_its_names_and_columns(index: Index, name: str)
     assert made is not None
     assert set(found["create_date"]) == {made.date}
     assert set(found["create_date_year"].cast(pl.String)) == {made.date[:4]}
+    (quarter,) = set(found["create_date_quarter"])
+    assert int(made.date[5:7]) in range(3 * quarter - 2, 3 * quarter + 1)
     assert found["update_date"].null_count() == len(found)
 
 

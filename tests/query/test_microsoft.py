@@ -301,6 +301,18 @@ def test_vectors_of_rows_that_are_gone_are_passed_over(tmp_path: Path) -> None:
     assert held.nearest(np.array([1, 0]), 3, ["id"]).rows() == [("b", 0)]
 
 
+def test_rows_of_one_id_share_its_vector_and_what_is_no_number_is_none(tmp_path: Path) -> None:
+    numbers = [[3.0, 4.0], [float("nan"), 2.0]]
+    vectors = pl.DataFrame({"id": ["a", "b"], "embedding": numbers})
+    vectors.write_parquet(tmp_path / "v.parquet")
+    rows = pl.DataFrame({"id": ["a", "a-2", "b"], "text": ["", "", ""]}).lazy()
+    ids = pl.LazyFrame({"id": ["a", "a", "b"]})
+    held = HeldVectors(rows, ids, ParquetVectors(tmp_path / "v.parquet"), 2, "")
+    assert held.matrix.tolist() == [[*map(np.float32, (0.6, 0.8))]] * 2 + [[0, 1]]
+    found = held.nearest(np.array([0, 1]), 3, ["id"], where="id IN ('a', 'a-2')")
+    assert found["id"].to_list() == ["a", "a-2"]
+
+
 def test_a_table_that_breaks_off_inside_is_told_when_it_is_read(tmp_path: Path) -> None:
     folder = write(tmp_path, version_3())
     path = folder / "entities.parquet"
