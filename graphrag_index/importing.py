@@ -67,6 +67,11 @@ def import_index(
     """
     store = TableStore(root / settings.output)
     source = open_source(folder)
+    if store.output.resolve() == source.place.resolve():
+        raise InputError(
+            f"{source.place} is where this project writes its own tables: name another folder with "
+            "`--set output=FOLDER`, there and for each run."
+        )
     current = store.read_pointer()
     if current is not None and not replace:
         raise InputError(

@@ -74,13 +74,13 @@ def kept_hierarchy(
     *,
     max_cluster_size: int = 10,
     max_levels: int = 6,
-    keep_splits: bool = False,
+    leave_untouched: bool = False,
 ) -> list[Integers]:
     """Bring the hierarchy of an earlier graph up to date.
 
     A part that has become too large, or that lost what it was split into, is split anew. With
-    `keep_splits` one that is not too large and in which nothing changed stays split, if it was:
-    another program may have made it so.
+    `leave_untouched` parts in which nothing changed stay as they are, though they are split and not
+    too large, or not connected: another program may have made them so.
 
     Parameters
     ----------
@@ -99,20 +99,22 @@ def kept_hierarchy(
     start = _without_changed(previous[0], is_changed)
     is_free = _free(graph, start, is_changed)
     labels = _brought_up_to_date(
-        graph, everything, _placed(graph, start, leiden), start < 0, is_free, leiden, 0
+        *(graph, everything, _placed(graph, start, leiden), start < 0, is_free, leiden, 0),
+        leave_untouched=leave_untouched,
     )
     levels = [labels]
     for level in range(1, max_levels):
         start = previous[level] if level < len(previous) else np.full(graph.n_nodes, -1)
         above = large_parts(labels, max_cluster_size)
-        if keep_splits:
+        if leave_untouched:
             above = np.where(_is_split_still(labels, start, is_changed), labels, above)
         graph = inside_parts(graph, above)
         start = _without_changed(_at_home(start, above), is_changed)
         is_split = _parts_with_two(start, above)
         is_free = _free(graph, start, is_changed) & is_split
         labels = _brought_up_to_date(
-            graph, np.where(is_split, above, -1), start, start < 0, is_free, leiden, level
+            *(graph, np.where(is_split, above, -1), start, start < 0, is_free, leiden, level),
+            leave_untouched=leave_untouched,
         )
         anew = split_parts(graph, np.where(is_split, -1, above), leiden, level)
         labels = np.where(anew >= 0, anew + labels.max(initial=-1) + 1, labels)
@@ -198,6 +200,8 @@ def _brought_up_to_date(
     is_free: Flags,
     leiden: Leiden,
     level: int,
+    *,
+    leave_untouched: bool,
 ) -> Integers:
     """Move free nodes between the parts below `above`; the graph has no edges between those.
 
@@ -216,6 +220,10 @@ def _brought_up_to_date(
         labels = _moved(graph, labels, is_free, strength, pull, inertia)
         # No part reaches over two components, or over two parts above.
         cut = components(inside_parts(graph, labels))
+        if leave_untouched:
+            is_whole = ~np.isin(labels, labels[is_free])
+            cut[is_whole] = cut.max(initial=-1) + 1 + labels[is_whole]
+            cut = np.unique(cut, return_inverse=True)[1]
         left = _fragments(labels, cut) & ~is_free & (above >= 0)
         inertia[left] = 0.0
         labels = cut

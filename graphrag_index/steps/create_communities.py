@@ -166,7 +166,7 @@ def _levels(
         leiden,
         max_cluster_size=max_cluster_size,
         max_levels=max_levels,
-        keep_splits=True,
+        leave_untouched=True,
     )
     _log_drift(graph, levels[0], anew(max_levels=1)[0], leiden, settings)
     return levels

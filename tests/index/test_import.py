@@ -442,6 +442,18 @@ def test_what_was_interrupted_is_begun_again_and_what_is_damaged_is_told(
     assert "imported/entities.parquet is cut off or changed: import the index again" in result.err
 
 
+def test_the_folder_of_theirs_is_not_written_over(
+    graphrag_index: Call, theirs: Path, project: Path
+) -> None:
+    before = {path: path.read_bytes() for path in theirs.glob("*.parquet")}
+    settings = ("--set", f"output={theirs}")
+    result = graphrag_index("import", theirs, "--root", project, *settings)
+    assert result.code == ExitCode.WRONG_USE
+    assert "is where this project writes" in result.err
+    assert {path: path.read_bytes() for path in theirs.glob("*.parquet")} == before
+    assert not (project / "imported").exists()
+
+
 def test_a_second_process_waits_for_its_turn(
     graphrag_index: Call, theirs: Path, project: Path
 ) -> None:

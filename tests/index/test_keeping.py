@@ -161,3 +161,22 @@ def test_with_all_nodes_free_the_partition_gets_no_worse(seed):
     after = kept_hierarchy(graph, [start], np.ones(60, dtype=bool))[0]
     assert modularity(graph, after) > modularity(graph, start)
     assert modularity(graph, after) > modularity(graph, partition(graph)) - 0.05
+
+
+def test_what_another_program_split_or_left_apart_stays_until_something_changes_in_it() -> None:
+    # Four cliques without an edge between them: two and two are a part, split into its cliques.
+    graph = graph_of(24, *(edge for at in range(0, 24, 6) for edge in cliques(1, 6, first=at)))
+    top = np.repeat([0, 0, 1, 1], 6)
+    below = np.repeat([0, 1, 2, 3], 6)
+    nothing = np.zeros(24, dtype=bool)
+    left = kept_hierarchy(graph, [top, below], nothing, max_cluster_size=100, leave_untouched=True)
+    assert [parts(labels) for labels in left] == [parts(top), parts(below)]
+    touched = nothing.copy()
+    touched[0] = True
+    after = kept_hierarchy(graph, [top, below], touched, max_cluster_size=100, leave_untouched=True)
+    assert parts(after[0]) == {
+        frozenset(range(6)),
+        frozenset(range(6, 12)),
+        frozenset(range(12, 24)),
+    }
+    assert parts(after[1]) == {frozenset(range(12, 18)), frozenset(range(18, 24))}
