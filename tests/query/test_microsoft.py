@@ -185,6 +185,8 @@ def test_every_version_answers(tmp_path: Path, version: Any) -> None:
     }
     assert index.global_("What are the main themes?").outcome is Outcome.ANSWERED
     assert index.model.text_units_behind("Claims", 0) == [2]
+    said = index.model.scan("covariates").select("subject_id", "object_id", "status", "start_date")
+    assert said.collect().rows() == [("DI", None, "TRUE", None)]
     # What the report on Bo and Cy cites, by whatever numbers, is what it was written on.
     assert units_behind(index.model, "Reports", 2, "They met") == [1]
     assert index.model.store.output == folder
@@ -211,6 +213,10 @@ def test_questions_are_compared_with_its_vectors_by_the_model_that_made_them(
 ) -> None:
     folder = write(tmp_path, version_3())
     write_vectors_of(folder, 64)
+    # Of another width than most: not compared, as if they were not there.
+    reports = pl.DataFrame({"id": ["p0"], "full_content_embedding": [[1.0, 0.0]]})
+    whole = version_3()["community_reports"].join(reports, on="id", how="left")
+    whole.write_parquet(folder / "community_reports.parquet")
     with graphrag_query.open(folder, settings_with(server, dimensions=64)) as index:
         for number, text in enumerate(index.model.text_unit_texts([0, 1, 2])):
             (vector,) = index.model.embed([text])
@@ -331,9 +337,8 @@ def test_the_command_takes_the_folder_and_tells_what_is_missing(tmp_path: Path) 
     result = ask("local", "What did Ada Byron do?", "--json", *asked)
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout)["citations"][0]["document"] == "a.txt"
-    earlier = ask("local", "Who is Bo?", "--as-of", "1", *asked)
-    assert earlier.returncode == 2
-    assert "keeps no earlier versions" in earlier.stderr
+    with pytest.raises(SettingsError, match="keeps no earlier versions"):
+        graphrag_query.open(folder, as_of=1)
     (folder / "relationships.parquet").unlink()
     result = ask("local", "Who is Bo?", *asked)
     assert (result.returncode, result.stdout) == (1, "")
