@@ -175,6 +175,21 @@ def test_passages_that_come_again_stand_one_behind_the_other(tmp_path: Path) -> 
     assert found["mentions"].filter(entity=1)["start_char"].to_list() == [14, 32]
 
 
+def test_lists_and_texts_of_any_arrow_type_are_read(tmp_path: Path, opened: Tables) -> None:
+    tables = version_3()
+    tables["relationships"] = tables["relationships"].with_columns(
+        pl.col("text_unit_ids").cast(pl.Array(pl.String, 1)), pl.col("source").cast(pl.Categorical)
+    )
+    tables["entities"] = tables["entities"].with_columns(
+        pl.col("text_unit_ids").cast(pl.List(pl.Categorical)), pl.col("degree").cast(pl.Float64)
+    )
+    tables["covariates"] = tables["covariates"].drop("covariate_type", "id")
+    found = read(write(tmp_path, tables))
+    for name in ("relationships", "entities"):
+        assert_frame_equal(found[name], opened[name])
+    assert found["covariates"].select("covariate_type", "id").rows() == [("claim", "0")]
+
+
 def test_version_0_in_folders_by_time_is_read_from_the_newest(tmp_path: Path) -> None:
     for time in ("20240701-1000", "20240702-1000"):
         write(tmp_path / "output" / time / "artifacts", version_0())
@@ -340,6 +355,12 @@ def test_names_are_found_in_whatever_case_as_whole_words() -> None:
     spelt = [[text[a:b] for a, b in named.spans] for named in found]
     assert spelt == [["dulce base", "Dulce\nBase"], ["Dulce"], [text], ["Dulcea"], ["北京"]]
     assert [named.whole for named in found] == [True, True, False, False, True]
+
+
+def test_what_is_only_part_of_longer_names_is_still_the_name() -> None:
+    titles = ["DULCE BASE", "DULCE"]
+    [base, dulce] = places_of_names("At Dulce Base.", titles)
+    assert (base.spans, dulce.spans, dulce.whole) == (((3, 13),), ((3, 8),), True)
 
 
 def test_a_name_in_capitals_is_found_as_german_spells_it() -> None:

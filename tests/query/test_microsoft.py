@@ -269,6 +269,16 @@ def test_text_units_of_unknown_documents_and_equal_ones_are_found(tmp_path: Path
     assert {citation.document for citation in held.citations} == {"d9"}
 
 
+def test_what_an_entity_has_to_do_with_itself_links_nothing(tmp_path: Path) -> None:
+    tables = version_3()
+    tables["relationships"] = tables["relationships"].with_columns(
+        target=pl.Series(["ADA BYRON", "CY", "BO", "NOBODY"])
+    )
+    model = graphrag_query.open(write(tmp_path, tables)).model
+    table = model.map("relationships_of_entities")
+    assert table.slice("relationship", 0, len(table)).tolist() == [1, 2, 1, 2]
+
+
 def test_reports_on_unknown_communities_are_read(tmp_path: Path) -> None:
     tables = version_3()
     tables["communities"] = tables["communities"].filter(pl.col("community") != 0)
