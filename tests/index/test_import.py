@@ -200,7 +200,7 @@ def test_a_new_document_costs_what_it_changes(
     assert "a.txt" not in told
 
 
-@pytest.mark.parametrize("workflow", ["fast", "embedded"])
+@pytest.mark.parametrize("workflow", ["fast", pytest.param("embedded", marks=pytest.mark.slow)])
 def test_rules_go_on_too(
     graphrag_index: Call, theirs: Path, tmp_path: Path, server: Server, workflow: str
 ) -> None:
@@ -334,7 +334,10 @@ def test_an_export_of_ours_comes_back_whole(
             assert_frame_equal(pl.read_parquet(path), pl.read_parquet(other / path.name))
 
 
-@pytest.mark.parametrize("tables", [version_1, version_2], ids=["1", "2"])
+@pytest.mark.parametrize(
+    "tables",
+    [pytest.param(version_1, id="1"), pytest.param(version_2, id="2", marks=pytest.mark.slow)],
+)
 def test_earlier_versions_are_imported(
     graphrag_index: Call, project: Path, tmp_path: Path, tables: Callable[[], Tables]
 ) -> None:
