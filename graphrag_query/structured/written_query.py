@@ -22,6 +22,10 @@ _DIALECTS = {
     "and no LATERAL.",
 }
 _FENCE = re.compile(r"^```\w*\n(.*?)\n?```$", re.DOTALL)
+# A query in a text: in a fence, or all that there is.
+_IN_TEXT = re.compile(
+    r"```\w*\n(?P<fenced>.*?)\n?```|\A\s*(?P<bare>(?:SELECT|WITH)\b.*)", re.S | re.I
+)
 _LITERAL = re.compile(r"'((?:[^']|'')+)'")
 
 
@@ -95,7 +99,7 @@ def write_query(
 
 
 def read_query(reply: Any) -> Reading:
-    """Read the query from a reply, also from a text that is nothing else."""
+    """Read the query from a reply, also from a list or a text that is nothing else."""
     while isinstance(reply, list) and reply:
         reply = reply[0]
     sql = reply.get("sql", reply.get("query")) if isinstance(reply, Mapping) else reply
@@ -105,6 +109,12 @@ def read_query(reply: Any) -> Reading:
         raise ReplyError("it has no sql")
     fenced = _FENCE.match(sql.strip())
     return Reading((fenced[1] if fenced else sql).strip())
+
+
+def find_query(text: str) -> str | None:
+    """Find the one query of a reply that is no JSON; None if there is none, or several."""
+    found = [match["fenced"] or match["bare"] for match in _IN_TEXT.finditer(text)]
+    return found[0] if len(found) == 1 else None
 
 
 FORMAT = ReplyFormat(
@@ -118,4 +128,5 @@ FORMAT = ReplyFormat(
     read_query,
     'a JSON object like {"why": "it counts persons", "sql": "SELECT count(*) FROM entities WHERE '
     "type = 'person'\"}",
+    find_query,
 )

@@ -36,7 +36,13 @@ def read_reply(text: str, format: ReplyFormat) -> Reading:
     data = _parsed(text)
     n_cut = 0
     if not shape.is_met(data):
-        data, n_cut = _found(data, text, shape)
+        try:
+            data, n_cut = _found(data, text, shape)
+        except ReplyError:
+            found = format.find(strip_thoughts(text)) if format.find is not None else None
+            if found is None:
+                raise
+            return format.read(found)
     elif (reading := _try(data, format)) and not reading.dropped:
         return reading
     reading = _best(_interpretations(data, shape), format)

@@ -30,13 +30,15 @@ class ReplyFormat:
 
     `schema` is a JSON Schema in OpenAI's strict subset; `read` turns the object that such a
     reply is into a value, dropping bad records and counting them, or raises `ReplyError`.
-    `in_words` tells the format to a model that knows no schemas.
+    `in_words` tells the format to a model that knows no schemas. `find` finds the answer in a
+    text without any JSON, where one can be known for certain; None if there is none.
     """
 
     name: str
     schema: Mapping[str, Any]
     read: Callable[[Any], Reading]
     in_words: str
+    find: Callable[[str], Any] | None = None
 
 
 def _read_text(text: Any) -> Reading:

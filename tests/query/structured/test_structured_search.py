@@ -8,6 +8,7 @@ import pytest
 
 import graphrag_query
 from graphrag_index.core.errors import SettingsError
+from graphrag_index.core.models.reply import read_reply
 from graphrag_index.core.models.request import ReplyError, Request
 from graphrag_index.core.search_settings import LocalSearch, StructuredSearch
 from graphrag_query.answer import Answer, Outcome
@@ -145,6 +146,28 @@ def test_a_question_that_is_no_matter_of_rows_goes_to_passages(index: Index) -> 
 )
 def test_queries_are_read_as_models_write_them(reply: Any, sql: str) -> None:
     assert read_query(reply).value == sql
+
+
+@pytest.mark.parametrize(
+    ("reply", "sql"),
+    [
+        (
+            "Sure:\n```sql\nSELECT count(*)\nFROM documents\n```\nIt counts.",
+            "SELECT count(*)\nFROM documents",
+        ),
+        ("<think>a join?</think>\nSELECT 1 AS n;", "SELECT 1 AS n;"),
+    ],
+)
+def test_a_query_that_stands_in_no_json_is_read(reply: str, sql: str) -> None:
+    assert read_reply(reply, FORMAT).value == sql
+
+
+@pytest.mark.parametrize(
+    "reply", ["I cannot select that.", "```\nSELECT 1\n```\nor\n```\nSELECT 2\n```", ""]
+)
+def test_a_reply_without_one_query_is_none(reply: str) -> None:
+    with pytest.raises(ReplyError):
+        read_reply(reply, FORMAT)
 
 
 def test_a_reply_without_text_is_none() -> None:
