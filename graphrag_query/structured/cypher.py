@@ -66,13 +66,17 @@ def graph_database(model: "KnowledgeModel", say: Say) -> Path:
         if path.exists():
             return path
         for leftover in path.parent.glob(".*.tmp*"):
-            shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+            # One whose maker was killed may still be written to.
+            if leftover.is_dir():
+                shutil.rmtree(leftover, ignore_errors=True)
+            else:
+                leftover.unlink(missing_ok=True)
         n_links = model.rows("relationships")
         say(
             f"Making the graph database of version {model.version.number}, once "
             f"({n_links:,} relationships; half a million take about a minute) ..."
         )
-        temporary = path.with_name(f".{path.name}.tmp")
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         run_query("graph_build", tables, str(temporary), _NO_LIMIT)
         os.replace(temporary, path)
     try:
