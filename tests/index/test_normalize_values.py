@@ -46,6 +46,7 @@ def dates(text: str, language: str = "en") -> list[tuple[str, str]]:
         ("at -40 °C", "en", [("measure", -40, "°C")]),
         ("1.234", "de", [("number", 1_234, None)]),
         ("1.234", "en", [("number", 1.234, None)]),
+        ("0.500 kg", "de", [("measure", 0.5, "kg")]),
         ("1,234,567", "und", [("number", 1_234_567, None)]),
         ("1’234’567", "de", [("number", 1_234_567, None)]),
         ("the 69 dogs.", "en", [("number", 69, None)]),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from graphrag_index.core.errors import ExitCode, InputError
+from graphrag_index.given_graph import evidence
 from tests.examples import examples
 from tests.index.given_graph import LINKS, PEOPLE, finalize, frames, read, write_graph
 
@@ -260,6 +261,37 @@ def test_given_text_units_prove_what_names_them(tmp_path: Path) -> None:
     assert links["text_units"].to_list() == [[0], [3]]
     (place,) = links["evidence"][0]
     assert texts[0][place["start_char"] : place["end_char"]] == "Ada met Bo in Ghent."
+
+
+def test_text_units_may_overlap_in_their_document(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        edges_csv="source,target,text_unit_ids\nAda,Bo,u1 u2\n",
+        units_csv="id,text,document_id\nu1,Ada met Bo.,d1\nu2,Bo. Bo slept.,d1\n",
+        docs_csv="id,text\nd1,Ada met Bo. Bo slept.\n",
+    )
+    files = {"relationships": "edges.csv", "text_units": "units.csv", "documents": "docs.csv"}
+    tables = read(tmp_path, files)
+    assert tables["documents"]["text"].to_list() == ["Ada met Bo. Bo slept."]
+    assert tables["base_text_units"].select("start_char", "end_char").rows() == [(0, 11), (8, 21)]
+
+
+def test_a_long_row_is_quoted_by_its_sentences(tmp_path: Path) -> None:
+    said = " ".join(f"In the year {year} Ada met Bo by the sea." for year in range(1800, 1810))
+    write(tmp_path, edges_csv=f"source,target,description\nAda,Bo,{said}\n")
+    tables = read(tmp_path, {"relationships": "edges.csv"})
+    assert len(tables["documents"]) == 1
+    assert len(tables["sentences"]) == 10
+
+
+def test_what_is_written_batch_by_batch_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = write_graph(tmp_path, "csv")
+    whole = read(tmp_path, files)
+    monkeypatch.setattr(evidence, "BATCH_DOCUMENTS", 2)
+    for name, frame in read(tmp_path, files).items():
+        assert_frame_equal(frame, whole[name])
 
 
 def test_bare_rows_are_quoted_where_no_row_says_more(tmp_path: Path) -> None:

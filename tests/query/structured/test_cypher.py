@@ -95,6 +95,21 @@ def test_what_does_not_ask_is_refused(query: str) -> None:
         check_cypher(query)
 
 
+def test_no_clause_that_does_more_than_ask_may_stand_anywhere() -> None:
+    clauses = (
+        "CALL show_tables()",
+        "copy x",
+        "DELETE e",
+        "detach",
+        "Drop x",
+        "EXPORT x",
+        "REMOVE x",
+    )
+    for clause in clauses:
+        with pytest.raises(QueryError, match=f"{clause.split()[0].upper()} is refused"):
+            check_cypher(f"MATCH (e:Entity) {clause} RETURN e")
+
+
 @pytest.mark.parametrize(
     "query",
     [

@@ -1,6 +1,7 @@
 """Questions in SQL: known answers, and all that a query may not do."""
 
 import json
+import subprocess
 import sys
 from collections.abc import Mapping
 from importlib import import_module
@@ -165,6 +166,24 @@ def test_rows_that_are_larger_than_their_reader_may_hold_are_refused(small: Know
         run_sql(small, query, Limits(max_memory=64))
     [[found]] = run_sql(small, query, Limits(max_memory=128)).rows
     assert found == "é" * 3_000_000
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the limit is of POSIX")
+def test_the_process_of_a_query_can_write_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    begin = "from graphrag_query.structured import worker; worker._hold(worker.Limits()); "
+    code = f"{begin}open({str(path)!r}, 'wb', buffering=0).write(b'x')"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "File too large" in ended.stderr
+    assert path.read_bytes() == b""
+
+
+def test_duckdb_itself_runs_nothing_but_queries(small: KnowledgeModel) -> None:
+    pytest.importorskip("duckdb")
+    duckdb = import_module("graphrag_query.structured.engine_duckdb")
+    files = {name: str(path) for name, path in table_files(small).items()}
+    with pytest.raises(QueryError, match="CREATE is refused"):
+        rows_of(duckdb, files, "CREATE VIEW v AS SELECT 1")
 
 
 def test_a_time_of_a_zone_is_to_be_cast(

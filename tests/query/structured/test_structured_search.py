@@ -83,6 +83,13 @@ def test_rows_that_are_entities_are_cited_and_followed_to_a_passage(index: Index
     assert "1 citation of rows that the model was not shown removed." in found.notes
 
 
+def test_rows_some_of_which_are_no_entities_are_not_cited(index: Index) -> None:
+    query = "SELECT title FROM entities WHERE title = 'Tom Crean' UNION ALL SELECT 'Nobody'"
+    found, chat = ask(index, "Who is there?", query, answer="Two [Data: Entities (0)].")
+    assert "-----Rows-----" in told(chat, 1)
+    assert found.text == "Two."
+
+
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
