@@ -72,7 +72,7 @@ def _imported(folder: Path, result: "Result", root: Path) -> list[str]:
     ]
     embed = f"`graphrag-index run --set workflow=imported{root_option(root)}` makes them"
     if not result.has_vectors:
-        lines.append(f"There are no vectors: {embed}; without them searches go by words alone.")
+        lines.append(f"There are no vectors: {embed}; path and neighbourhood need none.")
     lacking = [f"{n:,} rows of {name}" for name, n in result.without_vectors.items() if n]
     if lacking:
         lines.append(f"Without a vector are {', '.join(lacking)}: {embed}.")

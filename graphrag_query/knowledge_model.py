@@ -195,8 +195,14 @@ class KnowledgeModel:
 
     @cached_property
     def dimension(self) -> int:
-        """How many numbers a vector has."""
-        table = next(filter(self.has, VECTOR_TABLES))
+        """How many numbers a vector has.
+
+        Raises
+        ------
+        TableError
+            There are no vectors.
+        """
+        table = next(filter(self.has, VECTOR_TABLES), VECTOR_TABLES[0])
         vectors = self._stored(table).vectors
         return vectors.dimension if vectors else self.vectors(table).dimension
 
@@ -404,6 +410,13 @@ class KnowledgeModel:
 
     def _stored(self, table: str) -> StoredTable:
         tables = self.version.tables
+        if table in VECTOR_TABLES and not any(map(self.has, VECTOR_TABLES)):
+            raise TableError(
+                f"The index in {self.store.output} has no vectors, which this search compares: "
+                "`graphrag-index run` makes them with a workflow that has the step "
+                "generate_text_embeddings, or for what was imported alone with "
+                "`--set workflow=imported`."
+            )
         if table not in tables:
             raise TableError(
                 f"The index in {self.store.output} has no table {table}: its workflow, "

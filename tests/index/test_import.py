@@ -15,7 +15,7 @@ import graphrag_query
 from graphrag_index.check.checks import check_index
 from graphrag_index.check.opening import open_index
 from graphrag_index.core.citations import check_citations
-from graphrag_index.core.errors import ExitCode
+from graphrag_index.core.errors import ExitCode, TableError
 from graphrag_index.core.microsoft.numbers import numbered
 from graphrag_index.core.microsoft.tables import MicrosoftIndex
 from graphrag_index.core.settings import Check, load_settings
@@ -345,6 +345,10 @@ def test_earlier_versions_are_imported(
     result = graphrag_index("import", folder, "--root", project)
     assert result.code == 0, result.err
     assert "There are no vectors" in result.out
+    index = graphrag_query.open(project / "output")
+    for search in (index.local, index.basic, index.global_, index.drift, index.lazy):
+        with pytest.raises(TableError, match=r"has no vectors, .*--set workflow=imported"):
+            search("Who met Bo?")
     assert graphrag_index("run", "--root", project).code == 0
     assert read(project, "entities")["id"].to_list() == ["e0", "e1", "e2", "e3"]
 
