@@ -15,7 +15,8 @@ import polars as pl
 import yaml
 
 from graphrag_index.core.settings import Settings
-from graphrag_index.core.tables import TABLES, Table
+from graphrag_index.core.table import Table
+from graphrag_index.core.tables import TABLES
 from graphrag_index.steps import STEPS
 from graphrag_index.workflow import load_step
 

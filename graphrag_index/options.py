@@ -1,17 +1,24 @@
-"""Options that several commands take."""
+"""What several commands take: options, and the project that they name."""
 
 import os
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from graphrag_index.core.settings import Settings
+    from graphrag_index.workflow import Workflow
 
 Root = Annotated[Path, typer.Option("--root", help="Folder of settings.yaml.", metavar="DIR")]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", help="Override a setting: section.key=value.", metavar="KEY=VALUE"),
 ]
+# Documents that stand for all in an estimate.
+SAMPLE = 100
 
 
 def root_option(root: Path) -> str:
@@ -19,3 +26,12 @@ def root_option(root: Path) -> str:
     if root.resolve() == Path.cwd():
         return ""
     return f' --root "{root}"' if os.name == "nt" else f" --root {shlex.quote(str(root))}"
+
+
+def load(root: Path, overrides: Sequence[str] | None) -> "tuple[Settings, Workflow]":
+    """Load the settings of a project, with what the command line sets, and their workflow."""
+    from graphrag_index.core.settings import load_settings
+    from graphrag_index.workflow import load_workflow
+
+    settings = load_settings(root, tuple(overrides or ()))
+    return settings, load_workflow(root, settings.workflow)

@@ -38,10 +38,10 @@ from graphrag_index.core.models.settings import identity, vector_identity
 from graphrag_index.core.progress import Progress, Silent
 from graphrag_index.core.prompts import Prompts
 from graphrag_index.core.settings import Settings
+from graphrag_index.core.table import Table
 from graphrag_index.core.table_check import TableCheck
 from graphrag_index.core.table_store import Previous, TableStore
 from graphrag_index.core.table_writer import TableWriter
-from graphrag_index.core.tables import Table
 from graphrag_index.core.tokens import forget_encodings
 from graphrag_index.core.versions import Made, StepRecord, StoredTable, Version
 from graphrag_index.step import Frames, Step

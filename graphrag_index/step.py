@@ -25,7 +25,8 @@ import polars as pl
 from pydantic import BaseModel
 
 from graphrag_index.core.errors import WorkflowError
-from graphrag_index.core.tables import TABLES, Table
+from graphrag_index.core.table import Table
+from graphrag_index.core.tables import TABLES
 
 # Services that cost something to have.
 MODELS = ("chat_model", "embedding_model")

@@ -21,8 +21,9 @@ from graphrag_index.core.microsoft.numbers import numbered
 from graphrag_index.core.microsoft.tables import MicrosoftIndex
 from graphrag_index.core.search_tables import search_tables
 from graphrag_index.core.settings import Settings
+from graphrag_index.core.table import Table
 from graphrag_index.core.table_writer import conform
-from graphrag_index.core.tables import TABLES, Table
+from graphrag_index.core.tables import TABLES
 from graphrag_index.core.versions import StepRecord, StoredTable, Vectors, Version
 from graphrag_query.held_vectors import HeldVectors
 from graphrag_query.unknown_rows import with_unknown_communities, with_unknown_documents

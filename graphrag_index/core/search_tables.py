@@ -13,7 +13,8 @@ import polars as pl
 from graphrag_index.core.about import about, names_of_title
 from graphrag_index.core.lists import Integers, gather_lists, positions, spread_lists
 from graphrag_index.core.name_folding import folded_name, sound
-from graphrag_index.core.tables import PLACES, TABLES
+from graphrag_index.core.table import PLACES
+from graphrag_index.core.tables import TABLES
 
 # Rows read or written at once: bounds memory, not results.
 LINKS_AT_ONCE = 1_000_000

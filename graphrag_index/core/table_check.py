@@ -5,8 +5,8 @@ from typing import Any
 import polars as pl
 
 from graphrag_index.core.errors import TableError
+from graphrag_index.core.table import Table
 from graphrag_index.core.table_writer import check_columns
-from graphrag_index.core.tables import Table
 
 
 class TableCheck:

@@ -24,8 +24,9 @@ import polars as pl
 from graphrag_index.core.atomic import temporary_path, write_json
 from graphrag_index.core.errors import TableError
 from graphrag_index.core.mapped_table import MappedTable
+from graphrag_index.core.table import Table
 from graphrag_index.core.table_writer import MAPPED_SUFFIX, SUFFIX, MappedWriter, TableWriter
-from graphrag_index.core.tables import TABLES, Table
+from graphrag_index.core.tables import TABLES
 from graphrag_index.core.versions import (
     StepRecord,
     StoredTable,

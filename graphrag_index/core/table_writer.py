@@ -9,7 +9,7 @@ import polars as pl
 
 from graphrag_index.core.atomic import temporary_path
 from graphrag_index.core.errors import TableError
-from graphrag_index.core.tables import Table
+from graphrag_index.core.table import Table
 from graphrag_index.core.versions import StoredTable
 
 if TYPE_CHECKING:

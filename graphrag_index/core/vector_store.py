@@ -18,8 +18,8 @@ import polars as pl
 
 from graphrag_index.core.errors import TableError
 from graphrag_index.core.memory import total_memory
+from graphrag_index.core.table import Table
 from graphrag_index.core.table_writer import check_columns
-from graphrag_index.core.tables import Table
 from graphrag_index.core.versions import StoredTable, Vectors
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from graphrag_index.core.table import STRINGS, Table
 from graphrag_index.core.table_writer import ROW_GROUP, arrow_schema, to_arrow
-from graphrag_index.core.tables import STRINGS, TABLES, Table
+from graphrag_index.core.tables import TABLES
 from graphrag_index.export.raw_data import record_type, records
 
 if TYPE_CHECKING:

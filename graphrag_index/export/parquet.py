@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.core.tables import STRINGS
+from graphrag_index.core.table import STRINGS
 from graphrag_index.export.graph import Graph
 
 FILES = frozenset(["nodes.parquet", "edges.parquet", "schema.cypher", "copy.cypher"])

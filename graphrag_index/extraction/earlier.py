@@ -9,8 +9,8 @@ import polars as pl
 from graphrag_index.core.errors import TableError
 from graphrag_index.core.lists import gather_lists, spread_lists
 from graphrag_index.core.models.chat_model import ChatModel
+from graphrag_index.core.table import Table
 from graphrag_index.core.table_store import Previous
-from graphrag_index.core.tables import Table
 
 logger = logging.getLogger(__name__)
 

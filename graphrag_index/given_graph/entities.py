@@ -10,7 +10,8 @@ import polars as pl
 
 from graphrag_index.core.errors import InputError
 from graphrag_index.core.lists import Integers, positions
-from graphrag_index.core.tables import STRINGS, title_key
+from graphrag_index.core.table import STRINGS
+from graphrag_index.core.tables import title_key
 from graphrag_index.given_graph.rows import Rows
 
 logger = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ import re
 
 import polars as pl
 
-from graphrag_index.core.tables import STRINGS
+from graphrag_index.core.table import STRINGS
 
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'')
 

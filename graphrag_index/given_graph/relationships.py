@@ -8,7 +8,7 @@ import polars as pl
 
 from graphrag_index.core.errors import InputError
 from graphrag_index.core.read_graph_settings import ReadGraph
-from graphrag_index.core.tables import STRINGS
+from graphrag_index.core.table import STRINGS
 from graphrag_index.given_graph.entities import ENDS, Entities, entities_of_ends, with_missing
 from graphrag_index.given_graph.rows import Rows
 

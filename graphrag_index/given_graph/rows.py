@@ -11,7 +11,8 @@ import polars as pl
 
 from graphrag_index.core.errors import InputError, SettingsError
 from graphrag_index.core.read_graph_settings import ReadGraph
-from graphrag_index.core.tables import STRINGS, content_id
+from graphrag_index.core.table import STRINGS
+from graphrag_index.core.tables import content_id
 from graphrag_index.given_graph.columns import FIELDS, Kind, find_columns
 from graphrag_index.given_graph.graphml import EDGES, NODE_ID, NODES, read_graphml
 from graphrag_index.given_graph.lists import aliases_of, ids_of

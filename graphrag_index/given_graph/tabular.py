@@ -9,7 +9,7 @@ import polars as pl
 
 from graphrag_index.core.errors import InputError, describe_error
 from graphrag_index.core.read_graph_settings import ReadGraph
-from graphrag_index.core.tables import STRINGS
+from graphrag_index.core.table import STRINGS
 
 # Where the line or row of a file is told, among its own columns: none of these has such a name.
 ROW = "row of the file\0"

@@ -19,8 +19,8 @@ from graphrag_index.core.models.registry import Models
 from graphrag_index.core.models.request import Outcome
 from graphrag_index.core.models.request import Request as Asked
 from graphrag_index.core.models.settings import ModelSettings
+from graphrag_index.core.table import Table
 from graphrag_index.core.table_store import TableStore
-from graphrag_index.core.tables import Table
 from graphrag_index.step import step
 from tests.core.test_chat_model import KEY, request, words_of_text
 from tests.index.commands import call, write_project

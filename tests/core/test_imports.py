@@ -67,7 +67,7 @@ PARTS = {
         *(CORE, "graphrag_index.workflow", "graphrag_index.run", "graphrag_index.changes"),
         "graphrag_index.steps",
     },
-    "graphrag_index.options": set(),
+    "graphrag_index.options": {CORE, "graphrag_index.workflow"},
     "graphrag_index.history_commands": {
         *(CORE, "graphrag_index.history", "graphrag_index.options"),
     },
@@ -86,7 +86,19 @@ PARTS = {
     "graphrag_index.from_microsoft": {
         *(CORE, "graphrag_index.project", "graphrag_index.extraction", "graphrag_index.options"),
     },
+    "graphrag_index.run_command": {
+        *("graphrag_index.export_command", "graphrag_index.import_command"),
+        "graphrag_index.from_microsoft",
+        "graphrag_index.check",
+        *(CORE, "graphrag_index.workflow", "graphrag_index.run", "graphrag_index.project"),
+        *("graphrag_index.terminal", "graphrag_index.show", "graphrag_index.show_html"),
+        *("graphrag_index.status", "graphrag_index.steps", "graphrag_index.estimate"),
+        *("graphrag_index.dry_run", "graphrag_index.input"),
+        "graphrag_index.resolution",
+        *("graphrag_index.options", "graphrag_index.history", "graphrag_index.history_commands"),
+    },
     "graphrag_index.__main__": {
+        "graphrag_index.run_command",
         *("graphrag_index.export_command", "graphrag_index.import_command"),
         "graphrag_index.from_microsoft",
         "graphrag_index.check",

@@ -13,8 +13,8 @@ from polars.testing import assert_frame_equal
 from graphrag_index.core import table_writer
 from graphrag_index.core.errors import TableError
 from graphrag_index.core.mapped_table import MappedTable
+from graphrag_index.core.table import Table
 from graphrag_index.core.table_store import TableStore
-from graphrag_index.core.tables import Table
 
 LINKS = Table(
     "links",

@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 
 from graphrag_index.core.errors import TableError
+from graphrag_index.core.table import EVIDENCE, STRINGS, Table
 from graphrag_index.core.table_check import TableCheck, fits
-from graphrag_index.core.tables import EVIDENCE, STRINGS, TABLES, Table
+from graphrag_index.core.tables import TABLES
 
 
 @pytest.mark.parametrize(

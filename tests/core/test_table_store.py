@@ -15,9 +15,10 @@ from polars.testing import assert_frame_equal
 
 from graphrag_index.core.atomic import write_json
 from graphrag_index.core.errors import TableError
+from graphrag_index.core.table import Table
 from graphrag_index.core.table_store import Previous, TableStore
 from graphrag_index.core.table_writer import ROW_GROUP, conform
-from graphrag_index.core.tables import TABLES, Table
+from graphrag_index.core.tables import TABLES
 from graphrag_index.core.versions import StepRecord, StoredTable, Version
 
 UNREAD = TABLES["unread_files"]

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from graphrag_index.core.progress import Progress
 from graphrag_index.core.settings import Settings
-from graphrag_index.core.tables import Table
+from graphrag_index.core.table import Table
 from graphrag_index.step import step
 from graphrag_index.workflow import Workflow
 

@@ -134,6 +134,7 @@ class TestInit:
             f"Wrote {folder / 'workflows' / 'fast.yaml'}\n"
             f"Wrote {folder / 'workflows' / 'from_graph.yaml'}\n"
             f"Wrote {folder / 'workflows' / 'from_graph_written.yaml'}\n"
+            f"Wrote {folder / 'workflows' / 'imported.yaml'}\n"
             f"Wrote {folder / 'workflows' / 'lazy.yaml'}\n"
             f"Wrote {folder / 'workflows' / 'standard.yaml'}\n"
             f"Put documents into {folder / 'input'}.\n"

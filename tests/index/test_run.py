@@ -20,8 +20,9 @@ from graphrag_index.core.errors import (
 )
 from graphrag_index.core.progress import Progress
 from graphrag_index.core.settings import Settings
+from graphrag_index.core.table import Table
 from graphrag_index.core.table_store import Previous, TableStore
-from graphrag_index.core.tables import TABLES, Table
+from graphrag_index.core.tables import TABLES
 from graphrag_index.core.versions import StepRecord
 from graphrag_index.run import RunResult, Watcher, lock, run_workflow
 from graphrag_index.step import Step, step

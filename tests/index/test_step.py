@@ -7,7 +7,8 @@ import pytest
 from pydantic import BaseModel
 
 from graphrag_index.core.errors import WorkflowError
-from graphrag_index.core.tables import TABLES, Table
+from graphrag_index.core.table import Table
+from graphrag_index.core.tables import TABLES
 from graphrag_index.step import Read, step
 
 WORDS = Table("words", "one word", "the word", {"word": pl.String})

@@ -14,7 +14,8 @@ from graphrag_index.core.microsoft.places import (
     place_in_document,
     places_of_names,
 )
-from graphrag_index.core.tables import EVIDENCE, TABLES
+from graphrag_index.core.table import EVIDENCE
+from graphrag_index.core.tables import TABLES
 
 Integers = npt.NDArray[np.int64]
 # Text units read at once, with their documents.

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from graphrag_index.core.errors import TableError, describe_error
-from graphrag_index.core.tables import FINDINGS, STRINGS, TABLES
+from graphrag_index.core.table import FINDINGS, STRINGS
+from graphrag_index.core.tables import TABLES
 
 # The tables, by the names of version 2 and 3; up to version 1 `nodes` had the places of entities.
 NAMES = (

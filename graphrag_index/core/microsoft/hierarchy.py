@@ -5,7 +5,8 @@ import polars as pl
 
 from graphrag_index.core.lists import spread_lists
 from graphrag_index.core.microsoft.derived import rows_of
-from graphrag_index.core.tables import INTEGERS, STRINGS, TABLES
+from graphrag_index.core.table import INTEGERS, STRINGS
+from graphrag_index.core.tables import TABLES
 
 
 def whole_communities(
