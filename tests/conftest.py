@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from hypothesis import settings as hypothesis_settings
 
 from graphrag_index.core.errors import ModelError
@@ -56,9 +57,17 @@ def run_project(root: Path, *overrides: str) -> None:
 
 @pytest.fixture(scope="session")
 def sample_project(tmp_path_factory: pytest.TempPathFactory, embedding_model_files: Path) -> Path:
-    """A copy of the sample project with its index in `output`. Tests must not change it."""
-    root = copy_project(tmp_path_factory.mktemp("sample") / "project")
-    run_project(root)
+    """A copy of the sample project with its index in `output`. Tests must not change it.
+
+    Processes that share the tests share it.
+    """
+    base = tmp_path_factory.getbasetemp()
+    folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    root = folder / "sample" / "project"
+    with FileLock(folder / "sample.lock"):
+        if not (root / "output" / "index.json").is_file():
+            shutil.rmtree(root, ignore_errors=True)
+            run_project(copy_project(root))
     return root
 
 
