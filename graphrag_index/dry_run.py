@@ -119,7 +119,7 @@ def write_dry_run(found: DryRun, out: TextIO) -> None:
             if names:
                 print(f"  {kind:<8} {_some(names)}", file=out)
     elif load_documents.name in found.plan.run:
-        print("The documents of the index are not there any more: all are read anew.", file=out)
+        print("Which documents the index was made of is not known: all are read anew.", file=out)
     elif load_documents.name in found.plan.kept:
         print("The input is as it was.", file=out)
     if found.unread:

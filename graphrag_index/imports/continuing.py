@@ -61,6 +61,8 @@ def write_workflow(root: Path, name: str) -> str:
     """
     path = root / "workflows" / f"{name}.yaml"
     steps = read_yaml(path.read_text(encoding="utf-8-sig"))
+    if not isinstance(steps, list) or not all(isinstance(step, str) for step in steps):
+        raise WorkflowError(f"{path} must be a list of step names, one `- name` a line.")
     wanted = continued_name(name)
     target = root / "workflows" / f"{wanted}.yaml"
     if wanted != name and not target.exists():

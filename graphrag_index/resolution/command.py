@@ -45,9 +45,9 @@ def _table(output: Path, name: str) -> pl.DataFrame:
         raise TableError(f"There is no index in {output}: `graphrag-index run` makes it.")
     if name not in version.tables:
         raise TableError(
-            f"The index in {output} was made without the step resolve_entities: put it into the "
-            f"workflow {version.workflow} before finalize_graph (and summarize_descriptions), "
-            "then `graphrag-index run`."
+            f"The index in {output} was made by the workflow {version.workflow} without the step "
+            "resolve_entities: a run of one that has it before finalize_graph (and "
+            "summarize_descriptions) makes the list."
         )
     return store.scan(name, version.tables[name]).collect()
 

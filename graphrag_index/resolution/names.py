@@ -186,6 +186,8 @@ class Name:
     @cached_property
     def may_be_person(self) -> bool:
         """Whether its words look like given names, or their initials, and a surname."""
+        if not self.parts:
+            return False
         last = self.parts[-1]
         return (
             2 <= len(self.parts) <= 5

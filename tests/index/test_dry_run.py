@@ -186,7 +186,7 @@ def test_documents_that_the_index_has_lost_are_not_taken_for_added(
     (path,) = project.glob("output/versions/1/input_documents-*.parquet")
     path.unlink()
     assert call.dry_run(project).splitlines()[0] == (
-        "The documents of the index are not there any more: all are read anew."
+        "Which documents the index was made of is not known: all are read anew."
     )
 
 

@@ -449,6 +449,45 @@ def test_what_was_interrupted_is_begun_again_and_what_is_damaged_is_told(
     assert "imported/entities.parquet is cut off or changed: import the index again" in result.err
 
 
+def test_what_was_imported_is_whole_again_before_its_tables_are_gone_on_from(
+    graphrag_index: Call, theirs: Path, project: Path, server: Server
+) -> None:
+    graphrag_index("import", theirs, "--root", project)
+    graphrag_index("run", "--root", project)
+    before = read(project, "community_reports")
+    shutil.rmtree(project / "output")
+    asked = len(chats(server))
+    imported = graphrag_index("run", "--root", project, "--set", "workflow=imported")
+    assert imported.code == 0, imported.err
+    assert graphrag_index("run", "--root", project).code == 0
+    assert len(chats(server)) == asked
+    assert_frame_equal(read(project, "community_reports"), before)
+
+
+@pytest.mark.parametrize("text", ["", "- no_such_step\n", "just words\n"])
+def test_a_workflow_that_cannot_be_gone_on_from_is_told(
+    graphrag_index: Call, theirs: Path, project: Path, text: str
+) -> None:
+    (project / "workflows" / "standard.yaml").write_text(text, encoding="utf-8")
+    result = graphrag_index("import", theirs, "--root", project)
+    assert result.code == 0, result.err
+    assert "No workflow goes on from it: " in result.out
+
+
+def test_an_entity_without_a_name_does_not_end_the_run(
+    graphrag_index: Call, theirs: Path, project: Path
+) -> None:
+    path = theirs / "entities.parquet"
+    first = pl.int_range(pl.len()) == 0
+    _rewrite(
+        path,
+        lambda rows: rows.with_columns(title=pl.when(first).then(pl.lit(" ")).otherwise("title")),
+    )
+    assert graphrag_index("import", theirs, "--root", project).code == 0
+    result = graphrag_index("run", "--root", project)
+    assert result.code == 0, result.err
+
+
 def test_the_folder_of_theirs_is_not_written_over(
     graphrag_index: Call, theirs: Path, project: Path
 ) -> None:
