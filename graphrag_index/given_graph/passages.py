@@ -38,7 +38,7 @@ class Passages:
     """
 
     def __init__(self, units: Rows, documents: Rows | None) -> None:
-        _check_ids(units)
+        units.check_ids()
         frame = units.frame
         bare = frame.filter(pl.col("text").is_null() | (pl.col("text") == ""))
         if len(bare):
@@ -58,7 +58,7 @@ class Passages:
         self.n_composed = 0
 
     def _check_documents(self, documents: Rows) -> None:
-        _check_ids(documents)
+        documents.check_ids()
         nameless = documents.frame.filter(pl.col("id").is_null())
         if len(nameless):
             raise InputError(f"{documents.place(nameless['row'][0])} has no id: give it one.")
@@ -206,14 +206,3 @@ class _Unit:
 
     def _moved(self, span: Span) -> Span:
         return self.start + span[0], self.start + span[1]
-
-
-def _check_ids(rows: Rows) -> None:
-    own = rows.frame.select("id", "row").filter(pl.col("id").is_not_null())
-    repeated = own.filter(pl.col("id").is_duplicated())
-    if len(repeated):
-        first = repeated.filter(id=repeated["id"][0])["row"]
-        raise InputError(
-            f"{rows.place(first[1])} has the id {repeated['id'][0]!r} of {rows.unit} "
-            f"{first[0]:,}: give each its own."
-        )

@@ -53,7 +53,7 @@ def given_graph(entities: Entities | None, name: str, rows: Rows, settings: Read
             raise InputError(
                 f"{rows.place(bare['row'][0])} has no {end}: name the entity, or delete the row."
             )
-    _check_ids(rows)
+    rows.check_ids(", or set read_graph.relationship_columns to {id: null}")
     weights = _weights(rows)
     if entities is None:
         entities = entities_of_ends(rows)
@@ -116,18 +116,6 @@ def _weights(rows: Rows) -> pl.Series:
             *(rows.name, DEFAULT_WEIGHT, n_without),
         )
     return weights.fill_null(DEFAULT_WEIGHT).alias("weight")
-
-
-def _check_ids(rows: Rows) -> None:
-    own = rows.frame.select("id", "row").filter(pl.col("id").is_not_null())
-    repeated = own.filter(pl.col("id").is_duplicated())
-    if len(repeated):
-        first = repeated.filter(id=repeated["id"][0])["row"]
-        raise InputError(
-            f"{rows.place(first[1])} has the id {repeated['id'][0]!r} of {rows.unit} "
-            f"{first[0]:,}: give each its own, or set read_graph.relationship_columns to "
-            "{id: null}."
-        )
 
 
 def _dangling(unknown: pl.DataFrame, name: str, rows: Rows) -> InputError:

@@ -52,6 +52,23 @@ class Rows:
     def place(self, row: int) -> str:
         return f"{self.name}, {self.unit} {row:,}"
 
+    def check_ids(self, other_fix: str = "") -> None:
+        """See that no two rows have one id.
+
+        Raises
+        ------
+        InputError
+            Two have; `other_fix` says what may be done instead of giving each its own.
+        """
+        own = self.frame.select("id", "row").filter(pl.col("id").is_not_null())
+        repeated = own.filter(pl.col("id").is_duplicated())
+        if len(repeated):
+            first = repeated.filter(id=repeated["id"][0])["row"]
+            raise InputError(
+                f"{self.place(first[1])} has the id {repeated['id'][0]!r} of {self.unit} "
+                f"{first[0]:,}: give each its own{other_fix}."
+            )
+
 
 def given_files(settings: ReadGraph, root: Path) -> dict[Kind, Path]:
     """Return the files that the settings name, after a look whether they can be meant.
