@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,4 +108,8 @@ def _highest(previous: Previous, communities: pl.DataFrame) -> int:
     lineage = previous.scan("community_lineage")
     if lineage is not None:
         numbers.append(lineage.select("community").collect()["community"])
+    for lineage in previous.left_behind("community_lineage"):
+        # Nothing else of these versions matters here, nor that one is damaged.
+        with suppress(OSError, TableError, pl.exceptions.PolarsError):
+            numbers.append(lineage.select("community").collect()["community"])
     return int(pl.concat([pl.Series([-1], dtype=pl.Int64), *numbers]).max())  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ folder and moves the pointer last, so a killed run changes nothing for readers.
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -283,7 +283,7 @@ class Previous:
     def __init__(
         self, store: TableStore, version: Version | None, is_same_step: bool = False
     ) -> None:
-        self.store, self.is_same_step = store, is_same_step
+        self.store, self.version, self.is_same_step = store, version, is_same_step
         self.tables = version.tables if version else {}
         self.settings: Mapping[str, Any] = version.settings if version else {}
 
@@ -293,6 +293,20 @@ class Previous:
         if table is None or not self.store.exists(name, table):
             return None
         return self.store.scan(name, table)
+
+    def left_behind(self, name: str) -> Iterator[pl.LazyFrame]:
+        """Open a table of each version between the last one and that whose tables it has.
+
+        There are such after a rollback alone; versions that cannot be read are left out.
+        """
+        made = self.version.made if self.version else None
+        if self.version is None or made is None or made.tables_of is None:
+            return
+        for number in range(made.tables_of + 1, self.version.number):
+            version = self.store.described(number)
+            table = version.tables.get(name) if version else None
+            if table is not None and self.store.exists(name, table):
+                yield self.store.scan(name, table)
 
 
 def _link_or_copy(source: Path, target: Path) -> None:

@@ -15,6 +15,7 @@ from graphrag_index.core.settings import CreateCommunities
 from graphrag_index.core.table_store import Previous, TableStore
 from graphrag_index.core.tables import TABLES
 from graphrag_index.core.versions import StepRecord, Version
+from graphrag_index.history.rollback import roll_back
 from graphrag_index.steps.create_communities import create_communities
 from tests.examples import examples
 from tests.index.test_create_communities import (
@@ -55,6 +56,10 @@ class Corpus:
         self._keep(tables, chosen)
         check_whole(found["communities"], found["community_lineage"], names)
         return found["communities"], found["community_lineage"]
+
+    def roll_back(self, number: int) -> None:
+        self.version = roll_back(self.store, number)
+        self.number = self.version.number
 
     def _keep(self, tables: dict[str, pl.DataFrame], chosen: CreateCommunities) -> None:
         self.number += 1
@@ -230,6 +235,17 @@ def test_one_that_falls_apart_is_split_and_those_that_join_are_merged(corpus: Co
     assert members(again)[number] == "ac"
     assert told(lineage)[number] == ("merged", [number, new], [number])
     assert told(lineage)[new] == ("died", [], [number])
+
+
+def test_after_a_rollback_numbers_of_the_versions_left_behind_never_come_again(
+    corpus: Corpus,
+) -> None:
+    corpus.run(THREE)
+    communities, _ = corpus.run([*THREE, *clique("d", 5)])
+    assert members(communities) == {0: "a", 1: "b", 2: "c", 3: "d"}
+    corpus.roll_back(1)
+    communities, _ = corpus.run([*THREE, *clique("e", 5)])
+    assert members(communities) == {0: "a", 1: "b", 2: "c", 4: "e"}
 
 
 def test_rebuild_forgets_the_numbers(corpus: Corpus, tmp_path: Path) -> None:
