@@ -242,7 +242,7 @@ def resolve(
     elif never is not None:
         command.never(path, never, sys.stdout)
     elif undo is not None:
-        command.undo(path, *undo, sys.stdout)
+        command.undo(output, path, *undo, sys.stdout)
     elif list_ or as_json or not sys.stdin.isatty():
         command.write_list(output, path, as_json, sys.stdout)
     else:

@@ -104,16 +104,38 @@ def never(path: Path, names: Sequence[str], out: TextIO) -> None:
     _tell(decisions_edit.never(path, names), f"{' and '.join(names)} stay apart", path, out)
 
 
-def undo(path: Path, one: str, other: str, out: TextIO) -> None:
+def undo(output: Path, path: Path, one: str, other: str, out: TextIO) -> None:
     """Take back what was decided about two names.
 
-    What a rule merged is not in the file: then they are kept apart.
+    What a rule or a model merged is not in the file: then they are kept apart.
+
+    Raises
+    ------
+    SettingsError
+        Neither the file nor the index joins the two.
+    TableError
+        The file says nothing of them, and there is no index to look into.
     """
     if decisions_edit.undo(path, one, other):
         print(f"{path} says nothing of {one} and {other} any more: {APPLY}", file=out)
-    else:
-        decided = decisions_edit.never(path, (one, other))
-        _tell(decided, f"{one} and {other} stay apart", path, out)
+        return
+    if not _are_joined(_table(output, "entity_resolutions"), one, other):
+        raise SettingsError(
+            f"Nothing to undo: neither {path} nor the index says that {one} and {other} are one, "
+            "or are not. `--never` keeps two names apart."
+        )
+    decided = decisions_edit.never(path, (one, other))
+    _tell(decided, f"{one} and {other} stay apart", path, out)
+
+
+def _are_joined(resolved: pl.DataFrame, one: str, other: str) -> bool:
+    """Tell whether two names have one title in the index."""
+    titles = {
+        title_key(title): title_key(become)
+        for title, become in resolved.select("title", "resolved").iter_rows()
+    }
+    one, other = title_key(one), title_key(other)
+    return one != other and titles.get(one, one) == titles.get(other, other)
 
 
 def _tell(is_new: bool, said: str, path: Path, out: TextIO) -> None:

@@ -109,6 +109,24 @@ def test_what_is_kept_apart_is_no_longer_listed(root: Path, call: Calls) -> None
     assert call(root, "resolve").out.startswith("Doubtful (1)")
 
 
+def test_what_a_rule_joined_is_undone_and_what_nothing_joined_is_not(
+    tmp_path: Path, call: Calls
+) -> None:
+    values = "finalize_graph: {layout: false}\nresolve_entities: {merge_above: 0.7}\n"
+    root = write_project(tmp_path / "p", STEPS, values, DOCUMENTS)
+    assert "There is no index in" in call(root, "resolve", "--undo", *TWO).err
+    assert call(root, "run").code == 0
+    assert len({*TWO} & titles(root)) == 1
+    for other in ("Anna Novak", "nobody", TWO[0].upper()):
+        refused = call(root, "resolve", "--undo", TWO[0], other)
+        assert refused.code == 2
+        assert refused.err.startswith("Error: Nothing to undo: neither ")
+    assert not (root / "resolutions.yaml").exists()
+    assert "stay apart" in call(root, "resolve", "--undo", *TWO).out
+    assert call(root, "run").code == 0
+    assert {*TWO} <= titles(root)
+
+
 def test_pairs_are_decided_one_by_one_at_a_terminal(root: Path) -> None:
     answers = iter(["?", "m", "n"])
     out = io.StringIO()
