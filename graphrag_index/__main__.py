@@ -191,10 +191,17 @@ def check(
     from graphrag_index.check.checks import check_index
     from graphrag_index.check.opening import open_index
     from graphrag_index.check.own import open_own
+    from graphrag_index.core.models.settings import vector_identity
     from graphrag_index.terminal import passing_bar
 
     own = root / settings.output
-    index = open_own(own, as_of) if folder is None else open_index(folder, as_of)
+    if folder is None:
+        index = open_own(own, as_of)
+        if as_of is None:
+            model = settings.generate_text_embeddings.model
+            index.embeds_questions = vector_identity(settings.models, model)
+    else:
+        index = open_index(folder, as_of)
     with passing_bar(sys.stderr, "check") as progress:
         health = check_index(index, settings.check, progress)
     if as_json:

@@ -25,6 +25,8 @@ READ: Mapping[str, tuple[str, ...]] = {
 }
 # Without it nothing is missing: claims are extracted on demand.
 _OPTIONAL = ("covariates",)
+# The name of an embedding model as its server knows it, and the number of dimensions asked for.
+ModelIdentity = tuple[str, int | None]
 # Rows read at once where a whole table is read.
 _AT_ONCE = 65_536
 
@@ -51,6 +53,8 @@ class Opened:
     search_tables: dict[str, pl.LazyFrame] = field(default_factory=dict)
     damaged: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what is not looked at, and why
+    made_vectors: Mapping[str, ModelIdentity] = field(default_factory=dict)  # where it is known
+    embeds_questions: ModelIdentity | None = None  # by the settings; None: there are none
     as_imported: bool = False  # a version of ours that holds another program's rows as they were
 
     def __post_init__(self) -> None:

@@ -51,6 +51,11 @@ def open_own(output: Path, as_of: int | None = None) -> Opened:
         dict(vectors),
         tables["mapped"],
         damaged,
+        made_vectors={
+            name: stored.vectors.identity
+            for name, stored in version.tables.items()
+            if stored.vectors is not None and stored.vectors.identity is not None
+        },
         as_imported=any(record.name == "read_imported" for record in version.steps),
     )
 

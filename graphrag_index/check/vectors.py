@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.check.finding import EXAMPLES, SINGULAR, Finding, Looked, count_and_first
-from graphrag_index.check.opened import Opened, Vectors
+from graphrag_index.check.opened import ModelIdentity, Opened, Vectors
 from graphrag_index.core.errors import TableError
 
 
@@ -63,8 +63,8 @@ class VectorChecks:
         return Looked(of if self._names() else None, tuple(findings))
 
     def stale(self) -> Looked:
-        """Find vectors of an earlier text, of rows that are gone, several of one row, and
-        tables of different widths.
+        """Find vectors of an earlier text, of rows that are gone, several of one row, tables of
+        different widths, and those of another model than the settings name.
         """
         findings: list[Finding] = []
         of = 0
@@ -102,7 +102,7 @@ class VectorChecks:
                     "finds that row twice. Make the vectors again."
                 )
                 findings.append(self._finding(name, count, n_vectors, first, means, is_id=True))
-        findings += self._widths()
+        findings += [*self._widths(), *self._other_model()]
         return Looked(of if self._names() else None, tuple(findings))
 
     def _names(self) -> list[str]:
@@ -154,6 +154,24 @@ class VectorChecks:
             "cannot be compared with all. Make the vectors again."
         )
         return [Finding("vectors", 1, len(widths), examples, means)]
+
+    def _other_model(self) -> list[Finding]:
+        now, made_by = self.index.embeds_questions, self.index.made_vectors
+        other = {name: made_by[name] for name in self._names() if name in made_by}
+        other = {name: model for name, model in other.items() if now not in (None, model)}
+        if now is None or not other:
+            return []
+        examples = tuple(f"{name}: {_described(model)}" for name, model in other.items())
+        means = (
+            f"The settings embed with {_described(now)}, and another model made these vectors: "
+            "questions are refused. `graphrag-index run` embeds anew."
+        )
+        return [Finding("vectors", 1, len(made_by), examples, means)]
+
+
+def _described(model: ModelIdentity) -> str:
+    name, dimensions = model
+    return f"{name} ({dimensions:,} dimensions)" if dimensions else name
 
 
 def read_vectors(vectors: Vectors) -> pl.DataFrame:

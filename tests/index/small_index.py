@@ -1,5 +1,6 @@
 """Indexes of a few rows, for tests of what reads a finished index."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -9,14 +10,17 @@ from graphrag_index.core.tables import TABLES
 from graphrag_index.core.versions import StepRecord, StoredTable, Version
 
 
-def write_index(output: Path, **tables: pl.DataFrame) -> Path:
-    """Write tables as the first version of an index."""
+def write_index(output: Path, vectors_by: str | None = None, **tables: pl.DataFrame) -> Path:
+    """Write tables as the first version of an index; `vectors_by` is the model of its vectors."""
     store = TableStore(output)
     stored: dict[str, StoredTable] = {}
     for name, frame in tables.items():
         with store.writer(1, TABLES[name], name) as writer:
             writer.append(frame)
         stored[name] = writer.stored
+        if writer.stored.vectors is not None:
+            vectors = replace(writer.stored.vectors, model=vectors_by)
+            stored[name] = replace(writer.stored, vectors=vectors)
     step = StepRecord("all_steps", "key", stored)
     store.move_pointer(Version(number=1, workflow="small", program="0.1.0", steps=(step,)))
     return output

@@ -72,6 +72,22 @@ def test_the_exit_code_is_1_above_a_limit(tmp_path: Path, graphrag_index: Call) 
     assert "Passed: what was found is within the limits" in result.out
 
 
+def test_vectors_of_another_model_than_the_settings_name_are_found(
+    tmp_path: Path, graphrag_index: Call
+) -> None:
+    write_index(tmp_path / "output", vectors_by="one", **healthy())
+    for model, code in (("one", 0), ("two", 1)):
+        settings = f"generate_text_embeddings: {{model: {model}}}\n"
+        (tmp_path / "settings.yaml").write_text(settings, encoding="utf-8")
+        result = graphrag_index("check", "--root", tmp_path)
+        assert (result.code, result.err) == (code, "")
+    assert "Failed: stale vectors (1)." in result.out
+    assert "The settings embed with two, and another model made these vectors" in result.out
+    assert "\n    entity_description: one\n" in result.out
+    # Without settings nobody asks.
+    assert graphrag_index("check", tmp_path, "--root", tmp_path).code == 0
+
+
 def test_a_folder_is_checked_without_settings(tmp_path: Path, graphrag_index: Call) -> None:
     folder = write_index(tmp_path / "index" / "output", **healthy())
     for named in (folder, folder.parent):
