@@ -1,0 +1,39 @@
+"""`content_id` of every row of some columns at once."""
+
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+# What stands between two parts.
+_NOTHING = pa.scalar(b"", pa.large_binary())
+
+
+def content_ids(*parts: str | pl.Series) -> pl.Series:
+    """Return what `content_id` makes of the parts of each row, in half of its time.
+
+    A text is a part of every row. Of a column each value is one, and of a column of lists each
+    value of the list. The rows are put together in memory: many, if they are long, are better
+    given in batches.
+    """
+    rows = pc.binary_join_element_wise(*map(_measured, parts), _NOTHING)
+    hashes = [blake2b(row, digest_size=16).hexdigest() for row in pl.Series(rows)]
+    return pl.Series(hashes, dtype=pl.String)
+
+
+def _measured(part: str | pl.Series) -> Any:
+    """Put its length before each text, in eight bytes, as `content_id` does."""
+    if isinstance(part, str):
+        return _measured(pl.Series([part]))[0]
+    if isinstance(part.dtype, pl.List):
+        lists: Any = part.to_arrow(compat_level=pl.CompatLevel.oldest())
+        values = _measured(pl.Series(lists.values, dtype=pl.String))
+        return pc.binary_join(pa.LargeListArray.from_arrays(lists.offsets, values), _NOTHING)
+    texts: Any = part.cast(pl.Binary).to_arrow(compat_level=pl.CompatLevel.oldest())
+    sizes = np.ascontiguousarray(part.str.len_bytes().cast(pl.UInt64).to_numpy(), "<u8")
+    buffers = [None, pa.py_buffer(sizes)]
+    lengths = pa.FixedSizeBinaryArray.from_buffers(pa.binary(8), len(sizes), buffers)
+    return pc.binary_join_element_wise(lengths.cast(pa.large_binary()), texts, _NOTHING)
