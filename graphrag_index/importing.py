@@ -12,12 +12,14 @@ from graphrag_index.core.models.settings import vector_identity
 from graphrag_index.core.settings import Settings
 from graphrag_index.core.table_store import TableStore
 from graphrag_index.core.versions import Version
-from graphrag_index.imports.folder import Imported, new_imported
+from graphrag_index.imports.folder import Imported, has_imported, new_imported
 from graphrag_index.imports.source import Source, open_source
 from graphrag_index.run import Watcher, lock, run_workflow
 from graphrag_index.workflow import Workflow, load_step
 
 NAME = "imported"
+# Steps of versions from which a run goes on.
+_HOLD_IMPORTED = ("read_imported", "skip_imported")
 
 
 @dataclass(frozen=True)
@@ -80,13 +82,49 @@ def import_index(
         )
     has_vectors = vectors and bool(source.vectors)
     model = _model(source, settings) if has_vectors else None
-    with lock(store), new_imported(root, source, vectors=has_vectors):
+    with lock(store), new_imported(root, source, model.identity if model else None):
         pass
-    names = ["read_imported", *["read_imported_vectors"] * has_vectors, "create_search_tables"]
+    return _result(_make_version(settings, root, model, watcher), source, root, store)
+
+
+def restore_imported(
+    settings: Settings, root: Path, watcher: Watcher | None = None
+) -> Version | None:
+    """Make a version of what was imported, where a run that goes on from it has none before it.
+
+    Communities and reports are kept from the version before, so without it they would be paid
+    again: after `output/` was deleted, or a rollback to a version without them. No model is
+    asked. None if there is nothing to do.
+
+    Raises
+    ------
+    InputError
+        A file of what was imported is missing or damaged.
+    """
+    if not has_imported(root):
+        return None
+    current = TableStore(root / settings.output).read_pointer()
+    if current and any(record.name in _HOLD_IMPORTED for record in current.steps):
+        return None
+    imported = Imported(root)
+    name = settings.generate_text_embeddings.model
+    identity = vector_identity(settings.models, name)
+    model = None
+    # Those of another model are of no use: a run makes them anew.
+    if imported.vectors and imported.embedded_by == identity:
+        model = _GivenModel(name, identity, max(imported.vectors.values()))
+    return _make_version(settings, root, model, watcher)
+
+
+def _make_version(
+    settings: Settings, root: Path, model: "_GivenModel | None", watcher: Watcher | None
+) -> Version:
+    """Make what lies in `imported/` the current version, with vectors if their model is given."""
+    vectors = ["read_imported_vectors"] if model else []
+    names = ["read_imported", *vectors, "create_search_tables"]
     steps = tuple(load_step(name, root, "import") for name in names)
     services: dict[str, Any] = {"embedding_model": lambda step: model}
-    result = run_workflow(Workflow(NAME, steps), settings, root, services, watcher)
-    return _result(result.version, source, root, store)
+    return run_workflow(Workflow(NAME, steps), settings, root, services, watcher).version
 
 
 def _model(source: Source, settings: Settings) -> _GivenModel:

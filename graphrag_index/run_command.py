@@ -156,9 +156,19 @@ def _run(root: Path, overrides: list[str] | None, verbose: bool, ways: _Ways) ->
     check_models(workflow, settings)
     check_decisions(workflow, settings, root)
     store = TableStore(root / settings.output)
-    watcher = Watcher()
-    if not ways.quiet:
-        watcher = TerminalWatcher(bars=not verbose, remark=partial(_changes, store))
+
+    def new_watcher() -> Watcher:
+        if ways.quiet:
+            return Watcher()
+        return TerminalWatcher(bars=not verbose, remark=partial(_changes, store))
+
+    if any(step.name == "skip_imported" for step in workflow.steps):
+        from graphrag_index.importing import restore_imported
+
+        restored = restore_imported(settings, root, new_watcher())
+        if restored and not ways.quiet:
+            print(f"What was imported is version {restored.number} again; this goes on from it.\n")
+    watcher = new_watcher()
     with closing(models_of(workflow, settings, root, ways.budget, ways.batch)) as models:
         if ways.retry:
             # Not while another run asks.

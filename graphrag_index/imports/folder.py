@@ -3,7 +3,8 @@
     imported/<table>.parquet    the public tables, with all columns
     imported/<name>.parquet     `id` and `vector` of text_unit_text, entity_description and
                                 community_full_content, as far as there are any
-    imported/import.json        where they come from, and a digest of each file
+    imported/import.json        where they come from, the model of the vectors, and a digest of
+                                each file
 
 It is part of what the index is a function of: documents, settings, replies, and this.
 """
@@ -58,6 +59,12 @@ class Imported:
         """How many numbers the vectors have, by their names; empty if there are none."""
         found: Mapping[str, int] = self.about["vectors"]
         return found
+
+    @property
+    def embedded_by(self) -> tuple[str, int | None] | None:
+        """The model that the vectors are taken to be of: its name, the dimensions asked for."""
+        found = self.about.get("embedded_by")
+        return tuple(found) if found else None
 
     def has(self, name: str) -> bool:
         return f"{name}.parquet" in self.about["files"]
@@ -115,10 +122,12 @@ def _read_about(place: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def new_imported(root: Path, source: Source, *, vectors: bool) -> Iterator[dict[str, Any]]:
+def new_imported(
+    root: Path, source: Source, embedded_by: tuple[str, int | None] | None
+) -> Iterator[dict[str, Any]]:
     """Write what is imported under a hidden name; it takes its own when the block has ended.
 
-    Gives what `import.json` will say.
+    Vectors are taken over if the model that made them is given. Gives what `import.json` will say.
 
     Raises
     ------
@@ -134,7 +143,7 @@ def new_imported(root: Path, source: Source, *, vectors: bool) -> Iterator[dict[
             if name in source.tables:
                 _write_table(source, name, temporary / f"{name}.parquet")
         widths = {}
-        for name in VECTOR_TABLES if vectors else ():
+        for name in VECTOR_TABLES if embedded_by else ():
             if name in source.vectors:
                 widths[name] = _write_vectors(source, name, temporary / f"{name}.parquet")
         about = {
@@ -142,6 +151,7 @@ def new_imported(root: Path, source: Source, *, vectors: bool) -> Iterator[dict[
             "source": str(source.place.absolute()),
             "generation": source.generation,
             "vectors": widths,
+            "embedded_by": embedded_by,
             "files": {path.name: _described(path) for path in sorted(temporary.iterdir())},
         }
         write_json(temporary / ABOUT, about)

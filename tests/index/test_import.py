@@ -449,19 +449,41 @@ def test_what_was_interrupted_is_begun_again_and_what_is_damaged_is_told(
     assert "imported/entities.parquet is cut off or changed: import the index again" in result.err
 
 
-def test_what_was_imported_is_whole_again_before_its_tables_are_gone_on_from(
+def test_where_the_version_of_what_was_imported_is_gone_a_run_makes_it_again(
     graphrag_index: Call, theirs: Path, project: Path, server: Server
 ) -> None:
     graphrag_index("import", theirs, "--root", project)
     graphrag_index("run", "--root", project)
-    before = read(project, "community_reports")
+    names = ("community_reports", "text_unit_text", "community_full_content")
+    before = {name: read(project, name) for name in names}
+    asked = len(server.requests)
     shutil.rmtree(project / "output")
-    asked = len(chats(server))
-    imported = graphrag_index("run", "--root", project, "--set", "workflow=imported")
-    assert imported.code == 0, imported.err
+    result = graphrag_index("run", "--root", project)
+    assert result.code == 0, result.err
+    assert "What was imported is version 1 again; this goes on from it." in result.out
+    # Vectors too: what is asked is what the first run asked.
+    assert len(server.requests) == 2 * asked
+    assert not chats(server)
+    for name in names:
+        assert_frame_equal(read(project, name), before[name])
+    assert "is version" not in graphrag_index("run", "--root", project).out
+
+
+def test_after_a_rollback_to_before_the_import_its_reports_are_not_paid_again(
+    graphrag_index: Call, theirs: Path, project: Path, server: Server
+) -> None:
+    (project / "input" / "own.txt").write_text("Eve met Bo in Rome. Bo met Eve in Rome.")
     assert graphrag_index("run", "--root", project).code == 0
+    assert graphrag_index("import", theirs, "--root", project, "--replace").code == 0
+    assert graphrag_index("run", "--root", project).code == 0
+    before, asked = read(project, "community_reports"), len(chats(server))
+    assert graphrag_index("rollback", "1", "--root", project).code == 0
+    result = graphrag_index("run", "--root", project)
+    assert "What was imported is version 5 again" in result.out
     assert len(chats(server)) == asked
-    assert_frame_equal(read(project, "community_reports"), before)
+    assert_frame_equal(
+        read(project, "community_reports").drop("id"), before.drop("id"), check_row_order=False
+    )
 
 
 @pytest.mark.parametrize("text", ["", "- no_such_step\n", "just words\n"])
