@@ -1,7 +1,7 @@
 """Lets a command that lives for two seconds start in one, by leaving out what it never uses.
 
-lancedb loads, at its own import, the client of a service for remote catalogues (some forty
-modules, half of the time that lancedb takes), and pandas where there is one. Our tables
+lancedb loads, at its own import, the client of a service for remote catalogues (more than a
+hundred modules, most of the time that lancedb takes), and pandas where there is one. Our tables
 lie in a folder. For commands only: a library must not change what its host can import. A
 command that reads documents, or runs steps of the user's own, may need pandas.
 """
@@ -12,7 +12,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-_UNUSED = "lance_namespace_urllib3_client.api"
+_UNUSED = "lance_namespace_urllib3_client"
 
 
 def leave_out_unused(*, pandas: bool) -> None:
