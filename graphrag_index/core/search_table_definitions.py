@@ -252,6 +252,7 @@ SEARCH_TABLES = [
         },
         "vectors",
         nullable=("metadata",),
+        full_text=("text",),
     ),
     Table(
         "entity_description",
