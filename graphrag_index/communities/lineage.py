@@ -53,51 +53,9 @@ def trace(
     now = communities.select("level", "size", row="community").with_columns(
         community=pl.Series(numbers)
     )
-    by_new = common.sort("row", "old").group_by("row", maintain_order=True)
-    lineage = (
-        now.join(matched.select("row", "old_size", "overlap", "shared"), on="row", how="left")
-        .join(
-            by_new.agg(
-                came_from="old",
-                n_swallowed=pl.col("swallowed").sum(),
-                # Of an old one that gave the most of several, each of these is a part.
-                is_part=(pl.col("given") & (pl.col("n_parts") > 1)).any(),
-                has_giver=pl.col("given").any(),
-            ),
-            on="row",
-            how="left",
-        )
-        .with_columns(
-            status=pl.when(pl.col("n_swallowed") > 1)
-            .then(pl.lit("merged"))
-            .when("is_part")
-            .then(pl.lit("split"))
-            .when(pl.col("old_size").is_null() & pl.col("has_giver").fill_null(False))
-            .then(pl.lit("split"))
-            .when(pl.col("old_size").is_null())
-            .then(pl.lit("born"))
-            .when(pl.col("size") > pl.col("old_size"))
-            .then(pl.lit("grown"))
-            .when(pl.col("size") < pl.col("old_size"))
-            .then(pl.lit("shrunk"))
-            .otherwise(pl.lit("kept"))
-        )
-    )
     went = common.sort("old", "new").group_by("old").agg(went_to="new")
-    lineage = lineage.join(went, left_on="community", right_on="old", how="left")
-    died = (
-        before.communities.join(matched, left_on="community", right_on="old", how="anti")
-        .join(went, left_on="community", right_on="old", how="left")
-        .select(
-            "community",
-            "level",
-            "went_to",
-            old_size="size",
-            status=pl.lit("died"),
-            size=pl.lit(0, pl.Int64),
-        )
-    )
-    rows = pl.concat([lineage, died], how="diagonal_relaxed")
+    alive = _alive(now, matched, common).join(went, left_on="community", right_on="old", how="left")
+    rows = pl.concat([alive, _died(before, matched, went)], how="diagonal_relaxed")
     if before.highest >= 0 and not (rows["community"] == before.highest).any():
         # It keeps its number from being given to another.
         last = {"community": [before.highest], "level": [0], "status": ["died"], "size": [0]}
@@ -108,6 +66,57 @@ def trace(
             pl.col("overlap").fill_null(0.0),
             pl.col("old_size").fill_null(0).alias("previous_size"),
             *(pl.coalesce(name, empty).alias(name) for name in ("came_from", "went_to")),
+        )
+    )
+
+
+def _alive(now: pl.DataFrame, matched: pl.DataFrame, common: pl.DataFrame) -> pl.DataFrame:
+    """Say what became of each community that there is, and where its members come from."""
+    sources = (
+        common.sort("row", "old")
+        .group_by("row", maintain_order=True)
+        .agg(
+            came_from="old",
+            n_swallowed=pl.col("swallowed").sum(),
+            # Of an old one that gave the most of several, each of these is a part.
+            is_part=(pl.col("given") & (pl.col("n_parts") > 1)).any(),
+            has_giver=pl.col("given").any(),
+        )
+    )
+    is_unmatched = pl.col("old_size").is_null()
+    return (
+        now.join(matched.select("row", "old_size", "overlap", "shared"), on="row", how="left")
+        .join(sources, on="row", how="left")
+        .with_columns(
+            status=pl.when(pl.col("n_swallowed") > 1)
+            .then(pl.lit("merged"))
+            .when("is_part")
+            .then(pl.lit("split"))
+            .when(is_unmatched & pl.col("has_giver").fill_null(False))
+            .then(pl.lit("split"))
+            .when(is_unmatched)
+            .then(pl.lit("born"))
+            .when(pl.col("size") > pl.col("old_size"))
+            .then(pl.lit("grown"))
+            .when(pl.col("size") < pl.col("old_size"))
+            .then(pl.lit("shrunk"))
+            .otherwise(pl.lit("kept"))
+        )
+    )
+
+
+def _died(before: Before, matched: pl.DataFrame, went: pl.DataFrame) -> pl.DataFrame:
+    """The communities of the last run that are none now, and where their members went."""
+    return (
+        before.communities.join(matched, left_on="community", right_on="old", how="anti")
+        .join(went, left_on="community", right_on="old", how="left")
+        .select(
+            "community",
+            "level",
+            "went_to",
+            old_size="size",
+            status=pl.lit("died"),
+            size=pl.lit(0, pl.Int64),
         )
     )
 
