@@ -8,6 +8,7 @@ numbers and nothing else, so that no bracket of prose is taken for one.
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 # A citation is no longer than this, in characters, unless it is made of names and numbers alone.
 LONGEST_CITATION = 300
@@ -42,7 +43,8 @@ _JOINING_WORDS = ("and", "und", "et", "y", "e", "i", "oraz", "и", "та", "more
 def _one_of(words: Iterable[str]) -> str:
     # A longer word comes first; Chinese and Japanese part theirs by no space.
     ordered = sorted(words, key=lambda word: (-len(word), word))
-    return rf"(?:{'|'.join(ordered)})(?![^\W\d_\u3040-\u30ff\u3400-\u9fff])"
+    # `re` folds the case of each character of a class at compiling: these have none.
+    return rf"(?:{'|'.join(ordered)})(?!(?-i:[^\W\d_\u3040-\u30ff\u3400-\u9fff]))"
 
 
 def _begins(word: str) -> str:
@@ -94,12 +96,11 @@ _BARE = (
     rf"(?:(?P<bare>{_GROUPS})|(?P<listed>{_ANY_TABLE}\s+{_NUMBERS}){_ENDS})"
 )
 # Emphasis and further brackets around a citation go with it, and the space before it.
-_CITATION = re.compile(
+_CITATION = (
     r"(?:(?<![^\S\n])[^\S\n]+)?(?P<marks>[*_]{1,3}|`)?"
     r"(?:(?P<outer>[\[(（])(?=[\[［【(（{]))?"
     rf"(?:{_SQUARE}|{_STRICT}|{_NAMED}|{_UNCLOSED}|{_BARE})"
-    r"(?(outer)[\])）])(?(marks)(?P=marks))",
-    re.IGNORECASE,
+    r"(?(outer)[\])）])(?(marks)(?P=marks))"
 )
 
 _WORDS = _one_of((*_DATA_WORDS, *_TABLE_WORDS, *_OTHER_WORDS, *_JOINING_WORDS))
@@ -111,24 +112,28 @@ _GOING_ON = (
     rf"(?:{_WORDS}|\d+|[\s,;、，；:：&+#和及()（）\[\]［］【】{{}}｛｝*_`–—.-])*+"
     rf"(?:{_BEGUN_WORD})?\Z"
 )
-_MAY_GO_ON = re.compile(
+_MAY_GO_ON = (
     rf"{_ANY_OPEN}\s*(?:(?:{_DATA}|{_TABLE}){_GOING_ON}|(?:{_BEGUN_WORD})?\Z)"
-    rf"|(?<!\w)(?:{_DATA}\s*(?:\Z|[:：]{_GOING_ON})|(?:{_BEGUN_DATA})\Z)",
-    re.IGNORECASE,
+    rf"|(?<!\w)(?:{_DATA}\s*(?:\Z|[:：]{_GOING_ON})|(?:{_BEGUN_DATA})\Z)"
 )
 # A citation at whose writing a model was cut off: some of it must be there.
-_CUT_OFF = re.compile(
+_CUT_OFF = (
     rf"{_OPEN}\s*{_DATA}\s*[:：][^\[\]［］【】\n]*\Z"
     rf"|{_ANY_OPEN}\s*{_DATA}\s*[:：]{_GOING_ON}"
     rf"|{_ANY_OPEN}\s*(?:{_DATA}[\s–—-]*)?{_TABLE}(?=[^\n]*\d){_GOING_ON}"
-    rf"|(?<!\w){_DATA}\s*[:：]\s*{_ANY_TABLE}\s*[(（](?:[\d\s,;+、，]|more)*\Z",
-    re.IGNORECASE,
+    rf"|(?<!\w){_DATA}\s*[:：]\s*{_ANY_TABLE}\s*[(（](?:[\d\s,;+、，]|more)*\Z"
 )
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern at its first use: most programs use one of them, or none."""
+    return re.compile(pattern, re.IGNORECASE)
 
 
 def citations_in(text: str) -> Iterator[re.Match[str]]:
     """Give each citation of a text, with the space before it."""
-    return (found for found in _CITATION.finditer(text) if _is_meant(found))
+    return (found for found in _compiled(_CITATION).finditer(text) if _is_meant(found))
 
 
 def rows_of(citation: re.Match[str]) -> str:
@@ -146,20 +151,20 @@ def may_be_prose(citation: re.Match[str], numbers: Iterable[int]) -> bool:
 
 def unfinished_from(text: str) -> int:
     """Return where a citation begins that the text may go on with; its length if none may."""
-    found = _MAY_GO_ON.search(text)
+    found = _compiled(_MAY_GO_ON).search(text)
     return found.start() if found else len(text)
 
 
 def cut_off_from(text: str) -> int | None:
     """Return where a citation begins in the middle of which a text ends; None if none does."""
     whole = [citation.span() for citation in citations_in(text)]
-    found = _CUT_OFF.search(text)
+    found = _compiled(_CUT_OFF).search(text)
     while found:
         place = found.start()
         end = next((last for first, last in whole if first <= place < last), None)
         if end is None:
             return place
-        found = _CUT_OFF.search(text, end)
+        found = _compiled(_CUT_OFF).search(text, end)
     return None
 
 
@@ -186,4 +191,4 @@ def _is_meant(citation: re.Match[str]) -> bool:
 
 
 def _names_table(rows: str) -> bool:
-    return re.match(_ANY_TABLE, rows, re.IGNORECASE) is not None
+    return _compiled(_ANY_TABLE).match(rows) is not None
