@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -57,15 +55,14 @@ def simple_graph(n_nodes: int, sources: Integers, targets: Integers, weights: Fl
 
 def sparse_rows(graph: Graph) -> Rows:
     """Give every node its row of neighbours."""
-    ends = np.concatenate([graph.sources, graph.targets])
-    others = np.concatenate([graph.targets, graph.sources])
+    # Edges are sorted, and the lower neighbours of a node come first: so does every row.
+    ends = np.concatenate([graph.targets, graph.sources])
+    others = np.concatenate([graph.sources, graph.targets])
     weights = np.concatenate([graph.weights, graph.weights])
-    shape = (graph.n_nodes, graph.n_nodes)
-    matrix = coo_array((weights, (ends, others)), shape=shape).tocsr()
-    matrix.sort_indices()
-    return Rows(
-        matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False), matrix.data
-    )
+    order = np.argsort(ends, kind="stable")
+    indptr = np.zeros(graph.n_nodes + 1, np.int64)
+    np.cumsum(np.bincount(ends, minlength=graph.n_nodes), out=indptr[1:])
+    return Rows(indptr, others[order].astype(np.int32), weights[order])
 
 
 def degrees(graph: Graph) -> Integers:
@@ -75,12 +72,22 @@ def degrees(graph: Graph) -> Integers:
 
 
 def components(graph: Graph) -> Integers:
-    """Number the connected component of each node; an isolated node is one of its own."""
-    if graph.n_nodes == 0:
-        return np.zeros(0, dtype=np.int64)
-    shape = (graph.n_nodes, graph.n_nodes)
-    matrix = coo_array((graph.weights, (graph.sources, graph.targets)), shape=shape)
-    labels: Integers = connected_components(matrix, directed=False)[1].astype(np.int64)
+    """Number the connected component of each node; an isolated node is one of its own.
+
+    They are numbered in the order of their first nodes.
+    """
+    # A node points to a lower one of its component, at the end to the lowest.
+    lowest = np.arange(graph.n_nodes)
+    sources, targets = graph.sources, graph.targets
+    while len(sources):
+        np.minimum.at(lowest, np.maximum(sources, targets), np.minimum(sources, targets))
+        while (lowest[lowest] != lowest).any():
+            lowest = lowest[lowest]
+        # What is joined by now is one node, and edges between others go on.
+        sources, targets = lowest[sources], lowest[targets]
+        is_open = sources != targets
+        sources, targets = sources[is_open], targets[is_open]
+    labels: Integers = np.unique(lowest, return_inverse=True)[1]
     return labels
 
 

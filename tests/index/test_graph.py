@@ -1,6 +1,7 @@
 import random
 from itertools import pairwise
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -66,6 +67,30 @@ def test_isolated_nodes_are_components_of_their_own():
         frozenset({1, 3}),
         frozenset({2}),
     }
+
+
+@given(graph=graphs())
+@examples(100)
+def test_components_are_what_edges_join_in_the_order_of_their_first_nodes(graph):
+    joined = nx.Graph(zip(graph.sources.tolist(), graph.targets.tolist(), strict=True))
+    joined.add_nodes_from(range(graph.n_nodes))
+    in_order = sorted(nx.connected_components(joined), key=min)
+    labels = {node: number for number, nodes in enumerate(in_order) for node in nodes}
+    assert components(graph).tolist() == [labels[node] for node in range(graph.n_nodes)]
+
+
+@given(graph=graphs())
+@examples(100)
+def test_sparse_rows_are_ascending_whatever_the_graph(graph):
+    rows = sparse_rows(graph)
+    ends = [*zip(*graph[1:], strict=True)]
+    for node in range(graph.n_nodes):
+        row = slice(rows.indptr[node], rows.indptr[node + 1])
+        expected = sorted(
+            [(b, w) for a, b, w in ends if a == node] + [(a, w) for a, b, w in ends if b == node]
+        )
+        found = zip(rows.indices[row].tolist(), rows.weights[row].tolist(), strict=True)
+        assert [*found] == expected
 
 
 def test_modularity_of_two_triangles_and_a_bridge():
