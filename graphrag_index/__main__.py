@@ -279,7 +279,7 @@ import_command.add_commands(app)
 def main() -> None:
     """Run a command; explain what goes wrong in a sentence and exit with its code."""
     return_memory_soon()
-    leave_out_unused(pandas=False)
+    leave_out_unused()
     run_program(app)
 
 

@@ -242,7 +242,7 @@ def main() -> None:
     # A command that lives for two seconds leaves its garbage to the system; collecting it
     # while the libraries load costs a tenth of that.
     gc.disable()
-    leave_out_unused(pandas=True)
+    leave_out_unused()
     run_program(app)
 
 

@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from graphrag_index.core.lean_imports import leave_out_nothing
 from graphrag_index.core.settings import LoadDocuments
 from graphrag_index.readers.document import Document, Unread, UnreadableFile, normalize_newlines
 from graphrag_index.readers.text import whole_file
@@ -26,6 +27,7 @@ def read_office(path: Path, name: str, settings: LoadDocuments) -> Iterator[Docu
         The file is damaged or locked, or the extra is not installed.
     """
     suffix = path.suffix.lower()
+    leave_out_nothing()  # Tables are read with pandas.
     try:
         from markitdown import MarkItDownException, StreamInfo
 

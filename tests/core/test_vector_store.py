@@ -13,7 +13,8 @@ from graphrag_index.core import vector_store
 from graphrag_index.core.errors import TableError
 from graphrag_index.core.table_store import TableStore
 from graphrag_index.core.tables import TABLES
-from graphrag_index.core.vector_store import FRAGMENT_ROWS, VectorTable, VectorWriter
+from graphrag_index.core.vector_store import FRAGMENT_ROWS, VectorTable, VectorWriter, connect
+from graphrag_index.core.vector_versions import delete_versions, show_versions
 from graphrag_index.core.versions import StepRecord, StoredTable, Vectors, Version
 
 REPORTS = replace(TABLES["community_full_content"], full_text=("text", "title"))
@@ -285,3 +286,19 @@ def test_a_small_machine_keeps_a_share_of_its_memory(
     vector_store._session.cache_clear()
     expected = (4 << 20, 1 << 20) if memory else (2 << 30, 512 << 20)
     assert limits == [expected]
+
+
+def test_versions_that_are_deleted_are_gone_and_others_stay(tmp_path: Path) -> None:
+    store = TableStore(tmp_path)
+    first, second, third = (
+        write(store, number, batch).lance_version
+        for number, batch in enumerate((COLD, WARM, COLD), 1)
+    )
+    assert first and second and third
+    delete_versions(store.lancedb, REPORTS.name, [second, third], newest=third)
+    with pytest.raises(TableError):
+        VectorTable.open(store.lancedb, REPORTS.name, first)
+    assert len(VectorTable.open(store.lancedb, REPORTS.name, second)) == 1
+    assert connect(store.lancedb).open_table(REPORTS.name).count_rows() == 3
+    show_versions(store.lancedb, {REPORTS.name: second})
+    assert connect(store.lancedb).open_table(REPORTS.name).count_rows() == 1
