@@ -32,7 +32,7 @@ class RawServer:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
                 length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
-                self.requests.append(head + await reader.readexactly(int(length)))
+                self.requests.append(head + await reader.readexactly(int(length or 0)))
                 answer = self._answers.pop(0)
                 # In pieces, so that each part of an answer is seen to arrive by itself.
                 for start in range(0, len(answer), 7):
@@ -145,7 +145,8 @@ def test_a_call_that_is_given_up_leaves_no_connection_that_would_get_its_answer(
     assert server.n_connections == 2
 
 
-def test_a_redirection_is_followed() -> None:
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_redirection_is_followed(method: str) -> None:
     there = b"HTTP/1.1 307 There\r\nlocation: /v1/there\r\ncontent-length: 0\r\n\r\n"
     answer = OK + b"content-type: application/json\r\ncontent-length: 2\r\n\r\n{}"
     server = RawServer([there, there, answer])
@@ -155,11 +156,13 @@ def test_a_redirection_is_followed() -> None:
         port = listening.sockets[0].getsockname()[1]
         client = Client(ModelSettings(model="m", base_url=f"http://127.0.0.1:{port}/v1"))
         try:
-            return (await client.post("/chat", {})).status
+            get = method == "GET"
+            return (await (client.get("/chat") if get else client.post("/chat", {}))).status
         finally:
             await client.close()
             listening.close()
             await asyncio.sleep(0.01)
 
     assert asyncio.run(main()) == 200
-    assert server.requests[-1].startswith(b"POST /v1/there ")
+    assert server.requests[0].startswith(f"{method} /v1/chat ".encode())
+    assert server.requests[-1].startswith(f"{method} /v1/there ".encode())

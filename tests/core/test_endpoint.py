@@ -1,6 +1,8 @@
 """What an endpoint can do, found out and remembered; streams; Azure; what servers say of time."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -145,6 +147,32 @@ def test_a_stream_is_put_together_and_counted(tmp_path: Path) -> None:
         status = MADE[-1].ledger.status()
         assert status[0].prompt_tokens > 0
         assert status[0].completion_tokens > 0
+
+
+def test_the_openai_package_is_loaded_for_streams_and_not_for_plain_calls() -> None:
+    code = (
+        "import sys\n"
+        "from graphrag_index.core.models.registry import Models\n"
+        "from graphrag_index.core.models.settings import ModelSettings\n"
+        "from graphrag_index.core.models.request import Request\n"
+        "from tests.core.test_chat_model import WORDS\n"
+        "for stream in (False, True):\n"
+        "    model = ModelSettings(model='test-model', base_url=sys.argv[1], stream=stream)\n"
+        "    models = Models({'chat': model}, needed={'chat': ''})\n"
+        "    message = {'role': 'user', 'content': str(stream)}\n"
+        "    asked = models.chat('chat', 's').replies([Request('a', [message], WORDS)])\n"
+        "    print([outcome.values for outcome in asked], 'openai' in sys.modules)\n"
+        "    models.close()\n"
+    )
+    with Server(answer=words_of_text) as server:
+        found = subprocess.run(
+            [sys.executable, "-c", code, server.url], capture_output=True, text=True, check=True
+        )
+        assert found.stdout == "[(['False'],)] False\n[(['True'],)] True\n"
+        assert [asked.path for asked in server.requests][:2] == [
+            "/v1/models",
+            "/v1/chat/completions",
+        ]
 
 
 def test_a_slow_stream_is_no_timeout_and_one_that_stops_is(tmp_path: Path) -> None:

@@ -294,7 +294,7 @@ def test_versions_that_are_deleted_are_gone_and_others_stay(tmp_path: Path) -> N
         write(store, number, batch).lance_version
         for number, batch in enumerate((COLD, WARM, COLD), 1)
     )
-    assert first and second and third
+    assert None not in (first, second, third)
     delete_versions(store.lancedb, REPORTS.name, [second, third], newest=third)
     with pytest.raises(TableError):
         VectorTable.open(store.lancedb, REPORTS.name, first)

@@ -1,13 +1,14 @@
 """The HTTP client behind an endpoint: that of the `openai` package, and connections of our own.
 
 What is sent thousands of times, chat and embeddings, goes past its layers of objects, which
-take longer than the rest of the call; all else (models, streams, files, batches, Azure, proxies,
-redirects) through them.
+take longer than the rest of the call; all else (streams, files, batches, Azure, proxies,
+redirects) through them. The package is loaded when it is needed.
 """
 
 import functools
 import itertools
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 
 CONNECTIONS_OF_A_POOL = 4
+# Where the `openai` package looks too if no address is given.
+OPENAI, OPENAI_VARIABLE = "https://api.openai.com/v1", "OPENAI_BASE_URL"
 
 
 @dataclass(frozen=True)
@@ -33,37 +36,42 @@ class Answer:
     headers: Mapping[str, str]
     content: bytes
 
+    @property
+    def is_redirection(self) -> bool:
+        return 300 <= self.status < 400
+
     def json(self) -> Any:
         return json.loads(self.content)
 
 
 class Client:
-    """Posts JSON to one server."""
+    """Posts JSON to one server, and gets it. Lives in one event loop."""
 
     def __init__(self, settings: ModelSettings) -> None:
         import httpx2
-        import openai
 
         from graphrag_index.core.models.connections import Connections
 
-        timeout = httpx2.Timeout(settings.timeout, connect=min(30.0, settings.timeout), pool=None)
-        # A client that is given its transport goes past the proxies of the environment.
-        has_proxies = bool(getproxies())
-        pools = settings.concurrency // CONNECTIONS_OF_A_POOL + 1
-        transport = None if has_proxies else _spread(pools)
-        self._http = openai.DefaultAsyncHttpxClient(timeout=timeout, transport=transport)
-        self.openai = _openai_client(settings, self._http)
-        base = self.openai.base_url
+        self._settings = settings
+        base = httpx2.URL(settings.base_url or os.environ.get(OPENAI_VARIABLE) or OPENAI)
         self._direct: Connections | None = None
-        if settings.provider != "azure" and not has_proxies and not base.userinfo:
-            self._direct = Connections(base, _ssl_context(), settings.timeout)
+        if settings.provider != "azure" and not getproxies() and not base.userinfo:
+            context = _ssl_context() if base.scheme == "https" else None
+            self._direct = Connections(base, context, settings.timeout)
         self._headers = {
             "accept": "application/json",
             "accept-encoding": "gzip, deflate",
-            "content-type": "application/json",
             "user-agent": "graphrag-index",
-            **self.openai.auth_headers,
+            "authorization": f"Bearer {_key(settings)}",
         }
+        self._openai: openai.AsyncOpenAI | None = None
+
+    @property
+    def openai(self) -> "openai.AsyncOpenAI":
+        """The client of the `openai` package, made at first use."""
+        if self._openai is None:
+            self._openai = _openai_client(self._settings)
+        return self._openai
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Answer:
         """Post to a path below the base address.
@@ -78,23 +86,59 @@ class Client:
         if self._direct is not None:
             # As openai sends it: a lone surrogate cannot be UTF-8.
             content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-            answer = Answer(*await self._direct.post(path, self._headers, content))
-            if not 300 <= answer.status < 400:
+            headers = {**self._headers, "content-type": "application/json"}
+            answer = Answer(*await self._direct.post(path, headers, content))
+            if not answer.is_redirection:
                 return answer
         response = await self.openai.post(path, body=body, cast_to=httpx2.Response)
+        return Answer(response.status_code, response.headers, response.content)
+
+    async def get(self, path: str) -> Answer:
+        """Get what lies at a path below the base address.
+
+        Raises
+        ------
+        httpx2.HTTPError, OSError
+            There is no answer.
+        """
+        import httpx2
+
+        if self._direct is not None:
+            answer = Answer(*await self._direct.get(path, self._headers))
+            if not answer.is_redirection:
+                return answer
+        import openai
+
+        try:
+            response = await self.openai.get(path, cast_to=httpx2.Response)
+        except openai.APIStatusError as error:
+            response = error.response
+        except openai.APIConnectionError as error:
+            raise error.__cause__ or error from None
         return Answer(response.status_code, response.headers, response.content)
 
     async def close(self) -> None:
         if self._direct is not None:
             self._direct.close()
-        await self.openai.close()
+        if self._openai is not None:
+            await self._openai.close()
 
 
-def _openai_client(settings: ModelSettings, http: "httpx2.AsyncClient") -> "openai.AsyncOpenAI":
-    """Make the client of the `openai` package; local servers need no key."""
+def _key(settings: ModelSettings) -> str:
+    """The key; local servers need none, but a header cannot be empty."""
+    return settings.key or "none"
+
+
+def _openai_client(settings: ModelSettings) -> "openai.AsyncOpenAI":
+    import httpx2
     import openai
 
-    key = settings.key or "none"
+    timeout = httpx2.Timeout(settings.timeout, connect=min(30.0, settings.timeout), pool=None)
+    # A client that is given its transport goes past the proxies of the environment.
+    pools = settings.concurrency // CONNECTIONS_OF_A_POOL + 1
+    transport = None if getproxies() else _spread(pools)
+    http = openai.DefaultAsyncHttpxClient(timeout=timeout, transport=transport)
+    key = _key(settings)
     if settings.provider == "azure":
         return openai.AsyncAzureOpenAI(
             azure_endpoint=settings.base_url or "",

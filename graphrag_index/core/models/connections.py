@@ -1,4 +1,4 @@
-"""Connections to one server, over which bodies are posted: HTTP/1.1 on asyncio, read by h11.
+"""Connections to one server that answers at once: HTTP/1.1 on asyncio, read by h11.
 
 All calls are made in one thread. A client for every purpose takes five times as long for each,
 which with many at once is longer than there is.
@@ -6,7 +6,7 @@ which with many at once is longer than there is.
 
 import asyncio
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from time import monotonic
 
 import h11
@@ -25,7 +25,7 @@ Answered = tuple[int, dict[str, str], bytes]
 class Connections:
     """Keeps the connections to one server open between requests. Lives in one event loop."""
 
-    def __init__(self, base: httpx2.URL, context: ssl.SSLContext, timeout: float) -> None:
+    def __init__(self, base: httpx2.URL, context: ssl.SSLContext | None, timeout: float) -> None:
         self._base, self._timeout = base, timeout
         self._path = base.raw_path.rstrip(b"/")
         self._context = context if base.scheme == "https" else None
@@ -44,13 +44,19 @@ class Connections:
         httpx2.TransportError
             There is no answer.
         """
-        fields = [
-            ("host", self._base.netloc.decode()),
-            *headers.items(),
-            ("content-length", str(len(content))),
-        ]
+        length = ("content-length", str(len(content)))
+        return await self._ask("POST", path, [*headers.items(), length], content)
+
+    async def get(self, path: str, headers: Mapping[str, str]) -> Answered:
+        """Get what lies at a path below the base address; as `post` otherwise."""
+        return await self._ask("GET", path, headers.items())
+
+    async def _ask(
+        self, method: str, path: str, headers: Iterable[tuple[str, str]], content: bytes = b""
+    ) -> Answered:
+        fields = [("host", self._base.netloc.decode()), *headers]
         try:
-            request = h11.Request(method="POST", target=self._path + path.encode(), headers=fields)
+            request = h11.Request(method=method, target=self._path + path.encode(), headers=fields)
         except h11.LocalProtocolError as error:
             raise httpx2.LocalProtocolError(str(error)) from None
         connection = self._take() or await self._open()

@@ -1,7 +1,7 @@
 """One call to a model over HTTP: what is sent, what the endpoint can do, and what went wrong.
 
-The `openai` package does the HTTP (see `client`). Its own retries are off, since they know no
-time budget.
+How it gets there is told in `client`. The retries of the `openai` package are off, since they
+know no time budget.
 """
 
 import asyncio
@@ -129,22 +129,22 @@ class Endpoint:
         ModelError
             It does not.
         """
-        import openai
+        import httpx2
 
         try:
-            response: Any = await self.client.get("/models", cast_to=_response_class())
-        except openai.APIStatusError as error:
-            if error.status_code in (401, 403):
-                raise ModelError(self._explain(error.status_code, _said(error))) from None
-            return  # Not every server lists its models.
-        except openai.APITimeoutError:
+            answer = await self.http.get("/models")
+        except httpx2.TimeoutException:
             return  # A slow one may still answer.
-        except openai.APIConnectionError as error:
+        except (httpx2.HTTPError, OSError) as error:
             raise ModelError(self._unreachable(error)) from None
+        if answer.status in (401, 403):
+            raise ModelError(self._explain(answer.status, _said_by(answer)[1]))
+        if answer.status >= 400:
+            return  # Not every server lists its models.
         if self.settings.provider == "azure":
             return  # Azure lists models, not deployments.
         try:
-            known = [str(model["id"]) for model in response.json()["data"]]
+            known = [str(model["id"]) for model in answer.json()["data"]]
         except (ValueError, KeyError, TypeError):
             return
         # Ollama adds a tag to the names of its models.
@@ -249,29 +249,42 @@ class Endpoint:
             self.headers = answer.headers
             if answer.status < 400:
                 return answer.json()
-            raise self._refusal(answer)
+        raise self._refusal(answer)
 
     @contextmanager
     def errors(self) -> Iterator[None]:
         """Tell by whose turn it is to mend it what goes wrong in a call. Raises as `chat` does."""
         import httpx2
-        import openai
 
         try:
             yield
-        except openai.APIStatusError as error:
-            self.headers = error.response.headers
-            raise self._status_error(error) from None
-        except (openai.APITimeoutError, httpx2.TimeoutException):
-            raise RetryError(f"no answer within {self.settings.timeout:g} s", lost=True) from None
-        except openai.APIConnectionError as error:
-            raise RetryError(_cause(error), lost=_was_sent(error)) from None
-        except openai.APIError as error:  # in the middle of a stream
-            raise RetryError(_said(error), lost=True) from None
+        except httpx2.TimeoutException:
+            raise self._out_of_time() from None
         except (ValueError, UnicodeDecodeError):
             raise RetryError("the answer was no JSON", lost=True) from None
         except _transport_errors() as error:
             raise RetryError(_cause(error), lost=_was_sent(error)) from None
+        except _package_errors() as error:
+            raise self._of_package(error) from None
+
+    def _of_package(self, error: BaseException) -> Exception:
+        """Return what an error of the `openai` package means; raised as by `chat`."""
+        import openai
+
+        if isinstance(error, openai.APIStatusError):
+            self.headers = error.response.headers
+            code = str(getattr(error, "code", "") or "")
+            return self.failure(
+                error.status_code, _said(error), code, retry_after(error.response.headers)
+            )
+        if isinstance(error, openai.APITimeoutError):
+            return self._out_of_time()
+        if isinstance(error, openai.APIConnectionError):
+            return RetryError(_cause(error), lost=_was_sent(error))
+        return RetryError(_said(error), lost=True)  # in the middle of a stream
+
+    def _out_of_time(self) -> RetryError:
+        return RetryError(f"no answer within {self.settings.timeout:g} s", lost=True)
 
     async def _stream(
         self, path: str, body: Mapping[str, Any], sink: TextSink | None = None
@@ -290,20 +303,9 @@ class Endpoint:
             streamed.end()
         return streamed.whole()
 
-    def _status_error(self, error: "openai.APIStatusError") -> Exception:
-        code = str(getattr(error, "code", "") or "")
-        after = retry_after(error.response.headers)
-        return self.failure(error.status_code, _said(error), code, after)
-
     def _refusal(self, answer: Answer) -> Exception:
         """Return what an answer that is none means; raised as by `chat`."""
-        try:
-            body = answer.json()
-        except ValueError:
-            body = answer.content.decode("utf-8", "replace")[:200]
-        inner = body.get("error", body) if isinstance(body, dict) else {}
-        code = str(inner.get("code") or "") if isinstance(inner, dict) else ""
-        said = said_in(body) or " ".join(str(body).split())[:200]
+        code, said = _said_by(answer)
         return self.failure(answer.status, said, code, retry_after(answer.headers))
 
     def failure(
@@ -346,16 +348,17 @@ class Endpoint:
         )
 
 
-def _response_class() -> Any:
-    import httpx2
-
-    return httpx2.Response
-
-
 def _transport_errors() -> tuple[type[BaseException], ...]:
     import httpx2
 
     return (httpx2.TransportError, httpx2.StreamError, asyncio.IncompleteReadError, OSError)
+
+
+def _package_errors() -> tuple[type[BaseException], ...]:
+    """What the `openai` package raises. It is loaded here if it is not: other errors are rare."""
+    import openai
+
+    return (openai.APIError,)
 
 
 def _with_format(messages: Sequence[Message], format: ReplyFormat) -> list[Message]:
@@ -365,8 +368,20 @@ def _with_format(messages: Sequence[Message], format: ReplyFormat) -> list[Messa
     return [Message(role=first["role"], content=content), *rest]
 
 
-def _said(error: "openai.APIError") -> str:
-    return said_in(error.body) or " ".join(str(getattr(error, "message", error)).split())[:500]
+def _said(error: BaseException) -> str:
+    body = getattr(error, "body", None)
+    return said_in(body) or " ".join(str(getattr(error, "message", error)).split())[:500]
+
+
+def _said_by(answer: Answer) -> tuple[str, str]:
+    """Return the provider's code for an error, and its words."""
+    try:
+        body = answer.json()
+    except ValueError:
+        body = answer.content.decode("utf-8", "replace")[:200]
+    inner = body.get("error", body) if isinstance(body, dict) else {}
+    code = str(inner.get("code") or "") if isinstance(inner, dict) else ""
+    return code, said_in(body) or " ".join(str(body).split())[:200]
 
 
 def _was_sent(error: BaseException | None) -> bool:
