@@ -5,7 +5,6 @@ import logging
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-import numpy as np
 import polars as pl
 
 from graphrag_index.core.citations import check_citations
@@ -16,10 +15,10 @@ from graphrag_index.core.progress import Progress
 from graphrag_index.core.prompts import Prompts
 from graphrag_index.core.rendered_rows import n_prompt_tokens
 from graphrag_index.core.table_store import Previous
-from graphrag_index.core.tables import TABLES, content_id
+from graphrag_index.core.tables import content_id
 from graphrag_index.reports.context import ReportContexts
-from graphrag_index.reports.earlier import EarlierReports, WrittenOn, evidence_rows
-from graphrag_index.reports.evidence import EvidenceOfCommunities, Hashes, union
+from graphrag_index.reports.earlier import EarlierReports
+from graphrag_index.reports.evidence import EvidenceOfCommunities
 from graphrag_index.reports.holdings import Holdings
 from graphrag_index.reports.reply import IN_WORDS, report_format
 from graphrag_index.reports.row import (
@@ -27,9 +26,9 @@ from graphrag_index.reports.row import (
     Report,
     community_rows,
     join_titles,
-    report_row,
 )
 from graphrag_index.reports.row_tokens import RowTokens
+from graphrag_index.reports.writing import Writing
 from graphrag_index.reports.written import Written
 from graphrag_index.step import step
 
@@ -104,7 +103,7 @@ def create_community_reports(
     asking = _Asking(rows, holdings, contexts, Message(role="system", content=system))
     asked = _hash(settings, chat_model, system, contexts.budget.limit)
     earlier = EarlierReports(previous, asked, settings.rewrite_above)
-    writing = _Writing(rows, holdings, contexts, evidence, asked)
+    writing = Writing(rows, holdings, contexts, evidence, asked)
     born = _born(community_lineage)
     progress.start(rows.height, "reports")
     n_failed = n_dropped = n_kept = 0
@@ -155,65 +154,6 @@ def _born(lineage: pl.LazyFrame | None) -> Collection[int]:
         return ()
     born = lineage.filter(pl.col("status") == "born").select("community")
     return frozenset(born.collect()["community"])
-
-
-class _Writing:
-    """The reports that are there so far, and the rows that they become."""
-
-    def __init__(
-        self,
-        rows: pl.DataFrame,
-        holdings: Holdings,
-        contexts: ReportContexts,
-        evidence: EvidenceOfCommunities,
-        asked: str,
-    ) -> None:
-        self.rows, self.contexts, self.evidence, self.asked = rows, contexts, evidence, asked
-        tables = {
-            "Entities": holdings.entities,
-            "Relationships": holdings.relationships,
-            "Claims": holdings.claims,
-        }
-        self.ids = {name: table["id"] for name, table in tables.items()}
-        self.numbers = {
-            "Reports": rows["community"].to_numpy(),
-            **{name: table["human_readable_id"].to_numpy() for name, table in tables.items()},
-        }
-        # The parts of each community that have a report.
-        self.below: dict[int, list[int]] = {}
-        # The text units behind reports that may stand in for their communities.
-        self.behind: dict[int, Hashes] = {}
-        self.reports: list[dict[str, object]] = []
-        self.written_on: dict[int, WrittenOn] = {}
-
-    def on_evidence(
-        self, at: int, written: Written, stand_ins: Sequence[int], request: str
-    ) -> WrittenOn:
-        """Say what a report rests on that was written now, with these reports shown for it."""
-        evidence = self.evidence.of(at)
-        behind = union([self.behind[part] for part in stand_ins if part in self.behind])
-        borrowed = np.setdiff1d(behind, evidence.text_units, True)
-        return WrittenOn(written, evidence, borrowed, request)
-
-    def add(self, at: int, written: Written, on: WrittenOn | None = None) -> None:
-        """Take a report; those that a model wrote come with what they rest on."""
-        self.reports.append(
-            report_row(self.rows.row(at, named=True), written.numbered(self.numbers))
-        )
-        for above in self.contexts.above(at):
-            self.below.setdefault(above, []).append(at)
-        self.contexts.add_report(at, written)
-        if on is not None:
-            self.written_on[at] = on
-            if at in self.contexts.reports:
-                self.behind[at] = on.text_units
-
-    def batch(self) -> Mapping[str, pl.DataFrame]:
-        """Return the rows of the reports that are new since the last batch."""
-        evidence = evidence_rows(self.written_on, self.rows["community"], self.ids, self.asked)
-        reports = pl.DataFrame(self.reports, schema=TABLES["community_reports"].schema)
-        self.reports, self.written_on = [], {}
-        return {"community_reports": reports, "report_evidence": evidence}
 
 
 class _Asking:
