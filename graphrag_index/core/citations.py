@@ -105,6 +105,8 @@ def renumber_written(text: str, number_of: NumberOf) -> str:
 
     They have one form, so that this takes a hundredth of the time.
     """
+    if "[Data: " not in text:
+        return text.strip()
 
     def written(citation: re.Match[str]) -> str:
         parts = []

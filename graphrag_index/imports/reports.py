@@ -8,8 +8,9 @@ import polars as pl
 from graphrag_index.core.citations import renumber_citations
 from graphrag_index.core.lists import Integers, gather_lists, positions, spread_lists
 from graphrag_index.core.tables import title_key
-from graphrag_index.reports.earlier import IMPORTED, WrittenOn, evidence_rows
+from graphrag_index.reports.earlier import IMPORTED
 from graphrag_index.reports.evidence import EvidenceOfCommunities
+from graphrag_index.reports.evidence_rows import WrittenOn, evidence_rows
 from graphrag_index.reports.holdings import Holdings
 from graphrag_index.reports.row import Finding, Report
 from graphrag_index.reports.written import Written
@@ -50,18 +51,22 @@ def evidence_of_reports(imported: Tables, now: Tables) -> pl.DataFrame:
         ),
         "Claims": np.arange(len(claim_ids)),
     }
-    ids = {"Entities": nodes["id"], "Relationships": links["id"], "Claims": claim_ids}
+    keys = {
+        "Reports": numbers,
+        "Entities": nodes["id"],
+        "Relationships": links["id"],
+        "Claims": claim_ids,
+    }
     at_of = {number: at for at, number in enumerate(numbers)}
     columns = ("community", "title", "summary", "findings", "rank", "rating_explanation")
     reports = imported["community_reports"].select(columns).collect()
-    nothing = np.zeros(0, np.uint64)
     written = {}
     for row in reports.iter_rows(named=True):
         at = at_of.get(row["community"])
         if at is not None:
-            told = _written(row, moved, at_of)
-            written[at] = WrittenOn(told, evidence.of(at), nothing)
-    return evidence_rows(written, numbers, ids, IMPORTED)
+            written[at] = WrittenOn(_written(row, moved, at_of))
+    known = evidence.of(np.array([*written], np.int64))
+    return evidence_rows(written, known, keys, IMPORTED)
 
 
 def _communities(

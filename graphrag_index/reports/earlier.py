@@ -1,53 +1,50 @@
 """Reports of the last run that need not be written again, since hardly anything changed."""
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from graphrag_index.core.errors import TableError
-from graphrag_index.core.lists import gather_lists, positions, spread_lists
 from graphrag_index.core.table_store import Previous
-from graphrag_index.core.tables import TABLES
-from graphrag_index.reports.evidence import Evidence, EvidenceOfCommunities, Hashes
-from graphrag_index.reports.row import Finding, Report
-from graphrag_index.reports.written import Rows, Written
+from graphrag_index.reports.evidence import (
+    EvidenceOfCommunities,
+    Flags,
+    have_half_the_members,
+    share_changed,
+)
+from graphrag_index.reports.evidence_rows import TABLE, Keys, Places, read_cited, read_written
+from graphrag_index.reports.written import Written
 
 logger = logging.getLogger(__name__)
 
 # What is written in `asked` of a report that was imported, whoever was asked for it and how.
 IMPORTED = "imported"
-TABLE = TABLES["report_evidence"]
-# The column of what a report cites, by section: ids, or numbers of communities.
-CITED = {
-    "Entities": "entity_ids",
-    "Relationships": "relationship_ids",
-    "Claims": "claim_ids",
-    "Reports": "communities",
-}
+# Reports that are compared at once: bounds memory, not results.
+BATCH_REPORTS = 2_000
 
 
 @dataclass(frozen=True)
-class WrittenOn:
-    """A report with the evidence on which it was written.
+class Kept:
+    """The reports of one level that stay, in the order of their communities.
 
-    `borrowed` are text units behind the reports on sub-communities that were shown for it and
-    are not behind its own rows; `request` is what the ledger knows it by.
+    `rows` are those of `report_evidence`; in `at` stands the row of the community. `places`
+    say where what they cite stands now.
     """
 
-    written: Written
-    evidence: Evidence
-    borrowed: Hashes
-    request: str = ""
+    rows: pl.DataFrame
+    places: Places
 
     @property
-    def text_units(self) -> Hashes:
-        """All text units of which something may stand in the report."""
-        return np.concatenate([self.evidence.text_units, self.borrowed])
+    def communities(self) -> list[int]:
+        at: list[int] = self.rows["at"].to_list()
+        return at
+
+    def written(self) -> Iterator[Written]:
+        """Read one report after the other."""
+        return read_written(self.rows, self.places)
 
 
 class EarlierReports:
@@ -83,150 +80,52 @@ class EarlierReports:
     def keep(
         self,
         level: list[int],
-        communities: pl.Series,
         evidence: EvidenceOfCommunities,
-        ids: Mapping[str, pl.Series],
+        keys: Keys,
         below: Mapping[int, Collection[int]],
-    ) -> dict[int, WrittenOn]:
-        """Return the reports of one level that stay, by the rows of their communities.
+    ) -> Kept:
+        """Return the reports of one level that stay.
 
         Parameters
         ----------
         level
-            Rows of the communities of the level.
-        communities
-            The number of each row.
-        ids
-            The ids of the rows that may be cited, by section.
+            Rows of the communities of the level, ascending.
+        keys
+            What may be cited, by section: for Reports the number of each community.
         below
             For each of the level, the communities of its parts that have a report now.
         """
-        found = self._read(communities.gather(level))
-        at_of = dict(zip(communities.gather(level).to_list(), level, strict=True))
-        unchanged: dict[int, int] = {}
-        for row, number in enumerate(found["community"].to_list()):
-            at = at_of[number]
-            before = _evidence(found, row)
-            now = evidence.of(at)
-            if (
-                now.has_half_the_members_of(before)
-                and now.share_changed(before) <= self.rewrite_above
-                and evidence.are_there(before.text_units)
-                and evidence.are_there(_list(found, "borrowed_text_unit_hashes", row))
-            ):
-                unchanged[at] = row
-        keys = {**ids, "Reports": communities}
-        cited = {
-            section: _places(found[column], keys[section]) for section, column in CITED.items()
-        }
-        kept = {}
-        for at, row in unchanged.items():
-            rows = {section: places[row] for section, places in cited.items() if places[row]}
-            is_there = all(place >= 0 for places in rows.values() for place in places)
-            if is_there and set(rows.get("Reports", ())) <= set(below.get(at, ())):
-                kept[at] = _written_on(found, row, rows)
-        return kept
+        at = pl.Series("at", level, pl.Int64)
+        found = self._read(pl.DataFrame({"community": keys["Reports"].gather(at), "at": at}))
+        unchanged = [
+            self._is_unchanged(part, evidence) for part in found.iter_slices(BATCH_REPORTS)
+        ]
+        found = found.filter(np.concatenate([np.zeros(0, bool), *unchanged]))
+        places, is_there = read_cited(found, keys)
+        for row, (at, parts) in enumerate(zip(found["at"], places["Reports"], strict=True)):
+            if parts and not set(parts) <= set(below.get(at, ())):
+                is_there[row] = False
+        there = np.flatnonzero(is_there).tolist()
+        kept = {section: [lists[row] for row in there] for section, lists in places.items()}
+        return Kept(found.filter(is_there).with_columns(asked=pl.lit(self.asked)), kept)
 
-    def _read(self, communities: pl.Series) -> pl.DataFrame:
-        if self._rows is None:
-            return TABLE.empty()
-        try:
-            return self._rows.filter(pl.col("community").is_in(communities.to_list())).collect()
-        except (OSError, TableError, pl.exceptions.PolarsError) as error:
-            self._give_up(error)
-            return TABLE.empty()
+    def _is_unchanged(self, before: pl.DataFrame, evidence: EvidenceOfCommunities) -> Flags:
+        now = evidence.of(before["at"].to_numpy())
+        flags: Flags = (
+            have_half_the_members(now, before)
+            & (share_changed(now, before) <= self.rewrite_above)
+            & evidence.are_there(before["text_unit_hashes"])
+            & evidence.are_there(before["borrowed_text_unit_hashes"])
+        )
+        return flags
 
-
-def evidence_rows(
-    written: Mapping[int, WrittenOn],
-    communities: pl.Series,
-    ids: Mapping[str, pl.Series],
-    asked: str,
-) -> pl.DataFrame:
-    """Make the rows of `report_evidence`, in the order of the mapping."""
-    keys = {**ids, "Reports": communities}
-    rows = [
-        {
-            "community": communities[at],
-            "asked": asked,
-            "request": on.request,
-            **_columns(on.written.report),
-        }
-        for at, on in written.items()
-    ]
-    evidence = [on.evidence for on in written.values()]
-    hashes = {
-        "row_hashes": _lists([one.rows for one in evidence]),
-        "member_hashes": _lists([one.members for one in evidence]),
-        "text_unit_hashes": _lists([one.text_units for one in evidence]),
-        "borrowed_text_unit_hashes": _lists([on.borrowed for on in written.values()]),
-    }
-    cited = {
-        column: _named([on.written.rows.get(section, ()) for on in written.values()], keys[section])
-        for section, column in CITED.items()
-    }
-    lists = hashes | cited
-    return pl.DataFrame(
-        {
-            name: lists[name]
-            if name in lists
-            else pl.Series([row[name] for row in rows], dtype=dtype)
-            for name, dtype in TABLE.schema.items()
-        }
-    )
-
-
-def _named(lists: Sequence[Sequence[int]], keys: pl.Series) -> pl.Series:
-    """Undo `_places`: lists of what stands at these places in `keys`."""
-    owners = np.repeat(np.arange(len(lists)), [len(places) for places in lists])
-    return gather_lists(owners, keys.gather([at for places in lists for at in places]), len(lists))
-
-
-def _places(lists: pl.Series, keys: pl.Series) -> list[list[int]]:
-    """Where in `keys` the members of each list stand, -1 if nowhere."""
-    owners, values = spread_lists(lists)
-    places = positions(values, keys)
-    bounds = np.searchsorted(owners, np.arange(len(lists) + 1))
-    return [places[first:last].tolist() for first, last in pairwise(bounds.tolist())]
-
-
-def _lists(hashes: Sequence[Hashes]) -> pl.Series:
-    """Make a column of lists."""
-    owners = np.repeat(np.arange(len(hashes)), [len(some) for some in hashes])
-    values = np.concatenate([np.zeros(0, np.uint64), *hashes])
-    return gather_lists(owners.astype(np.int64), pl.Series(values, dtype=pl.UInt64), len(hashes))
-
-
-def _columns(report: Report) -> dict[str, Any]:
-    return {
-        "title": report.title,
-        "summary": report.summary,
-        "findings": [
-            {"explanation": found.explanation, "summary": found.summary}
-            for found in report.findings
-        ],
-        "rank": report.rank,
-        "rating_explanation": report.rating_explanation,
-    }
-
-
-def _written_on(found: pl.DataFrame, row: int, rows: Rows) -> WrittenOn:
-    said = found.select("title", "summary", "findings", "rank", "rating_explanation")
-    values = said.row(row, named=True)
-    findings = tuple(Finding(one["summary"], one["explanation"]) for one in values["findings"])
-    report = Report(
-        values["title"], values["summary"], findings, values["rank"], values["rating_explanation"]
-    )
-    borrowed = _list(found, "borrowed_text_unit_hashes", row)
-    written = Written(report, rows)
-    return WrittenOn(written, _evidence(found, row), borrowed, found["request"][row])
-
-
-def _evidence(found: pl.DataFrame, row: int) -> Evidence:
-    names = ("row_hashes", "member_hashes", "text_unit_hashes")
-    return Evidence(*(_list(found, name, row) for name in names))
-
-
-def _list(found: pl.DataFrame, column: str, row: int) -> Hashes:
-    hashes: Hashes = found[column][row].to_numpy()
-    return hashes
+    def _read(self, communities: pl.DataFrame) -> pl.DataFrame:
+        """Read the rows of these communities; `at` says where each stands among all."""
+        rows = TABLE.empty()
+        if self._rows is not None:
+            wanted = pl.col("community").is_in(communities["community"].to_list())
+            try:
+                rows = self._rows.filter(wanted).collect()
+            except (OSError, TableError, pl.exceptions.PolarsError) as error:
+                self._give_up(error)
+        return rows.join(communities, on="community").sort("at")

@@ -1,54 +1,55 @@
 """What reports rest on, as hashes: so that a later run can tell how much of it has changed."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.core.lists import Grouped, Integers, positions, spread_lists
+from graphrag_index.core.lists import Grouped, Integers, gather_lists, positions, spread_lists
 from graphrag_index.core.tables import content_id
 from graphrag_index.reports.holdings import Holdings
 
 Hashes = npt.NDArray[np.uint64]
+Flags = npt.NDArray[np.bool_]
+Shares = npt.NDArray[np.float64]
 
 # Rows whose text units are read at once: bounds memory, not results.
 BATCH_ROWS = 200_000
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """What one community holds; each hash once, ascending.
-
-    `rows` are its entities, relationships and claims with all that is said of them, `members`
-    its entities by id alone, `text_units` those that any of these come from.
-    """
-
-    rows: Hashes
-    members: Hashes
-    text_units: Hashes
-
-    def share_changed(self, since: Self) -> float:
-        """Return which share of the rows and text units is other than it was, 0 to 1."""
-        same = common(self.rows, since.rows) + common(self.text_units, since.text_units)
-        before = len(since.rows) + len(since.text_units)
-        return 1 - same / max(len(self.rows) + len(self.text_units), before, 1)
-
-    def has_half_the_members_of(self, since: Self) -> bool:
-        """Tell whether at least half of the members are the same."""
-        most = max(len(self.members), len(since.members))
-        return 2 * common(self.members, since.members) >= most
+def share_changed(now: pl.DataFrame, before: pl.DataFrame) -> Shares:
+    """Return which share of the rows and text units of each is other than it was, 0 to 1."""
+    same, most = np.zeros(now.height, np.int64), np.ones(now.height, np.int64)
+    columns = ("row_hashes", "text_unit_hashes")
+    for column in columns:
+        same += _n_common(now[column], before[column])
+    for side in (now, before):
+        most = np.maximum(most, sum(_lengths(side[column]) for column in columns))
+    shares: Shares = 1 - same / most
+    return shares
 
 
-def common(first: Hashes, second: Hashes) -> int:
-    """Count what two lists, each of which has everything once, have in common."""
-    return len(np.intersect1d(first, second, assume_unique=True))
+def have_half_the_members(now: pl.DataFrame, before: pl.DataFrame) -> Flags:
+    """Tell of which at least half of the members are the same."""
+    first, second = now["member_hashes"], before["member_hashes"]
+    flags: Flags = 2 * _n_common(first, second) >= np.maximum(_lengths(first), _lengths(second))
+    return flags
+
+
+def _n_common(first: pl.Series, second: pl.Series) -> Integers:
+    """Count what each two lists, which have everything once, have in common."""
+    return _lengths(first.list.set_intersection(second))
+
+
+def _lengths(lists: pl.Series) -> Integers:
+    lengths: Integers = lists.list.len().cast(pl.Int64).to_numpy()
+    return lengths
 
 
 class EvidenceOfCommunities:
-    """The evidence of each community, which is named by its row."""
+    """The evidence of communities, which are named by their rows."""
 
     def __init__(
         self,
@@ -67,37 +68,49 @@ class EvidenceOfCommunities:
         self._claims = _hashes("claim", claims.select("id", *said))
         ids = base_text_units.select("id").collect()["id"]
         self._text_units = _hashes("text unit", pl.DataFrame([ids]))
-        self._all_text_units = np.sort(self._text_units)
+        self._all_text_units = pl.Series(self._text_units).unique()
         self._of_nodes = _text_units(entities, nodes["row"], ids)
         self._of_links = _text_units(relationships, links["row"], ids)
         self._of_claims = positions(claims["text_unit_id"], ids)
 
-    def of(self, community: int) -> Evidence:
-        members, inner = self._members[community], self._inner[community]
-        claims = _rows_of(self._claims_of, members)
-        of_claims = self._of_claims[claims]
-        text_units = np.unique(
-            np.concatenate(
-                [
-                    _rows_of(self._of_nodes, members),
-                    _rows_of(self._of_links, inner),
-                    of_claims[of_claims >= 0],
-                ]
-            )
+    def of(self, communities: Integers) -> pl.DataFrame:
+        """Return what each of these communities holds, as lists of hashes, each once, ascending.
+
+        `row_hashes` are its entities, relationships and claims with all that is said of them,
+        `member_hashes` its entities by id alone, `text_unit_hashes` those that any of these
+        come from.
+        """
+        owners, members = _held(self._members, communities)
+        owners_of_links, links = _held(self._inner, communities)
+        at, claims = _held(self._claims_of, members)
+        owners_of_claims = owners[at]
+        rows = (
+            (owners, self._nodes[members]),
+            (owners_of_links, self._links[links]),
+            (owners_of_claims, self._claims[claims]),
         )
-        rows = np.concatenate([self._nodes[members], self._links[inner], self._claims[claims]])
-        return Evidence(
-            np.unique(rows), np.unique(self._ids[members]), np.unique(self._text_units[text_units])
+        at_members, of_members = _held(self._of_nodes, members)
+        at_links, of_links = _held(self._of_links, links)
+        of_claims = self._of_claims[claims]
+        units = (
+            (owners[at_members], self._text_units[of_members]),
+            (owners_of_links[at_links], self._text_units[of_links]),
+            (owners_of_claims[of_claims >= 0], self._text_units[of_claims[of_claims >= 0]]),
+        )
+        return pl.DataFrame(
+            {
+                "row_hashes": _distinct_lists(rows, len(communities)),
+                "member_hashes": _distinct_lists([(owners, self._ids[members])], len(communities)),
+                "text_unit_hashes": _distinct_lists(units, len(communities)),
+            }
         )
 
-    def are_there(self, text_units: Hashes) -> bool:
-        """Tell whether all of these text units still are, as they were."""
-        everything = self._all_text_units
-        if not len(text_units) or not len(everything):
-            return not len(text_units)
-        # Not by np.isin, which would look at all text units for each report.
-        at = np.minimum(np.searchsorted(everything, text_units), len(everything) - 1)
-        return bool((everything[at] == text_units).all())
+    def are_there(self, text_units: pl.Series) -> Flags:
+        """Tell of each list whether all of its text units still are, as they were."""
+        owners, wanted = spread_lists(text_units)
+        there = np.ones(len(text_units), bool)
+        there[owners[~wanted.is_in(self._all_text_units).to_numpy()]] = False
+        return there
 
 
 def _hashes(kind: str, rows: pl.DataFrame) -> Hashes:
@@ -127,14 +140,20 @@ def _batches(table: pl.LazyFrame) -> Iterator[tuple[int, pl.Series]]:
         offset += batch.height
 
 
-def _rows_of(grouped: Grouped, owners: Integers) -> Integers:
-    """The rows of several owners, one after the other."""
+def _held(grouped: Grouped, owners: Integers) -> tuple[Integers, Integers]:
+    """The rows of several owners, one after the other, and which of the owners each is of."""
     starts, ends = grouped.bounds[owners], grouped.bounds[owners + 1]
     lengths = ends - starts
     before = np.cumsum(lengths) - lengths
     at = np.repeat(starts - before, lengths) + np.arange(lengths.sum())
-    rows: Integers = grouped.rows[at]
-    return rows
+    return np.repeat(np.arange(len(owners)), lengths), grouped.rows[at]
+
+
+def _distinct_lists(parts: Sequence[tuple[Integers, Hashes]], n_lists: int) -> pl.Series:
+    """Make a list for each owner, of all the hashes that any part has of it."""
+    owners, hashes = (np.concatenate(side) for side in zip(*parts, strict=True))
+    pairs = pl.DataFrame({"owner": owners, "hash": hashes}).unique().sort("owner", "hash")
+    return gather_lists(pairs["owner"].to_numpy(), pairs["hash"], n_lists)
 
 
 def union(parts: Sequence[Hashes]) -> Hashes:

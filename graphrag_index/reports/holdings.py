@@ -98,6 +98,9 @@ def _claims(covariates: pl.LazyFrame | None, titles: pl.Series) -> pl.DataFrame:
         return pl.DataFrame(schema={"row": pl.UInt32, **schema, "entity": pl.Int64})
     order = ["start_date", "end_date", "description", "id"]
     claims = covariates.select(*schema).with_row_index("row").sort(order, nulls_last=True).collect()
+    if claims.is_empty():
+        # The usual case, in which no title need be folded.
+        titles = titles.clear()
     # Of entities whose titles differ in case alone the first has them.
     rows = {title_key(title): row for row, title in reversed([*enumerate(titles)])}
     entity = [

@@ -1,13 +1,14 @@
 """The report on one community, from whatever it was written, and its row."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
+import numpy as np
 import polars as pl
 
-from graphrag_index.core.tables import content_id
+from graphrag_index.core.lists import gather_lists
+from graphrag_index.core.tables import TABLES, content_id
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,8 @@ class Report:
         )
 
 
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+# `json.dumps` would make an encoder for each text.
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def community_rows(communities: pl.LazyFrame) -> pl.DataFrame:
@@ -68,30 +69,47 @@ def community_rows(communities: pl.LazyFrame) -> pl.DataFrame:
     )
 
 
-def report_row(row: Mapping[str, Any], report: Report) -> dict[str, object]:
-    """Make the row of `community_reports` out of that of `community_rows` and its report."""
-    if report.rank is None:
-        report = replace(report, rank=row["rank"])
-    content = report.markdown()
+def report_rows(communities: pl.DataFrame, reports: Sequence[Report]) -> pl.DataFrame:
+    """Make the rows of `community_reports` out of those of `community_rows` and their reports."""
+    reports = [
+        report if report.rank is not None else replace(report, rank=rank)
+        for report, rank in zip(reports, communities["rank"], strict=True)
+    ]
+    contents = [report.markdown() for report in reports]
+    ids = [
+        content_id("community report", community, content)
+        for community, content in zip(communities["id"], contents, strict=True)
+    ]
+    columns = {
+        **communities.to_dict(),
+        "id": pl.Series(ids, dtype=pl.String),
+        "human_readable_id": communities["community"],
+        "full_content": pl.Series(contents, dtype=pl.String),
+        "full_content_json": pl.Series([report.json() for report in reports], dtype=pl.String),
+        **text_columns(reports),
+    }
+    return pl.DataFrame({name: columns[name] for name in TABLES["community_reports"].schema})
+
+
+def text_columns(reports: Sequence[Report]) -> dict[str, pl.Series]:
+    """What reports say, as columns."""
+    findings = [found for report in reports for found in report.findings]
+    owners = np.repeat(np.arange(len(reports)), [len(report.findings) for report in reports])
+    parts = pl.DataFrame(
+        {
+            "explanation": [found.explanation for found in findings],
+            "summary": [found.summary for found in findings],
+        },
+        schema={"explanation": pl.String, "summary": pl.String},
+    )
     return {
-        "id": content_id("community report", str(row["id"]), content),
-        "human_readable_id": row["community"],
-        "community": row["community"],
-        "level": row["level"],
-        "parent": row["parent"],
-        "children": row["children"],
-        "title": report.title,
-        "summary": report.summary,
-        "full_content": content,
-        "rank": report.rank,
-        "rating_explanation": report.rating_explanation,
-        "findings": [
-            {"explanation": finding.explanation, "summary": finding.summary}
-            for finding in report.findings
-        ],
-        "full_content_json": report.json(),
-        "period": row["period"],
-        "size": row["size"],
+        "title": pl.Series([report.title for report in reports], dtype=pl.String),
+        "summary": pl.Series([report.summary for report in reports], dtype=pl.String),
+        "findings": gather_lists(owners, parts.to_struct(), len(reports)),
+        "rank": pl.Series([report.rank for report in reports], dtype=pl.Float64),
+        "rating_explanation": pl.Series(
+            [report.rating_explanation for report in reports], dtype=pl.String
+        ),
     }
 
 

@@ -112,24 +112,25 @@ def create_community_reports(
         known = [
             at for at in numbers if not asking.is_plain[at] and rows["community"][at] not in born
         ]
-        kept = earlier.keep(known, rows["community"], evidence, writing.ids, writing.below)
-        n_kept += len(kept)
-        chat_model.use(on.request for on in kept.values())
-        for at, context, outcome in asking.outcomes(numbers, kept, chat_model):
-            if at in kept:
-                writing.add(at, kept[at].written, kept[at])
+        kept = earlier.keep(known, evidence, writing.keys, writing.below)
+        staying = dict.fromkeys(kept.communities)
+        n_kept += len(staying)
+        chat_model.use(kept.rows["request"].to_list())
+        earlier_reports = kept.written()
+        for at, stand_ins, outcome in asking.outcomes(numbers, staying, chat_model):
+            if at in staying:
+                writing.add(at, next(earlier_reports))
             elif outcome is None:
                 writing.add(at, asking.plain_report(at))
             elif outcome.values and not outcome.failure:
                 written: Written = outcome.values[0]
-                on = writing.on_evidence(at, written, context, "".join(outcome.keys[-1:]))
-                writing.add(at, written, on)
+                writing.add_new(at, written, stand_ins, "".join(outcome.keys[-1:]))
             n_failed += outcome is not None and bool(outcome.failure)
             n_dropped += outcome.dropped if outcome is not None else 0
             progress.advance()
             if len(writing.reports) == BATCH_REPORTS:
-                yield writing.batch()
-        yield writing.batch()
+                yield writing.batch(kept)
+        yield writing.batch(kept)
     if n_kept:
         logger.info("%d reports of the last run stay, since hardly anything changed", n_kept)
     if n_failed or n_dropped:
@@ -171,7 +172,7 @@ class _Asking:
         self.is_plain = rows["island"].to_numpy() | contexts.is_empty
 
     def outcomes(
-        self, level: Sequence[int], kept: Mapping[int, object], chat_model: ChatModel
+        self, level: Sequence[int], kept: Collection[int], chat_model: ChatModel
     ) -> Iterator[tuple[int, Sequence[int], Outcome | None]]:
         """Give each community of a level in order, and what came of asking; None if none was asked.
 

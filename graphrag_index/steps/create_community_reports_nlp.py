@@ -16,9 +16,8 @@ from graphrag_index.core.lists import positions
 from graphrag_index.core.progress import Progress
 from graphrag_index.core.quotations import Quotations, quotable
 from graphrag_index.core.settings import CreateCommunityReportsNlp
-from graphrag_index.core.tables import TABLES
 from graphrag_index.reports.extractive import Evidence, write_findings
-from graphrag_index.reports.row import Report, community_rows, join_titles, report_row
+from graphrag_index.reports.row import Report, community_rows, join_titles, report_rows
 from graphrag_index.step import step
 
 # Sentences from which one report is chosen.
@@ -96,11 +95,9 @@ def create_community_reports_nlp(
                 summary = f"No whole sentence speaks of {title}. [Data: Entities ({cited})]"
             if row["island"]:
                 title = f"Island: {title}"
-            reports.append(
-                report_row(row, Report(title, summary, findings, row["rank"], _rating(row)))
-            )
+            reports.append(Report(title, summary, findings, row["rank"], _rating(row)))
             progress.advance()
-        yield pl.DataFrame(reports, schema=TABLES["community_reports"].schema)
+        yield report_rows(part, reports)
 
 
 def _main_members(
