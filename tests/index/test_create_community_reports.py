@@ -14,7 +14,7 @@ from graphrag_index.core.models.request import Reading, ReplyError, Request
 from graphrag_index.core.progress import Silent
 from graphrag_index.core.prompts import Prompts
 from graphrag_index.core.table_store import Previous, TableStore
-from graphrag_index.core.tables import TABLES
+from graphrag_index.core.tables import TABLES, content_id
 from graphrag_index.reports.reply import report_format
 from graphrag_index.steps.create_community_reports import create_community_reports
 from tests.index.fake_model import FakeChatModel
@@ -415,6 +415,26 @@ class TestKept:
         )
         _, _, asked = write(previous=earlier(tmp_path, evidence))
         assert asked_for(asked) == [TRIANGLE]
+
+    def test_what_is_behind_a_report_that_was_shown_is_noted(self, tmp_path: Path) -> None:
+        long = pl.col("description").str.replace(r"\.$", "." + " They met, and met again." * 12)
+        tables = TABLES_READ | {
+            name: TABLES_READ[name].with_columns(description=long)
+            for name in ("entities", "relationships")
+        }
+        _, evidence, asked = write(tables, max_input_tokens=600)
+        assert "-----Reports-----" in asked[1].messages[-1]["content"]
+        assert evidence["borrowed_text_unit_hashes"].to_list() == [[], []]
+        # The pair's report was written on a text that is now told of others.
+        behind, borrowed = (int(content_id("text unit", unit)[:16], 16) for unit in ("t4", "t5"))
+        pair = evidence[:1].with_columns(
+            pl.col("text_unit_hashes").list.concat([behind]).list.sort(),
+            borrowed_text_unit_hashes=pl.Series([[borrowed]], dtype=pl.List(pl.UInt64)),
+        )
+        _, now, asked = write(tables, previous=earlier(tmp_path, pair), max_input_tokens=600)
+        assert asked_for(asked) == [TRIANGLE]
+        assert now[:1].equals(pair)
+        assert now["borrowed_text_unit_hashes"][1].to_list() == sorted([behind, borrowed])
 
     @pytest.mark.parametrize("other", [{"max_words": 500}, {"max_input_tokens": 4_000}])
     def test_other_settings_write_all_again(self, other: dict[str, int], tmp_path: Path) -> None:
