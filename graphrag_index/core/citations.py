@@ -16,9 +16,9 @@ _TOKEN = re.compile(
     r"|(?<![^\W_和及])(?P<first>\d+)\s*[-–—]\s*(?P<last>\d+)(?![^\W和及])"
     r"|(?<![^\W_和及])(?P<number>[-–]?\d+)(?![^\W和及])|(?P<more>\+)"
 )
-# What `renumber_citations` writes.
+# What `renumber_citations` writes behind a space, with which a search would take twice as long.
 _PART = re.compile(r"(\w+) \((-?\d+(?:, -?\d+)*(?:, \+more)?)\)")
-_WRITTEN = re.compile(rf" ?\[Data: ({_PART.pattern}(?:; {_PART.pattern})*)\]")
+_WRITTEN = re.compile(rf"\[Data: ({_PART.pattern}(?:; {_PART.pattern})*)\]")
 # How the names of sections begin, also where a model translates them.
 _BEGINNINGS = {
     "Entities": ("ent", "encj", "сущн", "实体", "實體"),
@@ -107,8 +107,8 @@ def renumber_written(text: str, number_of: NumberOf) -> str:
     """
     if "[Data: " not in text:
         return text.strip()
-
-    def written(citation: re.Match[str]) -> str:
+    renumbered, start = [], 0
+    for citation in _WRITTEN.finditer(text):
         parts = []
         for part in _PART.finditer(citation[1]):
             cells = part[2].split(", ")
@@ -117,9 +117,10 @@ def renumber_written(text: str, number_of: NumberOf) -> str:
             if kept:
                 kept += ["+more"] * (cells[-1] == "+more")
                 parts.append(f"{part[1]} ({', '.join(kept)})")
-        return f" [Data: {'; '.join(parts)}]" if parts else ""
-
-    return _WRITTEN.sub(written, text).strip()
+        renumbered.append(text[start : citation.start()].removesuffix(" "))
+        renumbered.append(f" [Data: {'; '.join(parts)}]" if parts else "")
+        start = citation.end()
+    return "".join([*renumbered, text[start:]]).strip()
 
 
 def _parts(citation: re.Match[str]) -> list[tuple[str, list[int], bool]]:

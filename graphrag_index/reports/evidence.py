@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from graphrag_index.core.content_ids import content_ids
 from graphrag_index.core.lists import Grouped, Integers, gather_lists, positions, spread_lists
-from graphrag_index.core.tables import content_id
 from graphrag_index.reports.holdings import Holdings
 
 Hashes = npt.NDArray[np.uint64]
@@ -17,6 +17,8 @@ Shares = npt.NDArray[np.float64]
 
 # Rows whose text units are read at once: bounds memory, not results.
 BATCH_ROWS = 200_000
+# Rows that are hashed at once, likewise.
+BATCH_HASHED = 50_000
 
 
 def share_changed(now: pl.DataFrame, before: pl.DataFrame) -> Shares:
@@ -116,8 +118,11 @@ class EvidenceOfCommunities:
 def _hashes(kind: str, rows: pl.DataFrame) -> Hashes:
     """Hash each row: the same in every run, unlike the hashes of polars."""
     texts = rows.select(pl.all().cast(pl.String).fill_null(""))
-    hashed = (int(content_id(kind, *row)[:16], 16) for row in texts.iter_rows())
-    return np.fromiter(hashed, np.uint64, rows.height)
+    hashes = [np.zeros(0, np.uint64)]
+    for part in texts.iter_slices(BATCH_HASHED):
+        first_half = content_ids(kind, *part).str.head(16)
+        hashes.append(first_half.str.to_integer(base=16, dtype=pl.UInt64).to_numpy())
+    return np.concatenate(hashes)
 
 
 def _text_units(table: pl.LazyFrame, order: pl.Series, ids: pl.Series) -> Grouped:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from graphrag_index.core.content_ids import content_ids
 from graphrag_index.core.lists import gather_lists
-from graphrag_index.core.tables import TABLES, content_id
+from graphrag_index.core.tables import TABLES
 
 
 @dataclass(frozen=True)
@@ -75,16 +76,12 @@ def report_rows(communities: pl.DataFrame, reports: Sequence[Report]) -> pl.Data
         report if report.rank is not None else replace(report, rank=rank)
         for report, rank in zip(reports, communities["rank"], strict=True)
     ]
-    contents = [report.markdown() for report in reports]
-    ids = [
-        content_id("community report", community, content)
-        for community, content in zip(communities["id"], contents, strict=True)
-    ]
+    contents = pl.Series([report.markdown() for report in reports], dtype=pl.String)
     columns = {
         **communities.to_dict(),
-        "id": pl.Series(ids, dtype=pl.String),
+        "id": content_ids("community report", communities["id"], contents),
         "human_readable_id": communities["community"],
-        "full_content": pl.Series(contents, dtype=pl.String),
+        "full_content": contents,
         "full_content_json": pl.Series([report.json() for report in reports], dtype=pl.String),
         **text_columns(reports),
     }
