@@ -8,8 +8,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# What stands between two parts.
-_NOTHING = pa.scalar(b"", pa.large_binary())
+# What stands between two parts. Not by pa.scalar, which would load pandas where there is one.
+_NOTHING: Any = pl.Series([b""]).to_arrow(compat_level=pl.CompatLevel.oldest())[0]
 
 
 def content_ids(*parts: str | pl.Series) -> pl.Series:

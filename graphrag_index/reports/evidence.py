@@ -18,7 +18,7 @@ Shares = npt.NDArray[np.float64]
 # Rows whose text units are read at once: bounds memory, not results.
 BATCH_ROWS = 200_000
 # Rows that are hashed at once, likewise.
-BATCH_HASHED = 50_000
+BATCH_HASHED = 10_000
 
 
 def share_changed(now: pl.DataFrame, before: pl.DataFrame) -> Shares:

@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,3 +20,13 @@ def test_each_row_has_the_id_of_its_parts(kind: str, rows: list[tuple[str, list[
     ids = content_ids(kind, part["name"], part["said"])
 
     assert ids.to_list() == [content_id(kind, name, *said) for name, said in rows[first:]]
+
+
+def test_no_pandas_is_loaded_for_it() -> None:
+    code = (
+        "import sys; import polars as pl\n"
+        "from graphrag_index.core.content_ids import content_ids\n"
+        "content_ids('a', pl.Series(['b']), pl.Series([['c']]))\n"
+        "sys.exit('pandas' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
