@@ -358,7 +358,7 @@ class Ledger:
             for step in steps
             for row in self.rows(
                 f"SELECT r.step, unit, reason, raw FROM requests AS r {_NEWEST} "
-                "WHERE u.step = ? AND state = ? ORDER BY unit",
+                "WHERE r.step = ? AND state = ? ORDER BY unit",
                 step,
                 QUARANTINED,
             )
