@@ -12,8 +12,9 @@ from graphrag_index.core.models.settings import vector_identity
 from graphrag_index.core.settings import Settings
 from graphrag_index.core.table_store import TableStore
 from graphrag_index.core.versions import Version
-from graphrag_index.imports.folder import Imported, has_imported, new_imported
+from graphrag_index.imports.folder import Imported, has_imported
 from graphrag_index.imports.source import Source, open_source
+from graphrag_index.imports.writing import new_imported
 from graphrag_index.run import Watcher, lock, run_workflow
 from graphrag_index.workflow import Workflow, load_step
 

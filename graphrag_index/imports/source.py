@@ -14,12 +14,8 @@ from graphrag_index.core.microsoft.tables import MicrosoftIndex
 from graphrag_index.core.microsoft.vectors import MicrosoftVectors
 from graphrag_index.core.table_store import INDEX_FILE
 from graphrag_index.core.tables import TABLES
+from graphrag_index.imports.folder import PUBLIC
 
-# The tables of an index that are imported; the last two may be missing.
-PUBLIC = (
-    *("documents", "text_units", "entities", "relationships", "mentions", "communities"),
-    *("community_lineage", "community_reports", "covariates"),
-)
 # Where an export has what Microsoft's tables have no place for.
 _OWN, _ABOUT, _SUFFIX = "graphrag_index", "export.json", ".arrow"
 

@@ -9,10 +9,9 @@ import polars as pl
 from graphrag_index.core.progress import Progress
 from graphrag_index.core.settings import FinalizeGraph
 from graphrag_index.core.tables import TABLES
-from graphrag_index.imports.folder import BATCH, Imported, fingerprint_imported
+from graphrag_index.imports.folder import BATCH, PUBLIC, Imported, fingerprint_imported
 from graphrag_index.imports.joining import Joining, as_raw
 from graphrag_index.imports.reports import evidence_of_reports
-from graphrag_index.imports.source import PUBLIC
 from graphrag_index.step import step
 from graphrag_index.steps.finalize_graph import finalize_graph
 

@@ -10,9 +10,10 @@ import pytest
 from graphrag_index.core.errors import WorkflowError
 from graphrag_index.core.tables import TABLES
 from graphrag_index.imports.continuing import continued, name_workflow
-from graphrag_index.imports.folder import Imported, new_imported
+from graphrag_index.imports.folder import Imported
 from graphrag_index.imports.joining import Joining
 from graphrag_index.imports.source import open_source
+from graphrag_index.imports.writing import new_imported
 from graphrag_index.steps.skip_imported import skip_imported
 from tests.index.small_index import table
 from tests.microsoft_index import TEXTS, version_3, write
@@ -22,7 +23,7 @@ from tests.microsoft_index import TEXTS, version_3, write
 def root(tmp_path: Path) -> Path:
     """A project with the index of version 3 in `imported`."""
     source = open_source(write(tmp_path / "theirs", version_3()))
-    with new_imported(tmp_path, source, vectors=True):
+    with new_imported(tmp_path, source, ("theirs", None)):
         pass
     return tmp_path
 
@@ -172,7 +173,7 @@ def test_text_units_that_are_gone_are_not_named_by_documents(tmp_path: Path) -> 
     tables["documents"] = tables["documents"].with_columns(
         text_unit_ids=pl.Series([["u1", "gone"], []], dtype=pl.List(pl.String))
     )
-    with new_imported(tmp_path, open_source(write(tmp_path / "theirs", tables)), vectors=True):
+    with new_imported(tmp_path, open_source(write(tmp_path / "theirs", tables)), ("theirs", None)):
         pass
     joining = Joining(Imported(tmp_path))
     new = table("documents", {"id": "n", "human_readable_id": 0, "text_unit_ids": ["u9"]})
