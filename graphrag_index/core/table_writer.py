@@ -1,6 +1,7 @@
 """Writing a table as a file, Parquet or Arrow: batch by batch, in place when it is whole."""
 
 import os
+from collections.abc import Iterator
 from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -46,7 +47,11 @@ class TableWriter:
     def _open(self) -> Any:
         import pyarrow.parquet as pq
 
-        return pq.ParquetWriter(self.temporary, self.schema, compression="zstd")
+        # Numbers take more room with a dictionary, and more time.
+        texts = list(_text_columns(self.schema))
+        return pq.ParquetWriter(
+            self.temporary, self.schema, compression="zstd", use_dictionary=texts or False
+        )
 
     def append(self, batch: pl.DataFrame) -> None:
         """Add rows; their columns are checked against the table's and put in its order."""
@@ -177,6 +182,20 @@ def _arrow_type(dtype: pl.DataType) -> "pa.DataType":
         pl.Date(): pa.date32(),
     }
     return plain[dtype]
+
+
+def _text_columns(fields: Any, before: str = "") -> Iterator[str]:
+    """Return the paths of columns of text in a Parquet file, those inside of others too."""
+    import pyarrow as pa
+
+    for field in fields:
+        path, dtype = f"{before}{field.name}", field.type
+        while pa.types.is_list(dtype):
+            path, dtype = f"{path}.list.{dtype.value_field.name}", dtype.value_type
+        if pa.types.is_struct(dtype):
+            yield from _text_columns(dtype, f"{path}.")
+        elif pa.types.is_large_string(dtype):
+            yield path
 
 
 def _instance(dtype: Any) -> pl.DataType:

@@ -88,6 +88,25 @@ class TestWriting:
         passage = schema.field("evidence").type.value_type
         assert [part.name for part in passage] == ["document_id", "start_char", "end_char"]
 
+    def test_only_text_has_a_dictionary_in_the_file(self, tmp_path: Path) -> None:
+        place = {"document_id": "d", "start_char": 1, "end_char": 2}
+        units = {"text_unit": [0], "entity": [1], "start_char": [1], "end_char": [2]}
+        entities = {
+            **{name: [None] for name in TABLES["extracted_entities"].columns},
+            "human_readable_id": [0],
+            "title": ["Tom"],
+            "descriptions": [["A sailor."]],
+            "evidence": [[place]],
+        }
+        with_one, without = set(), set()
+        for name, rows in (("mentions", units), ("extracted_entities", entities)):
+            frame = pl.DataFrame(rows, TABLES[name].schema)
+            stored = write(TableStore(tmp_path), 1, frame, TABLES[name])
+            group = pq.ParquetFile(tmp_path / str(stored.file)).metadata.row_group(0)
+            for column in (group.column(i) for i in range(group.num_columns)):
+                (with_one if column.has_dictionary_page else without).add(column.physical_type)
+        assert (with_one, without) == ({"BYTE_ARRAY"}, {"INT32", "INT64"})
+
     def test_equal_tables_are_equal_bytes_and_have_one_digest(self, tmp_path: Path) -> None:
         first = write(TableStore(tmp_path / "a"), 1, BROKEN)
         second = write(TableStore(tmp_path / "b"), 7, BROKEN)
