@@ -90,7 +90,7 @@ HONORIFICS = frozenset(
     ).split()
 )
 # The same, shortened; each may end in a full stop.
-_RANKS = frozenset(
+RANKS = frozenset(
     (
         "capt cpt lt lieut sgt cpl col gen maj brig cmdr cdr comdr adm radm vadm pvt pfc rev revd "
         "prof dr mr mrs ms mme mlle st ste kpt płk ppłk mjr por hptm ltn oblt gral cnel gén dott "
@@ -104,9 +104,9 @@ _DOTTED = frozenset(
         "amb sec ks cdt cne messrs dipl mag lic don mons inż hab"
     ).split()
 )
-ABBREVIATED_TITLES = _RANKS | _DOTTED | {"mt"}
+ABBREVIATED_TITLES = RANKS | _DOTTED | {"mt"}
 # Parts of a title, beside another of its words: Rear Admiral, Private First Class.
-_TITLE_PARTS = frozenset(
+TITLE_PARTS = frozenset(
     (
         "first second third class rear vice deputy petty warrant staff lance wing flight squadron "
         "brigadier master prime senior junior grand"
@@ -117,9 +117,9 @@ _TITLE_PARTS = frozenset(
 def is_title(word: str) -> bool:
     """Tell whether a word stands before a person's name and says what the person is."""
     lower = word.lower()
-    if lower in HONORIFICS or lower in _RANKS:
+    if lower in HONORIFICS or lower in RANKS:
         return True
-    if lower.endswith(".") and (lower[:-1] in _RANKS or lower[:-1] in _DOTTED):
+    if lower.endswith(".") and (lower[:-1] in RANKS or lower[:-1] in _DOTTED):
         # M. Dupont is a title in French only; elsewhere it is an initial.
         return len(lower) > 2
     # Lieutenant-Colonel, Maj.-Gen.
@@ -132,7 +132,7 @@ def n_titles(words: Sequence[str]) -> int:
     while first < len(words) - 1:
         if is_title(words[first]):
             titled = True
-        elif words[first].lower() not in _TITLE_PARTS:
+        elif words[first].lower() not in TITLE_PARTS:
             break
         first += 1
     # "of Peru" is no name, and a Third Class nobody's title.

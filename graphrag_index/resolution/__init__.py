@@ -1,6 +1,7 @@
 """Which of the extracted entities are one thing under several names.
 
 names.py           a name, taken apart: words, numbers, forms that say nothing
+once.py            what a name finds out about itself, once
 blocking.py        pairs of names that are worth a look, without looking at all pairs
 comparing.py       how alike two names are, and what keeps them apart
 scoring.py         the same with types, documents and neighbours

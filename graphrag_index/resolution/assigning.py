@@ -118,10 +118,7 @@ class Resolution:
             "entity_resolutions": list(self._resolutions()),
             "doubtful_pairs": list(self._doubtful()),
         }
-        made = {
-            name: pl.DataFrame(values, schema=TABLES[name].schema, orient="row")
-            for name, values in rows.items()
-        }
+        made = {name: _table(name, values) for name, values in rows.items()}
         resolutions = made["entity_resolutions"]
         return {**made, "entity_resolutions": resolutions.sort("title", "resolved")}
 
@@ -184,3 +181,13 @@ class Resolution:
                 )
             )
         yield from sorted(rows, key=lambda row: (-row[2], title_key(row[0]), title_key(row[1])))
+
+
+def _table(name: str, rows: Sequence[tuple[Any, ...]]) -> pl.DataFrame:
+    """Make a table column by column, which takes a fraction of the time that rows take."""
+    schema = TABLES[name].schema
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    return pl.DataFrame(
+        pl.Series(column, values, dtype)
+        for (column, dtype), values in zip(schema.items(), columns, strict=True)
+    )

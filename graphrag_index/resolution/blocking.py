@@ -6,7 +6,6 @@ with that of names.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -51,7 +50,7 @@ def candidates(names: Sequence[Name]) -> pl.DataFrame:
         "first letters": _acronym_keys(names),
         "initials": _initial_keys(names),
     }
-    found = [_pairs_of_keys(block, rows) for block, rows in keys.items()]
+    found = [_pairs(_keyed(rows), block) for block, rows in keys.items()]
     found += [_one_letter_apart(names), _sharing_words(names)]
     return _together(found)
 
@@ -92,7 +91,9 @@ def _letter_keys(names: Sequence[Name]) -> Keys:
         keys = {name.letters, name.plain.letters, "".join(name.spelled_out)}
         # "Novak, Anna", whatever the order that is right.
         keys.add("".join(sorted(name.plain.words)))
-        yield from ((number, key) for key in keys if key)
+        for key in keys:
+            if key:
+                yield number, key
 
 
 def _acronym_keys(names: Sequence[Name]) -> Keys:
@@ -100,7 +101,8 @@ def _acronym_keys(names: Sequence[Name]) -> Keys:
         if name.is_acronym:
             yield number, name.letters
         else:
-            yield from ((number, key) for key in name.first_letters)
+            for key in name.first_letters:
+                yield number, key
 
 
 def _initial_keys(names: Sequence[Name]) -> Keys:
@@ -114,13 +116,19 @@ def _initial_keys(names: Sequence[Name]) -> Keys:
     yield from ((number, key) for number, key, _ in made if key in telling)
 
 
-def _pairs_of_keys(block: str, rows: Keys) -> pl.DataFrame:
-    """Pair names with the same key: all of a few, and each of more with the first."""
-    keyed = pl.DataFrame(rows, schema={"number": pl.Int64, "key": pl.String}, orient="row")
-    return _pairs(keyed.unique(), block)
+def _keyed(rows: Keys) -> pl.DataFrame:
+    """Make a table of keys, of those that several names have."""
+    numbers: list[int] = []
+    keys: list[str] = []
+    for number, key in rows:
+        numbers.append(number)
+        keys.append(key)
+    columns = [pl.Series("number", numbers, pl.Int64), pl.Series("key", keys, pl.String)]
+    return pl.DataFrame(columns).filter(pl.col("key").is_duplicated())
 
 
 def _pairs(keyed: pl.DataFrame, block: str) -> pl.DataFrame:
+    """Pair names with the same key: all of a few, and each of more with the first."""
     size = pl.len().over("key")
     keyed = keyed.with_columns(size=size, first=pl.col("number").min().over("key"))
     keyed = keyed.filter(pl.col("size").is_between(2, MAX_SHARED))
@@ -146,33 +154,37 @@ def _one_letter_apart(names: Sequence[Name]) -> pl.DataFrame:
     for batch in distinct.iter_slices(BATCH_NAMES):
         n_letters = pl.col("letters").str.len_chars()
         at = batch.with_columns(at=pl.int_ranges(0, n_letters + 1)).explode("at")
-        shorter = pl.col("letters").str.slice(0, pl.col("at")) + pl.col("letters").str.slice(
-            pl.col("at") + 1
+        shorter = pl.concat_str(
+            pl.col("letters").str.slice(0, pl.col("at")),
+            pl.col("letters").str.slice(pl.col("at") + 1),
         )
-        hashes.append(at.select(pl.col("number").cast(pl.Int64), key=shorter.hash()).unique())
+        hashes.append(at.select(pl.col("number").cast(pl.Int64), key=shorter.hash()))
     if not hashes:
         return pl.DataFrame(schema=_PAIR)
-    keyed = pl.concat(hashes)
-    keyed = keyed.filter(pl.len().over("key") > 1)
+    # One name has a key twice that loses either of two equal letters.
+    keyed = pl.concat(hashes).filter(pl.col("key").is_duplicated()).unique()
     return _pairs(keyed, "spelling")
+
+
+def _word_keys(names: Sequence[Name]) -> Keys:
+    for number, name in enumerate(names):
+        for word in set(name.plain.words):
+            if len(word) > 3:
+                yield number, word
 
 
 def _sharing_words(names: Sequence[Name]) -> pl.DataFrame:
     """Pair names that share a rare word, and at least half of all their words."""
-    rows = chain.from_iterable(
-        ((number, word) for word in set(name.plain.words) if len(word) > 3)
-        for number, name in enumerate(names)
-    )
-    keyed = pl.DataFrame(rows, schema={"number": pl.Int64, "key": pl.String}, orient="row")
-    sizes = pl.Series("size", [len(set(name.plain.words)) for name in names], dtype=pl.Int64)
-    rare = keyed.filter(pl.len().over("key").is_between(2, MAX_NAMES_OF_WORD))
+    keyed = _keyed(_word_keys(names))
+    rare = keyed.filter(pl.len().over("key") <= MAX_NAMES_OF_WORD)
     pairs = (
         rare.join(rare, on="key")
         .filter(pl.col("number") < pl.col("number_right"))
         .select(left="number", right="number_right")
         .unique()
     )
-    size = pl.DataFrame({"number": np.arange(len(sizes)), "size": sizes})
+    n_words = [len(set(names[number].plain.words)) for number in rare["number"]]
+    size = rare.select("number", pl.Series("size", n_words, pl.Int64)).unique()
     pairs = pairs.join(size, left_on="left", right_on="number").join(
         size, left_on="right", right_on="number", suffix="_right"
     )

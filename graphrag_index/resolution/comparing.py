@@ -5,7 +5,7 @@ but for what means nothing: accents, punctuation, an article, "Inc.". A likeness
 as that of Paris and Parish, makes a pair doubtful at most.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from unicodedata import normalize
 
 from graphrag_index.resolution.names import Name, fold, is_initial, is_unspaced
@@ -37,20 +37,23 @@ class Likeness:
 
 def compare(a: Name, b: Name) -> Likeness | None:
     """Tell how alike two names are; None if they are not, or mean two things."""
-    if a.letters == b.letters == "" or are_apart(a, b):
+    if a.letters == b.letters == "":
         return None
+    likeness = _likeness(a, b)
+    # Most pairs are not alike: what keeps two names apart is asked last, since it costs most.
+    return None if likeness is None or are_apart(a, b) else likeness
+
+
+def _likeness(a: Name, b: Name) -> Likeness | None:
     for look in (_same_plain, _same_umlauts, _acronym):
         likeness = look(a, b)
         if likeness is not None:
             return likeness
-    if _same_surname_other_given(a, b):
+    looks = (_initials(a, b), _one_letter(a, b), _words_in_common(a, b))
+    found = [likeness for likeness in looks if likeness is not None]
+    if not found or _same_surname_other_given(a, b):
         return None
-    found = [
-        likeness
-        for likeness in (_initials(a, b), _one_letter(a, b), _words_in_common(a, b))
-        if likeness is not None
-    ]
-    return max(found, key=lambda likeness: likeness.score, default=None)
+    return max(found, key=lambda likeness: likeness.score)
 
 
 def are_apart(a: Name, b: Name) -> bool:
@@ -151,6 +154,8 @@ def _same_plain(a: Name, b: Name) -> Likeness | None:
 
 def _same_umlauts(a: Name, b: Name) -> Likeness | None:
     """Müller and Mueller."""
+    if a.title.isascii() and b.title.isascii():
+        return None
     if a.words == b.words or (a.spelled_out != b.words and a.words != b.spelled_out):
         return None
     if a.spelled_out == a.words and b.spelled_out == b.words:
@@ -172,7 +177,7 @@ def _acronym(a: Name, b: Name) -> Likeness | None:
 
 def _same_surname_other_given(a: Name, b: Name) -> bool:
     """Two people of one family: the last words are the same, and another one is not."""
-    if a.plain.letters == b.plain.letters or {a.kind, b.kind} - {"", "person"}:
+    if a.plain.letters == b.plain.letters or not _can_be_people(a, b):
         return False
     if not _like_people(a, b):
         return False
@@ -181,6 +186,11 @@ def _same_surname_other_given(a: Name, b: Name) -> bool:
         # Anna Novak is not Anna Nowak; initials alone say nothing against it.
         return False
     return not (_fits(one, other) or _fits(other, one))
+
+
+def _can_be_people(a: Name, b: Name) -> bool:
+    """Tell whether neither type is that of another thing."""
+    return a.kind in ("", "person") and b.kind in ("", "person")
 
 
 def _like_people(a: Name, b: Name) -> bool:
@@ -193,7 +203,9 @@ def _like_people(a: Name, b: Name) -> bool:
 
 def _fits(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
     """Tell whether each word of a name stands for one of another, in their order."""
-    if len(short) > len(long) or not _stands_for(short[0], long[0]):
+    if len(short) > len(long) or fold(short[-1]) != fold(long[-1]):
+        return False
+    if not _stands_for(short[0], long[0]):
         return False
     at = 1
     for word in short[1:-1]:
@@ -202,7 +214,7 @@ def _fits(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
         if at >= len(long) - 1:
             return False
         at += 1
-    return fold(short[-1]) == fold(long[-1])
+    return True
 
 
 def _stands_for(word: str, full: str) -> bool:
@@ -214,7 +226,7 @@ def _stands_for(word: str, full: str) -> bool:
 
 def _initials(a: Name, b: Name) -> Likeness | None:
     """R. F. Scott and Robert Falcon Scott; Robert Scott and Robert Falcon Scott."""
-    if not (a.may_be_person and b.may_be_person) or {a.kind, b.kind} - {"", "person"}:
+    if not (a.may_be_person and b.may_be_person and _can_be_people(a, b)):
         return None
     if not (_fits(a.parts, b.parts) or _fits(b.parts, a.parts)):
         return None
@@ -234,9 +246,11 @@ def _initials(a: Name, b: Name) -> Likeness | None:
 def _one_letter(a: Name, b: Name) -> Likeness | None:
     """One letter added, left out, exchanged or swapped with the next."""
     one, other = a.plain.letters, b.plain.letters
-    if min(len(one), len(other)) < SHORT_LETTERS or not is_one_edit(one, other):
+    if min(len(one), len(other)) < SHORT_LETTERS or one[0] != other[0]:
         return None
-    if is_unspaced(a.title) or any(map(str.isdigit, one + other)) or one[0] != other[0]:
+    if not is_one_edit(one, other):
+        return None
+    if is_unspaced(a.title) or any(map(str.isdigit, one + other)):
         return None
     differing = set(a.plain.words) ^ set(b.plain.words)
     if len(differing) <= 2 and min(map(len, differing), default=0) < SHORT_WORD:
@@ -263,8 +277,10 @@ def is_one_edit(a: str, b: str) -> bool:
 def _words_in_common(a: Name, b: Name) -> Likeness | None:
     """Most words of one in the other."""
     one, other = set(a.plain.words), set(b.plain.words)
+    if one.isdisjoint(other):
+        return None
     common, least = one & other, min(len(one), len(other))
-    if not common or max(map(len, common)) < 4:
+    if max(map(len, common)) < 4:
         return None
     share = len(common) / len(one | other)
     if share == 1:
@@ -276,4 +292,4 @@ def _words_in_common(a: Name, b: Name) -> Likeness | None:
 
 def capped(likeness: Likeness) -> Likeness:
     """Hold a score below what is merged by default."""
-    return replace(likeness, score=min(likeness.score, MOST_DOUBTFUL))
+    return Likeness(min(likeness.score, MOST_DOUBTFUL), likeness.evidence)

@@ -3,10 +3,21 @@
 import re
 import unicodedata
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
+from typing import NamedTuple
 
 from graphrag_index.linguistics import inflection
-from graphrag_index.linguistics.kinds import KINDS, NAMING_TITLES, PARTICLES, SURNAMES, n_titles
+from graphrag_index.linguistics.kinds import (
+    HONORIFICS,
+    KINDS,
+    NAMING_TITLES,
+    PARTICLES,
+    RANKS,
+    SURNAMES,
+    TITLE_PARTS,
+    n_titles,
+)
+from graphrag_index.resolution.once import Once
 
 # Forms of companies: with and without them a name means the same company.
 _LEGAL = frozenset(
@@ -46,7 +57,12 @@ _UMLAUTS = str.maketrans(
 )
 _INITIAL = re.compile(r"[^\W\d_]\.?")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.){2,}")
+_PARTING = re.compile(r"[\s\-/]+")
 _APOSTROPHE_S = re.compile(r"['’]s?$")
+# Words at the beginning that may be left out.
+_OPENINGS = _ARTICLES | HONORIFICS | RANKS | TITLE_PARTS
+# Behind a title they are no name of a person.
+_NO_SURNAMES = KINDS - SURNAMES
 
 # What kinds types are of, where they say so.
 _KINDS_OF_TYPES = {
@@ -76,16 +92,12 @@ def kind_of_type(kind: str) -> str:
     return _KIND_OF_TYPE.get(kind.strip().casefold(), "")
 
 
-@dataclass(frozen=True)
-class Plain:
-    """A name without what may be left out: its letters, and what was left out."""
+class Plain(NamedTuple):
+    """A name without what may be left out: its words, their letters, and what was left out."""
 
     words: tuple[str, ...]
+    letters: str
     left_out: frozenset[str] = frozenset()
-
-    @property
-    def letters(self) -> str:
-        return "".join(self.words)
 
 
 @dataclass(frozen=True)
@@ -95,81 +107,85 @@ class Name:
     title: str
     kind: str = field(default="", compare=False)  # of kind_of_type
 
-    @cached_property
+    @Once
     def words(self) -> tuple[str, ...]:
         """The words without case and accents."""
         return tuple(fold(_without_dots(self.title).replace(" & ", " and ")).split(" "))
 
-    @cached_property
+    @Once
     def letters(self) -> str:
         return "".join(self.words)
 
-    @cached_property
+    @Once
     def spelled_out(self) -> tuple[str, ...]:
         """The words with ä as ae."""
         if self.title.isascii():
             return self.words
         return tuple(fold(self.title.casefold().translate(_UMLAUTS)).split(" "))
 
-    @cached_property
+    @Once
     def joined(self) -> tuple[str, ...]:
         """The words, where hyphens, stops and apostrophes join what they stand between."""
         return tuple(fold(_JOINING.sub("", self.title)).split(" "))
 
-    @cached_property
+    @Once
     def numbers(self) -> tuple[str, ...]:
         """Numbers in digits or Roman ones, and words with digits in them; sorted."""
         found = [number.replace(",", ".") for number in _NUMBER.findall(self.title)]
-        # A single letter in the middle is an initial, and the first word a number only if it is
-        # long: "Vi Hilbert", but "XIV Olympics".
-        later = [w for w in self.words[1:-1] if len(w) > 1] + list(self.words[1:][-1:])
-        roman = [w for w in later if w and _ROMAN.fullmatch(w)]
-        roman += [w for w in self.words[:1] if len(w) > 2 and _ROMAN.fullmatch(w)]
+        roman = []
+        for at, word in enumerate(self.words):
+            if _ROMAN.fullmatch(word):
+                # A single letter in the middle is an initial, and the first word a number only if
+                # it is long: "Vi Hilbert", but "XIV Olympics".
+                least = 3 if at == 0 else 2 if at < len(self.words) - 1 else 1
+                roman += [word] * (len(word) >= least)
         return tuple(sorted(found)) + tuple(sorted(str(_value(word)) for word in roman))
 
-    @cached_property
+    @Once
     def single_letters(self) -> tuple[str, ...]:
         """Words of one letter at the end: Vitamin C, Plan B."""
         return tuple(word for word in self.words[-1:] if len(word) == 1 and len(self.words) > 1)
 
-    @cached_property
+    @Once
     def signs(self) -> tuple[str, ...]:
         return tuple(sorted(_SIGNS.findall(self.title)))
 
-    @cached_property
+    @Once
     def distinguishing(self) -> frozenset[str]:
         return _DISTINGUISHING.intersection(self.words)
 
-    @cached_property
+    @Once
     def is_acronym(self) -> bool:
         """Whether it looks like RGS or U.N.: two to six capitals."""
+        if not self.title.isupper():
+            return False
         letters = self.title.replace(".", "")
-        return 2 <= len(letters) <= 6 and letters.isupper() and letters.isalpha()
+        return 2 <= len(letters) <= 6 and letters.isalpha()
 
-    @cached_property
+    @Once
     def first_letters(self) -> frozenset[str]:
         """What may shorten the name: first letters of its words, with and without small ones."""
         if self.title.isspace() or not 2 <= len(self.plain.words) <= 8:
             return frozenset()
-        raw = [w for w in re.split(r"[\s\-/]+", _BRACKETS.sub("", self.title)) if w]
+        raw = [w for w in _PARTING.split(_BRACKETS.sub("", self.title)) if w]
         # "reporter for Racing Network" is not what RN stands for.
         capital = [w[0] for w in raw if w[0].isupper()] if raw[0][0].isupper() else []
         whole = [w[0] for w in raw if w[0].isalnum()]
         made = {"".join(letters).casefold() for letters in (capital, whole)}
         return frozenset(fold(letters) for letters in made if 2 <= len(letters) <= 6)
 
-    @cached_property
+    @Once
     def bracketed(self) -> str:
         """What stands in brackets at the end."""
         found = _BRACKETS.search(self.title)
         return found[1].strip() if found and found.start() else ""
 
-    @cached_property
+    @Once
     def owns(self) -> bool:
         """Whether it ends like a possessive: McDonald's."""
         return bool(_APOSTROPHE_S.search(self.title))
 
-    @cached_property
+    @Once
     def parts(self) -> tuple[str, ...]:
         """The words of what may be a person's name, in their order; initials keep their stop."""
         title = self.title
@@ -183,7 +199,7 @@ class Name:
             apart += _initials(word)
         return tuple(apart)
 
-    @cached_property
+    @Once
     def may_be_person(self) -> bool:
         """Whether its words look like given names, or their initials, and a surname."""
         if not self.parts:
@@ -196,24 +212,26 @@ class Name:
             and all(word[:1].isupper() or word in PARTICLES for word in self.parts)
         )
 
-    @cached_property
+    @Once
     def plain(self) -> Plain:
         return _plain(self.title)
 
 
 def _initials(word: str) -> list[str]:
     """Take apart what is written together: J.R."""
-    if _INITIALS.fullmatch(word):
+    if "." in word and _INITIALS.fullmatch(word):
         return [f"{letter}." for letter in word.split(".") if letter]
     return [word]
 
 
 def is_initial(word: str) -> bool:
-    return bool(_INITIAL.fullmatch(word)) and word[0].isupper()
+    return len(word) <= 2 and bool(_INITIAL.fullmatch(word)) and word[0].isupper()
 
 
 def _without_dots(title: str) -> str:
     """Write U.S. as US."""
+    if "." not in title:
+        return title
     return _DOTTED.sub(lambda found: found[0].replace(".", ""), title)
 
 
@@ -225,6 +243,9 @@ def _value(roman: str) -> int:
 
 def _plain(title: str) -> Plain:
     """Take off articles, titles, forms of companies, an acronym in brackets; put a comma right."""
+    if _is_plain(title):
+        words = fold(title).split(" ")
+        return Plain(tuple(words), "".join(words))
     left_out: set[str] = set()
     brackets = _BRACKETS.search(title)
     if brackets and brackets.start():
@@ -244,16 +265,25 @@ def _plain(title: str) -> Plain:
         if before and after:
             raw, left_out = [*after.split(" "), *before.split(" ")], left_out | {"comma"}
     n = n_titles(raw)
-    known = any(fold(word) in KINDS - SURNAMES for word in raw[n:])
-    if n and len(raw) - n > 1 and not known:
+    if n and len(raw) - n > 1 and not any(fold(word) in _NO_SURNAMES for word in raw[n:]):
         naming = any(word.lower().rstrip(".") in NAMING_TITLES for word in raw[:n])
         left_out.add("naming title" if naming else "title")
         raw = raw[n:]
     if len(raw) > 1 and raw[0].lower() in _ARTICLES:
         left_out.add("article" if len(raw) > 2 else "article of one word")
         raw = raw[1:]
-    text = _without_dots(" ".join(raw)).replace(" & ", " and ")
-    return Plain(tuple(fold(text).split(" ")), frozenset(left_out))
+    words = fold(_without_dots(" ".join(raw)).replace(" & ", " and ")).split(" ")
+    return Plain(tuple(words), "".join(words), frozenset(left_out))
+
+
+def _is_plain(title: str) -> bool:
+    """Tell whether a name is words of letters, none of which may be left out: most names are."""
+    words = title.split(" ")
+    return (
+        all(map(str.isalpha, words))
+        and words[0].lower() not in _OPENINGS
+        and fold(words[-1]) not in _LEGAL
+    )
 
 
 def is_unspaced(text: str) -> bool:

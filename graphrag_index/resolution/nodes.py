@@ -1,7 +1,8 @@
 """The entities to be resolved: one for each name, or for each name that a person has given."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 import polars as pl
 
@@ -28,15 +29,18 @@ class Node:
         return Name(self.title, kind_of_type(self.type))
 
 
-def make_nodes(
-    rows: Iterable[tuple[int, str, str, int]], decisions: Decisions
-) -> tuple[list[Node], dict[str, int]]:
+# Number, title, type and number of text units of an entity or part.
+Row = tuple[int, str, str, int]
+_frequency: Callable[[Row], int] = itemgetter(3)
+
+
+def make_nodes(rows: Iterable[Row], decisions: Decisions) -> tuple[list[Node], dict[str, int]]:
     """Put together what has one name, or is given one by a person.
 
     Parameters
     ----------
     rows
-        Number, title, type and number of text units of each entity and part.
+        Of each entity and part.
 
     Returns
     -------
@@ -45,22 +49,22 @@ def make_nodes(
     places
         The node of each key: of the titles that were found, and of those that a person gives.
     """
-    by_key: dict[str, list[tuple[int, str, str, int]]] = {}
+    by_key: dict[str, list[Row]] = {}
     for row in sorted(rows):
         by_key.setdefault(title_key(row[1]), []).append(row)
     nodes: dict[str, Node] = {}
-    keys_of: dict[str, list[str]] = {}
+    moved: dict[str, list[str]] = {}  # keys by those that a person gives instead
     for key, members in by_key.items():
         title = decisions.titles.get(key)
         target = key if title is None else title_key(title)
-        keys_of.setdefault(target, []).append(key)
         # Of the forms of one name the most frequent, the first of several.
-        best = max(members, key=lambda row: row[3])
-        found = Node(key, best[1], best[2], sum(row[3] for row in members), [])
-        found.numbers = [best[0], *(row[0] for row in members if row != best)]
+        best = max(members, key=_frequency) if len(members) > 1 else members[0]
+        found = Node(key, best[1], best[2], sum(map(_frequency, members)), [best[0]])
+        found.numbers += [row[0] for row in members if row is not best]
         node = nodes.get(target)
         if title is not None:
             found.decided = [found.title]
+            moved.setdefault(target, []).append(key)
         if node is None:
             nodes[target] = found
         else:
@@ -68,7 +72,9 @@ def make_nodes(
         if title is not None:
             nodes[target].title, nodes[target].key = title, target
     ordered = sorted(nodes.values(), key=lambda node: (-node.frequency, node.key))
-    places = {key: at for at, node in enumerate(ordered) for key in (*keys_of[node.key], node.key)}
+    places = {
+        key: at for at, node in enumerate(ordered) for key in (*moved.get(node.key, ()), node.key)
+    }
     return ordered, places
 
 

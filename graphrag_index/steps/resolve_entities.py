@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -108,7 +109,7 @@ def resolve_entities(
     if settings.merge:
         pairs = _pairs(names, nodes, embedding_model, settings.max_embedded)
         of = documents_and_links(found.places(nodes), found.mentions, found.documents, links)
-        texts = described(_of_acronyms(pairs))
+        texts = described(_of_acronyms(pairs, names))
         scored = score_pairs(names, pairs, Context(*of, texts))
         scored = [
             pair
@@ -156,9 +157,12 @@ def _pairs(
     return pairs.join(near, on=["left", "right"], how="full", coalesce=True).sort("left", "right")
 
 
-def _of_acronyms(pairs: pl.DataFrame) -> set[int]:
+def _of_acronyms(pairs: pl.DataFrame, names: Sequence[Name]) -> set[int]:
+    """Give the acronyms, and the names that have their letters first."""
     shortened = pairs.filter(pl.col("blocks").list.contains("first letters").fill_null(False))
-    return {*shortened["left"], *shortened["right"]}
+    ends = shortened.select("left", "right").iter_rows()
+    both = (pair for pair in ends if any(names[number].is_acronym for number in pair))
+    return set(chain.from_iterable(both))
 
 
 def _described(
