@@ -34,6 +34,25 @@ def spread_lists(lists: pl.Series) -> tuple[Integers, pl.Series]:
     return np.repeat(np.arange(len(lists)), lengths), values
 
 
+class Spread:
+    """The values of a column of lists, for those of any of its rows.
+
+    To gather the lists themselves takes many times as long where they hold structs.
+    """
+
+    def __init__(self, lists: pl.Series) -> None:
+        row, self.values = spread_lists(lists)
+        self.bounds = np.searchsorted(row, np.arange(len(lists) + 1))
+
+    def of(self, rows: Integers) -> tuple[Integers, pl.Series]:
+        """Return what `spread_lists` returns for these rows, in their order."""
+        starts = self.bounds[rows]
+        lengths = self.bounds[rows + 1] - starts
+        place = np.repeat(np.arange(len(rows)), lengths)
+        before = np.cumsum(lengths) - lengths
+        return place, self.values.gather(np.arange(len(place)) + (starts - before)[place])
+
+
 def distinct_pairs(owners: Integers, values: Integers) -> tuple[Integers, Integers]:
     """Each pair of numbers once, sorted by owner, then value."""
     base = int(values.max(initial=0)) + 1

@@ -237,22 +237,34 @@ def separate(centres: Floats, radii: Floats, iterations: int) -> Floats:
     # Shrunk to the area that the discs need, then let out where they overlap.
     extent = np.linalg.norm(centres - centres.mean(axis=0), axis=1).max()
     centres = centres * min(1.0, np.sqrt(np.square(radii).sum()) / max(extent, 1e-9))
+    # The smaller of two discs gives way.
+    share = np.square(radii[None, :]) / (np.square(radii[:, None]) + np.square(radii[None, :]))
     for _ in range(iterations):
-        away = centres[:, None, :] - centres[None, :, :]
-        distance = np.sqrt(np.square(away).sum(axis=2)) + 1e-9
-        overlap = np.maximum(touching - distance, 0)
-        if overlap.max() < 0.01 * radii.min():
+        away, square = _between(centres)
+        # Most discs do not overlap, and so are left alone.
+        one, other = np.nonzero(square < np.square(touching))
+        distance = np.sqrt(square[one, other]) + 1e-9
+        overlap = np.maximum(touching[one, other] - distance, 0)
+        if overlap.max(initial=0) < 0.01 * radii.min():
             break
-        # The smaller of two discs gives way.
-        share = np.square(radii[None, :]) / (np.square(radii[:, None]) + np.square(radii[None, :]))
-        centres = centres + 0.6 * ((overlap * share / distance)[..., None] * away).sum(axis=1)
-    distance = np.linalg.norm(centres[:, None, :] - centres[None, :, :], axis=2)
+        push = overlap * share[one, other] / distance
+        moves = [np.bincount(one, push * axis[one, other], len(radii)) for axis in away]
+        centres = centres + 0.6 * np.stack(moves, axis=1)
+    distance = np.sqrt(_between(centres)[1])
     np.fill_diagonal(distance, 1)
     centres = centres * max(1.0, (touching / np.maximum(distance, 1e-9)).max())
     low = (centres - radii[:, None]).min(axis=0)
     high = (centres + radii[:, None]).max(axis=0)
     middle: Floats = (low + high) / 2
     return centres - middle
+
+
+def _between(points: Floats) -> tuple[list[Floats], Floats]:
+    """How far apart the points are along x, along y, and the square of that altogether."""
+    x, y = (axis[:, None] - axis[None, :] for axis in points.T)
+    square: Floats = x * x
+    square += y * y
+    return [x, y], square
 
 
 def rings(radii: Floats, reach: float) -> Floats:

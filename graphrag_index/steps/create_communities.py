@@ -137,7 +137,9 @@ def _numbers(wanted: pl.Series, ids: pl.Series) -> Integers:
 
 def _log_unnamed_documents(named: Integers, text_units: pl.DataFrame) -> None:
     document = text_units["document"].to_numpy()
-    n_unnamed = len(np.setdiff1d(document, document[named[:, 1]]))
+    is_named = np.zeros(len(document), dtype=bool)
+    is_named[named[:, 1]] = True
+    n_unnamed = len(np.setdiff1d(document, document[is_named]))
     if n_unnamed:
         logger.warning(
             "%d documents name no entity: no community speaks of them, a search in the texts does.",

@@ -6,9 +6,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.core.lists import distinct_pairs, gather_lists, spread_lists
+from graphrag_index.core.content_ids import content_ids
+from graphrag_index.core.lists import Spread, distinct_pairs, gather_lists, spread_lists
 from graphrag_index.core.settings import FinalizeGraph
-from graphrag_index.core.tables import content_id, title_key
+from graphrag_index.core.tables import title_key
 from graphrag_index.graph.layout import layout
 from graphrag_index.graph.simple_graph import Graph, Integers, degrees, simple_graph
 from graphrag_index.graph.weights import check_weights
@@ -93,12 +94,12 @@ def finalize_graph(
         batch = slice(start, min(start + BATCH_RELATIONSHIPS, len(links)))
         source, target = links.ends[batch].T
         source_ids, target_ids = ids.gather(source), ids.gather(target)
-        link_ids = [
-            own or content_id("relationship", *sorted(pair))
-            for own, *pair in zip(given[batch], source_ids, target_ids, strict=True)
-        ]
+        is_upward = source_ids <= target_ids
+        low = source_ids.zip_with(is_upward, target_ids)
+        high = target_ids.zip_with(is_upward, source_ids)
+        link_ids = given[batch].fill_null(content_ids("relationship", low, high))
         relationships = links.rows(batch, text_unit_ids).with_columns(
-            pl.Series("id", link_ids, dtype=pl.String),
+            link_ids.alias("id"),
             pl.Series("human_readable_id", np.arange(batch.start, batch.stop)),
             titles.gather(source).alias("source"),
             titles.gather(target).alias("target"),
@@ -139,7 +140,7 @@ def _merge_entities(raw_entities: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFr
     row, evidence = spread_lists(raw_entities["evidence"])
     owners = number.gather(row).to_numpy()
     by_number = np.argsort(owners, kind="stable")
-    ids = pl.Series("id", [content_id("entity", key) for key in seen], dtype=pl.String)
+    ids = content_ids("entity", pl.Series(list(seen), dtype=pl.String)).alias("id")
     return numbers, first.select("title", "type", "description").with_columns(
         ids,
         gather_lists(aliases["number"].to_numpy(), aliases["form"], len(seen)).alias("aliases"),
@@ -172,12 +173,11 @@ def _renumber_mentions(raw_mentions: pl.LazyFrame, numbers: pl.DataFrame) -> pl.
         raw_mentions.join(keys, left_on="entity", right_on="raw", maintain_order="left")
         .select(columns)
         .collect()
-        .to_numpy()
+        .sort(columns)
     )
-    rows = rows[np.lexsort(rows.T[::-1])]
-    is_new = np.ones(len(rows), dtype=bool)
-    is_new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
-    return pl.DataFrame(rows[is_new], schema=columns).rename({"number": "entity"})
+    # Of equal rows, which are neighbours now, the first: `unique` would take longer.
+    is_new = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift()) for name in columns)
+    return rows.filter(is_new).rename({"number": "entity"})
 
 
 class _Links:
@@ -206,7 +206,8 @@ class _Links:
         self.ends = ends[first]
         self.weights = np.zeros(len(first))
         np.add.at(self.weights, group, weights)
-        self._raw = raw.select("description", "text_units", "evidence", "type")
+        self._raw = raw.select("description", "type")
+        self._text_units, self._evidence = Spread(raw["text_units"]), Spread(raw["evidence"])
         # The raw rows by group; within it in their order, and the heaviest first.
         by_group = np.argsort(group, kind="stable")
         self._rows, self._groups = rows[by_group], group[by_group]
@@ -219,7 +220,8 @@ class _Links:
         """Return the first id that each had before, else null; none of them twice."""
         if given_ids is None:
             return pl.Series("id", [None] * len(self), dtype=pl.String)
-        own = given_ids.filter(table="relationships").select("id", "number", "target")
+        is_link = (pl.col("table") == "relationships") & (pl.col("id") != "")
+        own = given_ids.filter(is_link).select("id", "number", "target")
         for end in ("number", "target"):
             found = own.select(raw=end).join(numbers, on="raw", how="left", maintain_order="left")
             own = own.with_columns(found["number"].alias(end))
@@ -236,12 +238,12 @@ class _Links:
     def rows(self, batch: slice, text_unit_ids: pl.Series) -> pl.DataFrame:
         """Return weight, description, text_unit_ids, evidence and type of some relationships."""
         first, last = np.searchsorted(self._groups, (batch.start, batch.stop))
-        raw = self._raw[self._rows[first:last]]
+        rows = self._rows[first:last]
         owners = self._groups[first:last] - batch.start
         n_lists = batch.stop - batch.start
-        row, units = spread_lists(raw["text_units"])
+        row, units = self._text_units.of(rows)
         owners_of_units, distinct_units = distinct_pairs(owners[row], units.to_numpy())
-        row, evidence = spread_lists(raw["evidence"])
+        row, evidence = self._evidence.of(rows)
         by_weight = self._by_weight[first:last]
         heaviest = by_weight[np.searchsorted(owners, np.arange(n_lists))]
         return pl.DataFrame(
@@ -265,12 +267,9 @@ class _Links:
             pl.DataFrame({"owner": owners, "description": said})
             .filter(pl.col("description") != "")
             .unique(maintain_order=True)
-            .group_by("owner", maintain_order=True)
-            .agg(pl.col("description").str.join(" "))
         )
-        everyone = pl.DataFrame({"owner": np.arange(n_lists)})
-        joined = everyone.join(distinct, on="owner", how="left", maintain_order="left")
-        return joined["description"].fill_null("")
+        owner = distinct["owner"].to_numpy()
+        return gather_lists(owner, distinct["description"], n_lists).list.join(" ")
 
 
 def _unordered(rows: pl.DataFrame, first: str, second: str) -> pl.DataFrame:
