@@ -17,7 +17,7 @@ from graphrag_index.core.errors import GraphRAGError
 from graphrag_index.core.models.request import Spent, Usage
 
 FILE = "ledger.sqlite"
-# Replies that are looked up by one query.
+# Requests that one query is about.
 KEYS_AT_ONCE = 500
 
 # What a request can be. `open`: sent, or to be sent, and not answered yet.
@@ -122,14 +122,23 @@ def reply_hashes(rows: Callable[..., list[Any]], keys: Iterable[str]) -> list[st
     """
     wanted = list(keys)
     hashes: dict[str, str] = {}
-    for start in range(0, len(wanted), KEYS_AT_ONCE):
-        some = wanted[start : start + KEYS_AT_ONCE]
-        marks = ", ".join("?" * len(some))
-        query = f"SELECT key, reply FROM requests WHERE key IN ({marks}) AND state = ?"
+    for marks, some in _together(wanted):
+        # As bytes, which need not become a text and bytes again.
+        query = f"SELECT key, CAST(reply AS BLOB) FROM requests WHERE key IN {marks} AND state = ?"
         for key, reply in rows(query, *some, DONE):
-            data = (reply or "").encode("utf-8", "surrogatepass")
-            hashes[key] = blake2b(data, digest_size=16).hexdigest()
+            hashes[key] = blake2b(reply or b"", digest_size=16).hexdigest()
     return [hashes.get(key, "") for key in wanted]
+
+
+def _together(keys: Iterable[str]) -> Iterator[tuple[str, Sequence[str]]]:
+    """Give keys that one query has room for, with the marks for them in it.
+
+    They are in the order of the file, so that no page of it is read twice.
+    """
+    ordered = sorted(keys)
+    for start in range(0, len(ordered), KEYS_AT_ONCE):
+        some = ordered[start : start + KEYS_AT_ONCE]
+        yield f"({', '.join('?' * len(some))})", some
 
 
 class Ledger:
@@ -284,9 +293,9 @@ class Ledger:
         """Note that the version which is being made rests on these requests."""
         keys = list(keys)
         with self.transaction() as database:
-            database.executemany(
-                "UPDATE uses SET version = ? WHERE key = ?", ((self.version, key) for key in keys)
-            )
+            for marks, some in _together(keys):
+                query = f"UPDATE uses SET version = ? WHERE key IN {marks}"
+                database.execute(query, (self.version, *some))
             if self._is_noting:
                 database.executemany(NOTE, ((key,) for key in keys))
 
