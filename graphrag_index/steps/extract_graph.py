@@ -4,23 +4,24 @@ import json
 import logging
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from itertools import chain
 
 import numpy as np
 import polars as pl
 
 from graphrag_index import __version__
+from graphrag_index.core.content_ids import content_ids
 from graphrag_index.core.model_steps import ExtractGraph, Star
 from graphrag_index.core.models.chat_model import ChatModel
 from graphrag_index.core.models.request import Request
 from graphrag_index.core.progress import Progress
 from graphrag_index.core.prompts import Prompts
 from graphrag_index.core.table_store import Previous
-from graphrag_index.core.tables import title_key
+from graphrag_index.core.tables import content_id, title_key
 from graphrag_index.extraction.alignment import Passage, Places
 from graphrag_index.extraction.asking import Asked, Asking
-from graphrag_index.extraction.earlier import earlier_rows, hash_of, with_replies
+from graphrag_index.extraction.earlier import earlier_rows, with_replies
 from graphrag_index.extraction.findings import TABLE, Findings
 from graphrag_index.extraction.graph import merge_findings
 from graphrag_index.extraction.records import Found, FoundEntity, FoundRelationship, clean
@@ -30,13 +31,16 @@ from graphrag_index.step import step
 logger = logging.getLogger(__name__)
 
 # Rows read at once: bounds memory, not results.
-BATCH_TEXT_UNITS = 1_024
+BATCH_TEXT_UNITS = 4_096
 BATCH_DOCUMENTS = 512
 
 
 @dataclass(frozen=True)
 class _TextUnit:
-    """A text unit with what else is told of it, or decides what is found in it."""
+    """A text unit with what else is told of it, or decides what is found in it.
+
+    Its fields are the columns of `_text_units`.
+    """
 
     number: int
     text: str
@@ -84,14 +88,11 @@ def extract_graph(
     text_units = base_text_units.select("document_id", "start_char").collect()
     progress.start(text_units.height, "text units")
     asking = Asking(schema_of(settings), settings.max_gleanings, prompts, chat_model)
+    made_from = pl.Series([], dtype=pl.String)
     alike = _alike(settings, prompts, chat_model)
-    made_from = pl.Series(
-        [
-            _made_from(unit, alike)
-            for unit in _text_units(base_text_units, documents, settings.star)
-        ],
-        dtype=pl.String,
-    )
+    for batch in _text_units(base_text_units, documents, settings.star):
+        parts = batch.select("text", "language", "headings", "key")
+        made_from.append(content_ids(alike, *parts))
     earlier = TABLE.empty().with_columns(text_unit=pl.lit(None, pl.Int64))
     can_be_taken = asking.asks_all_the_same
     if can_be_taken:
@@ -102,8 +103,9 @@ def extract_graph(
     waiting: deque[tuple[_TextUnit, Passage]] = deque()
 
     def requests() -> Iterator[Request]:
-        for unit in _text_units(base_text_units, documents, settings.star):
-            if not is_known[unit.number]:
+        for batch in _text_units(base_text_units, documents, settings.star):
+            for row in batch.filter(~is_known[batch["number"]]).iter_rows():
+                unit = _TextUnit(*row)
                 passage = Passage(unit.text, unit.language)
                 waiting.append((unit, passage))
                 yield asking.request(Asked(passage, unit.label, unit.headings))
@@ -150,11 +152,7 @@ def _alike(settings: ExtractGraph, prompts: Prompts, chat_model: ChatModel) -> s
         "settings": settings.model_dump(mode="json"),
         "code": [__version__, extract_graph.code_version],
     }
-    return hash_of([json.dumps(parts, sort_keys=True)])
-
-
-def _made_from(unit: _TextUnit, alike: str) -> str:
-    return hash_of([alike, unit.text, unit.language, unit.headings, unit.key])
+    return content_id(json.dumps(parts, sort_keys=True))
 
 
 def _with_star(
@@ -181,25 +179,25 @@ def _with_star(
 
 def _text_units(
     base_text_units: pl.LazyFrame, documents: pl.LazyFrame, star: Star | None
-) -> Iterator[_TextUnit]:
-    """Stream the text units."""
-    known = _documents(documents, star)
-    current, language, key, name = "", "", "", ""
+) -> Iterator[pl.DataFrame]:
+    """Stream the text units: frames of which a row is the fields of a `_TextUnit`."""
+    names = dict.fromkeys(("document_id", "language", "key", "name"), pl.String)
+    known = pl.DataFrame(list(_documents(documents, star)), names, orient="row")
     columns = base_text_units.select(
         "human_readable_id", "document_id", "start_char", "end_char", "text", "headings"
     )
-    for row in _stream(columns, BATCH_TEXT_UNITS):
-        number, document_id, start, end, text, headings = row
-        while current != document_id:
-            current, language, key, name = next(known)
-        label = f"{name}, characters {start} to {end}"
-        yield _TextUnit(number, text, language, key, label, headings)
+    for batch in _batches(columns, BATCH_TEXT_UNITS):
+        label = pl.format("{}, characters {} to {}", "name", "start_char", "end_char")
+        named = batch.join(known, on="document_id", how="left", maintain_order="left")
+        told = named.with_columns(number="human_readable_id", label=label)
+        yield told.select(field.name for field in fields(_TextUnit))
 
 
 def _documents(documents: pl.LazyFrame, star: Star | None) -> Iterator[tuple[str, str, str, str]]:
     """Stream id, language, key and name of each document; the key is empty if it has none."""
     columns = documents.select("id", "language", "title", "path", "metadata")
-    for document_id, language, title, path, metadata in _stream(columns, BATCH_DOCUMENTS):
+    rows = chain.from_iterable(batch.iter_rows() for batch in _batches(columns, BATCH_DOCUMENTS))
+    for document_id, language, title, path, metadata in rows:
         key = ""
         if star is not None:
             key = title if star.key == "title" else json.loads(metadata or "{}").get(star.key)
@@ -210,12 +208,9 @@ def _documents(documents: pl.LazyFrame, star: Star | None) -> Iterator[tuple[str
         yield document_id, language, key if title_key(key) else "", name
 
 
-def _stream(frame: pl.LazyFrame, size: int) -> Iterator[tuple[Any, ...]]:
+def _batches(frame: pl.LazyFrame, size: int) -> Iterator[pl.DataFrame]:
     """Give the rows of a frame, a batch of which is in memory."""
     offset = 0
-    while True:
-        batch = frame.slice(offset, size).collect()
-        yield from batch.iter_rows()
-        if batch.height < size:
-            return
+    while (batch := frame.slice(offset, size).collect()).height:
+        yield batch
         offset += size

@@ -57,7 +57,7 @@ def extract(
     """Run the step, one document each; returns what it wrote, and the text units it read."""
     documents = pl.DataFrame(
         {
-            "id": [f"document {text}" for text in texts],
+            "id": [f"document {n} {text}" for n, text in enumerate(texts)],
             "title": [text.split()[-1].strip(".") for text in texts],
             "path": "a.txt",
             "language": language,
