@@ -194,12 +194,12 @@ _DEFINITIONS = [
     ),
     Table(
         "description_summaries",
-        "one description that a model was asked for, out of several",
+        "one description that was made of several",
         "entities, then relationships, in the order of their tables",
         {
-            # Hash of all that was asked of the model; empty if it did not answer all.
+            # Hash of all that it was made of; empty if a model did not answer all.
             "made_from": pl.String,
-            "requests": STRINGS,  # keys of the requests in the ledger
+            "requests": STRINGS,  # keys of the requests in the ledger; none if they were joined
             "replies": STRINGS,  # hashes of the replies
             "description": pl.String,
         },

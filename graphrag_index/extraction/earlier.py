@@ -1,8 +1,6 @@
 """What the last run read from replies about things that are as they were."""
 
 import logging
-from collections.abc import Sequence
-from hashlib import blake2b
 
 import polars as pl
 
@@ -13,16 +11,6 @@ from graphrag_index.core.table import Table
 from graphrag_index.core.table_store import Previous
 
 logger = logging.getLogger(__name__)
-
-
-def hash_of(parts: Sequence[str]) -> str:
-    """Hash texts, each with its length, so that no two lists run together to one."""
-    digest = blake2b(digest_size=16)
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        digest.update(len(data).to_bytes(8, "little"))
-        digest.update(data)
-    return digest.hexdigest()
 
 
 def earlier_rows(
@@ -94,5 +82,4 @@ def _read(
 def _are_same(known: pl.DataFrame, chat_model: ChatModel) -> pl.Series:
     """Tell for each thing whether its replies are as they were."""
     hashed = with_replies(known.select("requests"), chat_model)["replies"]
-    is_whole = known["requests"].list.len() > 0
-    return is_whole & ~known["replies"].list.contains("") & (hashed == known["replies"])
+    return ~known["replies"].list.contains("") & (hashed == known["replies"])

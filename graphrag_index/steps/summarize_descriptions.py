@@ -3,11 +3,15 @@
 import json
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, chain, islice
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from graphrag_index import __version__
+from graphrag_index.core.content_ids import content_ids
+from graphrag_index.core.lists import positions
 from graphrag_index.core.model_steps import SummarizeDescriptions
 from graphrag_index.core.models.chat_model import ChatModel
 from graphrag_index.core.models.request import (
@@ -23,8 +27,8 @@ from graphrag_index.core.prompts import Prompts
 from graphrag_index.core.rendered_rows import Budget, n_prompt_tokens
 from graphrag_index.core.sentences import split_sentences
 from graphrag_index.core.table_store import Previous
-from graphrag_index.core.tables import TABLES
-from graphrag_index.extraction.earlier import earlier_rows, hash_of, with_replies
+from graphrag_index.core.tables import TABLES, content_id
+from graphrag_index.extraction.earlier import earlier_rows, with_replies
 from graphrag_index.extraction.records import clean
 from graphrag_index.resolution.applying import Assignments
 from graphrag_index.step import step
@@ -38,7 +42,7 @@ _DESCRIPTION = ("description", "summary", "text")
 _STOPS = (*".!?…。！？؟।", *"\"'”’»)")
 
 
-@step(writes=["description_summaries", "raw_entities", "raw_relationships"], code_version=3)
+@step(writes=["description_summaries", "raw_entities", "raw_relationships"], code_version=4)
 def summarize_descriptions(
     extracted_entities: pl.LazyFrame,
     extracted_relationships: pl.LazyFrame,
@@ -61,7 +65,7 @@ def summarize_descriptions(
     Yields
     ------
     description_summaries
-        One row for each description that a model was asked for.
+        One row for each description that was made of several.
     raw_entities, raw_relationships
         Batch by batch, in the order of the tables that they are made of.
     """
@@ -73,30 +77,31 @@ def summarize_descriptions(
         extracted_relationships = links.lazy()
     writing = _Writing(settings, prompts, chat_model.max_prompt_tokens)
     alike = _alike(settings, chat_model, writing)
-    several = _several(extracted_entities, extracted_relationships)
-    made_from = pl.Series([hash_of([alike, row[2], *row[3]]) for row in several], dtype=pl.String)
+    made_from = pl.Series([], dtype=pl.String)
+    for several in _several(extracted_entities, extracted_relationships):
+        made_from.append(content_ids(alike, several["about"], several["descriptions"]))
     earlier = earlier_rows(previous, TABLE, "at", made_from, chat_model)
-    taken = dict(earlier.select("at", "description").iter_rows())
+    is_known = np.zeros(len(made_from), bool)
+    is_known[earlier["at"].to_numpy()] = True
     progress.advance(earlier.height)
-    # Of each table, the descriptions that a model wrote, by row.
-    written: dict[str, dict[int, str]] = {"raw_entities": {}, "raw_relationships": {}}
-    waiting: deque[tuple[int, str, int, Sequence[str]]] = deque()
+    rows: list[tuple[int, str, Sequence[str], str]] = []
+    waiting: deque[tuple[int, Sequence[str]]] = deque()
 
     def requests() -> Iterator[Request]:
-        several = _several(extracted_entities, extracted_relationships)
-        for at, (name, number, about, descriptions) in enumerate(several):
-            if at in taken:
-                written[name][number] = taken[at]
-            elif writing.needs_call(descriptions):
-                pieces = writing.pieces(descriptions)
-                waiting.append((at, name, number, pieces))
-                yield writing.request(about, pieces)
+        for several in _several(extracted_entities, extracted_relationships):
+            new = several.filter(~is_known[several["at"]])
+            for at, about, descriptions in new.select("at", "about", "descriptions").iter_rows():
+                if writing.needs_call(descriptions):
+                    pieces = writing.pieces(descriptions)
+                    waiting.append((at, pieces))
+                    yield writing.request(about, pieces)
+                else:
+                    rows.append((at, made_from[at], (), join(descriptions)))
+                    progress.advance()
 
-    rows: list[tuple[int, str, Sequence[str], str]] = []
     for outcome in chat_model.replies(requests()):
-        at, name, number, pieces = waiting.popleft()
+        at, pieces = waiting.popleft()
         description = writing.description(outcome, pieces)
-        written[name][number] = description
         # What failed is asked for again, once it is released.
         rows.append((at, "" if outcome.failure else made_from[at], outcome.keys, description))
         progress.advance()
@@ -105,16 +110,18 @@ def summarize_descriptions(
     summaries = with_replies(pl.DataFrame(rows, schema, orient="row"), chat_model)
     summaries = pl.concat([summaries.select(earlier.columns), earlier]).sort("at")
     yield {TABLE.name: summaries.drop("at")}
+    n_before = 0
     for name, frame in (
         ("raw_entities", extracted_entities),
         ("raw_relationships", extracted_relationships),
     ):
-        for offset, batch in _batches(frame):
-            descriptions = [
-                written[name].get(number) or join(parts)
-                for number, parts in enumerate(batch["descriptions"].to_list(), offset)
-            ]
-            described = batch.with_columns(description=pl.Series(descriptions, dtype=pl.String))
+        for batch in _batches(frame):
+            lists = batch["descriptions"].list
+            rows_of_several = (lists.len() > 1).arg_true()
+            made = summaries["description"].slice(n_before, len(rows_of_several))
+            n_before += len(made)
+            only = lists.first().fill_null("")
+            described = batch.with_columns(description=only.scatter(rows_of_several, made))
             yield {name: described.select(list(TABLES[name].columns))}
 
 
@@ -127,7 +134,7 @@ def _alike(settings: SummarizeDescriptions, chat_model: ChatModel, writing: "_Wr
         "settings": settings.model_dump(mode="json"),
         "code": [__version__, summarize_descriptions.code_version],
     }
-    return hash_of([json.dumps(parts, sort_keys=True)])
+    return content_id(json.dumps(parts, sort_keys=True))
 
 
 class _Writing:
@@ -186,12 +193,13 @@ class _Writing:
 
     def _stop(self, pieces: Sequence[str], first: int, summary: str) -> int:
         """Return the piece before which a request that begins with `first` ends."""
-        texts = [summary, *pieces[first:]]
-        if sum(map(self.budget.most_of, texts)) + 3 * len(texts) <= self.max_tokens:
+        texts = chain((summary,), islice(pieces, first, None))
+        # Three for the mark and the line end of a list item.
+        most = accumulate(self.budget.most_of(text) + 3 for text in texts)
+        if all(n_tokens <= self.max_tokens for n_tokens in most):
             return len(pieces)
         n_tokens = self.count(self._beginning(summary)) if summary else 0
         for stop in range(first, len(pieces)):
-            # Three for the mark and the line end of a list item.
             n_tokens += self.count(pieces[stop]) + 3
             if n_tokens > self.max_tokens and stop > first:
                 return stop
@@ -248,37 +256,43 @@ def _short_sentences(text: str, max_tokens: int) -> Iterator[str]:
             yield words
 
 
-def _several(
+def _several(entities: pl.LazyFrame, relationships: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """Stream what has several descriptions: its number among such, what it is, and these."""
+    n_before = 0
+    for named in chain(_named_entities(entities), _named_relationships(entities, relationships)):
+        kind = pl.when(pl.col("type") != "").then("\nType: " + pl.col("type")).otherwise(pl.lit(""))
+        several = named.filter(pl.col("descriptions").list.len() > 1).select(
+            "descriptions", about=pl.concat_str("name", kind)
+        )
+        yield several.with_row_index("at", n_before)
+        n_before += several.height
+
+
+def _named_entities(entities: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    for batch in _batches(entities.select("title", "type", "descriptions")):
+        yield batch.with_columns(name=pl.format("Entity: {}", "title"))
+
+
+def _named_relationships(
     entities: pl.LazyFrame, relationships: pl.LazyFrame
-) -> Iterator[tuple[str, int, str, list[str]]]:
-    """Stream table, row, name and descriptions of what has several descriptions."""
-    for offset, batch in _batches(entities.select("title", "type", "descriptions")):
-        for number, (title, kind, descriptions) in enumerate(batch.iter_rows(), offset):
-            if len(descriptions) > 1:
-                about = f"Entity: {title}"
-                yield "raw_entities", number, _with_type(about, kind), descriptions
-    names = entities.select("human_readable_id", "title").collect()
-    titles = dict(zip(names["human_readable_id"], names["title"], strict=True))
-    columns = relationships.select("source", "target", "type", "descriptions")
-    for offset, batch in _batches(columns):
-        rows = batch.iter_rows()
-        for number, (source, target, kind, descriptions) in enumerate(rows, offset):
-            if len(descriptions) > 1:
-                about = f"Relationship: {titles[source]} → {titles[target]}"
-                yield "raw_relationships", number, _with_type(about, kind), descriptions
+) -> Iterator[pl.DataFrame]:
+    titles = entities.select(pl.col("human_readable_id", "title")).collect()
+    for batch in _batches(relationships.select("source", "target", "type", "descriptions")):
+        ends = [
+            titles["title"].gather(positions(batch[end], titles["human_readable_id"])).alias(end)
+            for end in ("source", "target")
+        ]
+        name = pl.format("Relationship: {} → {}", "source", "target")
+        yield batch.with_columns(ends).with_columns(name=name)
 
 
-def _with_type(about: str, kind: str) -> str:
-    return f"{about}\nType: {kind}" if kind else about
-
-
-def _batches(frame: pl.LazyFrame) -> Iterator[tuple[int, pl.DataFrame]]:
-    """Give the rows of a frame in batches, with the number of the first; at least one batch."""
+def _batches(frame: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """Give the rows of a frame in batches; at least one."""
     offset = 0
     while True:
         batch = frame.slice(offset, BATCH_ROWS).collect()
         if batch.height or not offset:
-            yield offset, batch
+            yield batch
         if batch.height < BATCH_ROWS:
             return
         offset += BATCH_ROWS
