@@ -481,6 +481,35 @@ _DEFINITIONS = [
         nullable=(),
     ),
     Table(
+        "text_unit_claims",
+        "what a model found claimed in one text unit",
+        "text unit",
+        {
+            # Hash of all that was asked of the model; empty if it did not answer all.
+            "made_from": pl.String,
+            "requests": STRINGS,  # keys of the requests in the ledger
+            "replies": STRINGS,  # hashes of the replies
+            "dropped": pl.Int64,  # claims of the replies that were no good
+            "claims": pl.List(
+                pl.Struct(
+                    # In the order of the text; empty where nothing is known.
+                    {
+                        "subject": pl.String,
+                        "object": pl.String,
+                        "type": pl.String,
+                        "status": pl.String,
+                        "start_date": pl.String,
+                        "end_date": pl.String,
+                        "description": pl.String,
+                        "source_text": pl.String,
+                    }
+                )
+            ),
+        },
+        "internal",
+        nullable=(),
+    ),
+    Table(
         "covariates",
         "one claim about an entity",
         "text unit, then position",

@@ -3,30 +3,35 @@
 import json
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
+from graphrag_index import __version__
+from graphrag_index.core.content_ids import content_ids
 from graphrag_index.core.model_steps import ExtractCovariates
 from graphrag_index.core.models.chat_model import ChatModel
 from graphrag_index.core.models.request import Message, Request
 from graphrag_index.core.progress import Progress
 from graphrag_index.core.prompts import Prompts
+from graphrag_index.core.table_store import Previous
 from graphrag_index.core.tables import TABLES, content_id
 from graphrag_index.extraction.claims import CLAIMS_FORMAT, Claim, locate, together
+from graphrag_index.extraction.earlier import earlier_rows, with_replies
 from graphrag_index.step import step
 
 logger = logging.getLogger(__name__)
 
-# Text units read, and claims written, at once: bounds memory, not results.
-BATCH_TEXT_UNITS = 1_024
-BATCH_CLAIMS = 4_096
+TABLE = TABLES["text_unit_claims"]
+# Text units read, and written, at once: bounds memory, not results.
+BATCH_TEXT_UNITS = 4_096
 # What `covariate_type` says, as Microsoft has it.
 CLAIM = "claim"
 
 
-@step(writes=["covariates"])
+@step(writes=["text_unit_claims", "covariates"], code_version=2)
 def extract_covariates(
     base_text_units: pl.LazyFrame,
     documents: pl.LazyFrame,
@@ -34,56 +39,132 @@ def extract_covariates(
     settings: ExtractCovariates,
     chat_model: ChatModel,
     prompts: Prompts,
+    previous: Previous,
     progress: Progress,
-) -> Iterator[pl.DataFrame]:
+) -> Iterator[Mapping[str, pl.DataFrame]]:
     """Ask a model which claims each text unit makes.
 
     `subject_id` and `object_id` are names as the model gives them. `source_text` is always
     a passage of the text unit: the one that was quoted, or the sentence nearest to it; a claim
     of which the text unit says nothing is dropped. A text unit whose request fails adds
-    nothing; the ledger lists it.
+    nothing; the ledger lists it. What the last run found in text units that are as they were,
+    with the same replies, is taken from there.
 
     Yields
     ------
+    text_unit_claims
+        One row per text unit.
     covariates
         One row per claim, ordered by text unit, then position; each claim of a text unit once.
     """
-    progress.start(base_text_units.select(pl.len()).collect().item(), "text units")
+    ids = base_text_units.select("id").collect().to_series()
+    progress.start(len(ids), "text units")
     asking = _Asking(settings, prompts)
+    alike = _alike(settings, chat_model, asking)
+    made_from = pl.Series([], dtype=pl.String)
+    for batch in _text_units(base_text_units, documents):
+        made_from.append(content_ids(alike, batch["text"]))
+    earlier = earlier_rows(previous, TABLE, "text_unit", made_from, chat_model)
+    is_known = np.zeros(len(ids), bool)
+    is_known[earlier["text_unit"].to_numpy()] = True
+    progress.advance(earlier.height)
     waiting: deque[_TextUnit] = deque()
 
     def requests() -> Iterator[Request]:
-        for unit in _text_units(base_text_units, documents):
-            waiting.append(unit)
-            yield asking.request(unit)
+        for batch in _text_units(base_text_units, documents):
+            for row in batch.filter(~is_known[batch["number"]]).iter_rows():
+                unit = _TextUnit(*row)
+                waiting.append(unit)
+                yield asking.request(unit)
 
-    rows: list[dict[str, object]] = []
-    n_rows = n_failed = n_dropped = 0
+    tables = _Tables(ids, earlier, chat_model)
+    rows: list[_Row] = []
+    n_failed, end = 0, BATCH_TEXT_UNITS
     for outcome in chat_model.replies(requests()):
         unit = waiting.popleft()
+        while unit.number >= end:
+            yield tables.until(end, rows)
+            rows, end = [], end + BATCH_TEXT_UNITS
         claims = together(outcome.values)
-        found = _rows(unit, claims, n_rows)
-        n_rows += len(found)
-        rows += found
+        found = _located(claims, unit.text)
+        dropped = outcome.dropped + len(claims) - len(found)
+        # What is missing is asked for again, once it is released.
+        made = "" if outcome.failure else made_from[unit.number]
+        rows.append((unit.number, made, outcome.keys, dropped, found))
         n_failed += bool(outcome.failure)
-        n_dropped += outcome.dropped + len(claims) - len(found)
         progress.advance()
-        if len(rows) >= BATCH_CLAIMS:
-            yield pl.DataFrame(rows, schema=TABLES["covariates"].schema)
-            rows = []
-    yield pl.DataFrame(rows, schema=TABLES["covariates"].schema)
-    if n_failed or n_dropped:
+    while tables.n_units < len(ids):
+        yield tables.until(end, rows)
+        rows, end = [], end + BATCH_TEXT_UNITS
+    if n_failed or tables.n_dropped:
         logger.warning(
             "%d text units were not read to the end, %d claims of replies were no good",
             n_failed,
-            n_dropped,
+            tables.n_dropped,
         )
 
 
+def _alike(settings: ExtractCovariates, chat_model: ChatModel, asking: "_Asking") -> str:
+    """Hash what all text units have alike: model, prompts, settings and code."""
+    parts = {
+        "model": chat_model.settings.identity(),
+        "prompts": [asking.system["content"], asking.continuing],
+        "settings": settings.model_dump(mode="json"),
+        "code": [__version__, extract_covariates.code_version],
+    }
+    return content_id(json.dumps(parts, sort_keys=True))
+
+
 class _TextUnit(NamedTuple):
-    id: str
+    """A text unit; its fields are the columns of `_text_units`."""
+
+    number: int
     text: str
     label: str  # for people
+
+
+# Number of the text unit, and what its row of the table has but for the hashes of replies.
+_Row = tuple[int, str, Sequence[str], int, Sequence[Claim]]
+
+
+class _Tables:
+    """Puts what was found now and what was found earlier in the order of the text units."""
+
+    def __init__(self, ids: pl.Series, earlier: pl.DataFrame, chat_model: ChatModel) -> None:
+        self._ids, self._earlier, self._chat_model = ids, earlier, chat_model
+        self.n_units = self._n_claims = self.n_dropped = 0
+
+    def until(self, end: int, rows: Sequence[_Row]) -> Mapping[str, pl.DataFrame]:
+        """Return the rows of the text units from where the last ended; `rows` are the new ones."""
+        schema = {"text_unit": pl.Int64, **TABLE.columns}
+        del schema["replies"]
+        new = with_replies(pl.DataFrame(rows, schema, orient="row"), self._chat_model)
+        known = self._earlier.filter(pl.col("text_unit").is_between(self.n_units, end - 1))
+        units = pl.concat([new.select(known.columns), known]).sort("text_unit")
+        self.n_units += units.height
+        self.n_dropped += int(units["dropped"].sum())
+        covariates = self._covariates(units)
+        self._n_claims += covariates.height
+        return {TABLE.name: units.drop("text_unit"), "covariates": covariates}
+
+    def _covariates(self, units: pl.DataFrame) -> pl.DataFrame:
+        own_ids = units.select("claims", text_unit_id=self._ids.gather(units["text_unit"]))
+        claims = own_ids.filter(pl.col("claims").list.len() > 0).explode("claims").unnest("claims")
+        parts = claims.select("text_unit_id", "subject", "object", "description")
+        known = {
+            name: pl.when(pl.col(name) != "").then(name)
+            for name in ("object", "type", "start_date", "end_date")
+        }
+        return (
+            claims.with_columns(
+                id=content_ids("covariate", *parts),
+                human_readable_id=self._n_claims + pl.int_range(claims.height),
+                covariate_type=pl.lit(CLAIM),
+                **known,
+            )
+            .rename({"subject": "subject_id", "object": "object_id"})
+            .select(list(TABLES["covariates"].columns))
+        )
 
 
 class _Asking:
@@ -123,47 +204,27 @@ class _Asking:
         return Request(label, messages, CLAIMS_FORMAT, then=then)
 
 
-def _rows(unit: _TextUnit, claims: Sequence[Claim], n_before: int) -> list[dict[str, object]]:
-    """Make the rows of the claims that a text unit makes, in order of position."""
+def _located(claims: Sequence[Claim], text: str) -> list[Claim]:
+    """Return what a text says, in the order in which it does, with the passages that say so."""
     located = []
     for order, claim in enumerate(claims):
-        place = locate(claim, unit.text)
+        place = locate(claim, text)
         if place is not None:
             located.append((*place, order, claim))
-    return [
-        {
-            "id": content_id("covariate", unit.id, claim.subject, claim.object, claim.description),
-            "human_readable_id": number,
-            "covariate_type": CLAIM,
-            "type": claim.type or None,
-            "description": claim.description,
-            "subject_id": claim.subject,
-            "object_id": claim.object or None,
-            "status": claim.status,
-            "start_date": claim.start_date or None,
-            "end_date": claim.end_date or None,
-            "source_text": unit.text[start:end],
-            "text_unit_id": unit.id,
-        }
-        for number, (start, end, _, claim) in enumerate(sorted(located), n_before)
-    ]
+    return [claim._replace(source_text=text[start:end]) for start, end, _, claim in sorted(located)]
 
 
-def _text_units(base_text_units: pl.LazyFrame, documents: pl.LazyFrame) -> Iterator[_TextUnit]:
-    """Stream the text units, each with the name of its document and where it stands there."""
+def _text_units(base_text_units: pl.LazyFrame, documents: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """Stream the text units: frames of which a row is the fields of a `_TextUnit`."""
     names = documents.select(
         document_id="id",
         name=pl.when(pl.col("path").fill_null("") != "").then("path").otherwise("title"),
     ).collect()
-    columns = base_text_units.select("id", "text", "document_id", "start_char", "end_char")
-    for batch in _batches(columns):
-        named = batch.join(names, on="document_id", how="left", maintain_order="left")
-        for id, text, _, start, end, name in named.iter_rows():
-            yield _TextUnit(id, text, f"{name}, characters {start} to {end}")
-
-
-def _batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    columns = base_text_units.select("text", "document_id", "start_char", "end_char")
+    label = pl.format("{}, characters {} to {}", "name", "start_char", "end_char")
     offset = 0
-    while (batch := rows.slice(offset, BATCH_TEXT_UNITS).collect()).height:
-        yield batch
+    while (batch := columns.slice(offset, BATCH_TEXT_UNITS).collect()).height:
+        named = batch.join(names, on="document_id", how="left", maintain_order="left")
+        told = named.with_row_index("number", offset).with_columns(label=label)
+        yield told.select(_TextUnit._fields)
         offset += batch.height

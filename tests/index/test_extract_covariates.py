@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
 from graphrag_index.core.model_steps import ExtractCovariates
 from graphrag_index.core.models.request import ReplyError, Request
@@ -15,7 +16,7 @@ from graphrag_index.core.tables import TABLES
 from graphrag_index.extraction.claims import Claim, locate, read_claims
 from graphrag_index.steps.extract_covariates import extract_covariates
 from graphrag_index.steps.link_text_units import link_text_units
-from tests.index.fake_model import FakeChatModel
+from tests.index.fake_model import EarlierTables, FakeChatModel, KeepingModel
 from tests.index.small_index import table
 
 TEXTS = (
@@ -61,18 +62,33 @@ def by_text(**answers: Any) -> Callable[[Request], Any]:
 def run(
     answer: Callable[[Request], Any], *texts: str, **settings: Any
 ) -> tuple[pl.DataFrame, list[Request]]:
-    model = FakeChatModel(answer)
+    tables, asked = extract(FakeChatModel(answer), *texts, **settings)
+    return tables["covariates"], asked
+
+
+def extract(
+    model: FakeChatModel,
+    *texts: str,
+    earlier: Mapping[str, pl.DataFrame] | None = None,
+    **settings: Any,
+) -> tuple[Mapping[str, pl.DataFrame], list[Request]]:
+    model.asked.clear()
     batches = extract_covariates(
         text_units(*(texts or TEXTS)).lazy(),
         table("documents", {"id": "d", "path": "log.txt", "title": "Log"}).lazy(),
         settings=ExtractCovariates(**settings),
         chat_model=model,
         prompts=Prompts(Path("nowhere")),
+        previous=EarlierTables(earlier),
         progress=Silent(),
     )
     assert isinstance(batches, Iterator)
-    frames = [batch for batch in batches if isinstance(batch, pl.DataFrame)]
-    return pl.concat(frames), model.asked
+    parts = [batch for batch in batches if isinstance(batch, Mapping)]
+    tables = {
+        table.name: pl.concat(part[table.name] for part in parts)
+        for table in extract_covariates.writes
+    }
+    return tables, model.asked
 
 
 def text_units(*texts: str) -> pl.DataFrame:
@@ -233,3 +249,52 @@ class TestSourceText:
     def test_it_is_always_a_part_of_the_text(self, text: str, quoted: str, told: str) -> None:
         place = locate(made(quoted, told), text)
         assert place is None or 0 <= place[0] < place[1] <= len(text)
+
+
+def test_claims_of_text_units_that_are_as_they_were_are_taken_from_the_last_run() -> None:
+    dogs = claim("the crew", source_text="The crew ate the dogs.", description="They ate dogs.")
+    model = KeepingModel(
+        by_text(
+            Scott={"claims": [LIED, claim()]}, dogs={"claims": [dogs, {}]}, penguins={"claims": []}
+        )
+    )
+    first, asked = extract(model, *TEXTS)
+    assert len(asked) == 2
+    assert model.used == []
+    second, asked = extract(model, TEXTS[1], "No penguins.", TEXTS[0], earlier=first)
+    assert [request.messages[1]["content"] for request in asked] == ["Passage:\nNo penguins."]
+    # What is taken over rests on its replies as if they had been read.
+    assert sorted(model.used) == sorted(map(str, first["text_unit_claims"]["requests"].explode()))
+    rebuilt, asked = extract(model, TEXTS[1], "No penguins.", TEXTS[0])
+    assert len(asked) == 3
+    for name, frame in rebuilt.items():
+        assert_frame_equal(second[name], frame)
+    assert second["covariates"]["subject_id"].to_list() == ["the crew", "Scott", "Amundsen"]
+    # Another wish, or another reply, is read.
+    assert len(extract(model, *TEXTS, earlier=first, description="Who lied?")[1]) == 2
+    model.kept[first["text_unit_claims"]["requests"][1][0]] = {"claims": []}
+    third, asked = extract(model, TEXTS[1], earlier=second)
+    assert len(asked) == 1
+    assert third["covariates"].is_empty()
+
+
+def test_claims_that_a_failed_request_leaves_out_are_asked_for_again() -> None:
+    model = KeepingModel(by_text(Scott=None, dogs={"claims": []}))
+    first, _ = extract(model, *TEXTS)
+    assert first["text_unit_claims"]["made_from"].to_list()[0] == ""
+    model.function = by_text(Scott={"claims": [claim()]})
+    second, asked = extract(model, *TEXTS, earlier=first)
+    assert len(asked) == 1
+    assert second["covariates"]["subject_id"].to_list() == ["Scott"]
+
+
+def test_batches_are_of_text_units_however_many_are_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphrag_index.steps.extract_covariates.BATCH_TEXT_UNITS", 2)
+    texts = [f"The crew ate {n} dogs." for n in range(7)]
+    model = KeepingModel(lambda _: {"claims": [claim("the crew", source_text="The crew")]})
+    some, _ = extract(model, *texts[1:3], texts[6])
+    for earlier in (None, some):
+        found, _ = extract(model, *texts, earlier=earlier)
+        assert found["text_unit_claims"].height == 7
+        assert found["covariates"]["text_unit_id"].to_list() == [f"t{n}" for n in range(7)]
+        assert found["covariates"]["human_readable_id"].to_list() == list(range(7))
