@@ -30,8 +30,10 @@ def _measured(part: str | pl.Series) -> Any:
         return _measured(pl.Series([part]))[0]
     if isinstance(part.dtype, pl.List):
         lists: Any = part.to_arrow(compat_level=pl.CompatLevel.oldest())
-        values = _measured(pl.Series(lists.values, dtype=pl.String))
-        return pc.binary_join(pa.LargeListArray.from_arrays(lists.offsets, values), _NOTHING)
+        # Of a slice, its own values alone.
+        values = _measured(pl.Series(lists.flatten(), dtype=pl.String))
+        starts = pc.subtract(lists.offsets, lists.offsets[0])
+        return pc.binary_join(pa.LargeListArray.from_arrays(starts, values), _NOTHING)
     texts: Any = part.cast(pl.Binary).to_arrow(compat_level=pl.CompatLevel.oldest())
     sizes = np.ascontiguousarray(part.str.len_bytes().cast(pl.UInt64).to_numpy(), "<u8")
     buffers = [None, pa.py_buffer(sizes)]
