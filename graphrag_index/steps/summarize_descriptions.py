@@ -35,9 +35,10 @@ from graphrag_index.step import step
 
 TABLE = TABLES["description_summaries"]
 # Rows read at once: bounds memory, not results.
-BATCH_ROWS = 8_192
+BATCH_ROWS = 16_384
 # What a prompt needs besides instructions and descriptions: names, types, marks.
 MARGIN = 300
+_HAS_SEVERAL = pl.col("descriptions").list.len() > 1
 _DESCRIPTION = ("description", "summary", "text")
 _STOPS = (*".!?…。！？؟।", *"\"'”’»)")
 
@@ -116,12 +117,11 @@ def summarize_descriptions(
         ("raw_relationships", extracted_relationships),
     ):
         for batch in _batches(frame):
-            lists = batch["descriptions"].list
-            rows_of_several = (lists.len() > 1).arg_true()
-            made = summaries["description"].slice(n_before, len(rows_of_several))
+            only = batch["descriptions"].list.first().fill_null("")
+            of_several = batch.select(_HAS_SEVERAL).to_series().arg_true()
+            made = summaries["description"].slice(n_before, len(of_several))
             n_before += len(made)
-            only = lists.first().fill_null("")
-            described = batch.with_columns(description=only.scatter(rows_of_several, made))
+            described = batch.with_columns(description=only.scatter(of_several, made))
             yield {name: described.select(list(TABLES[name].columns))}
 
 
@@ -261,29 +261,28 @@ def _several(entities: pl.LazyFrame, relationships: pl.LazyFrame) -> Iterator[pl
     n_before = 0
     for named in chain(_named_entities(entities), _named_relationships(entities, relationships)):
         kind = pl.when(pl.col("type") != "").then("\nType: " + pl.col("type")).otherwise(pl.lit(""))
-        several = named.filter(pl.col("descriptions").list.len() > 1).select(
-            "descriptions", about=pl.concat_str("name", kind)
-        )
+        several = named.select("descriptions", about=pl.concat_str("name", kind))
         yield several.with_row_index("at", n_before)
         n_before += several.height
 
 
 def _named_entities(entities: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     for batch in _batches(entities.select("title", "type", "descriptions")):
-        yield batch.with_columns(name=pl.format("Entity: {}", "title"))
+        yield batch.filter(_HAS_SEVERAL).with_columns(name=pl.format("Entity: {}", "title"))
 
 
 def _named_relationships(
     entities: pl.LazyFrame, relationships: pl.LazyFrame
 ) -> Iterator[pl.DataFrame]:
-    titles = entities.select(pl.col("human_readable_id", "title")).collect()
+    titles = entities.select("human_readable_id", "title").collect()
     for batch in _batches(relationships.select("source", "target", "type", "descriptions")):
+        several = batch.filter(_HAS_SEVERAL)
         ends = [
-            titles["title"].gather(positions(batch[end], titles["human_readable_id"])).alias(end)
+            titles["title"].gather(positions(several[end], titles["human_readable_id"]))
             for end in ("source", "target")
         ]
-        name = pl.format("Relationship: {} → {}", "source", "target")
-        yield batch.with_columns(ends).with_columns(name=name)
+        name = pl.format("Relationship: {} → {}", *ends)
+        yield several.with_columns(name=name)
 
 
 def _batches(frame: pl.LazyFrame) -> Iterator[pl.DataFrame]:
