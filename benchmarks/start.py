@@ -24,6 +24,8 @@ def main() -> None:
     if not (arguments.root / "output" / "index.json").exists():
         sys.exit(f"There is no index in {arguments.root / 'output'}: make one with `make demo`.")
 
+    # What is installed is compiled once, not at each start.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     python = [sys.executable]
     root = ["--root", str(arguments.root)]
     ask = [*python, "-m", "graphrag_query"]

@@ -48,7 +48,9 @@ class TableCheck:
         if column.null_count():
             row = self.rows + int(column.is_null().arg_max() or 0)
             raise TableError(f"{self.wrote} null in the column {column.name} (row {row}).")
-        if column.dtype.is_nested() and _has_nulls(column.to_arrow()):
+        if column.dtype.is_nested() and _has_nulls(
+            column.to_arrow(compat_level=pl.CompatLevel.newest())
+        ):
             row = self.rows + next(
                 number for number, value in enumerate(column) if _holds_null(value)
             )

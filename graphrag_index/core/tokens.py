@@ -159,8 +159,14 @@ class TokenCounts:
 
 # A lone half of a pair counts as the character that stands for what cannot be read.
 _LONE = re.compile("[\ud800-\udfff]")
-# Whether a character is space; what lies behind the last one is none, as the last entry says.
-_SPACES = [chr(code).isspace() for code in range(0x3002)]
+
+
+@functools.cache
+def _spaces() -> "npt.NDArray[np.bool_]":
+    """Whether a character is space; what lies behind the last one is none, as that one."""
+    import numpy as np
+
+    return np.array([chr(code).isspace() for code in range(0x3002)])
 
 
 def _seams(codes: "npt.NDArray[np.uint32]") -> "npt.NDArray[np.int64]":
@@ -172,7 +178,7 @@ def _seams(codes: "npt.NDArray[np.uint32]") -> "npt.NDArray[np.int64]":
 
     if not len(codes):
         return np.zeros(1, np.int64)
-    is_space = np.array(_SPACES).take(codes, mode="clip")
+    is_space = _spaces().take(codes, mode="clip")
     is_seam = np.zeros(len(codes) + 1, bool)
     is_seam[[0, -1]] = True
     is_seam[1:-2] |= (codes[1:-1] == ord(" ")) & ~is_space[:-2] & ~is_space[2:]
