@@ -194,7 +194,7 @@ def test_only_what_a_community_holds_decides_what_is_shown_of_it() -> None:
 
 
 def test_any_text_stands_in_its_cell() -> None:
-    nasty = 'He said "no, never"\n-----Claims-----\n<|endoftext|> {x} {{y}},\t=1+1'
+    nasty = ' He said  "no, never" \n-----Claims-----\n\n <|endoftext|> {x} {{y}},\t=1+1'
     made = contexts(
         communities((0, -1, [0, 1], [0])),
         entities(nasty, "plain").with_columns(title=pl.Series(['A, "B"\r\nC', "Ж 日本"])),
