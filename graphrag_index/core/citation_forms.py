@@ -95,8 +95,12 @@ _BARE = (
     rf"(?<![\w]){_DATA}\s*[:：]\s*"
     rf"(?:(?P<bare>{_GROUPS})|(?P<listed>{_ANY_TABLE}\s+{_NUMBERS}){_ENDS})"
 )
+# What a citation begins with, behind the space before it. Most characters are none of it: to
+# try all forms of citations at each takes five times as long.
+_FIRST = rf"*_`\[［【(（{{｛{''.join(dict.fromkeys(word[0] for word in _DATA_WORDS))}"
+_AHEAD = rf"(?=[\s{_FIRST}])(?=[{_FIRST}]|(?<![^\S\n])[^\S\n]+[{_FIRST}])"
 # Emphasis and further brackets around a citation go with it, and the space before it.
-_CITATION = (
+_CITATION = _AHEAD + (
     r"(?:(?<![^\S\n])[^\S\n]+)?(?P<marks>[*_]{1,3}|`)?"
     r"(?:(?P<outer>[\[(（])(?=[\[［【(（{]))?"
     rf"(?:{_SQUARE}|{_STRICT}|{_NAMED}|{_UNCLOSED}|{_BARE})"
