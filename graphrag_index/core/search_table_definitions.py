@@ -252,7 +252,6 @@ SEARCH_TABLES = [
         },
         "vectors",
         nullable=("metadata",),
-        full_text=("text",),
     ),
     Table(
         "entity_description",

@@ -1,6 +1,6 @@
 """What the definition of a table is, and the types of columns that several have."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,7 +30,6 @@ class Table:
     searches read row by row without loading them; `vectors` are LanceDB tables.
     `nullable` names the columns that may hold nulls; without it any may. Rows that are
     `long`, with texts or vectors, are written in smaller batches where a table is mapped.
-    A table of vectors is searched by the words of its columns `full_text`, of which one is `text`.
     A column `id` is different in every row.
     """
 
@@ -41,7 +40,6 @@ class Table:
     kind: Literal["public", "internal", "mapped", "vectors"] = "public"
     nullable: Collection[str] | None = None
     long: bool = False
-    full_text: Sequence[str] = ()
 
     @property
     def schema(self) -> pl.Schema:

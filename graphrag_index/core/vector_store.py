@@ -57,8 +57,8 @@ _UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar
 class VectorWriter:
     """Writes a new version of a LanceDB table batch by batch.
 
-    The last column of the table is `vector`. Words can be searched in the columns that the
-    definition of the table names for it: an index of them is most of the work of writing.
+    The last columns of the table are `text`, which is indexed for full-text
+    search, and `vector`; `title` is indexed too where there is one.
     """
 
     def __init__(self, folder: Path, table: Table, version: int) -> None:
@@ -87,10 +87,9 @@ class VectorWriter:
         self.dimension = vectors.shape[1]
         squares = (vectors * vectors).sum(axis=1)
         self.normalized &= bool(((abs(squares - 1) < LENGTH_ERROR) | (squares == 0)).all())
-        if self.definition.full_text:
-            beginnings = batch["text"].str.head(BEGINNING)
-            self.unspaced += int(beginnings.str.count_matches(_UNSPACED).sum())
-            self.letters += int(beginnings.str.count_matches(r"\p{L}").sum())
+        beginnings = batch["text"].str.head(BEGINNING)
+        self.unspaced += int(beginnings.str.count_matches(_UNSPACED).sum())
+        self.letters += int(beginnings.str.count_matches(r"\p{L}").sum())
         for chunk in data.to_batches():
             self.digest.update(chunk.serialize())
 
@@ -138,8 +137,9 @@ class VectorWriter:
                 stem=not unspaced,
                 remove_stop_words=False,
             )
-            for column in self.definition.full_text:
-                self.table.create_index(column, config=words)
+            for column in ("text", "title"):
+                if column in self.table.schema.names:
+                    self.table.create_index(column, config=words)
             self.table.create_index("id", config=BTree())
         if self.rows > VECTOR_INDEX_ABOVE:
             cells = IvfFlat(

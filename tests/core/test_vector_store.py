@@ -1,7 +1,6 @@
 """Vector tables: which version a reader sees, and what a search in one returns."""
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +16,7 @@ from graphrag_index.core.vector_store import FRAGMENT_ROWS, VectorTable, VectorW
 from graphrag_index.core.vector_versions import delete_versions, show_versions
 from graphrag_index.core.versions import StepRecord, StoredTable, Vectors, Version
 
-REPORTS = replace(TABLES["community_full_content"], full_text=("text", "title"))
-ENTITIES = replace(TABLES["entity_description"], full_text=("text",))
+REPORTS = TABLES["community_full_content"]
 
 
 def reports(*rows: tuple[str, str, str, list[float]]) -> pl.DataFrame:
@@ -128,19 +126,6 @@ def test_the_version_that_the_pointer_names_is_read_after_a_later_run_was_interr
     assert not store.exists(REPORTS.name, StoredTable(1, "", lance_version=999))
 
 
-def test_words_are_indexed_only_where_they_are_searched(tmp_path: Path) -> None:
-    units = COLD.select(
-        "id", "text", "vector", pl.lit("").alias("document_id"), human_readable_id="community",
-        headings=pl.lit(""), metadata=pl.lit(None, pl.String),
-    )  # fmt: skip
-    indexed = {}
-    for name, rows in (("text_unit_text", units), (REPORTS.name, COLD)):
-        with VectorWriter(tmp_path, TABLES[name], 1) as writer:
-            writer.append(rows)
-        indexed[name] = {index.columns[0] for index in writer.table.list_indices()}
-    assert indexed == {"text_unit_text": {"id", "text"}, REPORTS.name: {"id"}}
-
-
 def test_equal_rows_have_one_digest_and_others_another(tmp_path: Path) -> None:
     store, other = TableStore(tmp_path / "a"), TableStore(tmp_path / "b")
     first, again = write(store, 1, COLD), write(store, 2, COLD)
@@ -177,7 +162,7 @@ def entities(n_rows: int) -> pl.DataFrame:
 def test_numbers_are_told_from_where_rows_lie_also_in_a_table_that_replaces_another(
     tmp_path: Path,
 ) -> None:
-    table, rows = ENTITIES, entities(2 * FRAGMENT_ROWS + 2)
+    table, rows = TABLES["entity_description"], entities(2 * FRAGMENT_ROWS + 2)
     for number, cuts in enumerate([(0, 5), (0, 100, FRAGMENT_ROWS + 7)], 1):
         with VectorWriter(tmp_path, table, number) as writer:
             for start, stop in zip(cuts, (*cuts[1:], rows.height), strict=True):
@@ -194,7 +179,7 @@ def test_numbers_are_told_from_where_rows_lie_also_in_a_table_that_replaces_anot
 
 
 def test_numbers_are_read_where_their_places_do_not_tell_them(tmp_path: Path) -> None:
-    table = ENTITIES
+    table = TABLES["entity_description"]
     with VectorWriter(tmp_path, table, 1) as writer:
         writer.append(entities(9).with_columns(pl.col("human_readable_id") + 100))
     opened = VectorTable.open(tmp_path, table.name, writer.stored.lance_version)
@@ -260,7 +245,7 @@ def test_what_searches_keep_in_memory_is_limited_for_all_tables_together(
     n_rows = 3_000
     for name in ("a", "b"):
         store = TableStore(tmp_path / name)
-        with VectorWriter(store.lancedb, ENTITIES, 1) as writer:
+        with VectorWriter(store.lancedb, TABLES["entity_description"], 1) as writer:
             writer.append(entities(n_rows))
         version = writer.stored.lance_version
         opened = VectorTable.open(store.lancedb, "entity_description", version)

@@ -20,19 +20,6 @@ NUMBERS = Table("numbers", "one number", "the number", {"generation": pl.Int64, 
 SQUARES = Table("squares", "one square", "the number", {"generation": pl.Int64, "square": pl.Int64})
 TOTALS = Table("totals", "the sum", "", {"generation": pl.Int64, "total": pl.Int64})
 SIZES = Table("sizes", "how many numbers there are", "", {"size": pl.Int64})
-VECTORS = Table(
-    "number_vectors",
-    "the vector of one number",
-    "the number",
-    {
-        "id": pl.String,
-        "generation": pl.Int64,
-        "text": pl.String,
-        "vector": pl.List(pl.Float32),
-    },
-    "vectors",
-    full_text=("text",),
-)
 
 
 class ListNumbers(BaseModel):
@@ -100,12 +87,15 @@ def add_up(
     )
 
 
-@step(writes=[VECTORS])
+@step(writes=["community_full_content"])
 def embed(numbers: pl.DataFrame) -> pl.DataFrame:
     """Write a vector for each number."""
     return numbers.select(
         id=pl.col("number").cast(pl.String),
-        generation="generation",
+        community="number",
+        level="generation",
+        title=pl.lit("number"),
+        rank=pl.lit(1.0),
         text=pl.format("number {}", "number"),
         vector=pl.concat_list(
             pl.col("number").cast(pl.Float32), pl.lit(1, pl.Float32)

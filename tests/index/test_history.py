@@ -25,7 +25,7 @@ from graphrag_query.knowledge_model import KnowledgeModel
 from tests.index.commands import call, environment
 from tests.index.kill_history import WITH_VECTORS, numbers_of
 
-VECTORS = "number_vectors"
+VECTORS = "community_full_content"
 
 
 def run(root: Path, generation: int, spent: Spent | None = None) -> RunResult:
@@ -151,7 +151,7 @@ class TestRollback:
             assert equal(read(project, number), read(three, other))
         # Who opens the vectors without a version finds those of the index.
         vectors = lancedb.connect(project / "output" / "lancedb").open_table(VECTORS)
-        assert set(vectors.to_arrow()["generation"].to_pylist()) == {1}
+        assert set(vectors.to_arrow()["level"].to_pylist()) == {1}
         assert json.loads((project / "output" / "stats.json").read_text("utf-8"))["version"] == 4
 
     def test_the_next_run_brings_the_index_up_to_date(self, project: Path, three: Path) -> None:
@@ -213,7 +213,7 @@ class TestGarbage:
         table = lancedb.connect(store.lancedb).open_table(VECTORS)
         for version in table.list_versions():
             table.checkout(version["version"])
-            assert set(table.to_arrow()["generation"].to_pylist()) == {3}
+            assert set(table.to_arrow()["level"].to_pylist()) == {3}
         assert len(list((store.lancedb / f"{VECTORS}.lance" / "data").iterdir())) == 1
 
     def test_a_file_of_an_old_version_that_a_kept_one_names_stays(self, tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ class TestGarbage:
         assert len(store.read_journal(4)) == len(WITH_VECTORS.steps)
         collect_garbage(store, 1)
         assert run_workflow(WITH_VECTORS, settings, project, {}).steps_run == ()
-        assert read(project, 4)[VECTORS]["generation"].unique().to_list() == [4]
+        assert read(project, 4)[VECTORS]["level"].unique().to_list() == [4]
 
     def test_nothing_goes_if_a_kept_version_or_the_index_is_damaged(self, project: Path) -> None:
         store = TableStore(project / "output")
