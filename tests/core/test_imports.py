@@ -163,6 +163,13 @@ def test_imports_in_functions_are_seen_too() -> None:
         ("from graphrag_index.core import settings", {"pydantic", "yaml"}),
         # Opening an index needs tables and settings; vectors and models come with a question.
         ("from graphrag_query import knowledge_model", {"pydantic", "yaml", "polars"}),
+        # All steps: what asks models, reads vectors or draws comes with the step that runs.
+        (
+            "import graphrag_index.run, importlib\n"
+            "from graphrag_index.steps import STEPS\n"
+            "for name in STEPS: importlib.import_module(f'graphrag_index.steps.{name}')",
+            {"pydantic", "yaml", "polars", "numpy", "pyarrow"},
+        ),
     ],
 )
 def test_what_is_cheap_to_import_imports_nothing_heavy(statements: str, heavy: set[str]) -> None:
