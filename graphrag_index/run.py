@@ -173,7 +173,8 @@ class _Run:
 
     def _run_step(self, step: Step, key: str, progress: Progress) -> StepRecord:
         # Steps that ask a model count tokens, and it takes a while to build an encoding.
-        if "chat_model" not in step.services:
+        to_come = self.workflow.steps[len(self.done) :]
+        if not any("chat_model" in other.services for other in to_come):
             forget_encodings()
         release_memory()
         with measure_peak_memory() as memory:

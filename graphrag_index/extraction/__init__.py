@@ -7,4 +7,6 @@ added       the same of a reply to a request for added types
 narrowing   what stays of replies when types are taken out
 alignment   where a text names what the model found
 graph       entities and relationships of all text units, merged by name
+describing  the requests about several descriptions of one thing
+earlier     what the last run read from replies, where nothing has changed
 """

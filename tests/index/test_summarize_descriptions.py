@@ -17,12 +17,8 @@ from graphrag_index.core.progress import Silent
 from graphrag_index.core.prompts import Prompts
 from graphrag_index.core.tables import TABLES
 from graphrag_index.core.tokens import count_tokens, load_encoding
-from graphrag_index.steps.summarize_descriptions import (
-    FORMAT,
-    _Writing,
-    join,
-    summarize_descriptions,
-)
+from graphrag_index.extraction.describing import FORMAT, Writing, join
+from graphrag_index.steps.summarize_descriptions import summarize_descriptions
 from tests.examples import examples
 from tests.index.fake_model import EarlierTables, FakeChatModel, KeepingModel
 
@@ -275,5 +271,5 @@ def test_a_description_that_failed_is_asked_for_again() -> None:
 @given(st.lists(st.text(max_size=80), min_size=1, max_size=12), st.integers(300, 2_000))
 def test_no_text_takes_more_than_is_guessed_without_counting(texts: list[str], room: int) -> None:
     section = SummarizeDescriptions(max_input_tokens=200)
-    writing = _Writing(section, Prompts(Path("no such project")), room + 400)
+    writing = Writing(section, Prompts(Path("no such project")), room + 400)
     assert all(writing.count(text) <= writing.budget.most_of(text) for text in texts)
