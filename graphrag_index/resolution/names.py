@@ -192,12 +192,11 @@ class Name:
         if title.count(",") == 1:
             last, first = title.split(",")
             title = f"{first.strip()} {last.strip()}"
-        raw = [w.strip(",;") for w in title.split(" ") if w.strip(",;")]
+        raw = [word for piece in title.split(" ") if (word := piece.strip(",;"))]
         raw = raw[n_titles(raw) :]
-        apart: list[str] = []
-        for word in raw:
-            apart += _initials(word)
-        return tuple(apart)
+        if "." not in title:
+            return tuple(raw)
+        return tuple(letter for word in raw for letter in _initials(word))
 
     @Once
     def may_be_person(self) -> bool:
@@ -219,7 +218,7 @@ class Name:
 
 def _initials(word: str) -> list[str]:
     """Take apart what is written together: J.R."""
-    if "." in word and _INITIALS.fullmatch(word):
+    if _INITIALS.fullmatch(word):
         return [f"{letter}." for letter in word.split(".") if letter]
     return [word]
 
