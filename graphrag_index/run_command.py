@@ -143,7 +143,7 @@ def _run_safely(root: Path, overrides: list[str] | None, verbose: bool, ways: _W
 def _run(root: Path, overrides: list[str] | None, verbose: bool, ways: _Ways) -> None:
     started = time.perf_counter()
     settings, workflow = load(root, overrides)
-    from graphrag_index.core.memory import keep_modules_for_good
+    from graphrag_index.core.memory import collect_garbage_seldom
     from graphrag_index.core.table_store import TableStore
     from graphrag_index.history.forget import Purge
     from graphrag_index.input import check_input
@@ -151,7 +151,7 @@ def _run(root: Path, overrides: list[str] | None, verbose: bool, ways: _Ways) ->
     from graphrag_index.run import RunResult, Watcher, lock, run_workflow
     from graphrag_index.terminal import TerminalWatcher
 
-    keep_modules_for_good()
+    collect_garbage_seldom()
     check_input(workflow, settings, root)
     check_models(workflow, settings)
     check_decisions(workflow, settings, root)
