@@ -252,6 +252,7 @@ SEARCH_TABLES = [
         },
         "vectors",
         nullable=("metadata",),
+        stemmed=True,
     ),
     Table(
         "entity_description",

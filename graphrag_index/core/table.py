@@ -30,6 +30,7 @@ class Table:
     searches read row by row without loading them; `vectors` are LanceDB tables.
     `nullable` names the columns that may hold nulls; without it any may. Rows that are
     `long`, with texts or vectors, are written in smaller batches where a table is mapped.
+    Words of tables of vectors are searched as they stand, where `stemmed` by their English stems.
     A column `id` is different in every row.
     """
 
@@ -40,6 +41,7 @@ class Table:
     kind: Literal["public", "internal", "mapped", "vectors"] = "public"
     nullable: Collection[str] | None = None
     long: bool = False
+    stemmed: bool = False
 
     @property
     def schema(self) -> pl.Schema:

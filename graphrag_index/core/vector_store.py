@@ -50,7 +50,8 @@ LENGTH_ERROR = 1e-2
 NUMBER = "human_readable_id"
 # Characters of a text that tell of its script.
 BEGINNING = 200
-# Share of letters in scripts without spaces from which words are indexed as n-grams.
+# Letters of scripts without spaces. Where more than a fifth of all characters are such, n-grams
+# are indexed instead of words.
 _UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
 
 
@@ -58,13 +59,14 @@ class VectorWriter:
     """Writes a new version of a LanceDB table batch by batch.
 
     The last columns of the table are `text`, which is indexed for full-text
-    search, and `vector`; `title` is indexed too where there is one.
+    search, and `vector`; `title` is indexed too where there is one. Words are indexed as they
+    stand, or by their stems where the definition of the table says so.
     """
 
     def __init__(self, folder: Path, table: Table, version: int) -> None:
         self.folder, self.definition, self.version = folder, table, version
         self.rows = 0
-        self.unspaced = self.letters = 0
+        self.unspaced = self.characters = 0
         self.digest = blake2b(digest_size=16)
         self.dimension = 0
         self.normalized = True
@@ -76,6 +78,8 @@ class VectorWriter:
 
     def append(self, batch: pl.DataFrame) -> None:
         """Add rows; `vector` must be an `Array` of the model's width."""
+        import numpy as np
+
         check_columns(batch, self.definition)
         data = _to_arrow(batch.select(list(self.definition.columns)))
         self.pending.append(data)
@@ -85,11 +89,14 @@ class VectorWriter:
         self.rows += batch.height
         vectors = batch["vector"].to_numpy()
         self.dimension = vectors.shape[1]
-        squares = (vectors * vectors).sum(axis=1)
+        squares = np.einsum("ij,ij->i", vectors, vectors)
         self.normalized &= bool(((abs(squares - 1) < LENGTH_ERROR) | (squares == 0)).all())
         beginnings = batch["text"].str.head(BEGINNING)
-        self.unspaced += int(beginnings.str.count_matches(_UNSPACED).sum())
-        self.letters += int(beginnings.str.count_matches(r"\p{L}").sum())
+        lengths = beginnings.str.len_chars()
+        # Texts of ASCII alone, which may be all there are, are not looked through.
+        others = beginnings.filter(beginnings.str.len_bytes() != lengths)
+        self.unspaced += int(others.str.count_matches(_UNSPACED).sum())
+        self.characters += int(lengths.sum())
         for chunk in data.to_batches():
             self.digest.update(chunk.serialize())
 
@@ -129,12 +136,12 @@ class VectorWriter:
 
         if self.rows:
             # An n-gram of two characters is a word for scripts that do not separate them.
-            unspaced = self.unspaced * 5 > self.letters
+            unspaced = self.unspaced * 5 > self.characters
             words = FTS(
                 base_tokenizer="ngram" if unspaced else "simple",
                 ngram_min_length=2,
                 ngram_max_length=3,
-                stem=not unspaced,
+                stem=self.definition.stemmed and not unspaced,
                 remove_stop_words=False,
             )
             for column in ("text", "title"):

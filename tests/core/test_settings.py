@@ -538,3 +538,19 @@ def test_an_address_holds_no_secret(tmp_path: Path, address: str, said: str) -> 
     with pytest.raises(SettingsError, match=said) as error:
         load_settings(tmp_path)
     assert "pa55word" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "place"), [("pa55\u200bword", 5), ("pa55–word", 5), ("pa55 word", 5)]
+)
+def test_a_key_that_no_header_can_have_is_told_and_not_shown(
+    tmp_path: Path, key: str, place: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("A_KEY", key)
+    text = "models: {chat: {model: m, api_key: '${A_KEY}'}}"
+    (tmp_path / "settings.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(SettingsError, match=rf"api_key: character {place} of 9 is none") as error:
+        load_settings(tmp_path)
+    assert "pa55" not in str(error.value)
+    monkeypatch.setenv("A_KEY", " pa55word\n")
+    assert load_settings(tmp_path).models["chat"].key == "pa55word"

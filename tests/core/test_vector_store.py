@@ -1,6 +1,7 @@
 """Vector tables: which version a reader sees, and what a search in one returns."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from graphrag_index.core.vector_store import FRAGMENT_ROWS, VectorTable, VectorW
 from graphrag_index.core.vector_versions import delete_versions, show_versions
 from graphrag_index.core.versions import StepRecord, StoredTable, Vectors, Version
 
-REPORTS = TABLES["community_full_content"]
+REPORTS = replace(TABLES["community_full_content"], stemmed=True)
 
 
 def reports(*rows: tuple[str, str, str, list[float]]) -> pl.DataFrame:
@@ -95,12 +96,36 @@ class TestSearch:
         assert_frame_equal(cold.lazy().collect(), COLD)
 
 
-def test_words_of_scripts_without_spaces_are_found(tmp_path: Path) -> None:
+def test_words_are_found_as_they_stand_where_the_definition_asks_for_no_stems(
+    tmp_path: Path,
+) -> None:
+    with VectorWriter(tmp_path, TABLES[REPORTS.name], 1) as writer:
+        writer.append(COLD)
+    table = VectorTable.open(tmp_path, REPORTS.name, writer.stored.lance_version)
+    assert table.matching("DOGS", 9, ["id"], column="title")["id"].to_list() == ["b"]
+    assert table.matching("dog", 9, ["id"], column="title").is_empty()
+
+
+@pytest.mark.parametrize("english", ["", "An English report of the same table. "])
+def test_words_of_scripts_without_spaces_are_found(tmp_path: Path, english: str) -> None:
     store = TableStore(tmp_path)
-    rows = reports(("a", "船", "船在冰中漂流", [1.0, 0.0]), ("b", "茶", "他们喝茶", [0.0, 1.0]))
+    rows = reports(
+        ("a", "船", "船在冰中漂流" * 4, [1.0, 0.0]),
+        ("b", "茶", "他们喝茶" * 4, [0.0, 1.0]),
+        ("c", "Tea", english, [0.0, 1.0]),
+    )
     stored = write(store, 1, rows)
     table = VectorTable.open(store.lancedb, REPORTS.name, stored.lance_version)
     assert table.matching("漂流", 9, ["id"])["id"].to_list() == ["a"]
+
+
+def test_a_few_signs_of_such_a_script_leave_words_whole(tmp_path: Path) -> None:
+    store = TableStore(tmp_path)
+    rows = reports(("a", "Ship", "The Xuelong (雪龙) drifted in the ice of the bay.", [1.0, 0.0]))
+    stored = write(store, 1, rows)
+    table = VectorTable.open(store.lancedb, REPORTS.name, stored.lance_version)
+    assert table.matching("drifting", 9, ["id"])["id"].to_list() == ["a"]
+    assert table.matching("rif", 9, ["id"]).is_empty()
 
 
 def test_the_version_that_the_pointer_names_is_read_after_a_later_run_was_interrupted(

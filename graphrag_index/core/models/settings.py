@@ -126,6 +126,18 @@ class ModelSettings(Section):
         """What a vector depends on beside its text; an embedding model is sent nothing else."""
         return self.deployment or self.model, self.dimensions
 
+    @field_validator("api_key")
+    @classmethod
+    def _key_fits_a_header(cls, api_key: SecretStr) -> SecretStr:
+        """A key that was copied with a dash or a space of the page around it is told at once."""
+        key = api_key.get_secret_value().strip()
+        wrong = next((at for at, sign in enumerate(key, 1) if not "!" <= sign <= "~"), None)
+        if wrong is not None:
+            raise ValueError(
+                f"character {wrong} of {len(key)} is none that a key can have: copy it again"
+            )
+        return SecretStr(key)
+
     @field_validator("base_url", mode="before")
     @classmethod
     def _address_is_no_secret(cls, address: object) -> object:
