@@ -481,6 +481,17 @@ _DEFINITIONS = [
         nullable=(),
     ),
     Table(
+        "row_hashes",
+        "one row that reports rest on, or its id, and what their evidence calls it",
+        "hash",
+        {
+            "hash": pl.UInt64,  # as this version of polars makes it
+            "evidence": pl.UInt64,  # the same in every run
+        },
+        "internal",
+        nullable=(),
+    ),
+    Table(
         "text_unit_claims",
         "what a model found claimed in one text unit",
         "text unit",

@@ -9,8 +9,9 @@ import polars as pl
 
 from graphrag_index.core.lists import gather_lists, positions, spread_lists
 from graphrag_index.core.tables import TABLES
-from graphrag_index.reports.evidence import Flags, Hashes
+from graphrag_index.reports.evidence import Flags
 from graphrag_index.reports.row import Finding, Report, text_columns
+from graphrag_index.reports.row_hashes import Hashes
 from graphrag_index.reports.written import Written
 
 TABLE = TABLES["report_evidence"]

@@ -7,10 +7,11 @@ import polars as pl
 
 from graphrag_index.reports.context import ReportContexts
 from graphrag_index.reports.earlier import Kept
-from graphrag_index.reports.evidence import EvidenceOfCommunities, Hashes, union
+from graphrag_index.reports.evidence import EvidenceOfCommunities, union
 from graphrag_index.reports.evidence_rows import WrittenOn, evidence_rows
 from graphrag_index.reports.holdings import Holdings
 from graphrag_index.reports.row import Report, report_rows
+from graphrag_index.reports.row_hashes import Hashes
 from graphrag_index.reports.written import Written
 
 

@@ -27,6 +27,7 @@ from graphrag_index.reports.row import (
     community_rows,
     join_titles,
 )
+from graphrag_index.reports.row_hashes import RowHashes
 from graphrag_index.reports.row_tokens import RowTokens
 from graphrag_index.reports.writing import Writing
 from graphrag_index.reports.written import Written
@@ -45,7 +46,7 @@ NOT_ASKED = "No model was asked about this community."
 BATCH_REPORTS = 1_000
 
 
-@step(writes=["community_reports", "report_evidence", "row_tokens"], code_version=3)
+@step(writes=["community_reports", "report_evidence", "row_tokens", "row_hashes"], code_version=4)
 def create_community_reports(
     communities: pl.LazyFrame,
     entities: pl.LazyFrame,
@@ -77,6 +78,8 @@ def create_community_reports(
         One row for each of these that a model wrote.
     row_tokens
         What was counted of the rows that are shown.
+    row_hashes
+        The hashes of the rows that reports rest on.
     """
     rows = community_rows(communities)
     lists = communities.select("community", "entity_ids", "relationship_ids").collect()
@@ -98,7 +101,9 @@ def create_community_reports(
         count=row_tokens.count,
     )
     yield {"row_tokens": row_tokens.table()}
-    evidence = EvidenceOfCommunities(holdings, entities, relationships, base_text_units)
+    hashes = RowHashes(previous)
+    evidence = EvidenceOfCommunities(holdings, entities, relationships, base_text_units, hashes.of)
+    yield {"row_hashes": hashes.table()}
     holdings = holdings.without_texts()
     asking = _Asking(rows, holdings, contexts, Message(role="system", content=system))
     asked = _hash(settings, chat_model, system, contexts.budget.limit)
