@@ -11,6 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.core.about import about, names_of_title
+from graphrag_index.core.batches import batches
 from graphrag_index.core.lists import Integers, gather_lists, positions, spread_lists
 from graphrag_index.core.name_folding import folded_name, sound
 from graphrag_index.core.table import PLACES
@@ -104,13 +105,6 @@ def _in_parts(
         yield {name: rows[part] if order is None else rows[order[part]]}
 
 
-def _batches(rows: pl.LazyFrame, at_once: int = ROWS_AT_ONCE) -> Iterator[pl.DataFrame]:
-    """Read a table part by part."""
-    n_rows = rows.select(pl.len()).collect().item()
-    for start in range(0, n_rows, at_once):
-        yield rows.slice(start, at_once).collect()
-
-
 def _numbers(ids: pl.Series, known: pl.Series) -> pl.Series:
     return pl.Series(ids.name, positions(ids, known).astype(np.int32))
 
@@ -139,7 +133,7 @@ def _places(evidence: pl.Series, document_ids: pl.Series) -> pl.Series:
 
 def _documents(documents: pl.LazyFrame) -> Frames:
     columns = list(TABLES["document_rows"].columns)
-    for batch in _batches(documents.select(columns)):
+    for batch in batches(documents.select(columns), ROWS_AT_ONCE):
         yield {"document_rows": batch}
 
 
@@ -147,14 +141,14 @@ def _text_units(text_units: pl.LazyFrame, document_ids: pl.Series) -> Frames:
     columns = list(TABLES["text_unit_rows"].columns)
     places = pl.col("start_char", "end_char", "n_tokens").cast(pl.Int32)
     rows = text_units.select("id", "document_id", places, "text", "headings", "metadata")
-    for batch in _batches(rows, LONG_ROWS_AT_ONCE):
+    for batch in batches(rows, LONG_ROWS_AT_ONCE):
         document = _numbers(batch["document_id"], document_ids).alias("document")
         yield {"text_unit_rows": batch.with_columns(document).select(columns)}
 
 
 def _entities(entities: pl.LazyFrame, document_ids: pl.Series) -> Frames:
     columns = list(TABLES["entity_rows"].columns)
-    for batch in _batches(entities.select(columns)):
+    for batch in batches(entities.select(columns), ROWS_AT_ONCE):
         evidence = _places(batch["evidence"], document_ids)
         counts = pl.col("degree", "frequency").cast(pl.Int32)
         yield {"entity_rows": batch.with_columns(counts, evidence)}
@@ -165,7 +159,7 @@ def _relationships(relationships: pl.LazyFrame, ids: dict[str, pl.Series]) -> Fr
     texts = ("type", "description")
     columns = ("source_id", "target_id", "text_unit_ids", "evidence", *texts)
     weight = pl.col("weight").cast(pl.Float32)
-    for batch in _batches(relationships.select(*columns, weight)):
+    for batch in batches(relationships.select(*columns, weight), ROWS_AT_ONCE):
         both = positions(pl.concat([batch["source_id"], batch["target_id"]]), ids["entity"])
         source, target = both.astype(np.int32).reshape(2, -1)
         ends.append(pl.DataFrame({"source": source, "target": target, "weight": batch["weight"]}))
@@ -210,7 +204,7 @@ def _communities(communities: pl.LazyFrame, entity_ids: pl.Series) -> Frames:
     columns = communities.select(
         numbers, "title", pl.col("children").cast(pl.List(pl.Int32)), "entity_ids"
     )
-    for batch in _batches(columns, LONG_ROWS_AT_ONCE):
+    for batch in batches(columns, LONG_ROWS_AT_ONCE):
         entities = _number_lists(batch["entity_ids"], entity_ids).list.sort().alias("entities")
         rows = batch.with_columns(entities)
         yield {"community_rows": rows.select(list(TABLES["community_rows"].columns))}
@@ -226,7 +220,7 @@ def _reports(reports: pl.LazyFrame) -> Frames:
     numbers = pl.col("community", "level").cast(pl.Int32)
     rank = pl.col("rank").cast(pl.Float32)
     rows = reports.select(numbers, "title", "summary", "findings", rank)
-    for batch in _batches(rows, LONG_ROWS_AT_ONCE):
+    for batch in batches(rows, LONG_ROWS_AT_ONCE):
         yield {"report_rows": batch.select(columns)}
 
 

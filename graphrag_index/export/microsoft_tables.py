@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from graphrag_index.core.batches import batches
 from graphrag_index.core.table import STRINGS, Table
 from graphrag_index.core.table_writer import ROW_GROUP, arrow_schema, to_arrow
 from graphrag_index.core.tables import TABLES
@@ -59,7 +60,7 @@ def write_tables(tables: Tables, folder: Path) -> None:
         raw_data = record_type(_texts(rows)) if name == "documents" else None
         schema = microsoft_schema(name, raw_data)
         with pq.ParquetWriter(folder / f"{name}.parquet", schema, compression="snappy") as writer:
-            for batch in _batches(rows):
+            for batch in batches(rows, ROW_GROUP):
                 writer.write_table(_as_microsoft(change(batch), schema), ROW_GROUP)
 
 
@@ -77,7 +78,7 @@ def write_own(tables: Tables, folder: Path) -> None:
         schema = arrow_schema(_part(TABLES[name], columns))
         path = folder / f"{name}{OWN_SUFFIX}"
         with pa.ipc.new_file(path, schema, options=options) as writer:
-            for batch in _batches(tables[name].select(columns)):
+            for batch in batches(tables[name].select(columns), ROW_GROUP):
                 writer.write_table(to_arrow(batch, schema))
 
 
@@ -161,14 +162,8 @@ def _shown_by_relationships(communities: pl.LazyFrame, relationships: pl.LazyFra
 
 
 def _texts(rows: pl.LazyFrame) -> "Iterator[list[str | None]]":
-    for batch in _batches(rows.select("raw_data")):
+    for batch in batches(rows.select("raw_data"), ROW_GROUP):
         yield batch["raw_data"].to_list()
-
-
-def _batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    n_rows = rows.select(pl.len()).collect().item()
-    for start in range(0, n_rows, ROW_GROUP):
-        yield rows.slice(start, ROW_GROUP).collect()
 
 
 def _part(table: Table, columns: list[str]) -> Table:

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index import __version__
+from graphrag_index.core.batches import batches
 from graphrag_index.core.content_ids import content_ids
 from graphrag_index.core.model_steps import ExtractCovariates
 from graphrag_index.core.models.chat_model import ChatModel
@@ -223,7 +224,7 @@ def _text_units(base_text_units: pl.LazyFrame, documents: pl.LazyFrame) -> Itera
     columns = base_text_units.select("text", "document_id", "start_char", "end_char")
     label = pl.format("{}, characters {} to {}", "name", "start_char", "end_char")
     offset = 0
-    while (batch := columns.slice(offset, BATCH_TEXT_UNITS).collect()).height:
+    for batch in batches(columns, BATCH_TEXT_UNITS):
         named = batch.join(names, on="document_id", how="left", maintain_order="left")
         told = named.with_row_index("number", offset).with_columns(label=label)
         yield told.select(_TextUnit._fields)

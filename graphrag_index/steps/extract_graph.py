@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index import __version__
+from graphrag_index.core.batches import batches
 from graphrag_index.core.content_ids import content_ids
 from graphrag_index.core.model_steps import ExtractGraph, Star
 from graphrag_index.core.models.chat_model import ChatModel
@@ -186,7 +187,7 @@ def _text_units(
     columns = base_text_units.select(
         "human_readable_id", "document_id", "start_char", "end_char", "text", "headings"
     )
-    for batch in _batches(columns, BATCH_TEXT_UNITS):
+    for batch in batches(columns, BATCH_TEXT_UNITS):
         label = pl.format("{}, characters {} to {}", "name", "start_char", "end_char")
         named = batch.join(known, on="document_id", how="left", maintain_order="left")
         told = named.with_columns(number="human_readable_id", label=label)
@@ -196,7 +197,7 @@ def _text_units(
 def _documents(documents: pl.LazyFrame, star: Star | None) -> Iterator[tuple[str, str, str, str]]:
     """Stream id, language, key and name of each document; the key is empty if it has none."""
     columns = documents.select("id", "language", "title", "path", "metadata")
-    rows = chain.from_iterable(batch.iter_rows() for batch in _batches(columns, BATCH_DOCUMENTS))
+    rows = chain.from_iterable(batch.iter_rows() for batch in batches(columns, BATCH_DOCUMENTS))
     for document_id, language, title, path, metadata in rows:
         key = ""
         if star is not None:
@@ -206,11 +207,3 @@ def _documents(documents: pl.LazyFrame, star: Star | None) -> Iterator[tuple[str
         if title and path and title not in path:
             name = f"{path} ({clean(title)})"
         yield document_id, language, key if title_key(key) else "", name
-
-
-def _batches(frame: pl.LazyFrame, size: int) -> Iterator[pl.DataFrame]:
-    """Give the rows of a frame, a batch of which is in memory."""
-    offset = 0
-    while (batch := frame.slice(offset, size).collect()).height:
-        yield batch
-        offset += size

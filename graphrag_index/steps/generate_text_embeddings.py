@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import polars as pl
 
+from graphrag_index.core.batches import batches
 from graphrag_index.core.embedding_model import EmbeddingModel
 from graphrag_index.core.models.embedding import identity
 from graphrag_index.core.models.settings import ModelSettings
@@ -57,10 +58,9 @@ def generate_text_embeddings(
     sources = embedded_rows(text_units, entities, community_reports)
     counts = [rows.select(pl.len()).collect().item() for rows in sources.values()]
     progress.start(sum(counts), "texts")
-    for (name, rows), count in zip(sources.items(), counts, strict=True):
+    for name, rows in sources.items():
         known = _known(previous, name, settings.model, embedding_model)
-        for offset in range(0, max(count, 1), BATCH):
-            batch = rows.slice(offset, BATCH).collect()
+        for batch in batches(rows, BATCH, at_least_one=True):
             texts = batch.select(EMBEDDED[name]).to_series()
             vectors = _embed(texts, known, embedding_model, progress)
             dtype = pl.Array(pl.Float32, embedding_model.dimension)

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index import __version__
+from graphrag_index.core.batches import batches
 from graphrag_index.core.content_ids import content_ids
 from graphrag_index.core.lists import positions
 from graphrag_index.core.model_steps import SummarizeDescriptions
@@ -102,7 +103,7 @@ def summarize_descriptions(
         ("raw_entities", extracted_entities),
         ("raw_relationships", extracted_relationships),
     ):
-        for batch in _batches(frame):
+        for batch in batches(frame, BATCH_ROWS, at_least_one=True):
             only = batch["descriptions"].list.first().fill_null("")
             of_several = batch.select(_HAS_SEVERAL).to_series().arg_true()
             made = summaries["description"].slice(n_before, len(of_several))
@@ -134,7 +135,7 @@ def _several(entities: pl.LazyFrame, relationships: pl.LazyFrame) -> Iterator[pl
 
 
 def _named_entities(entities: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    for batch in _batches(entities.select("title", "type", "descriptions")):
+    for batch in batches(entities.select("title", "type", "descriptions"), BATCH_ROWS):
         yield batch.filter(_HAS_SEVERAL).with_columns(name=pl.format("Entity: {}", "title"))
 
 
@@ -142,7 +143,8 @@ def _named_relationships(
     entities: pl.LazyFrame, relationships: pl.LazyFrame
 ) -> Iterator[pl.DataFrame]:
     titles = entities.select("human_readable_id", "title").collect()
-    for batch in _batches(relationships.select("source", "target", "type", "descriptions")):
+    described = relationships.select("source", "target", "type", "descriptions")
+    for batch in batches(described, BATCH_ROWS):
         several = batch.filter(_HAS_SEVERAL)
         ends = [
             titles["title"].gather(positions(several[end], titles["human_readable_id"]))
@@ -150,15 +152,3 @@ def _named_relationships(
         ]
         name = pl.format("Relationship: {} → {}", *ends)
         yield several.with_columns(name=name)
-
-
-def _batches(frame: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    """Give the rows of a frame in batches; at least one."""
-    offset = 0
-    while True:
-        batch = frame.slice(offset, BATCH_ROWS).collect()
-        if batch.height or not offset:
-            yield batch
-        if batch.height < BATCH_ROWS:
-            return
-        offset += BATCH_ROWS
