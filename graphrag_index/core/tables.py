@@ -470,12 +470,12 @@ _DEFINITIONS = [
         nullable=("rank",),
     ),
     Table(
-        "row_tokens",
-        "one entity, relationship or claim as reports show it, and how long that is",
+        "row_costs",
+        "one entity, relationship or claim as reports show it, and what it takes of a context",
         "hash",
         {
-            "hash": pl.UInt64,  # of its line, as this version of polars makes it
-            "n_tokens": pl.Int32,
+            "hash": pl.UInt64,  # as this version of polars makes it
+            "cost": pl.Int32,  # tokens
         },
         "internal",
         nullable=(),

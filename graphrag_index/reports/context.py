@@ -1,19 +1,19 @@
 """What a model is shown of each community: all that it holds, best first, as far as it fits.
 
-Every row of the tables is written out and its tokens are counted once; what a context costs
-is then a sum, so that all contexts together take time linear in the relationships.
+What every row of the tables takes is counted once; what a context costs is then a sum, so that
+all contexts together take time linear in the relationships.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
-import polars as pl
 
 from graphrag_index.core.errors import SettingsError
 from graphrag_index.core.lists import Integers, positions
-from graphrag_index.core.rendered_rows import Budget, count_lines
+from graphrag_index.core.rendered_rows import Budget
 from graphrag_index.reports.holdings import Holdings
-from graphrag_index.reports.page import Context, Lines, Page, StandIn
+from graphrag_index.reports.page import HEADINGS, Context, Costs, Lines, Page, StandIn
+from graphrag_index.reports.row_costs import row_costs
 from graphrag_index.reports.written import Written
 
 ENTITIES = ("title", "type", "description")
@@ -26,6 +26,8 @@ CLAIMS = (
 TOKENS_OF_HEADINGS = 80
 # With less than this nothing can be said of a community.
 LEAST_TOKENS = 200
+# Contexts that are made at once: bounds memory, not results.
+BATCH_CONTEXTS = 500
 
 
 class ReportContexts:
@@ -40,8 +42,8 @@ class ReportContexts:
         Longest context.
     room
         What the prompt leaves of the model's window, in tokens.
-    count
-        Counts the tokens of lines.
+    costs
+        Tells what rows take of the budget.
 
     Raises
     ------
@@ -55,7 +57,7 @@ class ReportContexts:
         *,
         max_tokens: int,
         room: int,
-        count: Callable[[pl.Series], Integers] = count_lines,
+        costs: Costs = row_costs,
     ) -> None:
         limit = min(max_tokens, room) - TOKENS_OF_HEADINGS
         if limit < LEAST_TOKENS:
@@ -67,7 +69,7 @@ class ReportContexts:
         communities, nodes = holdings.communities, holdings.entities
         self.parent = positions(communities["parent"], communities["community"])
         self.lines = {
-            name: Lines.of(rows.select(columns), self.budget, count)
+            name: Lines(rows.select(columns), self.budget, costs)
             for name, rows, columns in (
                 ("Entities", nodes, ENTITIES),
                 ("Relationships", holdings.relationships, RELATIONSHIPS),
@@ -121,14 +123,25 @@ class ReportContexts:
         if any(self.cost[above] > self.budget.limit for above in self.above(community)):
             self.reports[community] = StandIn(written, self.budget)
 
-    def of(self, community: int) -> Context:
-        """Write the context of a community.
+    def each(self, communities: Sequence[int]) -> Iterator[Context]:
+        """Write the context of each of these communities, none of which holds another.
 
         Its own relationships come by the links of their ends in it, then weight, each with its
         two entities; then its other entities; then the claims about these. Where that is too
         much, reports stand in for sub-communities, of the deepest level first and there of the
         largest first, until it fits; then the last rows are left out.
         """
+        for start in range(0, len(communities), BATCH_CONTEXTS):
+            pages = [self._page(at) for at in communities[start : start + BATCH_CONTEXTS]]
+            texts = {
+                name: self.lines[name].texts(row for page in pages for row in page.rows[name])
+                for name in HEADINGS
+            }
+            for page in pages:
+                yield page.written(texts, self.reports)
+
+    def _page(self, community: int) -> Page:
+        """Choose what stands in the context of a community."""
         stand_ins: list[int] = []
         if self.cost[community] > self.budget.limit:
             stand_ins = self._stand_ins(community)
@@ -136,7 +149,7 @@ class ReportContexts:
         for part in stand_ins:
             page.take("Reports", part, self.reports[part].cost)
         self._fill(page, community, stand_ins)
-        return page.written(self.lines, self.reports)
+        return page
 
     def above(self, community: int) -> Iterable[int]:
         """Give the communities that hold another, the smallest first."""

@@ -4,14 +4,20 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 import polars as pl
 
 from graphrag_index.core.citations import NumberOf, renumber_written
 from graphrag_index.core.lists import Integers
-from graphrag_index.core.rendered_rows import Budget, RenderedRows, csv_line
+from graphrag_index.core.rendered_rows import (
+    LONGEST_ROW,
+    Budget,
+    RenderedRows,
+    count_lines,
+    csv_line,
+)
+from graphrag_index.reports.row_costs import row_costs
 from graphrag_index.reports.written import Rows, Written
 
 REPORTS = "-----Reports-----\nid,report\n"
@@ -25,21 +31,35 @@ HEADINGS = {
 LONGEST_REPORT = 2
 # A citation that was cut off at the end of a text.
 _BROKEN_CITATION = re.compile(r"\s*[\[［【][^\]］】]*$")
+# What rows take of a budget; the first column is a number.
+Costs = Callable[[pl.DataFrame, Budget], Integers]
 
 
-@dataclass(frozen=True)
 class Lines:
-    """The rows of a table: the line of each without its number, and what it takes with one."""
+    """The rows of a table as lines: what each takes, and the text of those that are shown.
 
-    text: pl.Series
-    cost: Integers
+    `costs` tells what rows take, if somebody knows it already.
+    """
 
-    @classmethod
-    def of(cls, rows: pl.DataFrame, budget: Budget, count: Callable[[pl.Series], Integers]) -> Self:
+    def __init__(self, rows: pl.DataFrame, budget: Budget, costs: Costs = row_costs) -> None:
         # Each row takes more than a token, so that no number is longer than this one.
         widest = pl.Series("id", np.full(rows.height, budget.limit))
-        rendered = RenderedRows.of(rows.insert_column(0, widest), budget, count)
-        return cls(rendered.text.str.slice(len(str(budget.limit))), rendered.cost)
+        self._rows, self._budget = rows.insert_column(0, widest), budget
+        self.cost = costs(self._rows, budget)
+
+    def texts(self, wanted: Iterable[int]) -> Mapping[int, str]:
+        """Write the lines of some rows, without their numbers."""
+        rows = sorted(set(wanted))
+        rendered = RenderedRows.of(self._rows[rows], self._budget, self._count_long)
+        texts = rendered.text.str.slice(len(str(self._budget.limit)))
+        return dict(zip(rows, texts.to_list(), strict=True))
+
+    def _count_long(self, lines: pl.Series) -> Integers:
+        """Count the tokens of lines, but of one that needs no cutting only its bytes."""
+        n_tokens = lines.str.len_bytes().cast(pl.Int64).to_numpy().copy()
+        may_be_cut = n_tokens > self._budget.limit // LONGEST_ROW
+        n_tokens[may_be_cut] = count_lines(lines.filter(pl.Series(may_be_cut)))
+        return n_tokens
 
 
 class StandIn:
@@ -111,13 +131,18 @@ class Page:
         for row in rows:
             numbers.setdefault(row, len(numbers) + 1)
 
-    def written(self, lines: Mapping[str, Lines], reports: Mapping[int, StandIn]) -> Context:
-        """Write out the page; what its reports cite is numbered behind what it shows itself."""
+    def written(
+        self, lines: Mapping[str, Mapping[int, str]], reports: Mapping[int, StandIn]
+    ) -> Context:
+        """Write out the page; what its reports cite is numbered behind what it shows itself.
+
+        `lines` are the texts of its rows, by section.
+        """
         sections = []
         for name, heading in HEADINGS.items():
             if chosen := list(self.rows[name]):
-                texts = lines[name].text.gather(chosen).to_list()
-                sections.append(heading + "".join(f"{n}{text}" for n, text in enumerate(texts, 1)))
+                texts = (f"{n}{lines[name][row]}" for n, row in enumerate(chosen, 1))
+                sections.append(heading + "".join(texts))
         stand_ins = list(self.rows["Reports"])
         if stand_ins:
             for part in stand_ins:

@@ -20,6 +20,7 @@ from graphrag_index.reports.context import ReportContexts
 from graphrag_index.reports.earlier import EarlierReports
 from graphrag_index.reports.evidence import EvidenceOfCommunities
 from graphrag_index.reports.holdings import Holdings
+from graphrag_index.reports.page import Context
 from graphrag_index.reports.reply import IN_WORDS, report_format
 from graphrag_index.reports.row import (
     Finding,
@@ -27,8 +28,8 @@ from graphrag_index.reports.row import (
     community_rows,
     join_titles,
 )
+from graphrag_index.reports.row_costs import RowCosts
 from graphrag_index.reports.row_hashes import RowHashes
-from graphrag_index.reports.row_tokens import RowTokens
 from graphrag_index.reports.writing import Writing
 from graphrag_index.reports.written import Written
 from graphrag_index.step import step
@@ -46,7 +47,7 @@ NOT_ASKED = "No model was asked about this community."
 BATCH_REPORTS = 1_000
 
 
-@step(writes=["community_reports", "report_evidence", "row_tokens", "row_hashes"], code_version=4)
+@step(writes=["community_reports", "report_evidence", "row_costs", "row_hashes"], code_version=5)
 def create_community_reports(
     communities: pl.LazyFrame,
     entities: pl.LazyFrame,
@@ -76,8 +77,8 @@ def create_community_reports(
         One row per community with a report, ordered by level, deepest first, then `community`.
     report_evidence
         One row for each of these that a model wrote.
-    row_tokens
-        What was counted of the rows that are shown.
+    row_costs
+        What the rows take that may be shown.
     row_hashes
         The hashes of the rows that reports rest on.
     """
@@ -93,14 +94,14 @@ def create_community_reports(
         relationships,
         covariates,
     )
-    row_tokens = RowTokens(previous)
+    row_costs = RowCosts(previous)
     contexts = ReportContexts(
         holdings,
         max_tokens=settings.max_input_tokens,
         room=chat_model.max_prompt_tokens - n_prompt_tokens(system + IN_WORDS),
-        count=row_tokens.count,
+        costs=row_costs.of,
     )
-    yield {"row_tokens": row_tokens.table()}
+    yield {"row_costs": row_costs.table()}
     hashes = RowHashes(previous)
     evidence = EvidenceOfCommunities(holdings, entities, relationships, base_text_units, hashes.of)
     yield {"row_hashes": hashes.table()}
@@ -190,9 +191,10 @@ class _Asking:
             return not self.is_plain[at] and at not in kept
 
         def requests() -> Iterator[Request]:
-            for at in filter(is_asked, level):
-                request, shown[at] = self.request(at)
-                yield request
+            asked = list(filter(is_asked, level))
+            for at, context in zip(asked, self.contexts.each(asked), strict=True):
+                shown[at] = context.stand_ins
+                yield self.request(at, context)
 
         for outcome in chat_model.replies(requests()):
             while not is_asked(left[0]):
@@ -202,17 +204,15 @@ class _Asking:
         for at in left:
             yield at, (), None
 
-    def request(self, at: int) -> tuple[Request, Sequence[int]]:
-        """Ask for the report on a community; tell which reports stand in for parts of it."""
-        context = self.contexts.of(at)
+    def request(self, at: int, context: Context) -> Request:
+        """Ask for the report on a community."""
         title = self._title(at)
-        request = Request(
+        return Request(
             # By its content, since its number may be another's next time.
             f"community of {title} ({self.rows['size'][at]} entities)",
             [self.system, Message(role="user", content=context.text)],
             report_format(context.shown, title),
         )
-        return request, context.stand_ins
 
     def plain_report(self, at: int) -> Written:
         """List the members of a community with their descriptions, each of these once."""

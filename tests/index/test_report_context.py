@@ -122,7 +122,7 @@ class Contexts(ReportContexts):
         }
 
     def of(self, community: int) -> Context:
-        context = super().of(community)
+        context = next(self.each([community]))
         shown = {
             name: self.numbers[name].gather(list(rows)).to_list()
             for name, rows in context.shown.items()
