@@ -33,6 +33,7 @@ from graphrag_index.core.errors import (
     describe_error,
 )
 from graphrag_index.core.memory import measure_peak_memory, release_memory
+from graphrag_index.core.models.mark import begin_mark, leave_mark
 from graphrag_index.core.models.request import Spent
 from graphrag_index.core.models.settings import identity, vector_identity
 from graphrag_index.core.progress import Progress, Silent
@@ -184,7 +185,11 @@ class _Run:
                 name: self._service(name, step, progress) if name in needed else None
                 for name in step.services
             }
+            chat_model = services.get("chat_model")
+            if chat_model is not None:
+                begin_mark(chat_model, step.name)
             stored = self._write(step, key, step(*self._inputs(step), **services))
+            mark = leave_mark(chat_model, step.name) if chat_model is not None else ""
             if services.get("embedding_model") is not None:
                 stored = _name_model(stored, services["embedding_model"])
             stored = {name: self._keep_unchanged(name, table) for name, table in stored.items()}
@@ -197,6 +202,7 @@ class _Run:
             seconds=round(wall, 3),
             cpu_seconds=round(cpu, 3),
             peak_memory_bytes=memory.peak,
+            mark=mark,
             quarantined=self.quarantined(step.name),
         )
 

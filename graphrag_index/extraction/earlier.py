@@ -7,6 +7,7 @@ import polars as pl
 from graphrag_index.core.errors import TableError
 from graphrag_index.core.lists import gather_lists, spread_lists
 from graphrag_index.core.models.chat_model import ChatModel
+from graphrag_index.core.models.mark import is_marked
 from graphrag_index.core.table import Table
 from graphrag_index.core.table_store import Previous
 
@@ -19,7 +20,8 @@ def earlier_rows(
     """Return the rows of the last run's table for things of which nothing has changed.
 
     Not what is asked alone must be the same: each reply that the row was read from must be
-    kept, and be the same still. The replies are noted as used, as if they were read again.
+    kept, and be the same still; where the step's mark is in the ledger they are, unread. The
+    replies are noted as used, as if they were read again.
 
     Parameters
     ----------
@@ -70,8 +72,11 @@ def _read(
         rests_on.filter(pl.col("made_from") != "").unique("made_from", keep="first"),
         on="made_from",
     )
-    known = joined.sort(at).collect()
-    chosen = known.filter(_are_same(known, chat_model)).select("row", pl.col(at).cast(pl.Int64))
+    known = joined.filter(~pl.col("replies").list.contains("")).sort(at).collect()
+    step = previous.written_by(table.name)
+    if step is None or not is_marked(chat_model, step.name, step.mark):
+        known = known.filter(_are_same(known, chat_model))
+    chosen = known.select("row", pl.col(at).cast(pl.Int64))
     found = rows.with_row_index("row").join(chosen.lazy(), on="row").select(nothing.columns)
     taken = found.sort(at).collect()
     _, keys = spread_lists(taken["requests"])
@@ -82,4 +87,4 @@ def _read(
 def _are_same(known: pl.DataFrame, chat_model: ChatModel) -> pl.Series:
     """Tell for each thing whether its replies are as they were."""
     hashed = with_replies(known.select("requests"), chat_model)["replies"]
-    return ~known["replies"].list.contains("") & (hashed == known["replies"])
+    return hashed == known["replies"]

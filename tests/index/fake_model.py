@@ -8,6 +8,7 @@ import polars as pl
 
 from graphrag_index.core.models.request import Outcome, ReplyError, Request
 from graphrag_index.core.models.settings import ModelSettings
+from graphrag_index.core.versions import StepRecord
 
 Answer = Callable[[Request], Any]
 
@@ -100,3 +101,7 @@ class EarlierTables:
 
     def scan(self, name: str) -> pl.LazyFrame | None:
         return self.tables[name].lazy() if name in self.tables else None
+
+    def written_by(self, name: str) -> StepRecord | None:
+        """No step left a mark."""
+        return None

@@ -16,5 +16,6 @@ failures     how a call can fail, by whose turn it is to mend it
 reply        from the text of a reply to records, tolerantly
 pacing       how many calls at once, and how fast
 ledger       every request and reply, in SQLite
+mark         whether replies there are as they were
 prices       what a call costs
 """
