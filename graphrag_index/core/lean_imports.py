@@ -2,7 +2,9 @@
 
 lancedb loads, at its own import, the client of a service for remote catalogues (some two hundred
 modules), and pandas where there is one: two thirds of the time that lancedb takes. Our tables
-lie in a folder. For commands only: a library must not change what its host can import.
+lie in a folder. Of what is left a third goes to a library by which its classes check, reading the
+bytecode of their callers, that what they override is there. For commands only: a library must not
+change what its host can import.
 """
 
 import sys
@@ -12,16 +14,21 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 _CLIENT = "lance_namespace_urllib3_client"
+_CHECKS = "overrides"
 
 
 class _EmptyModules(MetaPathFinder, Loader):
-    """Finds no pandas, and for the client modules in which every name is an empty class."""
+    """Finds no pandas, for the client modules in which every name is an empty class, and checks
+    that check nothing.
+    """
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if name == "pandas":
             raise ModuleNotFoundError("pandas is left out", name=name)
+        if name == _CHECKS:
+            return ModuleSpec(name, self)
         if name != _CLIENT and not name.startswith(_CLIENT + "."):
             return None
         return ModuleSpec(name, self, is_package=True)
@@ -33,13 +40,15 @@ class _EmptyModules(MetaPathFinder, Loader):
             return type(name, (), {})
 
         module.__getattr__ = empty_class  # type: ignore[method-assign]
+        if module.__name__ == _CHECKS:
+            vars(module)["override"] = lambda method: method
 
 
 _FINDER = _EmptyModules()
 
 
 def leave_out_unused() -> None:
-    """Let the catalogue's client be empty, and `pandas` be missing."""
+    """Let the catalogue's client be empty, `overrides` check nothing, and `pandas` be missing."""
     sys.meta_path.insert(0, _FINDER)
 
 
