@@ -89,15 +89,18 @@ def extract_graph(
     text_units = base_text_units.select("document_id", "start_char").collect()
     progress.start(text_units.height, "text units")
     asking = Asking(schema_of(settings), settings.max_gleanings, prompts, chat_model)
-    made_from = pl.Series([], dtype=pl.String)
-    alike = _alike(settings, prompts, chat_model)
-    for batch in _text_units(base_text_units, documents, settings.star):
-        parts = batch.select("text", "language", "headings", "key")
-        made_from.append(content_ids(alike, *parts))
-    earlier = TABLE.empty().with_columns(text_unit=pl.lit(None, pl.Int64))
-    can_be_taken = asking.asks_all_the_same
-    if can_be_taken:
-        earlier = earlier_rows(previous, TABLE, "text_unit", made_from, chat_model)
+
+    def hashes() -> pl.Series:
+        """Hash what is asked about each text unit, with all that a reply is read by."""
+        alike = _alike(settings, prompts, chat_model, asking)
+        streamed = _text_units(base_text_units, documents, settings.star)
+        parts = (batch.select("text", "language", "headings", "key") for batch in streamed)
+        nothing = pl.Series([], dtype=pl.String)
+        return pl.concat([nothing, *(content_ids(alike, *part) for part in parts)])
+
+    made_from = hashes()
+    paths = asking.history.text()
+    earlier = earlier_rows(previous, TABLE, "text_unit", made_from, chat_model)
     is_known = np.zeros(text_units.height, bool)
     is_known[earlier["text_unit"].to_numpy()] = True
     progress.advance(earlier.height)
@@ -125,13 +128,18 @@ def extract_graph(
             found,
             places,
             # What is missing is asked for again, once it is released.
-            made_from=made_from[unit.number] if can_be_taken and not outcome.failure else "",
+            made_from="" if outcome.failure else made_from[unit.number],
             requests=outcome.keys,
             dropped=outcome.dropped,
         )
         n_failed += bool(outcome.failure)
         progress.advance()
     rows = with_replies(findings.frame(), chat_model)
+    if not asking.asks_all_the_same and asking.history.text() != paths:
+        # The next run knows what was asked now.
+        is_whole = pl.col("made_from") != ""
+        made_from = hashes().gather(rows["text_unit"])
+        rows = rows.with_columns(made_from=pl.when(is_whole).then(made_from).otherwise(pl.lit("")))
     if earlier.height:
         rows = pl.concat([rows.select(earlier.columns), earlier]).sort("text_unit")
     n_dropped = rows["dropped"].sum()
@@ -145,14 +153,19 @@ def extract_graph(
     return {TABLE.name: rows.select(list(TABLE.columns)), **tables}
 
 
-def _alike(settings: ExtractGraph, prompts: Prompts, chat_model: ChatModel) -> str:
-    """Hash what all text units have alike: model, prompts, settings and code."""
-    parts = {
+def _alike(settings: ExtractGraph, prompts: Prompts, chat_model: ChatModel, asking: Asking) -> str:
+    """Hash what all text units have alike: model, prompts, settings and code.
+
+    Where other types were asked for before, what a text unit is asked depends on these too.
+    """
+    parts: dict[str, object] = {
         "model": chat_model.settings.identity(),
         "prompts": [prompts.text(name) for name in ("extract_graph", "continue_extraction")],
         "settings": settings.model_dump(mode="json"),
         "code": [__version__, extract_graph.code_version],
     }
+    if not asking.asks_all_the_same:
+        parts["asked before"] = [asking.history.text(), prompts.text("add_types")]
     return content_id(json.dumps(parts, sort_keys=True))
 
 

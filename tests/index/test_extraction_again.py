@@ -160,6 +160,27 @@ def test_another_text_unit_or_another_setting_takes_nothing_over(change: dict[st
     assert extract(model, [ADA, PUNCH], changed, **change)[1] == []
 
 
+def test_after_types_were_added_what_was_found_is_taken_over_again() -> None:
+    model, wanted = Ledger(), ["person", "place"]
+    first, _ = extract(model, [ADA, GREY], entity_types=["person"])
+    grown, read = extract(model, [ADA, GREY], first, entity_types=wanted)
+    assert len(read) >= 2
+    _, read = extract(model, [ADA, GREY], grown, entity_types=wanted)
+    assert read == []
+    whole, read = extract(model, [ADA, GREY, PUNCH], grown, entity_types=wanted)
+    assert read == [PUNCH]
+    # That a new text was asked for all types at once may be a change too: of one run.
+    once, _ = extract(model, [ADA, GREY, PUNCH], whole, entity_types=wanted)
+    _, read = extract(model, [ADA, GREY, PUNCH], once, entity_types=wanted)
+    assert read == []
+    anew, _ = extract(model, [ADA, GREY, PUNCH], entity_types=wanted)
+    for name in ("extracted_entities", "extracted_relationships", "raw_mentions"):
+        assert whole[name].equals(anew[name])
+    # Types that come and go are another question each time.
+    _, read = extract(model, [ADA, GREY, PUNCH], whole, entity_types=["person"])
+    assert read
+
+
 def test_another_model_or_prompt_takes_nothing_over(tmp_path: Path) -> None:
     model = Ledger()
     first, _ = extract(model, [ADA])

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -104,6 +105,13 @@ class Project:
         (self.root / "settings.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
         loaded = load_settings(self.root)
         return loaded.model_copy(update={"output": str(self.root / "output")})
+
+    def n_answered(self) -> int:
+        """How many requests have a reply in the ledger."""
+        with closing(sqlite3.connect(self.root / "output" / FILE)) as ledger:
+            query = "SELECT count(*) FROM requests WHERE state = 'done'"
+            n: int = ledger.execute(query).fetchone()[0]
+            return n
 
     def run(self, retry: bool = False, **extract_graph: Any) -> Counter[str]:
         """Run; returns how many requests of each kind were sent."""
@@ -321,11 +329,14 @@ def test_a_request_for_added_types_that_fails_costs_these_types_alone(project: P
 
 
 def test_what_a_killed_run_was_answered_is_not_asked_again(project: Project) -> None:
+    n_before = project.n_answered()
     with Server(answer=answer, latency=0.2) as slow:
         project.server = slow
         project.settings(PLACES)
         one_by_one = ("--set", "models.chat.concurrency=1")
         with start(project.root, "run", *one_by_one) as process:
+            # One is answered and noted, the next is on its way.
+            wait_for(lambda: project.n_answered() == n_before + 1, process)
             wait_for(lambda: sum("chat" in asked.path for asked in slow.requests) == 2, process)
             process.kill()
             process.communicate()
