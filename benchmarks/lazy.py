@@ -22,15 +22,15 @@ from index import REPOSITORY
 from planted import GIVEN, make_corpus
 
 import graphrag_query
-from graphrag_index.core.search_settings import LazySearch
-from graphrag_index.core.settings import load_settings
-from graphrag_index.project import services_of
-from graphrag_index.run import run_workflow
-from graphrag_index.workflow import load_workflow
-from graphrag_query.community_descent import Descent, IndexHierarchy
-from graphrag_query.knowledge_model import KnowledgeModel
-from graphrag_query.lazy_search import Ranking
-from graphrag_query.question import Question
+from graphrag_index.pipeline.run import run_workflow
+from graphrag_index.pipeline.services import services_of
+from graphrag_index.pipeline.workflow import load_workflow
+from graphrag_index.schema.settings.searches import LazySearch
+from graphrag_index.schema.settings.settings import load_settings
+from graphrag_query.question.question import Question
+from graphrag_query.retrieval.community_descent import Descent, IndexHierarchy
+from graphrag_query.retrieval.index_store import KnowledgeModel
+from graphrag_query.searches.lazy_search import Ranking
 
 QUESTION = "What is told of {name}, and of all who had dealings with {name}?"
 

@@ -104,12 +104,12 @@ def job(project: Path, arguments: argparse.Namespace) -> str:
 
 def lateness(folder: Path) -> str:
     """How late a coroutine wakes beside calls that wait: for nothing, and for a limit."""
-    from graphrag_index.core.models.caller import LoopThread
-    from graphrag_index.core.models.chat_model import ChatModel
-    from graphrag_index.core.models.ledger import Ledger
-    from graphrag_index.core.models.request import Message, Reading, ReplyFormat
-    from graphrag_index.core.models.request import Request as Asked
-    from graphrag_index.core.models.settings import ModelSettings
+    from graphrag_index.llm.caller import LoopThread
+    from graphrag_index.llm.chat_model import ChatModel
+    from graphrag_index.llm.ledger import Ledger
+    from graphrag_index.llm.request import Message, Reading, ReplyFormat
+    from graphrag_index.llm.request import Request as Asked
+    from graphrag_index.schema.settings.models import ModelSettings
 
     late: list[float] = []
 

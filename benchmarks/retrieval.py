@@ -137,8 +137,8 @@ def index(project: Path, *overrides: str) -> None:
 def opened(project: Path, dataset: Dataset) -> Retrieve:
     """Open an index; return what asks it for the passages of its local context."""
     import graphrag_query
-    from graphrag_query.local_search import find_evidence
-    from graphrag_query.question import Question
+    from graphrag_query.question.question import Question
+    from graphrag_query.searches.local_search import find_evidence
 
     opened = graphrag_query.open(project / "output")
     # Ids of the set may be numbers.

@@ -85,9 +85,8 @@ def ask(project: Path) -> dict[str, float]:
     import graphrag_query
     from benchmarks.synthetic import title_of
     from graphrag_query import index as _index  # noqa: F401
-    from graphrag_query import knowledge_model as _knowledge_model  # noqa: F401
-    from graphrag_query import local_search
-    from graphrag_query.question import Question
+    from graphrag_query.question.question import Question
+    from graphrag_query.searches import local_search
 
     imported = _memory()
     started = time.perf_counter()

@@ -12,13 +12,13 @@ import numpy as np
 import polars as pl
 from pydantic import BaseModel
 
-from graphrag_index.core.lists import gather_lists
-from graphrag_index.core.settings import Settings
-from graphrag_index.core.tables import TABLES
-from graphrag_index.run import run_workflow
+from graphrag_index.pipeline.run import run_workflow
+from graphrag_index.pipeline.workflow import Workflow
+from graphrag_index.schema.list_columns import gather_lists
+from graphrag_index.schema.settings.settings import Settings
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import step
 from graphrag_index.steps.create_search_tables import create_search_tables
-from graphrag_index.workflow import Workflow
 
 # For each entity of the index.
 RELATIONSHIPS, MENTIONS = 5, 10

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from graphrag_index.core.embedding_model import load_embedding_model
-from graphrag_index.core.model_files import MINILM
-from graphrag_index.core.sentences import split_sentences
-from graphrag_index.core.tables import TABLES
-from graphrag_index.core.vector_store import FRAGMENT_ROWS, NUMBER, VectorTable, VectorWriter
+from graphrag_index.llm.local_embeddings import load_embedding_model
+from graphrag_index.llm.model_files import MINILM
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.vector_store import FRAGMENT_ROWS, NUMBER, VectorTable, VectorWriter
+from graphrag_index.text.sentences import split_sentences
 
 SETS = Path(__file__).parent.parent.parent / "shared/data/retrieval"
 SENTENCES = 8_000

@@ -14,11 +14,11 @@ from typing import Any
 import polars as pl
 import yaml
 
-from graphrag_index.core.settings import Settings
-from graphrag_index.core.table import Table
-from graphrag_index.core.tables import TABLES
+from graphrag_index.pipeline.workflow import load_step
+from graphrag_index.schema.settings.settings import Settings
+from graphrag_index.schema.table import Table
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps import STEPS
-from graphrag_index.workflow import load_step
 
 DOCS = Path(__file__).parent
 _BLOCK = re.compile(r"(?<=<!-- begin: )([a-z ]+)( -->\n)(.*?)(?=<!-- end: \1 -->)", re.DOTALL)

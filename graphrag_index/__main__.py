@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from graphrag_index import export_command, history_commands, import_command, run_command
-from graphrag_index.core.command_line import run_program
-from graphrag_index.core.errors import ExitCode
-from graphrag_index.core.lean_imports import leave_out_unused
-from graphrag_index.core.memory import return_memory_soon
-from graphrag_index.options import SAMPLE, Root, Set, load, root_option
+from graphrag_index.cli import export_command, history_commands, import_command, run_command
+from graphrag_index.cli.options import SAMPLE, Root, Set, load, root_option
+from graphrag_index.command_line import run_program
+from graphrag_index.errors import ExitCode
+from graphrag_index.lean_imports import leave_out_unused
+from graphrag_index.storage.memory import return_memory_soon
 
 app = typer.Typer(
     help="Turn a folder of documents into an index that answers questions about all of it.",
@@ -43,14 +43,14 @@ def init(
 ) -> None:
     """Write a first settings.yaml, with every setting explained, and the workflows."""
     if source is not None:
-        from graphrag_index.from_microsoft.command import take_over
+        from graphrag_index.cli.init_command import take_over
 
         for line in take_over(folder, source, input_folder, prompts=prompts, cache=cache):
             print(line)
         return
     if not (prompts and cache):
         raise typer.BadParameter("--no-prompts and --no-cache go with --from.")
-    from graphrag_index.project import init_project
+    from graphrag_index.schema.settings.project_files import init_project
 
     for path in init_project(folder, input_folder):
         print(f"Wrote {path}")
@@ -72,8 +72,8 @@ def status(
 ) -> None:
     """Print what the models were asked: done, open and quarantined; tokens and money."""
     settings, workflow = load(root, set_)
-    from graphrag_index.project import models_of
-    from graphrag_index.status import write_status
+    from graphrag_index.pipeline.request_status import write_status
+    from graphrag_index.pipeline.services import models_of
 
     with closing(models_of(workflow, settings, root)) as models:
         if not models.has_ledger:
@@ -100,9 +100,9 @@ def estimate(
 ) -> None:
     """Print what a run would ask of the models, and its price; nothing is sent."""
     settings, workflow = load(root, set_)
-    from graphrag_index.estimate.cost import estimate, write_estimate
-    from graphrag_index.input import check_input
-    from graphrag_index.terminal import BarWatcher
+    from graphrag_index.cli.terminal import BarWatcher
+    from graphrag_index.pipeline.estimate.cost import estimate, write_estimate
+    from graphrag_index.pipeline.input import check_input
 
     check_input(workflow, settings, root)
     found = estimate(workflow, settings, root, sample, BarWatcher(), batch)
@@ -116,9 +116,9 @@ def estimate(
 def validate(root: Root = Path(), set_: Set = None) -> None:
     """Check settings, workflow, models and what is read, without running anything."""
     settings, workflow = load(root, set_)
-    from graphrag_index.input import check_files, check_input
-    from graphrag_index.project import check_decisions, check_models, services_of
-    from graphrag_index.workflow import check_services, check_settings
+    from graphrag_index.pipeline.input import check_files, check_input
+    from graphrag_index.pipeline.services import check_decisions, check_models, services_of
+    from graphrag_index.pipeline.workflow import check_services, check_settings
 
     check_settings(workflow, settings)
     check_services(workflow, services_of(settings))
@@ -135,7 +135,7 @@ def schema() -> None:
     """Print the JSON Schema of settings.yaml, for editors."""
     import json
 
-    from graphrag_index.core.settings import Settings
+    from graphrag_index.schema.settings.settings import Settings
 
     print(json.dumps(Settings.model_json_schema(), indent=2))
 
@@ -150,14 +150,14 @@ def show(
     set_: Set = None,
 ) -> None:
     """Print the size of everything, the largest communities and the top entities."""
-    from graphrag_index.core.settings import load_settings
-    from graphrag_index.show import write_overview
+    from graphrag_index.cli.show import write_overview
+    from graphrag_index.schema.settings.settings import load_settings
 
     settings = load_settings(root, tuple(set_ or ()))
     if html is None:
         write_overview(root / settings.output, sys.stdout)
         return
-    from graphrag_index.show_html import write_page
+    from graphrag_index.export.graph_page import write_page
 
     write_page(root / settings.output, html)
     print(f"Wrote {html}")
@@ -180,19 +180,19 @@ def check(
     set_: Set = None,
 ) -> None:
     """Look an index over: what does not fit together, what is missing, and its figures."""
-    from graphrag_index.core.settings import load_settings
+    from graphrag_index.schema.settings.settings import load_settings
 
     settings = load_settings(root, tuple(set_ or ()), needed=folder is None)
     import json
 
-    from graphrag_index.check.as_page import write_page
-    from graphrag_index.check.as_text import as_json as to_json
-    from graphrag_index.check.as_text import as_text
-    from graphrag_index.check.checks import check_index
-    from graphrag_index.check.opening import open_index
-    from graphrag_index.check.own import open_own
-    from graphrag_index.core.models.settings import vector_identity
-    from graphrag_index.terminal import passing_bar
+    from graphrag_index.cli.terminal import passing_bar
+    from graphrag_index.health.checks import check_index
+    from graphrag_index.health.health_page import write_page
+    from graphrag_index.health.health_text import as_json as to_json
+    from graphrag_index.health.health_text import as_text
+    from graphrag_index.health.opening import open_index
+    from graphrag_index.health.own_folder import open_own
+    from graphrag_index.schema.settings.models import vector_identity
 
     own = root / settings.output
     if folder is None:
@@ -237,8 +237,8 @@ def resolve(
     set_: Set = None,
 ) -> None:
     """Decide which names are one thing; kept in resolutions.yaml, applied by the next run."""
-    from graphrag_index.core.settings import load_settings
-    from graphrag_index.resolution import command
+    from graphrag_index.cli import resolve_command as command
+    from graphrag_index.schema.settings.settings import load_settings
 
     settings = load_settings(root, tuple(set_ or ()))
     path, output = root / settings.resolve_entities.file, root / settings.output
@@ -264,7 +264,7 @@ def download_model(
     ] = None,
 ) -> None:
     """Fetch the embedded embedding model, once."""
-    from graphrag_index.core.model_files import download_model as download
+    from graphrag_index.llm.model_files import download_model as download
 
     result = download(source)
     what = "was fetched to" if result.fetched else "is already in"

@@ -24,9 +24,9 @@ from typing import Any, get_type_hints
 import polars as pl
 from pydantic import BaseModel
 
-from graphrag_index.core.errors import WorkflowError
-from graphrag_index.core.table import Table
-from graphrag_index.core.tables import TABLES
+from graphrag_index.errors import WorkflowError
+from graphrag_index.schema.table import Table
+from graphrag_index.schema.tables import TABLES
 
 # Services that cost something to have.
 MODELS = ("chat_model", "embedding_model")

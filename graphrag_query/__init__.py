@@ -69,7 +69,7 @@ from typing import TYPE_CHECKING
 from graphrag_query.answer import Answer, Citation, Outcome
 
 if TYPE_CHECKING:
-    from graphrag_index.core.settings import Settings
+    from graphrag_index.schema.settings.settings import Settings
     from graphrag_query.index import Index
 
 __all__ = ["Answer", "Citation", "Outcome", "open"]
@@ -98,14 +98,14 @@ def open(
         The settings name another embedding model than the one that made its vectors, or an
         earlier version is asked of an index that keeps none.
     """
-    from graphrag_index.core.microsoft.files import is_microsoft
+    from graphrag_index.microsoft.read_index.index_files import is_microsoft
     from graphrag_query.index import Index
-    from graphrag_query.knowledge_model import KnowledgeModel
+    from graphrag_query.retrieval.index_store import KnowledgeModel
 
     output = Path(output)
     if is_microsoft(output):
-        from graphrag_index.core.errors import SettingsError
-        from graphrag_index.core.settings import parse_settings
+        from graphrag_index.errors import SettingsError
+        from graphrag_index.schema.settings.settings import parse_settings
 
         if as_of is not None:
             raise SettingsError(
@@ -117,7 +117,7 @@ def open(
     model = KnowledgeModel.open(output, models, as_of)
     model.check_search_tables()
     if settings is not None and as_of is None:
-        from graphrag_query.vector_identity import check_embedding_model
+        from graphrag_query.retrieval.vector_identity import check_embedding_model
 
         check_embedding_model(model, settings)
     return Index(model, settings, Path(root) if root is not None else output.parent)

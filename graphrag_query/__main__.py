@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphrag_index.core.command_line import run_program
-from graphrag_index.core.lean_imports import leave_out_unused
+from graphrag_index.command_line import run_program
+from graphrag_index.lean_imports import leave_out_unused
 from graphrag_query.opening import open_index
 from graphrag_query.structured_command import add_structured_commands
 
@@ -165,8 +165,8 @@ def chat(
     until: Until = "",
 ) -> None:
     """Hold a conversation."""
+    from graphrag_query.display.terminal import converse, waiting
     from graphrag_query.index import check_method
-    from graphrag_query.terminal import converse, waiting
 
     check_method(method)
 
@@ -190,7 +190,7 @@ def _answer(
     session: Path | None = None,
 ) -> None:
     """Ask, print, and exit with what became of it."""
-    from graphrag_query import terminal
+    from graphrag_query.display import terminal
 
     def ask(**more: Any) -> "Answer":
         if session is not None:
@@ -201,7 +201,7 @@ def _answer(
         return index.search(method, question, **more)
 
     if stream and not as_json:
-        from graphrag_query.stream import AnswerStream
+        from graphrag_query.answering.stream import AnswerStream
 
         answer = terminal.print_stream(AnswerStream(lambda sink: ask(sink=sink)))
     else:
@@ -224,7 +224,7 @@ def _filtered(
     index: "Index", where: list[str] | None, types: list[str] | None, since: str, until: str
 ) -> "Index":
     """Hold an index to what the options name."""
-    from graphrag_index.core.errors import SettingsError
+    from graphrag_index.errors import SettingsError
 
     documents: dict[str, list[str]] = {}
     for condition in where or ():

@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from graphrag_query.context import Context
-    from graphrag_query.subgraph import Subgraph
+    from graphrag_query.answering.context import Context
+    from graphrag_query.display.subgraph import Subgraph
 
 
 class Outcome(StrEnum):
@@ -106,12 +106,12 @@ class Answer:
 
     def _repr_markdown_(self) -> str:
         """Show the answer in a notebook."""
-        from graphrag_query.notebook import as_markdown
+        from graphrag_query.display.notebook import as_markdown
 
         return as_markdown(self)
 
     def _repr_html_(self) -> str:
         """Show the answer with a picture of what it found in the graph."""
-        from graphrag_query.notebook import as_html
+        from graphrag_query.display.notebook import as_html
 
         return as_html(self)

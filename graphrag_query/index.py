@@ -6,20 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphrag_index.core.errors import ModelError, SettingsError
+from graphrag_index.errors import ModelError, SettingsError
 from graphrag_query.answer import Answer, Outcome, Usage
 
 if TYPE_CHECKING:
-    from graphrag_index.core.models.request import TextSink
-    from graphrag_index.core.section import Section
-    from graphrag_index.core.settings import Settings
-    from graphrag_query.chat import Chat
-    from graphrag_query.chats import Chats
-    from graphrag_query.context import Context
-    from graphrag_query.conversation import Conversation
-    from graphrag_query.knowledge_model import KnowledgeModel
-    from graphrag_query.question import Question
-    from graphrag_query.stream import AnswerStream
+    from graphrag_index.llm.request import TextSink
+    from graphrag_index.schema.settings.section import Section
+    from graphrag_index.schema.settings.settings import Settings
+    from graphrag_query.answering.chat import Chat
+    from graphrag_query.answering.chat_models import Chats
+    from graphrag_query.answering.context import Context
+    from graphrag_query.answering.stream import AnswerStream
+    from graphrag_query.question.conversation import Conversation
+    from graphrag_query.question.question import Question
+    from graphrag_query.retrieval.index_store import KnowledgeModel
     from graphrag_query.structured.result import Result
 
 # The searches, by the names of their methods.
@@ -53,7 +53,7 @@ class Index:
         root: Path = Path(),
         chats: "Chats | None" = None,
     ) -> None:
-        from graphrag_query.chats import Chats
+        from graphrag_query.answering.chat_models import Chats
 
         self.model = model
         self.settings = settings or model.settings
@@ -61,7 +61,7 @@ class Index:
 
     def local(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
         """Answer a question about an entity; `values` are those of `LocalSearch`."""
-        from graphrag_query.local_search import local_search
+        from graphrag_query.searches.local_search import local_search
 
         settings = self.settings.local_search.with_values(values)
         return self._ask(
@@ -70,7 +70,7 @@ class Index:
 
     def global_(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
         """Answer a question about the whole corpus; `values` are those of `GlobalSearch`."""
-        from graphrag_query.global_search import global_search
+        from graphrag_query.searches.global_search import global_search
 
         settings = self.settings.global_search.with_values(values)
         return self._ask(
@@ -79,7 +79,7 @@ class Index:
 
     def basic(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
         """Answer a question from the passages that resemble it; `values` are of `BasicSearch`."""
-        from graphrag_query.basic_search import basic_search
+        from graphrag_query.searches.basic_search import basic_search
 
         settings = self.settings.basic_search.with_values(values)
         return self._ask(
@@ -88,7 +88,7 @@ class Index:
 
     def drift(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
         """Answer a broad question in steps; `values` are those of `DriftSearch`."""
-        from graphrag_query.drift_search import drift_search
+        from graphrag_query.searches.drift_search import drift_search
 
         settings, local = self.settings.drift_search.with_values(values), self.settings.local_search
         return self._ask(
@@ -97,7 +97,7 @@ class Index:
 
     def lazy(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
         """Answer a question without reports, by testing passages; `values` are of `LazySearch`."""
-        from graphrag_query.lazy_search import lazy_search
+        from graphrag_query.searches.lazy_search import lazy_search
 
         settings = self.settings.lazy_search.with_values(values)
         return self._ask(
@@ -109,7 +109,7 @@ class Index:
 
         `values` are those of the search that is chosen.
         """
-        from graphrag_query.ask import choose
+        from graphrag_query.searches.router import choose
 
         started = time.perf_counter()
         chat = self._chat()
@@ -133,7 +133,7 @@ class Index:
 
         Given several texts, each is the name of an entity: `index.path("Crean", "Nansen")`.
         """
-        from graphrag_query.path_search import path_search
+        from graphrag_query.searches.path_search import path_search
 
         settings = self.settings.path_search.with_values(values)
         names = (question, *names) if names else ()
@@ -150,7 +150,7 @@ class Index:
 
         Given several texts, each is a name. `values` are those of `NeighbourhoodSearch`.
         """
-        from graphrag_query.neighbourhood import neighbourhood_search
+        from graphrag_query.searches.neighbourhood import neighbourhood_search
 
         settings = self.settings.neighbourhood_search.with_values(values)
         names = (question, *names) if names else ()
@@ -250,8 +250,8 @@ class Index:
         SettingsError
             Nothing fits.
         """
-        from graphrag_query.scope import Filters
-        from graphrag_query.scoped_model import ScopedModel
+        from graphrag_query.retrieval.filtered_index import ScopedModel
+        from graphrag_query.retrieval.filters import Filters
 
         patterns = {
             name: (values,) if isinstance(values, str) else tuple(values)
@@ -284,7 +284,7 @@ class Index:
 
     def stream(self, method: str, question: str, **values: Any) -> "AnswerStream":
         """Answer by the search of this name; the text can be read while it is being written."""
-        from graphrag_query.stream import AnswerStream
+        from graphrag_query.answering.stream import AnswerStream
 
         return AnswerStream(lambda sink: self.search(method, question, sink=sink, **values))
 
@@ -305,7 +305,7 @@ class Index:
         SettingsError
             This search finds its context by asking a model.
         """
-        from graphrag_query.context import Context
+        from graphrag_query.answering.context import Context
 
         without_model = Index(self.model, self.settings)
         without_model._chats = None
@@ -319,7 +319,7 @@ class Index:
 
     def conversation(self, path: "str | Path | None" = None) -> "Conversation":
         """Begin a conversation, or go on with the one in a file."""
-        from graphrag_query.conversation import Conversation
+        from graphrag_query.question.conversation import Conversation
 
         return Conversation(Path(path) if path is not None else None)
 
@@ -373,8 +373,8 @@ class Index:
         search: "Callable[[Question], Answer]",
     ) -> Answer:
         """Run a search; turn what can go wrong outside of the corpus into outcomes."""
-        from graphrag_query.question import Question
-        from graphrag_query.stream import Counted
+        from graphrag_query.answering.stream import Counted
+        from graphrag_query.question.question import Question
 
         started = time.perf_counter()
         counted = Counted(sink) if sink else None
@@ -418,7 +418,7 @@ class Index:
             "structured",
         ):
             return answer
-        from graphrag_query.asked_entities import spelt_otherwise
+        from graphrag_query.question.asked_entities import spelt_otherwise
 
         return replace(answer, notes=(*spelt_otherwise(self.model, question.text), *answer.notes))
 
@@ -427,7 +427,7 @@ class Index:
         most = self.settings.search.follow_ups
         if not most or answer.outcome is not Outcome.ANSWERED or answer.follow_ups:
             return answer
-        from graphrag_query.follow_ups import suggest_questions
+        from graphrag_query.answering.follow_ups import suggest_questions
 
         try:
             found = suggest_questions(answer, most, self.model, question.chat)

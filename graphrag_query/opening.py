@@ -15,7 +15,7 @@ def open_index(
     Where a folder is named, the settings need not be there: the defaults will do.
     """
     import graphrag_query
-    from graphrag_index.core.settings import load_settings
+    from graphrag_index.schema.settings.settings import load_settings
 
     settings = load_settings(root, tuple(overrides or ()), needed=folder is None)
     output = root / settings.output if folder is None else folder

@@ -9,12 +9,12 @@ import pytest
 from filelock import FileLock
 from hypothesis import settings as hypothesis_settings
 
-from graphrag_index.core.errors import ModelError
-from graphrag_index.core.model_files import download_model
-from graphrag_index.core.settings import load_settings
-from graphrag_index.project import services_of
-from graphrag_index.run import run_workflow
-from graphrag_index.workflow import load_workflow
+from graphrag_index.errors import ModelError
+from graphrag_index.llm.model_files import download_model
+from graphrag_index.pipeline.run import run_workflow
+from graphrag_index.pipeline.services import services_of
+from graphrag_index.pipeline.workflow import load_workflow
+from graphrag_index.schema.settings.settings import load_settings
 from tests.examples import TIMES, USUAL
 from tests.server import Server
 

@@ -14,7 +14,7 @@ from typing import Any
 from unittest.mock import patch
 
 from graphrag_index.__main__ import app as index_app
-from graphrag_index.core.command_line import run_app
+from graphrag_index.command_line import run_app
 from graphrag_query.__main__ import app as query_app
 
 APPS: dict[str, Callable[..., Any]] = {"graphrag-index": index_app, "graphrag-query": query_app}

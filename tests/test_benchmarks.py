@@ -12,8 +12,8 @@ import graphrag_query
 from benchmarks.planted import make_corpus
 from benchmarks.score import adjusted_rand_index
 from benchmarks.synthetic import make_graph_index, make_index, title_of
+from graphrag_index.cli.export_command import GRAPH_FORMS
 from graphrag_index.export.property_graph import property_graph
-from graphrag_index.export_command import GRAPH_FORMS
 from tests.conftest import REPOSITORY
 from tests.index.small_graph import graph_of
 

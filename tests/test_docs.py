@@ -18,14 +18,14 @@ import yaml
 from typer.main import get_command
 
 import graphrag_query
-from graphrag_index.core.errors import ExitCode
-from graphrag_index.core.languages import LANGUAGES
-from graphrag_index.core.models.settings import ModelSettings
-from graphrag_index.core.settings import Section, Settings, load_settings
-from graphrag_index.core.tables import TABLES
-from graphrag_index.linguistics.caseless import CODES as CASELESS
+from graphrag_index.errors import ExitCode
+from graphrag_index.nlp.uncased import CODES as CASELESS
 from graphrag_index.resolution.decisions_file import parse_decisions
+from graphrag_index.schema.settings.models import ModelSettings
+from graphrag_index.schema.settings.settings import Section, Settings, load_settings
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps import STEPS
+from graphrag_index.text.languages import LANGUAGES
 from graphrag_query.answer import Answer, Citation, Outcome, Usage
 from tests.conftest import REPOSITORY, run_project
 from tests.in_process import APPS, call_here

@@ -4,8 +4,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.core.settings import CreateCommunities
-from graphrag_index.graph.simple_graph import Graph, Integers, components
+from graphrag_index.communities.simple_graph import Graph, Integers, components
+from graphrag_index.schema.settings.settings import CreateCommunities
 
 
 def with_islands(

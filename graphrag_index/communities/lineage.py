@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.communities.previous import Before
-from graphrag_index.core.tables import TABLES
-from graphrag_index.graph.simple_graph import Integers
+from graphrag_index.communities.simple_graph import Integers
+from graphrag_index.schema.tables import TABLES
 
 
 def without_history(communities: pl.DataFrame) -> pl.DataFrame:

@@ -10,10 +10,10 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.communities.rows import hash_members
-from graphrag_index.core.errors import TableError
-from graphrag_index.core.lists import positions
-from graphrag_index.core.table_store import Previous
-from graphrag_index.graph.simple_graph import Graph, Integers, simple_graph
+from graphrag_index.communities.simple_graph import Graph, Integers, simple_graph
+from graphrag_index.errors import TableError
+from graphrag_index.schema.list_columns import positions
+from graphrag_index.storage.table_store import Previous
 
 logger = logging.getLogger(__name__)
 

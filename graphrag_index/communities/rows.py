@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.core.lists import distinct_pairs, gather_lists
-from graphrag_index.core.tables import TABLES, content_id
-from graphrag_index.graph.simple_graph import Integers
+from graphrag_index.communities.simple_graph import Integers
+from graphrag_index.schema.list_columns import distinct_pairs, gather_lists
+from graphrag_index.schema.tables import TABLES, content_id
 
 
 def number(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.export.graph import Graph
+from graphrag_index.export.exported_graph import Graph
 from graphrag_index.export.property_graph import Links, Nodes, property_graph
-from graphrag_index.export.text import TextFile, fields
+from graphrag_index.export.text_rows import TextFile, fields
 
 # Rows of one statement. Databases read long ones slowly.
 _ROWS = 100

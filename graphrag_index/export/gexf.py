@@ -8,9 +8,9 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.export.graph import Graph
+from graphrag_index.export.exported_graph import Graph
 from graphrag_index.export.graphml import SCALE
-from graphrag_index.export.text import TextFile, xml
+from graphrag_index.export.text_rows import TextFile, xml
 
 NODE = {
     **{"type": "string", "description": "string", "number": "long"},

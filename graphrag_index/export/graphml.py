@@ -9,8 +9,8 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.export.graph import Graph
-from graphrag_index.export.text import TextFile, xml
+from graphrag_index.export.exported_graph import Graph
+from graphrag_index.export.text_rows import TextFile, xml
 
 # Times what the tables say, which is about -1 to 1.
 SCALE = 1_000

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.export.graph import Graph
+from graphrag_index.export.exported_graph import Graph
 from graphrag_index.export.property_graph import Links, Nodes, property_graph
-from graphrag_index.export.text import clean
+from graphrag_index.export.text_rows import clean
 
 NODES = {
     **{"Entity": "entities.csv", "Document": "documents.csv"},

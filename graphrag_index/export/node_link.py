@@ -7,8 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.export.graph import Graph
-from graphrag_index.export.text import TextFile, fields
+from graphrag_index.export.exported_graph import Graph
+from graphrag_index.export.text_rows import TextFile, fields
 
 
 def write(graph: Graph, path: Path) -> list[str]:

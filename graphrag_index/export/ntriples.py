@@ -13,9 +13,9 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.export.graph import Graph
+from graphrag_index.export.exported_graph import Graph
 from graphrag_index.export.property_graph import Links, property_graph
-from graphrag_index.export.text import TextFile, quoted
+from graphrag_index.export.text_rows import TextFile, quoted
 
 BASE = "urn:graphrag-index:"
 SCHEMA = f"{BASE}schema#"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.core.table import STRINGS
-from graphrag_index.export.graph import Graph
+from graphrag_index.export.exported_graph import Graph
+from graphrag_index.schema.table import STRINGS
 
 FILES = frozenset(["nodes.parquet", "edges.parquet", "schema.cypher", "copy.cypher"])
 _NODE: dict[str, pl.DataType] = {

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from graphrag_index.export.graph import Graph, in_batches
+from graphrag_index.export.exported_graph import Graph, in_batches
 
 # Rows of long texts that are held in memory at once.
 _BATCH_OF_TEXTS = 4_096

@@ -12,8 +12,6 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from graphrag_index.core.languages import language_of
-from graphrag_index.core.sentences import split_sentences
 from graphrag_index.extraction.spelling import (
     FOLDED,
     JOINED,
@@ -22,7 +20,9 @@ from graphrag_index.extraction.spelling import (
     is_form,
     is_whole,
 )
-from graphrag_index.linguistics.inflection import MIN_STEM
+from graphrag_index.nlp.inflection import MIN_STEM
+from graphrag_index.text.languages import language_of
+from graphrag_index.text.sentences import split_sentences
 
 Span = tuple[int, int]
 

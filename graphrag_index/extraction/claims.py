@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from graphrag_index.core.models.request import Reading, ReplyError, ReplyFormat
-from graphrag_index.core.quotations import find_quotation
-from graphrag_index.core.sentences import split_sentences
-from graphrag_index.core.tables import title_key
+from graphrag_index.llm.request import Reading, ReplyError, ReplyFormat
+from graphrag_index.schema.tables import title_key
+from graphrag_index.text.quotations import find_quotation
+from graphrag_index.text.sentences import split_sentences
 
 # Longer is no name but a sentence.
 LONGEST_NAME = 200

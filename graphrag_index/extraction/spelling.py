@@ -4,8 +4,8 @@ import re
 import unicodedata
 from functools import cached_property, lru_cache
 
-from graphrag_index.core.languages import Language, language_of
-from graphrag_index.linguistics.inflection import stems_of
+from graphrag_index.nlp.inflection import stems_of
+from graphrag_index.text.languages import Language, language_of
 
 # Letters by which two forms of a word may differ at the end, in languages without known endings.
 MAX_ENDING = 3

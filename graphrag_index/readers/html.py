@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
-from graphrag_index.core.settings import LoadDocuments
 from graphrag_index.readers.document import Document, Unread, UnreadableFile
 from graphrag_index.readers.encodings import read_text
-from graphrag_index.readers.text import whole_file
+from graphrag_index.readers.plain_text import whole_file
+from graphrag_index.schema.settings.settings import LoadDocuments
 
 # A document type that declares something itself; the parser takes its first ">" for its end.
 _INTERNAL_SUBSET = re.compile(

@@ -7,10 +7,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from graphrag_index.core.lean_imports import leave_out_nothing
-from graphrag_index.core.settings import LoadDocuments
+from graphrag_index.lean_imports import leave_out_nothing
 from graphrag_index.readers.document import Document, Unread, UnreadableFile, normalize_newlines
-from graphrag_index.readers.text import whole_file
+from graphrag_index.readers.plain_text import whole_file
+from graphrag_index.schema.settings.settings import LoadDocuments
 
 _INSTALL = 'needs more packages: pip install "graphrag-index[documents]"'
 # What the converters write of their own: numbers of slides, and NaN for empty cells.

@@ -7,12 +7,12 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from graphrag_index.core.lists import gather_lists, positions, spread_lists
-from graphrag_index.core.tables import TABLES
-from graphrag_index.reports.evidence import Flags
-from graphrag_index.reports.row import Finding, Report, text_columns
+from graphrag_index.reports.local_citations import Written
+from graphrag_index.reports.report import Finding, Report, text_columns
+from graphrag_index.reports.report_evidence import Flags
 from graphrag_index.reports.row_hashes import Hashes
-from graphrag_index.reports.written import Written
+from graphrag_index.schema.list_columns import gather_lists, positions, spread_lists
+from graphrag_index.schema.tables import TABLES
 
 TABLE = TABLES["report_evidence"]
 # The column of what a report cites, by section: ids, or numbers of communities.

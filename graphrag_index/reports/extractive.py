@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from graphrag_index.core.alike import alike, telling_words
-from graphrag_index.reports.row import Finding, join_titles
+from graphrag_index.reports.report import Finding, join_titles
+from graphrag_index.text.near_duplicates import alike, telling_words
 
 Related = Callable[[tuple[int, ...]], tuple[int, ...]]
 

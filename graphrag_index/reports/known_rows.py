@@ -6,9 +6,9 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
-from graphrag_index.core.errors import TableError
-from graphrag_index.core.table import Table
-from graphrag_index.core.table_store import Previous
+from graphrag_index.errors import TableError
+from graphrag_index.schema.table import Table
+from graphrag_index.storage.table_store import Previous
 
 logger = logging.getLogger(__name__)
 

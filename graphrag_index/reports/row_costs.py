@@ -3,11 +3,11 @@
 import numpy as np
 import polars as pl
 
-from graphrag_index.core.lists import Integers
-from graphrag_index.core.rendered_rows import Budget, RenderedRows
-from graphrag_index.core.table_store import Previous
-from graphrag_index.core.tables import TABLES
+from graphrag_index.llm.rendered_rows import Budget, RenderedRows
 from graphrag_index.reports.known_rows import KnownRows
+from graphrag_index.schema.list_columns import Integers
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.table_store import Previous
 
 
 class RowCosts:

@@ -4,10 +4,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.core.content_ids import content_ids
-from graphrag_index.core.table_store import Previous
-from graphrag_index.core.tables import TABLES
 from graphrag_index.reports.known_rows import KnownRows
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.content_ids import content_ids
+from graphrag_index.storage.table_store import Previous
 
 Hashes = npt.NDArray[np.uint64]
 

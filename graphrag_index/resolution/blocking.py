@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.core.name_folding import UNSPACED
-from graphrag_index.resolution.comparing import SHORT_LETTERS
-from graphrag_index.resolution.names import Name, fold, is_initial
+from graphrag_index.resolution.name_similarity import SHORT_LETTERS
+from graphrag_index.resolution.parsed_name import Name, fold, is_initial
+from graphrag_index.text.normalize import UNSPACED
 
 Vectors = npt.NDArray[np.float32]
 

@@ -23,9 +23,9 @@ from typing import Any, NoReturn
 
 import yaml
 
-from graphrag_index.core.errors import SettingsError
-from graphrag_index.core.tables import title_key
-from graphrag_index.core.yaml_text import read_yaml
+from graphrag_index.errors import SettingsError
+from graphrag_index.schema.tables import title_key
+from graphrag_index.schema.yaml_text import read_yaml
 
 SECTIONS = ("merge", "never", "rename", "split")
 # By what a part of a split is told.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from graphrag_index.resolution.comparing import (
+from graphrag_index.resolution.name_similarity import (
     MOST_DOUBTFUL,
     Likeness,
     are_apart,
@@ -14,7 +14,7 @@ from graphrag_index.resolution.comparing import (
     compare,
     contradict,
 )
-from graphrag_index.resolution.names import Name, fold
+from graphrag_index.resolution.parsed_name import Name, fold
 
 # What documents and neighbours in common add to a doubtful pair.
 SAME_DOCUMENT = 0.05

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.core.progress import Progress
-from graphrag_index.core.tables import TABLES
-from graphrag_index.imports.folder import Imported, fingerprint_imported
-from graphrag_index.imports.joining import Joining
+from graphrag_index.microsoft.import_index.import_folder import Imported, fingerprint_imported
+from graphrag_index.microsoft.import_index.joining import Joining
+from graphrag_index.progress import Progress
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import step
 from graphrag_index.steps.create_text_units import find_edges, sentence_rows
 

@@ -9,23 +9,23 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.communities.islands import with_islands
-from graphrag_index.communities.lineage import trace, without_history
-from graphrag_index.communities.previous import Before, read_previous
-from graphrag_index.communities.rows import describe, number, renumber, with_earlier_ids
-from graphrag_index.core.lists import spread_lists
-from graphrag_index.core.settings import CreateCommunities
-from graphrag_index.core.table_store import Previous
-from graphrag_index.graph.keeping import changed_nodes, kept_hierarchy
-from graphrag_index.graph.leiden import (
+from graphrag_index.communities.keep import changed_nodes, kept_hierarchy
+from graphrag_index.communities.leiden import (
     ENGINES,
     MICROSOFT_CLUSTER_SIZE,
     Leiden,
     hierarchy,
     hierarchy_microsoft,
 )
-from graphrag_index.graph.simple_graph import Graph, Integers, modularity, simple_graph
-from graphrag_index.graph.weights import check_weights
+from graphrag_index.communities.lineage import trace, without_history
+from graphrag_index.communities.previous import Before, read_previous
+from graphrag_index.communities.rows import describe, number, renumber, with_earlier_ids
+from graphrag_index.communities.simple_graph import Graph, Integers, modularity, simple_graph
+from graphrag_index.communities.weights import check_weights
+from graphrag_index.schema.list_columns import spread_lists
+from graphrag_index.schema.settings.settings import CreateCommunities
 from graphrag_index.step import step
+from graphrag_index.storage.table_store import Previous
 
 logger = logging.getLogger(__name__)
 

@@ -7,32 +7,32 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import polars as pl
 
-from graphrag_index.core.citations import check_citations
-from graphrag_index.core.model_steps import CreateCommunityReports
-from graphrag_index.core.models.chat_model import ChatModel
-from graphrag_index.core.models.request import Message, Outcome, Request
-from graphrag_index.core.progress import Progress
-from graphrag_index.core.prompts import Prompts
-from graphrag_index.core.rendered_rows import n_prompt_tokens
-from graphrag_index.core.table_store import Previous
-from graphrag_index.core.tables import content_id
-from graphrag_index.reports.context import ReportContexts
-from graphrag_index.reports.earlier import EarlierReports
-from graphrag_index.reports.evidence import EvidenceOfCommunities
-from graphrag_index.reports.holdings import Holdings
-from graphrag_index.reports.page import Context
-from graphrag_index.reports.reply import IN_WORDS, report_format
-from graphrag_index.reports.row import (
+from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.rendered_rows import n_prompt_tokens
+from graphrag_index.llm.request import Message, Outcome, Request
+from graphrag_index.progress import Progress
+from graphrag_index.reports.community_context import ReportContexts
+from graphrag_index.reports.community_members import Holdings
+from graphrag_index.reports.local_citations import Written
+from graphrag_index.reports.previous_reports import EarlierReports
+from graphrag_index.reports.report import (
     Finding,
     Report,
     community_rows,
     join_titles,
 )
+from graphrag_index.reports.report_context import Context
+from graphrag_index.reports.report_evidence import EvidenceOfCommunities
+from graphrag_index.reports.report_reply import IN_WORDS, report_format
+from graphrag_index.reports.report_writer import Writing
 from graphrag_index.reports.row_costs import RowCosts
 from graphrag_index.reports.row_hashes import RowHashes
-from graphrag_index.reports.writing import Writing
-from graphrag_index.reports.written import Written
+from graphrag_index.schema.settings.llm_steps import CreateCommunityReports
+from graphrag_index.schema.tables import content_id
 from graphrag_index.step import step
+from graphrag_index.storage.table_store import Previous
+from graphrag_index.text.citations import check_citations
 
 logger = logging.getLogger(__name__)
 

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.core.lists import positions
-from graphrag_index.core.progress import Progress
-from graphrag_index.core.quotations import Quotations, quotable
-from graphrag_index.core.settings import CreateCommunityReportsNlp
+from graphrag_index.progress import Progress
 from graphrag_index.reports.extractive import Evidence, write_findings
-from graphrag_index.reports.row import Report, community_rows, join_titles, report_rows
+from graphrag_index.reports.report import Report, community_rows, join_titles, report_rows
+from graphrag_index.schema.list_columns import positions
+from graphrag_index.schema.settings.settings import CreateCommunityReportsNlp
 from graphrag_index.step import step
+from graphrag_index.text.quotations import Quotations, quotable
 
 # Sentences from which one report is chosen.
 CANDIDATES = 24

@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from graphrag_index.core.search_tables import Frames, search_tables
 from graphrag_index.step import step
+from graphrag_index.storage.search_tables import Frames, search_tables
 
 
 @step(

@@ -7,16 +7,16 @@ from zlib import crc32
 
 import polars as pl
 
-from graphrag_index.core.headings import Heading, breadcrumb, find_headings
-from graphrag_index.core.languages import detect_language
-from graphrag_index.core.progress import Progress
-from graphrag_index.core.sentences import Sentence, segment_starts, split_sentences
-from graphrag_index.core.settings import CreateTextUnits
-from graphrag_index.core.table_store import Previous
-from graphrag_index.core.tables import TABLES, content_id
-from graphrag_index.core.tokens import TokenCounts, count_tokens, load_encoding
-from graphrag_index.earlier_text_units import CUT, GIVEN, EarlierTextUnits
+from graphrag_index.progress import Progress
+from graphrag_index.schema.settings.settings import CreateTextUnits
+from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import step
+from graphrag_index.storage.previous_text_units import CUT, GIVEN, EarlierTextUnits
+from graphrag_index.storage.table_store import Previous
+from graphrag_index.text.headings import Heading, breadcrumb, find_headings
+from graphrag_index.text.languages import detect_language
+from graphrag_index.text.sentences import Sentence, segment_starts, split_sentences
+from graphrag_index.text.tokens import TokenCounts, count_tokens, load_encoding
 
 # Documents read at once: bounds memory, not results.
 BATCH_DOCUMENTS = 256

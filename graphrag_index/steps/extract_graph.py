@@ -11,23 +11,23 @@ import numpy as np
 import polars as pl
 
 from graphrag_index import __version__
-from graphrag_index.core.batches import batches
-from graphrag_index.core.content_ids import content_ids
-from graphrag_index.core.model_steps import ExtractGraph, Star
-from graphrag_index.core.models.chat_model import ChatModel
-from graphrag_index.core.models.request import Request
-from graphrag_index.core.progress import Progress
-from graphrag_index.core.prompts import Prompts
-from graphrag_index.core.table_store import Previous
-from graphrag_index.core.tables import content_id, title_key
 from graphrag_index.extraction.alignment import Passage, Places
-from graphrag_index.extraction.asking import Asked, Asking
-from graphrag_index.extraction.earlier import earlier_rows, with_replies
 from graphrag_index.extraction.findings import TABLE, Findings
-from graphrag_index.extraction.graph import merge_findings
-from graphrag_index.extraction.records import Found, FoundEntity, FoundRelationship, clean
-from graphrag_index.extraction.schemas import schema_of
+from graphrag_index.extraction.merging import merge_findings
+from graphrag_index.extraction.previous_replies import earlier_rows, with_replies
+from graphrag_index.extraction.prompting import Asked, Asking
+from graphrag_index.extraction.reply_records import Found, FoundEntity, FoundRelationship, clean
+from graphrag_index.extraction.schema_history import schema_of
+from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.request import Request
+from graphrag_index.progress import Progress
+from graphrag_index.schema.settings.llm_steps import ExtractGraph, Star
+from graphrag_index.schema.tables import content_id, title_key
 from graphrag_index.step import step
+from graphrag_index.storage.batches import batches
+from graphrag_index.storage.content_ids import content_ids
+from graphrag_index.storage.table_store import Previous
 
 logger = logging.getLogger(__name__)
 

@@ -6,16 +6,16 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.core.lists import gather_lists
-from graphrag_index.core.progress import Progress
-from graphrag_index.core.quotations import Quotations, quotable
-from graphrag_index.core.settings import ExtractGraphNlp
-from graphrag_index.core.tables import TABLES
-from graphrag_index.linguistics.association import associate, pair_mentions, text_units_of_pairs
-from graphrag_index.linguistics.mentions import MENTIONS, Entities, find_mentions
-from graphrag_index.linguistics.names import DEFINED, INITIAL
-from graphrag_index.linguistics.stand_ins import find_stand_in
+from graphrag_index.nlp.association import associate, pair_mentions, text_units_of_pairs
+from graphrag_index.nlp.fallback_entities import find_stand_in
+from graphrag_index.nlp.mentions import MENTIONS, Entities, find_mentions
+from graphrag_index.nlp.name_spans import DEFINED, INITIAL
+from graphrag_index.progress import Progress
+from graphrag_index.schema.list_columns import gather_lists
+from graphrag_index.schema.settings.settings import ExtractGraphNlp
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import step
+from graphrag_index.text.quotations import Quotations, quotable
 
 # Documents read at once: bounds memory, not results.
 BATCH_DOCUMENTS = 512

@@ -6,15 +6,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.core.content_ids import content_ids
-from graphrag_index.core.lists import Spread, distinct_pairs, gather_lists, spread_lists
-from graphrag_index.core.settings import FinalizeGraph
-from graphrag_index.core.tables import title_key
-from graphrag_index.graph.layout import layout
-from graphrag_index.graph.simple_graph import Graph, Integers, degrees, simple_graph
-from graphrag_index.graph.weights import check_weights
-from graphrag_index.resolution.applying import Assignments
+from graphrag_index.communities.layout import layout
+from graphrag_index.communities.simple_graph import Graph, Integers, degrees, simple_graph
+from graphrag_index.communities.weights import check_weights
+from graphrag_index.resolution.apply import Assignments
+from graphrag_index.schema.list_columns import Spread, distinct_pairs, gather_lists, spread_lists
+from graphrag_index.schema.settings.settings import FinalizeGraph
+from graphrag_index.schema.tables import title_key
 from graphrag_index.step import step
+from graphrag_index.storage.content_ids import content_ids
 
 Floats = npt.NDArray[np.float64]
 

@@ -5,15 +5,15 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import polars as pl
 
-from graphrag_index.core.batches import batches
-from graphrag_index.core.embedding_model import EmbeddingModel
-from graphrag_index.core.models.embedding import identity
-from graphrag_index.core.models.settings import ModelSettings
-from graphrag_index.core.progress import Progress
-from graphrag_index.core.settings import GenerateTextEmbeddings
-from graphrag_index.core.table_store import Previous
-from graphrag_index.core.tables import TABLES
+from graphrag_index.llm.embeddings import identity
+from graphrag_index.llm.local_embeddings import EmbeddingModel
+from graphrag_index.progress import Progress
+from graphrag_index.schema.settings.models import ModelSettings
+from graphrag_index.schema.settings.settings import GenerateTextEmbeddings
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import step
+from graphrag_index.storage.batches import batches
+from graphrag_index.storage.table_store import Previous
 
 # Rows embedded and written at once: bounds memory, not results.
 BATCH = 2_048

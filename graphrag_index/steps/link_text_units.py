@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from graphrag_index.core.lists import distinct_pairs, gather_lists, spread_lists
-from graphrag_index.core.tables import TABLES
-from graphrag_index.graph.simple_graph import Integers
+from graphrag_index.communities.simple_graph import Integers
+from graphrag_index.schema.list_columns import distinct_pairs, gather_lists, spread_lists
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import step
 
 _TEXT_UNITS_AT_ONCE = 20_000

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from graphrag_index.core.languages import detect_language
-from graphrag_index.core.tables import TABLES
-from graphrag_index.linguistics.dates import find_dates
-from graphrag_index.linguistics.numbers import find_numbers
+from graphrag_index.nlp.dates import find_dates
+from graphrag_index.nlp.numbers import find_numbers
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import step
+from graphrag_index.text.languages import detect_language
 
 # Entities read at once: bounds memory, not results.
 ENTITIES_AT_ONCE = 20_000

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.core.progress import Progress
-from graphrag_index.core.read_graph_settings import ReadGraph
-from graphrag_index.core.settings import CreateTextUnits
-from graphrag_index.core.tables import TABLES
-from graphrag_index.given_graph.entities import given_entities
-from graphrag_index.given_graph.evidence import Evidence
-from graphrag_index.given_graph.passages import Passages
-from graphrag_index.given_graph.records import add_records, count_records
-from graphrag_index.given_graph.relationships import Given, given_graph
-from graphrag_index.given_graph.rows import Rows, fingerprint_files, read_given
+from graphrag_index.progress import Progress
+from graphrag_index.readers.graph.graph_entities import given_entities
+from graphrag_index.readers.graph.graph_evidence import Evidence
+from graphrag_index.readers.graph.graph_passages import Passages
+from graphrag_index.readers.graph.graph_relationships import Given, given_graph
+from graphrag_index.readers.graph.graph_rows import Rows, fingerprint_files, read_given
+from graphrag_index.readers.graph.row_evidence import add_records, count_records
+from graphrag_index.schema.settings.graph_files import ReadGraph
+from graphrag_index.schema.settings.settings import CreateTextUnits
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import step
 from graphrag_index.steps.create_text_units import cut
 

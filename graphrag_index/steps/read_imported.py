@@ -6,12 +6,17 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_index.core.progress import Progress
-from graphrag_index.core.settings import FinalizeGraph
-from graphrag_index.core.tables import TABLES
-from graphrag_index.imports.folder import BATCH, PUBLIC, Imported, fingerprint_imported
-from graphrag_index.imports.joining import Joining, as_raw
-from graphrag_index.imports.reports import evidence_of_reports
+from graphrag_index.microsoft.import_index.import_folder import (
+    BATCH,
+    PUBLIC,
+    Imported,
+    fingerprint_imported,
+)
+from graphrag_index.microsoft.import_index.imported_reports import evidence_of_reports
+from graphrag_index.microsoft.import_index.joining import Joining, as_raw
+from graphrag_index.progress import Progress
+from graphrag_index.schema.settings.settings import FinalizeGraph
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import step
 from graphrag_index.steps.finalize_graph import finalize_graph
 

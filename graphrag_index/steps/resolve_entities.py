@@ -9,28 +9,28 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from graphrag_index.core.embedding_model import EmbeddingModel
-from graphrag_index.core.errors import WorkflowError
-from graphrag_index.core.model_steps import ResolveEntities
-from graphrag_index.core.models.chat_model import ChatModel
-from graphrag_index.core.progress import Progress
-from graphrag_index.core.prompts import Prompts
-from graphrag_index.core.tables import title_key
-from graphrag_index.resolution.asking import Shown, ask
+from graphrag_index.errors import WorkflowError
+from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.local_embeddings import EmbeddingModel
+from graphrag_index.llm.prompts import Prompts
+from graphrag_index.progress import Progress
 from graphrag_index.resolution.assigning import Found, Resolution
 from graphrag_index.resolution.blocking import candidates, neighbours
-from graphrag_index.resolution.comparing import are_apart, can_be_one_person
-from graphrag_index.resolution.decisions_file import Decisions, Part, read_decisions
-from graphrag_index.resolution.grouping import group
-from graphrag_index.resolution.names import Name
-from graphrag_index.resolution.nodes import (
+from graphrag_index.resolution.candidates import (
     Node,
     documents_and_links,
     make_nodes,
     never_pairs,
     unknown_names,
 )
+from graphrag_index.resolution.decisions_file import Decisions, Part, read_decisions
+from graphrag_index.resolution.grouping import group
+from graphrag_index.resolution.name_similarity import are_apart, can_be_one_person
+from graphrag_index.resolution.pair_prompt import Shown, ask
+from graphrag_index.resolution.parsed_name import Name
 from graphrag_index.resolution.scoring import Context, Pair, score_pairs
+from graphrag_index.schema.settings.llm_steps import ResolveEntities
+from graphrag_index.schema.tables import title_key
 from graphrag_index.step import step
 
 logger = logging.getLogger(__name__)

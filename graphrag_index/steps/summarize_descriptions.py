@@ -9,20 +9,20 @@ import numpy as np
 import polars as pl
 
 from graphrag_index import __version__
-from graphrag_index.core.batches import batches
-from graphrag_index.core.content_ids import content_ids
-from graphrag_index.core.lists import positions
-from graphrag_index.core.model_steps import SummarizeDescriptions
-from graphrag_index.core.models.chat_model import ChatModel
-from graphrag_index.core.models.request import Request
-from graphrag_index.core.progress import Progress
-from graphrag_index.core.prompts import Prompts
-from graphrag_index.core.table_store import Previous
-from graphrag_index.core.tables import TABLES, content_id
-from graphrag_index.extraction.describing import Pieces, Writing, join
-from graphrag_index.extraction.earlier import earlier_rows, with_replies
-from graphrag_index.resolution.applying import Assignments
+from graphrag_index.extraction.previous_replies import earlier_rows, with_replies
+from graphrag_index.extraction.summarization import Pieces, Writing, join
+from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.request import Request
+from graphrag_index.progress import Progress
+from graphrag_index.resolution.apply import Assignments
+from graphrag_index.schema.list_columns import positions
+from graphrag_index.schema.settings.llm_steps import SummarizeDescriptions
+from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import step
+from graphrag_index.storage.batches import batches
+from graphrag_index.storage.content_ids import content_ids
+from graphrag_index.storage.table_store import Previous
 
 TABLE = TABLES["description_summaries"]
 # Rows read at once: bounds memory, not results.

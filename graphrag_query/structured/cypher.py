@@ -19,7 +19,7 @@ from graphrag_query.structured.tables import table_files
 from graphrag_query.structured.worker import DamagedError
 
 if TYPE_CHECKING:
-    from graphrag_query.knowledge_model import KnowledgeModel
+    from graphrag_query.retrieval.index_store import KnowledgeModel
 
 Say = Callable[[str], None]
 # A week: making a database has no limit that anyone would meet.

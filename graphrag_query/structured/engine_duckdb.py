@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from graphrag_index.core.errors import QueryError
+from graphrag_index.errors import QueryError
 from graphrag_query.structured.limits import Limits
 from graphrag_query.structured.worker import Ready, Rows
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from graphrag_index.core.errors import QueryError
+from graphrag_index.errors import QueryError
 from graphrag_query.structured.limits import Limits
 from graphrag_query.structured.read_only import check_reads_no_file
 from graphrag_query.structured.worker import Ready, Rows

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from graphrag_index.core.errors import QueryError
+from graphrag_index.errors import QueryError
 from graphrag_query.structured.engine_cypher import BUFFER_BYTES, library
 from graphrag_query.structured.graph_schema import LINKS, NODES, rows_of
 from graphrag_query.structured.limits import Limits

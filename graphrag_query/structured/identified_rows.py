@@ -7,7 +7,7 @@ import polars as pl
 from graphrag_query.structured.tables import table_files
 
 if TYPE_CHECKING:
-    from graphrag_query.knowledge_model import KnowledgeModel
+    from graphrag_query.retrieval.index_store import KnowledgeModel
 
 # How rows are cited, by table: the column of the number, and those that tell rows apart.
 _CITED = {

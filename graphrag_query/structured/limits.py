@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from graphrag_index.core.search_settings import StructuredSearch
+    from graphrag_index.schema.settings.searches import StructuredSearch
 
 
 class Limits(NamedTuple):

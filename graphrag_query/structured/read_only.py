@@ -9,7 +9,7 @@ the database is read-only, and its `CHECKPOINT` damages it.
 import re
 from collections.abc import Iterator
 
-from graphrag_index.core.errors import QueryError
+from graphrag_index.errors import QueryError
 
 # SQL: what polars reads files by. DuckDB refuses these itself.
 _READS_FILES = re.compile(r"\b(?:read|scan)_(?:csv|parquet|ipc|n?d?json|delta|iceberg)\w*", re.I)

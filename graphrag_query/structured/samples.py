@@ -9,7 +9,7 @@ from graphrag_query.structured.schema import sql_schema
 from graphrag_query.structured.tables import table_files
 
 if TYPE_CHECKING:
-    from graphrag_query.knowledge_model import KnowledgeModel
+    from graphrag_query.retrieval.index_store import KnowledgeModel
 
 # Rows of a table that samples are taken from, and letters of a value that are shown.
 ROWS_READ = 5_000
@@ -49,7 +49,7 @@ def _samples(model: "KnowledgeModel", table: str, n_values: int) -> list[str]:
 
 def names_near(model: "KnowledgeModel", texts: Sequence[str], most: int) -> list[str]:
     """Return the titles of the entities that resemble some texts, by name and by vector."""
-    from graphrag_query.names_in_question import names_in_question
+    from graphrag_query.question.entity_linking import names_in_question
 
     if not texts:
         return []

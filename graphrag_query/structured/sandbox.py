@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from graphrag_index.core.errors import QueryError
+from graphrag_index.errors import QueryError
 from graphrag_query.structured.limits import Limits
 from graphrag_query.structured.result import Result
 from graphrag_query.structured.worker import DamagedError

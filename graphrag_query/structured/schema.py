@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from graphrag_index.core.tables import TABLES
+from graphrag_index.schema.tables import TABLES
 from graphrag_query.structured.tables import table_files
 
 if TYPE_CHECKING:
-    from graphrag_query.knowledge_model import KnowledgeModel
+    from graphrag_query.retrieval.index_store import KnowledgeModel
 
 # What names of columns do not tell.
 _NOTES: Mapping[str, str] = {

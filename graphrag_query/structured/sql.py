@@ -11,7 +11,7 @@ from graphrag_query.structured.sandbox import run_query
 from graphrag_query.structured.tables import table_files
 
 if TYPE_CHECKING:
-    from graphrag_query.knowledge_model import KnowledgeModel
+    from graphrag_query.retrieval.index_store import KnowledgeModel
 
 # The first that is installed runs the queries.
 ENGINES = {"engine_duckdb": "duckdb", "engine_polars": "polars"}

@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import polars as pl
 
-from graphrag_index.core.errors import SettingsError
-from graphrag_index.core.models.request import Message
-from graphrag_index.core.search_settings import LocalSearch, StructuredSearch
+from graphrag_index.errors import SettingsError
+from graphrag_index.llm.request import Message
+from graphrag_index.schema.settings.searches import LocalSearch, StructuredSearch
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.context import Context, Section, pack
-from graphrag_query.knowledge_model import KnowledgeModel
-from graphrag_query.question import Question
+from graphrag_query.answering.context import Context, Section, pack
+from graphrag_query.answering.written_answer import write_answer
+from graphrag_query.question.question import Question
+from graphrag_query.retrieval.index_store import KnowledgeModel
 from graphrag_query.structured.identified_rows import identified
 from graphrag_query.structured.samples import names_near, sampled_schema
 from graphrag_query.structured.written_query import Tried, first_messages, write_query
-from graphrag_query.written_answer import write_answer
 
 NO_MODEL = (
     "Structured search needs a chat model, which writes the query: name one in search.model, or "
@@ -115,7 +115,7 @@ def _from_passages(
             notes=notes,
             context=Context({}, "", 0, {}),
         )
-    from graphrag_query.local_search import local_search
+    from graphrag_query.searches.local_search import local_search
 
     found = local_search(question, local)
     notes += ("Answered by local search from passages, since no query found anything.",)

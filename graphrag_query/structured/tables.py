@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphrag_index.core.errors import SettingsError
-from graphrag_index.core.tables import TABLES
+from graphrag_index.errors import SettingsError
+from graphrag_index.schema.tables import TABLES
 
 if TYPE_CHECKING:
-    from graphrag_query.knowledge_model import KnowledgeModel
+    from graphrag_query.retrieval.index_store import KnowledgeModel
 
 
 def table_files(model: "KnowledgeModel") -> Mapping[str, Path]:
@@ -27,7 +27,7 @@ def table_files(model: "KnowledgeModel") -> Mapping[str, Path]:
             "conditions into the query."
         )
     model.check_kept()
-    from graphrag_query.microsoft_store import MicrosoftStore
+    from graphrag_query.retrieval.microsoft_store import MicrosoftStore
 
     if isinstance(model.store, MicrosoftStore):
         return model.store.public_files()

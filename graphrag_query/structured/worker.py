@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from graphrag_index.core.errors import QueryError
+from graphrag_index.errors import QueryError
 from graphrag_query.structured.limits import Limits
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphrag_index.core.errors import QueryError
-from graphrag_index.core.models.request import Message, Reading, ReplyError, ReplyFormat, Request
-from graphrag_index.core.search_settings import StructuredSearch
-from graphrag_query.question import Question
+from graphrag_index.errors import QueryError
+from graphrag_index.llm.request import Message, Reading, ReplyError, ReplyFormat, Request
+from graphrag_index.schema.settings.searches import StructuredSearch
+from graphrag_query.question.question import Question
 from graphrag_query.structured.limits import limits_of
 from graphrag_query.structured.result import Result
 from graphrag_query.structured.sql import engine, run_sql

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.core.alike import alike, telling_words
+from graphrag_index.text.near_duplicates import alike, telling_words
 
 FRAM = "The Fram left Norway in August 1910."
 CREW = (

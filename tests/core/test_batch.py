@@ -11,17 +11,17 @@ from typing import Any
 import polars as pl
 import pytest
 
-from graphrag_index.core.errors import BudgetError, ModelError, WaitingError
-from graphrag_index.core.models.batch import BatchChatModel
-from graphrag_index.core.models.chat_model import ChatModel
-from graphrag_index.core.models.ledger import StepStatus
-from graphrag_index.core.models.registry import Models
-from graphrag_index.core.models.request import Outcome
-from graphrag_index.core.models.request import Request as Asked
-from graphrag_index.core.models.settings import ModelSettings
-from graphrag_index.core.table import Table
-from graphrag_index.core.table_store import TableStore
+from graphrag_index.errors import BudgetError, ModelError, WaitingError
+from graphrag_index.llm.batch import BatchChatModel
+from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.ledger import StepStatus
+from graphrag_index.llm.registry import Models
+from graphrag_index.llm.request import Outcome
+from graphrag_index.llm.request import Request as Asked
+from graphrag_index.schema.settings.models import ModelSettings
+from graphrag_index.schema.table import Table
 from graphrag_index.step import step
+from graphrag_index.storage.table_store import TableStore
 from tests.core.test_chat_model import KEY, request, words_of_text
 from tests.index.commands import call, write_project
 from tests.server import ChatRequest, Faults, Server

@@ -5,8 +5,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from graphrag_index.core.batches import batches
-from graphrag_index.core.table_writer import ROW_GROUP
+from graphrag_index.storage.batches import batches
+from graphrag_index.storage.table_writer import ROW_GROUP
 
 
 @pytest.mark.parametrize("size", [1_000, 4_096, ROW_GROUP, 3 * ROW_GROUP])

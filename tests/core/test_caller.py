@@ -7,14 +7,14 @@ from contextlib import closing
 
 import pytest
 
-from graphrag_index.core.errors import ModelError
-from graphrag_index.core.models.caller import MAX_FAILING, Caller
-from graphrag_index.core.models.failures import RejectedError, RetryError
-from graphrag_index.core.models.ledger import Ledger
-from graphrag_index.core.models.pacing import Pace, reset_after
-from graphrag_index.core.models.prices import Budget
-from graphrag_index.core.models.request import Usage
-from graphrag_index.core.models.settings import ModelSettings
+from graphrag_index.errors import ModelError
+from graphrag_index.llm.caller import MAX_FAILING, Caller
+from graphrag_index.llm.failures import RejectedError, RetryError
+from graphrag_index.llm.ledger import Ledger
+from graphrag_index.llm.pacing import Pace, reset_after
+from graphrag_index.llm.prices import Budget
+from graphrag_index.llm.request import Usage
+from graphrag_index.schema.settings.models import ModelSettings
 
 Ask = Callable[[], Awaitable[tuple[str, Usage]]]
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from graphrag_index.core.errors import BudgetError, ModelError
-from graphrag_index.core.models.caller import LoopThread, estimate_tokens
-from graphrag_index.core.models.chat_model import ChatModel
-from graphrag_index.core.models.ledger import Ledger
-from graphrag_index.core.models.prices import Budget
-from graphrag_index.core.models.request import Message, Outcome, Reading, ReplyError, ReplyFormat
-from graphrag_index.core.models.request import Request as Asked
-from graphrag_index.core.models.settings import ModelSettings
-from graphrag_index.core.tokens import count_tokens, load_encoding
+from graphrag_index.errors import BudgetError, ModelError
 from graphrag_index.extraction.claims import CLAIMS_FORMAT
+from graphrag_index.llm.caller import LoopThread, estimate_tokens
+from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.ledger import Ledger
+from graphrag_index.llm.prices import Budget
+from graphrag_index.llm.request import Message, Outcome, Reading, ReplyError, ReplyFormat
+from graphrag_index.llm.request import Request as Asked
+from graphrag_index.schema.settings.models import ModelSettings
+from graphrag_index.text.tokens import count_tokens, load_encoding
 from tests.server import ChatRequest, Faults, Server
 
 KEY = "sk-secret-1234567890"

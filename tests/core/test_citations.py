@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.core.citations import (
+from graphrag_index.text.citations import (
     check_citations,
     cited,
     find_citations,

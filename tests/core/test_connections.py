@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Sequence
 import httpx2
 import pytest
 
-from graphrag_index.core.models.client import Client
-from graphrag_index.core.models.connections import Connections
-from graphrag_index.core.models.settings import ModelSettings
+from graphrag_index.llm.client import Client
+from graphrag_index.llm.connections import Connections
+from graphrag_index.schema.settings.models import ModelSettings
 
 HI = gzip.compress(b"hi", mtime=0)
 OK = b"HTTP/1.1 200 OK\r\n"

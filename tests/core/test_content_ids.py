@@ -5,8 +5,8 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.core.content_ids import content_ids
-from graphrag_index.core.tables import content_id
+from graphrag_index.schema.tables import content_id
+from graphrag_index.storage.content_ids import content_ids
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 ROWS = st.lists(st.tuples(TEXT, st.lists(TEXT)))
@@ -25,7 +25,7 @@ def test_each_row_has_the_id_of_its_parts(kind: str, rows: list[tuple[str, list[
 def test_no_pandas_is_loaded_for_it() -> None:
     code = (
         "import sys; import polars as pl\n"
-        "from graphrag_index.core.content_ids import content_ids\n"
+        "from graphrag_index.storage.content_ids import content_ids\n"
         "content_ids('a', pl.Series(['b']), pl.Series([['c']]))\n"
         "print('pandas' in sys.modules)"
     )

@@ -16,22 +16,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.core.embedding_model import (
+from graphrag_index.errors import ModelError, SettingsError
+from graphrag_index.llm.local_embeddings import (
     WEIGHTS_FILE,
     EmbeddingModel,
     encode_sentence_transformer,
     load_embedding_model,
     read_weights,
 )
-from graphrag_index.core.errors import ModelError, SettingsError
-from graphrag_index.core.model_files import (
+from graphrag_index.llm.model_files import (
     MINILM,
     Download,
     ModelPackage,
     download_model,
     find_model,
 )
-from graphrag_index.core.onnx_graph import OnnxGraph, StoredTensor
+from graphrag_index.llm.onnx_graph import OnnxGraph, StoredTensor
 from tests.examples import examples
 
 REPOSITORY = Path(__file__).parents[2]
@@ -201,7 +201,7 @@ def test_an_unknown_model_is_refused_with_the_known_one() -> None:
 
 def test_importing_the_module_imports_nothing_heavy() -> None:
     code = (
-        "import sys, graphrag_index.core.embedding_model, graphrag_index.core.tokens\n"
+        "import sys, graphrag_index.llm.local_embeddings, graphrag_index.text.tokens\n"
         "print([m for m in ('numpy', 'onnxruntime', 'tokenizers', 'tiktoken') if m in sys.modules])"
     )
     python = subprocess.run(
@@ -334,7 +334,7 @@ def test_without_pip_the_way_round_is_told(tmp_path: Path) -> None:
     venv.create(tmp_path / "bare", with_pip=False)
     shutil.copytree(Path(filelock.__file__).parent, tmp_path / "library" / "filelock")
     bin_folder = tmp_path / "bare" / ("Scripts" if os.name == "nt" else "bin")
-    code = "from graphrag_index.core.model_files import *; download_model()"
+    code = "from graphrag_index.llm.model_files import *; download_model()"
     python = subprocess.run(
         [bin_folder / "python", "-c", code],
         cwd=REPOSITORY,

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from graphrag_index.core.models.answers import read_chat
-from graphrag_index.core.models.endpoint import RUNGS, Endpoint
-from graphrag_index.core.models.failures import UnsupportedError, hide, retry_after
-from graphrag_index.core.models.pacing import parse_duration
-from graphrag_index.core.models.registry import Models
-from graphrag_index.core.models.request import Message, Outcome, Request
-from graphrag_index.core.models.settings import ModelSettings
+from graphrag_index.llm.endpoint import RUNGS, Endpoint
+from graphrag_index.llm.failures import UnsupportedError, hide, retry_after
+from graphrag_index.llm.http_replies import read_chat
+from graphrag_index.llm.pacing import parse_duration
+from graphrag_index.llm.registry import Models
+from graphrag_index.llm.request import Message, Outcome, Request
+from graphrag_index.schema.settings.models import ModelSettings
 from tests.core.test_chat_model import WORDS, words_of_text
 from tests.server import ChatRequest, Faults, Server
 
@@ -152,9 +152,9 @@ def test_a_stream_is_put_together_and_counted(tmp_path: Path) -> None:
 def test_the_openai_package_is_loaded_for_streams_and_not_for_plain_calls() -> None:
     code = (
         "import sys\n"
-        "from graphrag_index.core.models.registry import Models\n"
-        "from graphrag_index.core.models.settings import ModelSettings\n"
-        "from graphrag_index.core.models.request import Request\n"
+        "from graphrag_index.llm.registry import Models\n"
+        "from graphrag_index.schema.settings.models import ModelSettings\n"
+        "from graphrag_index.llm.request import Request\n"
         "from tests.core.test_chat_model import WORDS\n"
         "for stream in (False, True):\n"
         "    model = ModelSettings(model='test-model', base_url=sys.argv[1], stream=stream)\n"

@@ -1,6 +1,6 @@
 import pytest
 
-from graphrag_index.core.languages import LANGUAGES, detect_language, language_of
+from graphrag_index.text.languages import LANGUAGES, detect_language, language_of
 
 PROSE = {
     "en": "The ship left the harbour in the morning and nobody was on board.",

@@ -7,7 +7,7 @@ import pytest
 REPOSITORY = Path(__file__).parents[2]
 LEAN = """
 import sys
-from graphrag_index.core.lean_imports import leave_out_unused
+from graphrag_index.lean_imports import leave_out_unused
 leave_out_unused()
 """
 
@@ -46,7 +46,8 @@ def test_a_step_of_ones_own_finds_all_that_is_installed(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     code = (
-        f"{LEAN}\nfrom pathlib import Path\nfrom graphrag_index.workflow import load_step\n"
+        f"{LEAN}\nfrom pathlib import Path\n"
+        "from graphrag_index.pipeline.workflow import load_step\n"
         "sys.path.insert(0, sys.argv[1])\n"
         "print(load_step('own:shout', Path(sys.argv[1]), 'w.yaml').name, 'pandas' in sys.modules)"
     )
@@ -61,7 +62,7 @@ def test_a_sheet_is_read_with_pandas_also_by_a_command(tmp_path: Path) -> None:
     book.save(tmp_path / "a.xlsx")
     code = (
         f"{LEAN}\nfrom pathlib import Path\n"
-        "from graphrag_index.core.settings import LoadDocuments\n"
+        "from graphrag_index.schema.settings.settings import LoadDocuments\n"
         "from graphrag_index.readers import read_file\n"
         "print(next(read_file(Path(sys.argv[1]), 'a.xlsx', LoadDocuments())).text)"
     )
@@ -70,4 +71,4 @@ def test_a_sheet_is_read_with_pandas_also_by_a_command(tmp_path: Path) -> None:
 
 def test_a_library_that_imports_us_keeps_its_pandas() -> None:
     count = "import sys; print(len(sys.meta_path))"
-    assert run(f"import graphrag_query, graphrag_index.core.lean_imports\n{count}") == run(count)
+    assert run(f"import graphrag_query, graphrag_index.lean_imports\n{count}") == run(count)

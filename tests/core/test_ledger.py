@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_index.core.errors import GraphRAGError
-from graphrag_index.core.models.ledger import DONE, FILE, OPEN, QUARANTINED, Ledger, StepStatus
-from graphrag_index.core.models.request import Usage
+from graphrag_index.errors import GraphRAGError
+from graphrag_index.llm.ledger import DONE, FILE, OPEN, QUARANTINED, Ledger, StepStatus
+from graphrag_index.llm.request import Usage
 
 
 def test_a_reply_is_found_by_every_later_opening(tmp_path: Path) -> None:

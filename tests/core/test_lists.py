@@ -2,7 +2,7 @@ import numpy as np
 import polars as pl
 from polars.testing import assert_series_equal
 
-from graphrag_index.core.lists import Spread, gather_lists, spread_lists
+from graphrag_index.schema.list_columns import Spread, gather_lists, spread_lists
 
 
 def test_the_lists_of_some_rows_are_spread_in_the_order_of_these_rows():

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.core import table_writer
-from graphrag_index.core.errors import TableError
-from graphrag_index.core.mapped_table import MappedTable
-from graphrag_index.core.table import Table
-from graphrag_index.core.table_store import TableStore
+from graphrag_index.errors import TableError
+from graphrag_index.schema.table import Table
+from graphrag_index.storage import table_writer
+from graphrag_index.storage.mapped_table import MappedTable
+from graphrag_index.storage.table_store import TableStore
 
 LINKS = Table(
     "links",

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_index.core.models.batch_ledger import BatchLedger
-from graphrag_index.core.models.ledger import FILE, QUARANTINED, Ledger
-from graphrag_index.core.models.mark import begin_mark, is_marked, leave_mark
-from graphrag_index.core.models.purge import purge
-from graphrag_index.core.models.request import Usage
+from graphrag_index.llm.batch_ledger import BatchLedger
+from graphrag_index.llm.ledger import FILE, QUARANTINED, Ledger
+from graphrag_index.llm.mark import begin_mark, is_marked, leave_mark
+from graphrag_index.llm.purge import purge
+from graphrag_index.llm.request import Usage
 
 
 def answer(ledger: Ledger, key: str, reply: str = "said") -> None:

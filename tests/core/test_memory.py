@@ -1,6 +1,6 @@
 import gc
 
-from graphrag_index.core.memory import collect_garbage_seldom
+from graphrag_index.storage.memory import collect_garbage_seldom
 
 
 def test_many_rows_are_made_without_a_collection():

@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from graphrag_index.core.errors import TableError
-from graphrag_index.core.microsoft.hierarchy import whole_communities
-from graphrag_index.core.microsoft.numbers import numbered
-from graphrag_index.core.microsoft.places import place_in_document, places_of_names
-from graphrag_index.core.microsoft.tables import MicrosoftIndex
-from graphrag_index.core.tables import TABLES
+from graphrag_index.errors import TableError
+from graphrag_index.microsoft.read_index.hierarchy import whole_communities
+from graphrag_index.microsoft.read_index.index_tables import MicrosoftIndex
+from graphrag_index.microsoft.read_index.positions import place_in_document, places_of_names
+from graphrag_index.microsoft.read_index.row_numbers import numbered
+from graphrag_index.schema.tables import TABLES
 from tests.microsoft_index import (
     MICROSOFT,
     TEXTS,

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_index.core.errors import SettingsError
-from graphrag_index.core.prompts import Prompts
+from graphrag_index.errors import SettingsError
+from graphrag_index.llm.prompts import Prompts
 
 
 def write(root: Path, name: str, text: str) -> Prompts:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_index.core.errors import GraphRAGError
-from graphrag_index.core.models.batch_ledger import SUBMITTED, Batch, BatchLedger, Line
-from graphrag_index.core.models.ledger import DONE, FILE, QUARANTINED, Ledger
-from graphrag_index.core.models.purge import Purged, purge
-from graphrag_index.core.models.request import Usage
+from graphrag_index.errors import GraphRAGError
+from graphrag_index.llm.batch_ledger import SUBMITTED, Batch, BatchLedger, Line
+from graphrag_index.llm.ledger import DONE, FILE, QUARANTINED, Ledger
+from graphrag_index.llm.purge import Purged, purge
+from graphrag_index.llm.request import Usage
 
 
 @pytest.fixture

@@ -3,11 +3,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.core.progress import Silent
-from graphrag_index.core.quotations import find_quotation, one_line, quotable
-from graphrag_index.core.settings import CreateTextUnits
-from graphrag_index.core.tables import TABLES
+from graphrag_index.progress import Silent
+from graphrag_index.schema.settings.settings import CreateTextUnits
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.create_text_units import create_text_units
+from graphrag_index.text.quotations import find_quotation, one_line, quotable
 from tests.index.fake_model import EarlierTables
 
 FOOTER = "Sign up for the newsletter today!"

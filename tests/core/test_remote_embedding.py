@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphrag_index.core.errors import ModelError, SettingsError
-from graphrag_index.core.models.embedding import MAX_TEXTS, RemoteEmbeddingModel
-from graphrag_index.core.models.registry import Models
-from graphrag_index.core.models.settings import ModelSettings, Price
+from graphrag_index.errors import ModelError, SettingsError
+from graphrag_index.llm.embeddings import MAX_TEXTS, RemoteEmbeddingModel
+from graphrag_index.llm.registry import Models
+from graphrag_index.schema.settings.models import ModelSettings, Price
 from tests.server import Faults, Server
 
 MADE: list[Models] = []

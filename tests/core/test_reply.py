@@ -10,11 +10,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from graphrag_index.core.models.reply import read_reply
-from graphrag_index.core.models.request import Reading, ReplyError, ReplyFormat
 from graphrag_index.extraction.claims import CLAIMS_FORMAT
-from graphrag_index.extraction.reply import ExtractionFormat
-from graphrag_index.extraction.schemas import Schema
+from graphrag_index.extraction.graph_reply import ExtractionFormat
+from graphrag_index.extraction.schema_history import Schema
+from graphrag_index.llm.parsing.reply import read_reply
+from graphrag_index.llm.request import Reading, ReplyError, ReplyFormat
 from tests.server.small_model_replies import SMALL_MODEL_REPLIES, SmallModelReply
 
 TEXT = {"type": "string"}

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.core.sentences import segment_starts, split_sentences
+from graphrag_index.text.sentences import segment_starts, split_sentences
 
 
 def sentences(text: str) -> list[str]:

@@ -10,10 +10,15 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.core.errors import ExitCode, SettingsError
-from graphrag_index.core.models.settings import ModelSettings
-from graphrag_index.core.settings import Settings, load_settings, parse_settings, read_env_file
-from graphrag_index.project import settings_text
+from graphrag_index.errors import ExitCode, SettingsError
+from graphrag_index.schema.settings.models import ModelSettings
+from graphrag_index.schema.settings.project_files import settings_text
+from graphrag_index.schema.settings.settings import (
+    Settings,
+    load_settings,
+    parse_settings,
+    read_env_file,
+)
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.core.models.caller import LoopThread
-from graphrag_index.core.models.chat_model import ChatModel
-from graphrag_index.core.models.ledger import Ledger
-from graphrag_index.core.models.request import PLAIN_TEXT, Message, Outcome, Request
-from graphrag_index.core.models.settings import ModelSettings
-from graphrag_index.core.models.thoughts import Spoken
+from graphrag_index.llm.caller import LoopThread
+from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.ledger import Ledger
+from graphrag_index.llm.parsing.reasoning import Spoken
+from graphrag_index.llm.request import PLAIN_TEXT, Message, Outcome, Request
+from graphrag_index.schema.settings.models import ModelSettings
 from tests.server import Faults, Server
 from tests.sink import Pieces
 

@@ -6,10 +6,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from graphrag_index.core.errors import TableError
-from graphrag_index.core.table import EVIDENCE, STRINGS, Table
-from graphrag_index.core.table_check import TableCheck, fits
-from graphrag_index.core.tables import TABLES
+from graphrag_index.errors import TableError
+from graphrag_index.schema.table import EVIDENCE, STRINGS, Table
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.table_check import TableCheck, fits
 
 
 @pytest.mark.parametrize(

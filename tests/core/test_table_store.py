@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 from polars.testing import assert_frame_equal
 
-from graphrag_index.core.atomic import write_json
-from graphrag_index.core.errors import TableError
-from graphrag_index.core.table import Table
-from graphrag_index.core.table_store import Previous, TableStore
-from graphrag_index.core.table_writer import ROW_GROUP, conform
-from graphrag_index.core.tables import TABLES
-from graphrag_index.core.versions import StepRecord, StoredTable, Version
+from graphrag_index.errors import TableError
+from graphrag_index.schema.table import Table
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.atomic import write_json
+from graphrag_index.storage.table_store import Previous, TableStore
+from graphrag_index.storage.table_writer import ROW_GROUP, conform
+from graphrag_index.storage.versions import StepRecord, StoredTable, Version
 
 UNREAD = TABLES["unread_files"]
 PAIRS = pl.DataFrame({"entity": [0, 3], "claim": [5, 4]}, TABLES["claims_of_entities"].schema)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiktoken_ext import openai_public
 
-from graphrag_index.core import tokens
-from graphrag_index.core.errors import SettingsError
-from graphrag_index.core.tokens import TokenCounts, count_tokens, load_encoding
+from graphrag_index.errors import SettingsError
+from graphrag_index.text import tokens
+from graphrag_index.text.tokens import TokenCounts, count_tokens, load_encoding
 
 ENCODINGS = Path(tokens.__file__).parent / "encodings"
 RANKS_SHA256 = {

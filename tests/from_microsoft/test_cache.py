@@ -11,17 +11,17 @@ import numpy as np
 import polars as pl
 import pytest
 
-from graphrag_index.core.errors import GraphRAGError
-from graphrag_index.core.models.chat_model import ChatModel
-from graphrag_index.core.models.embedding import text_key
-from graphrag_index.core.models.ledger import Ledger
-from graphrag_index.core.models.registry import Models
-from graphrag_index.core.prompts import Prompts
-from graphrag_index.core.settings import Settings, load_settings
+from graphrag_index.errors import GraphRAGError
 from graphrag_index.extraction.alignment import Passage
-from graphrag_index.extraction.asking import Asked, Asking
-from graphrag_index.extraction.schemas import schema_of
-from graphrag_index.from_microsoft.project import Taken, init_from
+from graphrag_index.extraction.prompting import Asked, Asking
+from graphrag_index.extraction.schema_history import schema_of
+from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.embeddings import text_key
+from graphrag_index.llm.ledger import Ledger
+from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.registry import Models
+from graphrag_index.microsoft.migrate.migration import Taken, init_from
+from graphrag_index.schema.settings.settings import Settings, load_settings
 from tests.from_microsoft.projects import EXTRACTION, write
 
 # Text units as 3.3.0 cut them, and the names that it gave to the replies to EXTRACTION.

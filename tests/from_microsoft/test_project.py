@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from graphrag_index.core.errors import GraphRAGError, SettingsError
-from graphrag_index.core.prompts import Prompts
-from graphrag_index.core.settings import load_settings, read_env_file
-from graphrag_index.from_microsoft import project as writing
-from graphrag_index.from_microsoft.project import init_from
-from graphrag_index.project import check_models, services_of
-from graphrag_index.workflow import check_services, check_settings, load_workflow
+from graphrag_index.errors import GraphRAGError, SettingsError
+from graphrag_index.llm.prompts import Prompts
+from graphrag_index.microsoft.migrate import migration as writing
+from graphrag_index.microsoft.migrate.migration import init_from
+from graphrag_index.pipeline.services import check_models, services_of
+from graphrag_index.pipeline.workflow import check_services, check_settings, load_workflow
+from graphrag_index.schema.settings.settings import load_settings, read_env_file
 from tests.from_microsoft.projects import EXTRACTION, V1, V2, V3, write
 from tests.index.commands import call
 

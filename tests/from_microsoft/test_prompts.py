@@ -8,9 +8,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from graphrag_index.core.errors import SettingsError
-from graphrag_index.core.prompts import Prompts as OwnPrompts
-from graphrag_index.from_microsoft.prompts import (
+from graphrag_index.errors import SettingsError
+from graphrag_index.llm.prompts import Prompts as OwnPrompts
+from graphrag_index.microsoft.migrate.migrated_prompts import (
     PROMPT_KEYS,
     Prompts,
     Target,
@@ -18,7 +18,7 @@ from graphrag_index.from_microsoft.prompts import (
     read_prompts,
     translate,
 )
-from graphrag_index.from_microsoft.reading import read_project
+from graphrag_index.microsoft.migrate.settings_file import read_project
 from tests.from_microsoft.projects import EXTRACTION, write
 
 TARGETS = {key: target for key, target in PROMPT_KEYS.items() if isinstance(target, Target)}

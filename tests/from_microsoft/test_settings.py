@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from graphrag_index.core.errors import SettingsError
-from graphrag_index.core.settings import Settings
-from graphrag_index.from_microsoft.carried import Carried
-from graphrag_index.from_microsoft.keys import CARRIED, MODEL_OF
-from graphrag_index.from_microsoft.reading import read_project
-from graphrag_index.from_microsoft.settings import carry_settings
+from graphrag_index.errors import SettingsError
+from graphrag_index.microsoft.migrate.migrated_settings import carry_settings
+from graphrag_index.microsoft.migrate.migration_notes import Carried
+from graphrag_index.microsoft.migrate.setting_keys import CARRIED, MODEL_OF
+from graphrag_index.microsoft.migrate.settings_file import read_project
+from graphrag_index.schema.settings.settings import Settings
 from tests.from_microsoft.projects import V1, V2, V3, write
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.check.checks import Health, check_index
-from graphrag_index.check.opened import Opened
-from graphrag_index.check.opening import open_index
-from graphrag_index.core.settings import Check
-from graphrag_index.core.tables import TABLES
+from graphrag_index.health.checks import Health, check_index
+from graphrag_index.health.opened_index import Opened
+from graphrag_index.health.opening import open_index
+from graphrag_index.schema.settings.settings import Check
+from graphrag_index.schema.tables import TABLES
 from tests.index.small_index import table, write_index
 
 Tables = dict[str, pl.DataFrame]

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from graphrag_index.core.progress import Silent
-from graphrag_index.core.settings import CreateTextUnits, ExtractGraphNlp
-from graphrag_index.core.tables import TABLES, content_id
+from graphrag_index.progress import Silent
+from graphrag_index.schema.settings.settings import CreateTextUnits, ExtractGraphNlp
+from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.steps.create_text_units import create_text_units
 from graphrag_index.steps.extract_graph_nlp import extract_graph_nlp
 from tests.index.fake_model import EarlierTables

@@ -6,9 +6,9 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_index.core.models.request import Outcome, ReplyError, Request
-from graphrag_index.core.models.settings import ModelSettings
-from graphrag_index.core.versions import StepRecord
+from graphrag_index.llm.request import Outcome, ReplyError, Request
+from graphrag_index.schema.settings.models import ModelSettings
+from graphrag_index.storage.versions import StepRecord
 
 Answer = Callable[[Request], Any]
 

@@ -6,10 +6,10 @@ from typing import Any
 import networkx as nx
 import polars as pl
 
-from graphrag_index.core.progress import Silent
-from graphrag_index.core.read_graph_settings import ReadGraph
-from graphrag_index.core.settings import FinalizeGraph
-from graphrag_index.core.tables import TABLES
+from graphrag_index.progress import Silent
+from graphrag_index.schema.settings.graph_files import ReadGraph
+from graphrag_index.schema.settings.settings import FinalizeGraph
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.finalize_graph import finalize_graph
 from graphrag_index.steps.read_graph import read_graph
 

@@ -25,9 +25,9 @@ from typing import Any
 import filelock  # noqa: F401
 import pyarrow.parquet  # noqa: F401
 
-from graphrag_index.core.settings import Settings
-from graphrag_index.run import run_workflow
-from graphrag_index.workflow import Workflow
+from graphrag_index.pipeline.run import run_workflow
+from graphrag_index.pipeline.workflow import Workflow
+from graphrag_index.schema.settings.settings import Settings
 from tests.index.small_steps import list_numbers, square
 
 WORKFLOW = Workflow("killed", (list_numbers, square))

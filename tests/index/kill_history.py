@@ -14,12 +14,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from graphrag_index.core.settings import Settings
-from graphrag_index.core.table_store import TableStore
-from graphrag_index.history.garbage import collect_garbage
-from graphrag_index.history.rollback import roll_back
-from graphrag_index.run import run_workflow
-from graphrag_index.workflow import Workflow
+from graphrag_index.pipeline.history.garbage import collect_garbage
+from graphrag_index.pipeline.history.rollback import roll_back
+from graphrag_index.pipeline.run import run_workflow
+from graphrag_index.pipeline.workflow import Workflow
+from graphrag_index.schema.settings.settings import Settings
+from graphrag_index.storage.table_store import TableStore
 from tests.index.small_steps import embed, list_numbers, measure, square
 
 WITH_VECTORS = Workflow("vectors", (list_numbers, square, measure, embed))

@@ -8,12 +8,12 @@ from typing import Any
 import polars as pl
 import yaml
 
-from graphrag_index.core.models.ledger import FILE
-from graphrag_index.core.settings import load_settings
-from graphrag_index.core.table_store import TableStore
-from graphrag_index.project import models_of, services_of
-from graphrag_index.run import RunResult, run_workflow
-from graphrag_index.workflow import load_workflow
+from graphrag_index.llm.ledger import FILE
+from graphrag_index.pipeline.run import RunResult, run_workflow
+from graphrag_index.pipeline.services import models_of, services_of
+from graphrag_index.pipeline.workflow import load_workflow
+from graphrag_index.schema.settings.settings import load_settings
+from graphrag_index.storage.table_store import TableStore
 from tests.index.commands import REPOSITORY
 
 # Those that are the same after an update as after a build from nothing, whatever came between.

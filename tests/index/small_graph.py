@@ -5,8 +5,8 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_index.core.table_store import TableStore
-from graphrag_index.export.graph import Filters, Graph, select_graph
+from graphrag_index.export.exported_graph import Filters, Graph, select_graph
+from graphrag_index.storage.table_store import TableStore
 from tests.index.small_index import table, write_index
 
 # Whatever a form uses to mark where a text ends.

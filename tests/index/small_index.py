@@ -5,9 +5,9 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.core.table_store import TableStore
-from graphrag_index.core.tables import TABLES
-from graphrag_index.core.versions import StepRecord, StoredTable, Version
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.versions import StepRecord, StoredTable, Version
 
 
 def write_index(output: Path, vectors_by: str | None = None, **tables: pl.DataFrame) -> Path:

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 import polars as pl
 from pydantic import BaseModel, ConfigDict
 
-from graphrag_index.core.progress import Progress
-from graphrag_index.core.settings import Settings
-from graphrag_index.core.table import Table
+from graphrag_index.pipeline.workflow import Workflow
+from graphrag_index.progress import Progress
+from graphrag_index.schema.settings.settings import Settings
+from graphrag_index.schema.table import Table
 from graphrag_index.step import step
-from graphrag_index.workflow import Workflow
 
 NUMBERS = Table("numbers", "one number", "the number", {"generation": pl.Int64, "number": pl.Int64})
 SQUARES = Table("squares", "one square", "the number", {"generation": pl.Int64, "square": pl.Int64})

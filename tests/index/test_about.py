@@ -1,7 +1,7 @@
 import polars as pl
 from polars.testing import assert_frame_equal
 
-from graphrag_index.core.about import about
+from graphrag_index.storage.main_entities import about
 
 MENTIONS = {"text_unit": pl.Int32, "entity": pl.Int32}
 PAIRS = {"text_unit": pl.Int32, "entity": pl.Int32, "about": pl.Boolean}

@@ -7,13 +7,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from graphrag_index.core.errors import WorkflowError
-from graphrag_index.core.tables import TABLES
-from graphrag_index.imports.continuing import continued, name_workflow
-from graphrag_index.imports.folder import Imported
-from graphrag_index.imports.joining import Joining
-from graphrag_index.imports.source import open_source
-from graphrag_index.imports.writing import new_imported
+from graphrag_index.errors import WorkflowError
+from graphrag_index.microsoft.import_index.derived_workflow import continued, name_workflow
+from graphrag_index.microsoft.import_index.import_folder import Imported
+from graphrag_index.microsoft.import_index.import_source import open_source
+from graphrag_index.microsoft.import_index.import_writer import new_imported
+from graphrag_index.microsoft.import_index.joining import Joining
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.skip_imported import skip_imported
 from tests.index.small_index import table
 from tests.microsoft_index import TEXTS, version_3, write

@@ -7,12 +7,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.core.models.request import Reading
-from graphrag_index.core.tables import title_key
-from graphrag_index.extraction.added import AddedFormat
-from graphrag_index.extraction.narrowing import Narrowing
-from graphrag_index.extraction.records import Found, FoundEntity, FoundRelationship
-from graphrag_index.extraction.schemas import Kind, Path, Schema, type_key
+from graphrag_index.extraction.added_types import AddedFormat
+from graphrag_index.extraction.removed_types import Narrowing
+from graphrag_index.extraction.reply_records import Found, FoundEntity, FoundRelationship
+from graphrag_index.extraction.schema_history import Kind, Path, Schema, type_key
+from graphrag_index.llm.request import Reading
+from graphrag_index.schema.tables import title_key
 from tests.index.test_extract_graph import entity, link, reply
 
 ADA, KING = FoundEntity("Ada", "person", "Known."), FoundEntity("King", "person", "Known too.")

@@ -8,8 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.changes import COLUMNS, KINDS, UNCHANGED, compare_documents, digest_documents
-from graphrag_index.core.tables import TABLES, content_id
+from graphrag_index.pipeline.changes import (
+    COLUMNS,
+    KINDS,
+    UNCHANGED,
+    compare_documents,
+    digest_documents,
+)
+from graphrag_index.schema.tables import TABLES, content_id
 
 Row = tuple[str | None, str, str, int]
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from graphrag_index.check.checks import check_index
-from graphrag_index.check.figures import histogram, measure
-from graphrag_index.check.opening import open_index
-from graphrag_index.check.vectors import read_vectors
-from graphrag_index.core.errors import TableError
-from graphrag_index.core.settings import Check
+from graphrag_index.errors import TableError
+from graphrag_index.health.checks import check_index
+from graphrag_index.health.figures import histogram, measure
+from graphrag_index.health.opening import open_index
+from graphrag_index.health.vector_checks import read_vectors
+from graphrag_index.schema.settings.settings import Check
 from tests.index.checked import (
     WIDTH,
     Tables,

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_index.check.as_page import write_page
-from graphrag_index.check.as_text import as_json, as_text
-from graphrag_index.check.checks import check_index
-from graphrag_index.check.opening import open_index
-from graphrag_index.check.plots import columns, rows
-from graphrag_index.core.settings import Check
+from graphrag_index.health.checks import check_index
+from graphrag_index.health.health_page import write_page
+from graphrag_index.health.health_text import as_json, as_text
+from graphrag_index.health.opening import open_index
+from graphrag_index.health.plots import columns, rows
+from graphrag_index.schema.settings.settings import Check
 from tests.conftest import REPOSITORY
 from tests.index.checked import change, check, found, healthy
 from tests.index.small_index import write_index

@@ -8,11 +8,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from graphrag_index.check.checks import check_index
-from graphrag_index.check.microsoft import open_folder
-from graphrag_index.core.citations import cited
-from graphrag_index.core.errors import TableError
-from graphrag_index.core.settings import Check
+from graphrag_index.errors import TableError
+from graphrag_index.health.checks import check_index
+from graphrag_index.health.microsoft_folder import open_folder
+from graphrag_index.schema.settings.settings import Check
+from graphrag_index.text.citations import cited
 from tests.conftest import REPOSITORY
 from tests.index.checked import found, healthy
 

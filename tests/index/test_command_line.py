@@ -14,10 +14,10 @@ import polars as pl
 import pytest
 
 from graphrag_index.__main__ import app
-from graphrag_index.core.command_line import run_app
-from graphrag_index.core.settings import Settings
-from graphrag_index.core.table_store import TableStore
-from graphrag_index.run import lock
+from graphrag_index.command_line import run_app
+from graphrag_index.pipeline.run import lock
+from graphrag_index.schema.settings.settings import Settings
+from graphrag_index.storage.table_store import TableStore
 from tests.index.commands import (
     call,
     call_process,

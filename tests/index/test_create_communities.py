@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.core.errors import SettingsError, TableError
-from graphrag_index.core.settings import CreateCommunities, parse_settings
-from graphrag_index.core.table_store import Previous, TableStore
-from graphrag_index.core.tables import TABLES, content_id
+from graphrag_index.errors import SettingsError, TableError
+from graphrag_index.schema.settings.settings import CreateCommunities, parse_settings
+from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.steps.create_communities import create_communities
+from graphrag_index.storage.table_store import Previous, TableStore
 from tests.examples import examples
 
 ENGINES = ["native", "igraph", "leidenalg", "microsoft"]

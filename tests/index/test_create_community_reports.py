@@ -8,15 +8,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from graphrag_index.core.citations import check_citations, cited
-from graphrag_index.core.model_steps import CreateCommunityReports
-from graphrag_index.core.models.request import Reading, ReplyError, Request
-from graphrag_index.core.progress import Silent
-from graphrag_index.core.prompts import Prompts
-from graphrag_index.core.table_store import Previous, TableStore
-from graphrag_index.core.tables import TABLES, content_id
-from graphrag_index.reports.reply import report_format
+from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.request import Reading, ReplyError, Request
+from graphrag_index.progress import Silent
+from graphrag_index.reports.report_reply import report_format
+from graphrag_index.schema.settings.llm_steps import CreateCommunityReports
+from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.steps.create_community_reports import create_community_reports
+from graphrag_index.storage.table_store import Previous, TableStore
+from graphrag_index.text.citations import check_citations, cited
 from tests.index.fake_model import FakeChatModel
 from tests.index.small_index import table, write_index
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.core.name_folding import folded_name, sound
-from graphrag_index.core.table_store import TableStore
-from graphrag_index.core.tables import TABLES
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.create_search_tables import create_search_tables
-from graphrag_query.links import Links
+from graphrag_index.storage.table_store import TableStore
+from graphrag_index.text.normalize import folded_name, sound
+from graphrag_query.retrieval.links import Links
 from tests.index.small_index import table
 
 PLACE = {"document_id": "d1", "start_char": 3, "end_char": 9}

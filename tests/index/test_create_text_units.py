@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.core.headings import find_headings
-from graphrag_index.core.progress import Silent
-from graphrag_index.core.sentences import segment_starts
-from graphrag_index.core.settings import CreateTextUnits
-from graphrag_index.core.tables import TABLES
-from graphrag_index.core.tokens import count_tokens, load_encoding
+from graphrag_index.progress import Silent
+from graphrag_index.schema.settings.settings import CreateTextUnits
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.create_text_units import Passage, create_text_units
 from graphrag_index.steps.create_text_units import cut as cut_one
+from graphrag_index.text.headings import find_headings
+from graphrag_index.text.sentences import segment_starts
+from graphrag_index.text.tokens import count_tokens, load_encoding
 from tests.index.fake_model import EarlierTables
 
 SMALL = CreateTextUnits(max_tokens=16, overlap_tokens=6)

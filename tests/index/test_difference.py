@@ -6,10 +6,15 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.core.table_store import TableStore
-from graphrag_index.core.tables import TABLES, content_id
-from graphrag_index.core.versions import Made, StepRecord, StoredTable, Version
-from graphrag_index.history.difference import Difference, as_json, compare, write_difference
+from graphrag_index.pipeline.history.difference import (
+    Difference,
+    as_json,
+    compare,
+    write_difference,
+)
+from graphrag_index.schema.tables import TABLES, content_id
+from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.versions import Made, StepRecord, StoredTable, Version
 from tests.index.small_index import table
 
 

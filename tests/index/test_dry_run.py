@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_index.core.models.ledger import Ledger
+from graphrag_index.llm.ledger import Ledger
 from tests.conftest import run_project
 from tests.index.commands import small_project, write_project
 from tests.index.test_command_line import Call, Result

@@ -8,13 +8,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from graphrag_index.core.models.ledger import Ledger
-from graphrag_index.core.models.mark import begin_mark, leave_mark
-from graphrag_index.core.models.request import Usage
-from graphrag_index.core.table_store import Previous, TableStore
-from graphrag_index.core.tables import TABLES
-from graphrag_index.core.versions import StepRecord, Version
-from graphrag_index.extraction.earlier import earlier_rows, with_replies
+from graphrag_index.extraction.previous_replies import earlier_rows, with_replies
+from graphrag_index.llm.ledger import Ledger
+from graphrag_index.llm.mark import begin_mark, leave_mark
+from graphrag_index.llm.request import Usage
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.table_store import Previous, TableStore
+from graphrag_index.storage.versions import StepRecord, Version
 
 STEP, TABLE = "summarize_descriptions", TABLES["description_summaries"]
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from graphrag_index.core.models.ledger import Ledger
-from graphrag_index.core.settings import load_settings
-from graphrag_index.core.tokens import count_tokens, load_encoding
-from graphrag_index.estimate.cost import Estimate, estimate, write_estimate
-from graphrag_index.extraction.reply import IN_WORDS
-from graphrag_index.workflow import load_workflow
+from graphrag_index.extraction.graph_reply import IN_WORDS
+from graphrag_index.llm.ledger import Ledger
+from graphrag_index.pipeline.estimate.cost import Estimate, estimate, write_estimate
+from graphrag_index.pipeline.workflow import load_workflow
+from graphrag_index.schema.settings.settings import load_settings
+from graphrag_index.text.tokens import count_tokens, load_encoding
 from tests.index.commands import call
 from tests.index.test_model_workflow import KEY, run, write_project
 from tests.server import Server
@@ -254,8 +254,8 @@ def test_steps_of_ones_own_are_counted_too(tmp_path: Path) -> None:
     root = small(tmp_path, "Ada Quill met Bo Reed.")
     (root / "own.py").write_text(
         "import polars as pl\n"
-        "from graphrag_index.core.models.request import Reading, ReplyFormat, Request\n"
-        "from graphrag_index.core.tables import Table\n"
+        "from graphrag_index.llm.request import Reading, ReplyFormat, Request\n"
+        "from graphrag_index.schema.tables import Table\n"
         "from graphrag_index.step import step\n"
         "MOODS = Table('moods', 'one mood', '', {'mood': pl.String})\n"
         "SCHEMA = {'type': 'object', 'properties': {'mood': {'type': 'string'}}}\n"

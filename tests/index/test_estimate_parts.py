@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.core.models.ledger import Ledger
-from graphrag_index.core.models.request import Reading, ReplyFormat, Request, Usage
-from graphrag_index.estimate.answers import answer, sentences_with_names
-from graphrag_index.estimate.past import Past
-from graphrag_index.estimate.sample import Growth, Sample
+from graphrag_index.llm.ledger import Ledger
+from graphrag_index.llm.request import Reading, ReplyFormat, Request, Usage
+from graphrag_index.pipeline.estimate.past_replies import Past
+from graphrag_index.pipeline.estimate.sample import Growth, Sample
+from graphrag_index.pipeline.estimate.simulated_replies import answer, sentences_with_names
 
 
 def test_earlier_replies_tell_how_long_later_ones_are(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphrag_index.core.errors import ExportError
+from graphrag_index.errors import ExportError
+from graphrag_index.export import exported_graph as export_graph
 from graphrag_index.export import gexf, graphml, node_link
-from graphrag_index.export import graph as export_graph
-from graphrag_index.export.text import clean, quoted, xml
+from graphrag_index.export.text_rows import clean, quoted, xml
 from tests.index.small_graph import (
     NASTY,
     graph_of,

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphrag_index.core.microsoft.tables import MicrosoftIndex
-from graphrag_index.core.table_store import TableStore
-from graphrag_index.core.tables import TABLES
-from graphrag_index.export.microsoft import export
-from graphrag_index.export.microsoft_tables import DIFFERENT, shared_columns
-from graphrag_index.history.versions import current_version
+from graphrag_index.microsoft.export.microsoft_export import export
+from graphrag_index.microsoft.export.microsoft_tables import DIFFERENT, shared_columns
+from graphrag_index.microsoft.read_index.index_tables import MicrosoftIndex
+from graphrag_index.pipeline.history.version_list import current_version
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.table_store import TableStore
 from tests.conftest import run_project
 from tests.index.test_model_workflow import write_project
 from tests.server import Server

@@ -15,14 +15,14 @@ from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.core.errors import ExportError, TableError
-from graphrag_index.core.table_store import TableStore
-from graphrag_index.core.table_writer import ROW_GROUP
-from graphrag_index.core.tables import TABLES
-from graphrag_index.export.microsoft import export
-from graphrag_index.export.microsoft_tables import FIRST_OWN
-from graphrag_index.export.raw_data import record_type, records
-from graphrag_index.history.versions import current_version
+from graphrag_index.errors import ExportError, TableError
+from graphrag_index.microsoft.export.microsoft_export import export
+from graphrag_index.microsoft.export.microsoft_tables import FIRST_OWN
+from graphrag_index.microsoft.export.raw_data import record_type, records
+from graphrag_index.pipeline.history.version_list import current_version
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.table_writer import ROW_GROUP
 from tests.examples import examples
 from tests.index.commands import environment
 from tests.index.small_index import table, write_index

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.core.model_steps import ExtractCovariates
-from graphrag_index.core.models.request import ReplyError, Request
-from graphrag_index.core.progress import Silent
-from graphrag_index.core.prompts import Prompts
-from graphrag_index.core.tables import TABLES
 from graphrag_index.extraction.claims import Claim, locate, read_claims
+from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.request import ReplyError, Request
+from graphrag_index.progress import Silent
+from graphrag_index.schema.settings.llm_steps import ExtractCovariates
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.extract_covariates import extract_covariates
 from graphrag_index.steps.link_text_units import link_text_units
 from tests.index.fake_model import EarlierTables, FakeChatModel, KeepingModel

@@ -11,18 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.core.model_steps import ExtractGraph
-from graphrag_index.core.models.request import ReplyError, Request
-from graphrag_index.core.progress import Silent
-from graphrag_index.core.prompts import Prompts
-from graphrag_index.core.table_store import Previous, TableStore
-from graphrag_index.core.tables import TABLES
-from graphrag_index.core.tokens import count_tokens, load_encoding
 from graphrag_index.extraction.alignment import Passage
-from graphrag_index.extraction.records import Found, FoundEntity, read_records, read_strength
-from graphrag_index.extraction.reply import IN_WORDS, ExtractionFormat
-from graphrag_index.extraction.schemas import Schema
+from graphrag_index.extraction.graph_reply import IN_WORDS, ExtractionFormat
+from graphrag_index.extraction.reply_records import Found, FoundEntity, read_records, read_strength
+from graphrag_index.extraction.schema_history import Schema
+from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.request import ReplyError, Request
+from graphrag_index.progress import Silent
+from graphrag_index.schema.settings.llm_steps import ExtractGraph
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.extract_graph import extract_graph
+from graphrag_index.storage.table_store import Previous, TableStore
+from graphrag_index.text.tokens import count_tokens, load_encoding
 from tests.examples import examples
 from tests.index.fake_model import FakeChatModel
 

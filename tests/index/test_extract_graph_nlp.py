@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.core.settings import ExtractGraphNlp
-from graphrag_index.linguistics.association import BLOCK, pair_mentions
+from graphrag_index.nlp.association import BLOCK, pair_mentions
+from graphrag_index.schema.settings.settings import ExtractGraphNlp
 from graphrag_index.steps.extract_graph_nlp import BATCH_DOCUMENTS
 from tests.index.extraction import Extraction, extract
 

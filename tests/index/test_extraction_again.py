@@ -7,12 +7,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from graphrag_index.core.model_steps import ExtractGraph, Star
-from graphrag_index.core.models.request import Request
-from graphrag_index.core.models.settings import ModelSettings
-from graphrag_index.core.progress import Silent
-from graphrag_index.core.prompts import Prompts
-from graphrag_index.core.tables import TABLES
+from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.request import Request
+from graphrag_index.progress import Silent
+from graphrag_index.schema.settings.llm_steps import ExtractGraph, Star
+from graphrag_index.schema.settings.models import ModelSettings
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.extract_graph import extract_graph
 from tests.index.fake_model import EarlierTables, KeepingModel
 from tests.index.test_extract_graph import entity, link, reply

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.reports.extractive import Evidence, citation, write_findings
-from graphrag_index.reports.row import Finding, Report, join_titles
+from graphrag_index.reports.report import Finding, Report, join_titles
 
 TITLES = {0: "Tom Crean", 1: "Endurance", 2: "Elephant Island", 3: "Kerry"}
 WEIGHT = {0: 4.0, 1: 3.0, 2: 2.0, 3: 1.0}

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.core.errors import TableError
-from graphrag_index.core.settings import FinalizeGraph
-from graphrag_index.core.table_writer import conform
-from graphrag_index.core.tables import TABLES, content_id
+from graphrag_index.errors import TableError
+from graphrag_index.schema.settings.settings import FinalizeGraph
+from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.steps.finalize_graph import finalize_graph
+from graphrag_index.storage.table_writer import conform
 from tests.examples import examples
 
 TEXT_UNITS = pl.DataFrame({"id": ["t0", "t1", "t2"], "human_readable_id": [0, 1, 2]})

@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from graphrag_index.__main__ import app
-from graphrag_index.core.models.ledger import FILE, Ledger
-from graphrag_index.core.models.mark import is_marked
-from graphrag_index.core.table_store import TableStore
-from graphrag_index.history.versions import current_version
+from graphrag_index.llm.ledger import FILE, Ledger
+from graphrag_index.llm.mark import is_marked
+from graphrag_index.pipeline.history.version_list import current_version
+from graphrag_index.storage.table_store import TableStore
 from tests.index.commands import REPOSITORY
 from tests.index.test_command_line import Call, Result
 from tests.server import Faults, Server

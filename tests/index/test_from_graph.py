@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 import graphrag_query
-from graphrag_index.check.checks import check_index
-from graphrag_index.check.opening import open_index
-from graphrag_index.core.errors import ExitCode
-from graphrag_index.core.settings import Check
+from graphrag_index.errors import ExitCode
+from graphrag_index.health.checks import check_index
+from graphrag_index.health.opening import open_index
+from graphrag_index.schema.settings.settings import Check
 from graphrag_query.answer import Outcome
 from tests.conftest import REPOSITORY, run_project
 from tests.index.checked import found

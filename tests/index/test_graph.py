@@ -7,9 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.graph.layout import layout
-from graphrag_index.graph.leiden import ENGINES, Leiden, hierarchy, hierarchy_microsoft, partition
-from graphrag_index.graph.simple_graph import (
+from graphrag_index.communities.layout import layout
+from graphrag_index.communities.leiden import (
+    ENGINES,
+    Leiden,
+    hierarchy,
+    hierarchy_microsoft,
+    partition,
+)
+from graphrag_index.communities.simple_graph import (
     Graph,
     components,
     degrees,

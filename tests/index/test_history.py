@@ -12,16 +12,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from graphrag_index.core.errors import TableError, WorkflowError
-from graphrag_index.core.models.ledger import FILE, Ledger
-from graphrag_index.core.models.request import Spent, Usage
-from graphrag_index.core.table_store import INDEX_FILE, TableStore
-from graphrag_index.core.versions import Version
-from graphrag_index.history.garbage import collect_garbage
-from graphrag_index.history.rollback import roll_back
-from graphrag_index.history.versions import current_version, read_versions
-from graphrag_index.run import RunResult, lock, run_workflow
-from graphrag_query.knowledge_model import KnowledgeModel
+from graphrag_index.errors import TableError, WorkflowError
+from graphrag_index.llm.ledger import FILE, Ledger
+from graphrag_index.llm.request import Spent, Usage
+from graphrag_index.pipeline.history.garbage import collect_garbage
+from graphrag_index.pipeline.history.rollback import roll_back
+from graphrag_index.pipeline.history.version_list import current_version, read_versions
+from graphrag_index.pipeline.run import RunResult, lock, run_workflow
+from graphrag_index.storage.table_store import INDEX_FILE, TableStore
+from graphrag_index.storage.versions import Version
+from graphrag_query.retrieval.index_store import KnowledgeModel
 from tests.index.commands import call, environment
 from tests.index.kill_history import WITH_VECTORS, numbers_of
 

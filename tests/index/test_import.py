@@ -12,15 +12,15 @@ import yaml
 from polars.testing import assert_frame_equal
 
 import graphrag_query
-from graphrag_index.check.checks import check_index
-from graphrag_index.check.opening import open_index
-from graphrag_index.core.citations import check_citations
-from graphrag_index.core.errors import ExitCode, TableError
-from graphrag_index.core.microsoft.numbers import numbered
-from graphrag_index.core.microsoft.tables import MicrosoftIndex
-from graphrag_index.core.settings import Check, load_settings
-from graphrag_index.core.table_store import TableStore
-from graphrag_index.run import lock
+from graphrag_index.errors import ExitCode, TableError
+from graphrag_index.health.checks import check_index
+from graphrag_index.health.opening import open_index
+from graphrag_index.microsoft.read_index.index_tables import MicrosoftIndex
+from graphrag_index.microsoft.read_index.row_numbers import numbered
+from graphrag_index.pipeline.run import lock
+from graphrag_index.schema.settings.settings import Check, load_settings
+from graphrag_index.storage.table_store import TableStore
+from graphrag_index.text.citations import check_citations
 from tests.conftest import REPOSITORY
 from tests.index.checked import found
 from tests.index.test_command_line import Call

@@ -12,8 +12,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from graphrag_index.core.table_store import TableStore
-from graphrag_query.knowledge_model import KnowledgeModel
+from graphrag_index.storage.table_store import TableStore
+from graphrag_query.retrieval.index_store import KnowledgeModel
 from tests.index.commands import (
     call,
     command,

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.graph.keeping import changed_nodes, kept_hierarchy
-from graphrag_index.graph.leiden import ENGINES, Leiden, hierarchy, large_parts, partition
-from graphrag_index.graph.simple_graph import Graph, components, modularity, simple_graph
+from graphrag_index.communities.keep import changed_nodes, kept_hierarchy
+from graphrag_index.communities.leiden import ENGINES, Leiden, hierarchy, large_parts, partition
+from graphrag_index.communities.simple_graph import Graph, components, modularity, simple_graph
 from tests.examples import examples
 from tests.index.test_graph import graph_of, graphs, parts, ring_of_rings
 

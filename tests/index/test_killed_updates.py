@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import graphrag_query
-from graphrag_index.core.table_store import TableStore
+from graphrag_index.storage.table_store import TableStore
 from graphrag_query.answer import Outcome
 from tests.conftest import REPOSITORY, run_project
 from tests.index.commands import command, environment

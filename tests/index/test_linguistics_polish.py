@@ -2,8 +2,8 @@
 
 import pytest
 
-from graphrag_index.core.languages import language_of
-from graphrag_index.linguistics.inflection import base_forms, is_given_name
+from graphrag_index.nlp.inflection import base_forms, is_given_name
+from graphrag_index.text.languages import language_of
 from tests.index.extraction import extract
 
 POLISH = language_of("pl")

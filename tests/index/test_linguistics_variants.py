@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphrag_index.core.settings import ExtractGraphNlp
+from graphrag_index.schema.settings.settings import ExtractGraphNlp
 from tests.index.extraction import extract
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.core.tables import TABLES
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.link_text_units import link_text_units
 from tests.examples import examples
 

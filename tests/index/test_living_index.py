@@ -19,10 +19,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from graphrag_index.check.checks import check_index
-from graphrag_index.check.opening import open_index
-from graphrag_index.core.settings import Check
-from graphrag_index.core.table_store import TableStore
+from graphrag_index.health.checks import check_index
+from graphrag_index.health.opening import open_index
+from graphrag_index.schema.settings.settings import Check
+from graphrag_index.storage.table_store import TableStore
 from tests.index.living_folder import SAME, SAME_WITH_REBUILD, LivingFolder
 from tests.server import Server
 
@@ -157,7 +157,7 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What a run does to give memory back takes longer than all else of such small ones."""
-    monkeypatch.setattr("graphrag_index.run.forget_encodings", lambda: None)
+    monkeypatch.setattr("graphrag_index.pipeline.run.forget_encodings", lambda: None)
     gc.collect()
     gc.freeze()
     yield

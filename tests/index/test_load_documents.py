@@ -14,12 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.core.errors import ExitCode, InputError, SettingsError
-from graphrag_index.core.progress import Silent
-from graphrag_index.core.settings import LoadDocuments
-from graphrag_index.core.table_store import TableStore
-from graphrag_index.core.tables import TABLES, content_id
-from graphrag_index.core.versions import Version
+from graphrag_index.errors import ExitCode, InputError, SettingsError
+from graphrag_index.progress import Silent
+from graphrag_index.schema.settings.settings import LoadDocuments
+from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.steps.load_documents import (
     BATCH_CHARACTERS,
     check_output,
@@ -27,6 +25,8 @@ from graphrag_index.steps.load_documents import (
     fingerprint_input,
     load_documents,
 )
+from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.versions import Version
 from tests.examples import examples
 
 

@@ -15,10 +15,10 @@ import polars as pl
 import pytest
 import yaml
 
-from graphrag_index.core.embedding_model import load_embedding_model
-from graphrag_index.core.table_store import TableStore
-from graphrag_index.export.microsoft import export
-from graphrag_index.history.versions import current_version
+from graphrag_index.llm.local_embeddings import load_embedding_model
+from graphrag_index.microsoft.export.microsoft_export import export
+from graphrag_index.pipeline.history.version_list import current_version
+from graphrag_index.storage.table_store import TableStore
 from tests.index.test_model_workflow import run, write_project
 from tests.server import ChatRequest, Server, answer_from_text
 from tests.server.answers import Json, best_lines

@@ -14,14 +14,14 @@ import polars as pl
 import pytest
 import yaml
 
-from graphrag_index.check.checks import check_index
-from graphrag_index.check.opening import open_index
-from graphrag_index.core.models.ledger import FILE, Ledger
-from graphrag_index.core.settings import Check
-from graphrag_index.core.table_store import TableStore
-from graphrag_index.run import lock
-from graphrag_index.status import MOST
-from graphrag_query.knowledge_model import KnowledgeModel
+from graphrag_index.health.checks import check_index
+from graphrag_index.health.opening import open_index
+from graphrag_index.llm.ledger import FILE, Ledger
+from graphrag_index.pipeline.request_status import MOST
+from graphrag_index.pipeline.run import lock
+from graphrag_index.schema.settings.settings import Check
+from graphrag_index.storage.table_store import TableStore
+from graphrag_query.retrieval.index_store import KnowledgeModel
 from tests.index.checked import found
 from tests.index.commands import REPOSITORY, call, command, environment
 from tests.server import Faults, Server, counts, read_log

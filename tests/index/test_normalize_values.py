@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.core.tables import TABLES
-from graphrag_index.linguistics.dates import find_dates
-from graphrag_index.linguistics.numbers import find_numbers
+from graphrag_index.nlp.dates import find_dates
+from graphrag_index.nlp.numbers import find_numbers
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.normalize_values import normalize_values, values_of
-from graphrag_query.knowledge_model import KnowledgeModel
+from graphrag_query.retrieval.index_store import KnowledgeModel
 from graphrag_query.structured.limits import Limits
 from graphrag_query.structured.sql import run_sql
 from tests.index.small_index import table, write_index

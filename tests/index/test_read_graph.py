@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.core.errors import ExitCode, InputError
-from graphrag_index.given_graph import evidence
+from graphrag_index.errors import ExitCode, InputError
+from graphrag_index.readers.graph import graph_evidence as evidence
 from tests.examples import examples
 from tests.index.given_graph import LINKS, PEOPLE, finalize, frames, read, write_graph
 

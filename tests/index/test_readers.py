@@ -18,14 +18,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.core.headings import find_headings
-from graphrag_index.core.settings import LoadDocuments
 from graphrag_index.readers import Document, Unread, read_file
 from graphrag_index.readers.document import UnreadableFile
 from graphrag_index.readers.encodings import Encoding, detect_encoding
 from graphrag_index.readers.html import Page
 from graphrag_index.readers.json_stream import JsonStream
-from graphrag_index.readers.text import first_heading, split_front_matter
+from graphrag_index.readers.plain_text import first_heading, split_front_matter
+from graphrag_index.schema.settings.settings import LoadDocuments
+from graphrag_index.text.headings import find_headings
 
 GERMAN = (
     "Der Schriftsteller Günter Graß lebte in Lübeck; später zog er nach München. "
@@ -768,7 +768,7 @@ class TestOffice:
         program = (
             "import sys; sys.modules['markitdown'] = None\n"
             "from pathlib import Path\n"
-            "from graphrag_index.core.settings import LoadDocuments\n"
+            "from graphrag_index.schema.settings.settings import LoadDocuments\n"
             "from graphrag_index.readers import read_file\n"
             "print(next(read_file(Path('a.pdf'), 'a.pdf', LoadDocuments())).reason)"
         )

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from graphrag_index.core.table_store import TableStore
+from graphrag_index.storage.table_store import TableStore
 from tests.conftest import copy_project, run_project
 
 WITHOUT_VECTORS = "workflow=without_vectors"

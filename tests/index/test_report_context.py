@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.core.citations import check_citations
-from graphrag_index.core.errors import SettingsError
-from graphrag_index.core.tokens import count_tokens, load_encoding
-from graphrag_index.reports.context import ReportContexts
-from graphrag_index.reports.holdings import Holdings
-from graphrag_index.reports.page import Context
-from graphrag_index.reports.row import Report
-from graphrag_index.reports.written import Written
+from graphrag_index.errors import SettingsError
+from graphrag_index.reports.community_context import ReportContexts
+from graphrag_index.reports.community_members import Holdings
+from graphrag_index.reports.local_citations import Written
+from graphrag_index.reports.report import Report
+from graphrag_index.reports.report_context import Context
+from graphrag_index.text.citations import check_citations
+from graphrag_index.text.tokens import count_tokens, load_encoding
 from tests.index.small_index import table
 
 ENCODING = load_encoding("o200k_base")

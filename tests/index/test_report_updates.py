@@ -12,11 +12,11 @@ import polars as pl
 import pytest
 import yaml
 
-from graphrag_index.core.settings import load_settings
-from graphrag_index.core.table_store import TableStore
-from graphrag_index.project import models_of, services_of
-from graphrag_index.run import run_workflow
-from graphrag_index.workflow import load_workflow
+from graphrag_index.pipeline.run import run_workflow
+from graphrag_index.pipeline.services import models_of, services_of
+from graphrag_index.pipeline.workflow import load_workflow
+from graphrag_index.schema.settings.settings import load_settings
+from graphrag_index.storage.table_store import TableStore
 from tests.index.commands import REPOSITORY
 from tests.server import Server
 

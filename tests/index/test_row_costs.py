@@ -3,11 +3,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.core.rendered_rows import Budget, RenderedRows
-from graphrag_index.core.tables import TABLES
+from graphrag_index.llm.rendered_rows import Budget, RenderedRows
 from graphrag_index.reports import row_costs
-from graphrag_index.reports.page import Lines
+from graphrag_index.reports.report_context import Lines
 from graphrag_index.reports.row_costs import RowCosts
+from graphrag_index.schema.tables import TABLES
 from tests.index.fake_model import EarlierTables
 
 BUDGET = Budget(400, 1_000)

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.core.tables import TABLES, content_id
 from graphrag_index.reports import row_hashes
 from graphrag_index.reports.row_hashes import RowHashes
+from graphrag_index.schema.tables import TABLES, content_id
 from tests.index.fake_model import EarlierTables
 
 CELLS = st.sampled_from(["", "a", "b", "ab"]) | st.none() | st.text()

@@ -11,22 +11,22 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from graphrag_index.core.errors import (
+from graphrag_index.errors import (
     ModelError,
     SettingsError,
     StepError,
     TableError,
     WorkflowError,
 )
-from graphrag_index.core.progress import Progress
-from graphrag_index.core.settings import Settings
-from graphrag_index.core.table import Table
-from graphrag_index.core.table_store import Previous, TableStore
-from graphrag_index.core.tables import TABLES
-from graphrag_index.core.versions import StepRecord
-from graphrag_index.run import RunResult, Watcher, lock, run_workflow
+from graphrag_index.pipeline.run import RunResult, Watcher, lock, run_workflow
+from graphrag_index.pipeline.workflow import Workflow
+from graphrag_index.progress import Progress
+from graphrag_index.schema.settings.settings import Settings
+from graphrag_index.schema.table import Table
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Step, step
-from graphrag_index.workflow import Workflow
+from graphrag_index.storage.table_store import Previous, TableStore
+from graphrag_index.storage.versions import StepRecord
 from tests.index.small_steps import (
     NUMBERS,
     SMALL,

@@ -9,11 +9,11 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from graphrag_index.core.alike import alike, telling_words
-from graphrag_index.core.table_store import TableStore
-from graphrag_index.core.tables import TABLES
-from graphrag_index.core.tokens import count_tokens, load_encoding
-from graphrag_index.core.vector_store import VectorTable
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.vector_store import VectorTable
+from graphrag_index.text.near_duplicates import alike, telling_words
+from graphrag_index.text.tokens import count_tokens, load_encoding
 
 PUBLIC = [
     *("documents", "text_units", "entities", "relationships", "communities"),

@@ -8,9 +8,9 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.core.model_steps import ExtractGraph
-from graphrag_index.core.models.request import Request
-from graphrag_index.core.progress import Silent
+from graphrag_index.llm.request import Request
+from graphrag_index.progress import Silent
+from graphrag_index.schema.settings.llm_steps import ExtractGraph
 from graphrag_index.steps.extract_graph import extract_graph
 from tests.examples import examples
 from tests.index.fake_model import EarlierTables, FakeChatModel

@@ -5,8 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.core.model_steps import ExtractGraph
-from graphrag_index.extraction.schemas import (
+from graphrag_index.extraction.schema_history import (
     History,
     Kind,
     Path,
@@ -15,6 +14,7 @@ from graphrag_index.extraction.schemas import (
     schema_of,
     whole,
 )
+from graphrag_index.schema.settings.llm_steps import ExtractGraph
 
 
 def schema(names: str = "", kinds: str = "", strict: bool = False) -> Schema:

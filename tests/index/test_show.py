@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from graphrag_index.core.errors import TableError
-from graphrag_index.show import Section, _plain, _show, write_overview
+from graphrag_index.cli.show import Section, _plain, _show, write_overview
+from graphrag_index.errors import TableError
 from tests.index.small_index import table, write_index
 
 

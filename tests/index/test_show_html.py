@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.core.errors import TableError
-from graphrag_index.show_html import write_page
+from graphrag_index.errors import TableError
+from graphrag_index.export.graph_page import write_page
 from tests.examples import examples
 from tests.index.small_index import table, write_index
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.core.settings import CreateCommunities
-from graphrag_index.core.table_store import Previous, TableStore
-from graphrag_index.core.tables import TABLES
-from graphrag_index.core.versions import StepRecord, Version
-from graphrag_index.history.rollback import roll_back
+from graphrag_index.pipeline.history.rollback import roll_back
+from graphrag_index.schema.settings.settings import CreateCommunities
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.create_communities import create_communities
+from graphrag_index.storage.table_store import Previous, TableStore
+from graphrag_index.storage.versions import StepRecord, Version
 from tests.examples import examples
 from tests.index.test_create_communities import (
     document_table,

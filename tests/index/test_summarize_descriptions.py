@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.core.model_steps import SummarizeDescriptions
-from graphrag_index.core.models.caller import estimate_tokens
-from graphrag_index.core.models.request import Request
-from graphrag_index.core.models.settings import ModelSettings
-from graphrag_index.core.progress import Silent
-from graphrag_index.core.prompts import Prompts
-from graphrag_index.core.tables import TABLES
-from graphrag_index.core.tokens import count_tokens, load_encoding
-from graphrag_index.extraction.describing import FORMAT, Writing, join
+from graphrag_index.extraction.summarization import FORMAT, Writing, join
+from graphrag_index.llm.caller import estimate_tokens
+from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.request import Request
+from graphrag_index.progress import Silent
+from graphrag_index.schema.settings.llm_steps import SummarizeDescriptions
+from graphrag_index.schema.settings.models import ModelSettings
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.summarize_descriptions import summarize_descriptions
+from graphrag_index.text.tokens import count_tokens, load_encoding
 from tests.examples import examples
 from tests.index.fake_model import EarlierTables, FakeChatModel, KeepingModel
 

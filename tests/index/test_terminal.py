@@ -1,7 +1,7 @@
 """What a run prints of its steps."""
 
-from graphrag_index.core.versions import StepRecord, StoredTable
-from graphrag_index.terminal import describe
+from graphrag_index.cli.terminal import describe
+from graphrag_index.storage.versions import StepRecord, StoredTable
 
 
 def test_a_step_is_described_by_what_it_wrote() -> None:

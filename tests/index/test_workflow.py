@@ -8,13 +8,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from graphrag_index.core.errors import ExitCode, SettingsError, WorkflowError
-from graphrag_index.core.progress import Progress
-from graphrag_index.core.settings import CreateCommunities, Settings
-from graphrag_index.core.tables import TABLES
+from graphrag_index.errors import ExitCode, SettingsError, WorkflowError
+from graphrag_index.pipeline.workflow import Workflow, check_services, check_settings, load_workflow
+from graphrag_index.progress import Progress
+from graphrag_index.schema.settings.settings import CreateCommunities, Settings
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import step
 from graphrag_index.steps import STEPS
-from graphrag_index.workflow import Workflow, check_services, check_settings, load_workflow
 from tests.index.small_steps import NUMBERS, SMALL
 
 REPOSITORY = Path(__file__).parents[2]

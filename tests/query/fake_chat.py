@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from graphrag_index.core.models.request import Request
-from graphrag_index.core.prompts import Prompts
-from graphrag_index.core.search_settings import Search
-from graphrag_query.chat import Chat
+from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.request import Request
+from graphrag_index.schema.settings.searches import Search
+from graphrag_query.answering.chat import Chat
 from graphrag_query.index import Index
-from graphrag_query.question import Question
+from graphrag_query.question.question import Question
 from tests.conftest import REPOSITORY
 from tests.index.fake_model import FakeChatModel
 

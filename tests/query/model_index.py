@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import graphrag_query
-from graphrag_index.core.settings import load_settings
+from graphrag_index.schema.settings.settings import load_settings
 from graphrag_query.index import Index
 from tests.server import Server
 

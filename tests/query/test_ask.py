@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 import graphrag_query
-from graphrag_index.core.errors import ModelError
-from graphrag_index.core.models.request import Outcome as CallOutcome
-from graphrag_index.core.models.request import ReplyError
+from graphrag_index.errors import ModelError
+from graphrag_index.llm.request import Outcome as CallOutcome
+from graphrag_index.llm.request import ReplyError
 from graphrag_query.answer import Outcome
-from graphrag_query.ask import SEARCHES, choose, choose_by_rules, read_choice
-from graphrag_query.asked_entities import asked_entities, unknown_entities
 from graphrag_query.index import METHODS, Index
-from graphrag_query.knowledge_model import KnowledgeModel
+from graphrag_query.question.asked_entities import asked_entities, unknown_entities
+from graphrag_query.retrieval.index_store import KnowledgeModel
+from graphrag_query.searches.router import SEARCHES, choose, choose_by_rules, read_choice
 from tests.query.fake_chat import FakeChat
 from tests.query.labelled_questions import HELD_OUT, SEEN, Labelled
 from tests.query.model_index import index_behind

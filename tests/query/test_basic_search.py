@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import graphrag_query
-from graphrag_index.core.models.request import Request
-from graphrag_index.core.search_settings import BasicSearch
-from graphrag_index.core.tokens import count_tokens, load_encoding
+from graphrag_index.llm.request import Request
+from graphrag_index.schema.settings.searches import BasicSearch
+from graphrag_index.text.tokens import count_tokens, load_encoding
 from graphrag_query.answer import Outcome
-from graphrag_query.basic_search import basic_search, rank_text_units
 from graphrag_query.index import Index
+from graphrag_query.searches.basic_search import basic_search, rank_text_units
 from tests.examples import examples
 from tests.query.fake_chat import FakeChat, question_to
 from tests.query.test_local_search import QUESTIONS, check_citations

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import graphrag_query
-from graphrag_query.cited_text import CitedText
-from graphrag_query.knowledge_model import KnowledgeModel
+from graphrag_query.answering.cited_text import CitedText
+from graphrag_query.retrieval.index_store import KnowledgeModel
 from tests.examples import examples
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.core.search_settings import LazySearch
-from graphrag_query.community_descent import NO_COMMUNITY, Descent, Findings
+from graphrag_index.schema.settings.searches import LazySearch
+from graphrag_query.retrieval.community_descent import NO_COMMUNITY, Descent, Findings
 from tests.examples import examples
 
 

@@ -13,11 +13,11 @@ import polars as pl
 import pytest
 
 import graphrag_query
-from graphrag_index.core.settings import load_settings
-from graphrag_index.project import services_of
-from graphrag_index.run import run_workflow
+from graphrag_index.pipeline.run import run_workflow
+from graphrag_index.pipeline.services import services_of
+from graphrag_index.pipeline.workflow import Workflow, load_workflow
+from graphrag_index.schema.settings.settings import load_settings
 from graphrag_index.step import Step
-from graphrag_index.workflow import Workflow, load_workflow
 from graphrag_query.index import Index
 
 QUESTIONS = [

@@ -2,8 +2,8 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.core.tokens import count_tokens, load_encoding
-from graphrag_query.context import Section, pack
+from graphrag_index.text.tokens import count_tokens, load_encoding
+from graphrag_query.answering.context import Section, pack
 
 
 def sources(*texts: str) -> pl.DataFrame:

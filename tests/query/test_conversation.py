@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 import graphrag_query
-from graphrag_index.core.errors import SettingsError
+from graphrag_index.errors import SettingsError
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.conversation import Conversation
 from graphrag_query.index import Index
+from graphrag_query.question.conversation import Conversation
 from tests.query.fake_chat import FakeChat
 
 

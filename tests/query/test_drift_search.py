@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import graphrag_query
-from graphrag_index.core.citations import cited
-from graphrag_index.core.errors import ModelError
-from graphrag_index.core.models.request import Request
-from graphrag_index.core.rendered_rows import n_prompt_tokens
-from graphrag_index.core.search_settings import DriftSearch, GlobalSearch, LocalSearch
+from graphrag_index.errors import ModelError
+from graphrag_index.llm.rendered_rows import n_prompt_tokens
+from graphrag_index.llm.request import Request
+from graphrag_index.schema.settings.searches import DriftSearch, GlobalSearch, LocalSearch
+from graphrag_index.text.citations import cited
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.drift_search import NOTHING_FOUND, drift_search
-from graphrag_query.global_search import global_search
 from graphrag_query.index import Index
-from graphrag_query.knowledge_model import KnowledgeModel
+from graphrag_query.retrieval.index_store import KnowledgeModel
+from graphrag_query.searches.drift_search import NOTHING_FOUND, drift_search
+from graphrag_query.searches.global_search import global_search
 from tests.conftest import copy_project, run_project
 from tests.examples import examples
 from tests.query.fake_chat import FakeChat, question_to

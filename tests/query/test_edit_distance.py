@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_query.edit_distance import edit_distance
+from graphrag_query.question.edit_distance import edit_distance
 
 WORDS = st.text("abc", max_size=7)
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import graphrag_query
-from graphrag_index.core.settings import load_settings
+from graphrag_index.schema.settings.settings import load_settings
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.cited_text import CitedText
+from graphrag_query.answering.cited_text import CitedText
+from graphrag_query.answering.written_answer import CUT_OFF, notes_on
+from graphrag_query.display.terminal import exit_code, summary
 from graphrag_query.index import Index
-from graphrag_query.terminal import exit_code, summary
-from graphrag_query.written_answer import CUT_OFF, notes_on
 from tests.server import Faults, Server
 
 SEARCHES: dict[str, tuple[str, dict[str, Any]]] = {

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 import graphrag_query
-from graphrag_index.core.settings import load_settings
-from graphrag_query.cited_text import CitedText
+from graphrag_index.schema.settings.settings import load_settings
+from graphrag_query.answering.cited_text import CitedText
 from graphrag_query.index import METHODS, Index
 from tests.index.commands import REPOSITORY, call
 from tests.query.test_command_line import ask

@@ -5,7 +5,7 @@ import pytest
 
 import graphrag_query
 from graphrag_query.answer import Outcome
-from graphrag_query.follow_ups import suggest_questions
+from graphrag_query.answering.follow_ups import suggest_questions
 from graphrag_query.index import Index
 from tests.query.fake_chat import FakeChat
 

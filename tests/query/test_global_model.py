@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import graphrag_query
-from graphrag_index.core.citations import cited
-from graphrag_index.core.errors import ModelError
-from graphrag_index.core.models.request import Request
-from graphrag_index.core.rendered_rows import n_prompt_tokens
-from graphrag_index.core.search_settings import GlobalSearch
-from graphrag_index.core.settings import Settings, load_settings
-from graphrag_index.core.tokens import count_tokens, load_encoding
+from graphrag_index.errors import ModelError
+from graphrag_index.llm.rendered_rows import n_prompt_tokens
+from graphrag_index.llm.request import Request
+from graphrag_index.schema.settings.searches import GlobalSearch
+from graphrag_index.schema.settings.settings import Settings, load_settings
+from graphrag_index.text.citations import cited
+from graphrag_index.text.tokens import count_tokens, load_encoding
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.global_map import LONGEST_POINT, points_format
-from graphrag_query.global_search import NO_POINTS, TOO_FAR, global_search
 from graphrag_query.index import Index
+from graphrag_query.searches.global_map import LONGEST_POINT, points_format
+from graphrag_query.searches.global_search import NO_POINTS, TOO_FAR, global_search
 from tests.examples import examples
 from tests.query.fake_chat import FakeChat, question_to
 from tests.query.test_local_search import QUESTIONS

@@ -7,9 +7,9 @@ from hypothesis import given
 
 import graphrag_query
 from graphrag_query.answer import Outcome
-from graphrag_query.global_sentences import REPORTS_READ, cited_sentences, locate
 from graphrag_query.index import Index
-from graphrag_query.knowledge_model import KnowledgeModel
+from graphrag_query.retrieval.index_store import KnowledgeModel
+from graphrag_query.searches.global_sentences import REPORTS_READ, cited_sentences, locate
 from tests.conftest import copy_project, run_project
 from tests.examples import examples
 from tests.query.test_local_search import QUESTIONS, check_citations

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import graphrag_query
-from graphrag_index.core.errors import SettingsError, TableError
-from graphrag_index.core.table_store import TableStore
+from graphrag_index.errors import SettingsError, TableError
+from graphrag_index.storage.table_store import TableStore
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import METHODS, Index
 from tests.conftest import run_project

@@ -2,8 +2,8 @@
 
 import pytest
 
-from graphrag_query.knowledge_model import KnowledgeModel
-from graphrag_query.names_in_question import names_in_question
+from graphrag_query.question.entity_linking import names_in_question
+from graphrag_query.retrieval.index_store import KnowledgeModel
 from tests.query.test_names_in_question import index_of
 
 TITLES = [

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 import graphrag_query
-from graphrag_index.core.errors import TableError
-from graphrag_query import knowledge_model
-from graphrag_query.knowledge_model import KnowledgeModel
+from graphrag_index.errors import TableError
+from graphrag_query.retrieval import index_store as knowledge_model
+from graphrag_query.retrieval.index_store import KnowledgeModel
 from tests.index.small_index import table, write_index
 
 

@@ -8,15 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import graphrag_query
-from graphrag_index.core.errors import ModelError
-from graphrag_index.core.models.request import ReplyError, Request
-from graphrag_index.core.search_settings import LazySearch
-from graphrag_index.core.settings import load_settings
-from graphrag_index.core.tokens import count_tokens, load_encoding
+from graphrag_index.errors import ModelError
+from graphrag_index.llm.request import ReplyError, Request
+from graphrag_index.schema.settings.searches import LazySearch
+from graphrag_index.schema.settings.settings import load_settings
+from graphrag_index.text.tokens import count_tokens, load_encoding
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
-from graphrag_query.lazy_requests import Claim, claims_request, relevance_request, sub_query_request
-from graphrag_query.lazy_search import lazy_search
+from graphrag_query.searches.lazy_requests import (
+    Claim,
+    claims_request,
+    relevance_request,
+    sub_query_request,
+)
+from graphrag_query.searches.lazy_search import lazy_search
 from tests.conftest import REPOSITORY, copy_project, run_project
 from tests.examples import examples
 from tests.query.fake_chat import FakeChat, question_to
@@ -110,7 +115,7 @@ class TestWithoutAModel:
     def test_a_question_is_cut_where_a_second_thing_is_asked(
         self, index: Index, question: str, parts: list[str]
     ) -> None:
-        from graphrag_query.lazy_search import _parts
+        from graphrag_query.searches.lazy_search import _parts
 
         assert _parts(question) == parts
 
@@ -233,7 +238,7 @@ class TestReplies:
         units = index.model.text_units([3, 4])
         if name == "rating":
             return relevance_request(chat, "Who?", units[3])
-        from graphrag_query.context import Section, pack, source_rows
+        from graphrag_query.answering.context import Section, pack, source_rows
 
         return claims_request(
             chat, "Who?", pack([Section("Sources", source_rows(units), 1)], 2_000)

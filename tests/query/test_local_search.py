@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import graphrag_query
-from graphrag_index.core.alike import alike, telling_words
-from graphrag_index.core.errors import SettingsError, TableError
+from graphrag_index.errors import SettingsError, TableError
+from graphrag_index.text.near_duplicates import alike, telling_words
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from tests.examples import examples

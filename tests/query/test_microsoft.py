@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 
 import graphrag_query
-from graphrag_index.core.errors import SettingsError, TableError
-from graphrag_index.core.microsoft.vectors import ParquetVectors
-from graphrag_index.core.settings import Settings, parse_settings
+from graphrag_index.errors import SettingsError, TableError
+from graphrag_index.microsoft.read_index.index_vectors import ParquetVectors
+from graphrag_index.schema.settings.settings import Settings, parse_settings
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.cited_text import units_behind
-from graphrag_query.held_vectors import HeldVectors
+from graphrag_query.answering.cited_text import units_behind
 from graphrag_query.index import Index
+from graphrag_query.retrieval.in_memory_vectors import HeldVectors
 from tests.microsoft_index import (
     MICROSOFT,
     version_0,

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.core.tables import TABLES
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.create_search_tables import create_search_tables
-from graphrag_query.knowledge_model import KnowledgeModel
-from graphrag_query.names_in_question import is_other_spelling, names_in_question
+from graphrag_query.question.entity_linking import is_other_spelling, names_in_question
+from graphrag_query.retrieval.index_store import KnowledgeModel
 from tests.index.small_index import table, write_index
 
 # Title, degree, aliases.

@@ -7,9 +7,9 @@ from hypothesis import given
 
 import graphrag_query
 from graphrag_query.answer import Outcome
+from graphrag_query.display.subgraph import Subgraph
 from graphrag_query.index import Index
-from graphrag_query.neighbourhood import gather
-from graphrag_query.subgraph import Subgraph
+from graphrag_query.searches.neighbourhood import gather
 from tests.examples import examples
 from tests.query.test_local_search import QUESTIONS, check_citations
 from tests.query.test_shortest_paths import FakeLinks

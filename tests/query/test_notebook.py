@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import graphrag_query
 from graphrag_query.answer import Answer, Citation, Outcome
-from graphrag_query.notebook import as_html, as_markdown
-from graphrag_query.subgraph import Subgraph
-from graphrag_query.subgraph_picture import MOST_DRAWN, draw
+from graphrag_query.display.notebook import as_html, as_markdown
+from graphrag_query.display.subgraph import Subgraph
+from graphrag_query.display.subgraph_picture import MOST_DRAWN, draw
 from tests.examples import examples
 from tests.query.test_neighbourhood import subgraph
 

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import graphrag_query
-from graphrag_index.core.errors import ModelError, SettingsError
-from graphrag_index.core.models.request import Request
-from graphrag_index.core.search_settings import PathSearch
-from graphrag_index.core.tables import TABLES
+from graphrag_index.errors import ModelError, SettingsError
+from graphrag_index.llm.request import Request
+from graphrag_index.schema.settings.searches import PathSearch
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.create_search_tables import create_search_tables
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
-from graphrag_query.path_search import path_search
+from graphrag_query.searches.path_search import path_search
 from tests.examples import examples
 from tests.index.small_index import table, write_index
 from tests.query.fake_chat import FakeChat, question_to

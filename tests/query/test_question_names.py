@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 import graphrag_query
-from graphrag_query.question_names import missing_names, not_mentioned, unknown_names
-from graphrag_query.written_names import names_in
+from graphrag_query.question.question_names import missing_names, not_mentioned, unknown_names
+from graphrag_query.question.written_names import names_in
 
 TEXTS = [
     "Captain Scott and Douglas Mawson met Emil Racoviță at Cape Evans.",

@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 import graphrag_query
-from graphrag_index.core.errors import SettingsError
-from graphrag_query.knowledge_model import KnowledgeModel
-from graphrag_query.scope import Filters, Scope
+from graphrag_index.errors import SettingsError
+from graphrag_query.retrieval.filters import Filters, Scope
+from graphrag_query.retrieval.index_store import KnowledgeModel
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pytest
 
 import graphrag_query
 from graphrag_query.index import METHODS, Index
-from graphrag_query.scoped_model import ScopedModel
+from graphrag_query.retrieval.filtered_index import ScopedModel
 
 CREAN = "people/tom-crean.txt"
 

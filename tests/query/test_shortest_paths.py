@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_query.links import Neighbours
-from graphrag_query.shortest_paths import MOST_OF_ONE, Path, VisitedGraph, find_paths
+from graphrag_query.retrieval.links import Neighbours
+from graphrag_query.retrieval.shortest_paths import MOST_OF_ONE, Path, VisitedGraph, find_paths
 
 Edge = tuple[int, int, float]
 

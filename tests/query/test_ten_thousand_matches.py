@@ -9,7 +9,7 @@ import pytest
 import benchmarks.synthetic
 import graphrag_query
 from benchmarks.synthetic import make_index
-from graphrag_index.core.tokens import count_tokens, load_encoding
+from graphrag_index.text.tokens import count_tokens, load_encoding
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_query.terminal import paragraphs
+from graphrag_query.display.terminal import paragraphs
 
 TEXT = """# Ice
 

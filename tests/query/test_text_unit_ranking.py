@@ -5,7 +5,7 @@ import numpy.typing as npt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_query.text_unit_ranking import (
+from graphrag_query.retrieval.text_unit_ranking import (
     MAX_REACHED,
     MAX_TEXT_UNITS,
     N_SEEDS,

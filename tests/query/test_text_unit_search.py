@@ -5,7 +5,12 @@ import pytest
 
 import graphrag_query
 from graphrag_query.index import Index
-from graphrag_query.text_unit_search import find_named, find_text_units, find_titled, words_held
+from graphrag_query.retrieval.text_unit_search import (
+    find_named,
+    find_text_units,
+    find_titled,
+    words_held,
+)
 
 
 @pytest.fixture(scope="module")

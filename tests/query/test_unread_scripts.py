@@ -7,7 +7,7 @@ import pytest
 
 import graphrag_query
 from graphrag_query.index import Index
-from graphrag_query.unread_scripts import is_unread, share_words
+from graphrag_query.question.unsupported_scripts import is_unread, share_words
 from tests.conftest import copy_project, run_project
 
 TEXTS = {

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 import graphrag_query
-from graphrag_index.core.errors import ModelError, SettingsError
-from graphrag_index.core.settings import load_settings
-from graphrag_index.core.table_store import TableStore
-from graphrag_index.core.versions import Vectors
-from graphrag_index.project import models_of, services_of
-from graphrag_index.run import RunResult, run_workflow
-from graphrag_index.workflow import load_workflow
+from graphrag_index.errors import ModelError, SettingsError
+from graphrag_index.pipeline.run import RunResult, run_workflow
+from graphrag_index.pipeline.services import models_of, services_of
+from graphrag_index.pipeline.workflow import load_workflow
+from graphrag_index.schema.settings.settings import load_settings
+from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.versions import Vectors
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from tests.index.test_model_workflow import KEY, write_project

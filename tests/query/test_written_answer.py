@@ -4,12 +4,12 @@ from pathlib import Path
 import pytest
 
 import graphrag_query
-from graphrag_index.core.models.request import Request
-from graphrag_index.core.search_settings import LocalSearch
-from graphrag_index.core.tokens import count_tokens, load_encoding
+from graphrag_index.llm.request import Request
+from graphrag_index.schema.settings.searches import LocalSearch
+from graphrag_index.text.tokens import count_tokens, load_encoding
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
-from graphrag_query.local_search import local_search
+from graphrag_query.searches.local_search import local_search
 from tests.query.fake_chat import FakeChat, question_to
 from tests.query.model_index import index_behind
 from tests.server import ChatRequest, Faults, Server

@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_index.core.model_steps import ResolveEntities
-from graphrag_index.core.progress import Silent
-from graphrag_index.core.prompts import Prompts
-from graphrag_index.core.tables import TABLES
+from graphrag_index.llm.prompts import Prompts
+from graphrag_index.progress import Silent
+from graphrag_index.schema.settings.llm_steps import ResolveEntities
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.resolve_entities import resolve_entities
 
 NOWHERE = Path("there is no such folder")

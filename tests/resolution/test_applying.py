@@ -6,15 +6,15 @@ from typing import Any
 import polars as pl
 from polars.testing import assert_frame_equal
 
-from graphrag_index.core.model_steps import SummarizeDescriptions
-from graphrag_index.core.progress import Silent
-from graphrag_index.core.prompts import Prompts
-from graphrag_index.core.settings import FinalizeGraph
-from graphrag_index.core.table_writer import conform
-from graphrag_index.core.tables import TABLES, content_id
-from graphrag_index.resolution.applying import Assignments
+from graphrag_index.llm.prompts import Prompts
+from graphrag_index.progress import Silent
+from graphrag_index.resolution.apply import Assignments
+from graphrag_index.schema.settings.llm_steps import SummarizeDescriptions
+from graphrag_index.schema.settings.settings import FinalizeGraph
+from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.steps.finalize_graph import finalize_graph
 from graphrag_index.steps.summarize_descriptions import summarize_descriptions
+from graphrag_index.storage.table_writer import conform
 from tests.index.fake_model import EarlierTables, FakeChatModel
 from tests.resolution.found import NOWHERE, Entity, resolve, resolved, tables
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from graphrag_index.core.errors import ExitCode, SettingsError
-from graphrag_index.core.tables import title_key
+from graphrag_index.errors import ExitCode, SettingsError
 from graphrag_index.resolution import decisions_edit
 from graphrag_index.resolution.decisions_file import Decisions, Part, read_decisions
+from graphrag_index.schema.tables import title_key
 from tests.examples import examples
 
 WHOLE = """\

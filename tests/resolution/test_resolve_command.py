@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from graphrag_index.core.table_store import TableStore
-from graphrag_index.resolution import command
+from graphrag_index.cli import resolve_command as command
+from graphrag_index.storage.table_store import TableStore
 from tests.index.commands import write_project
 from tests.index.test_command_line import Call, Result
 from tests.index.test_model_workflow import KEY

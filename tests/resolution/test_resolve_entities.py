@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.core.errors import WorkflowError
-from graphrag_index.core.model_steps import ResolveEntities
-from graphrag_index.core.models.request import Request
-from graphrag_index.core.progress import Silent
-from graphrag_index.core.prompts import Prompts
-from graphrag_index.core.tables import title_key
+from graphrag_index.errors import WorkflowError
+from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.request import Request
+from graphrag_index.progress import Silent
+from graphrag_index.schema.settings.llm_steps import ResolveEntities
+from graphrag_index.schema.tables import title_key
 from graphrag_index.steps.resolve_entities import resolve_entities
 from tests.examples import examples
 from tests.index.fake_model import FakeChatModel

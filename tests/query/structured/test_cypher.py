@@ -6,9 +6,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from graphrag_index.core.errors import QueryError
-from graphrag_index.history.garbage import collect_garbage
-from graphrag_query.knowledge_model import KnowledgeModel
+from graphrag_index.errors import QueryError
+from graphrag_index.pipeline.history.garbage import collect_garbage
+from graphrag_query.retrieval.index_store import KnowledgeModel
 from graphrag_query.structured import engine_cypher
 from graphrag_query.structured.cypher import graph_database, run_cypher
 from graphrag_query.structured.graph_schema import LINKS, NODES, graph_schema

@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 
 import graphrag_query
-from graphrag_index.core.errors import QueryError, SettingsError, TableError
-from graphrag_query.knowledge_model import KnowledgeModel
+from graphrag_index.errors import QueryError, SettingsError, TableError
+from graphrag_query.retrieval.index_store import KnowledgeModel
 from graphrag_query.structured.limits import Limits
 from graphrag_query.structured.read_only import check_sql
 from graphrag_query.structured.result import Result

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import graphrag_query
-from graphrag_index.core.errors import SettingsError
-from graphrag_index.core.models.reply import read_reply
-from graphrag_index.core.models.request import ReplyError, Request
-from graphrag_index.core.search_settings import LocalSearch, StructuredSearch
+from graphrag_index.errors import SettingsError
+from graphrag_index.llm.parsing.reply import read_reply
+from graphrag_index.llm.request import ReplyError, Request
+from graphrag_index.schema.settings.searches import LocalSearch, StructuredSearch
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
 from graphrag_query.structured.structured_search import NO_RECORD, structured_search

@@ -1,0 +1,1 @@
+"""Commands of graphrag-index: they parse arguments, print and exit."""

@@ -1,0 +1,159 @@
+"""What a run looks like at the terminal: a bar for each long step, one line when it is done."""
+
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from graphrag_index.pipeline.run import Watcher
+from graphrag_index.progress import Progress, Silent
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.step import Step
+from graphrag_index.storage.versions import StepRecord
+
+# Tables whose rows a person wants counted; the others are means to these.
+_COUNTED = (
+    *("input_documents", "base_text_units", "raw_entities", "raw_relationships", "entities"),
+    *("relationships", "communities", "text_units", "community_reports", "covariates"),
+    *("text_unit_text", "entity_description", "community_full_content"),
+    *("entity_resolutions", "doubtful_pairs"),
+)
+_PREFIX = re.compile(r"^(?:raw|base|input)_")
+
+
+class TerminalWatcher(Watcher):
+    """Draws bars on a terminal and prints plain lines elsewhere.
+
+    Without `bars` it prints lines there too, so that messages can stand between them. What
+    `remark` says of a step that finished, if anything, is printed above its line.
+    """
+
+    def __init__(
+        self,
+        bars: bool = True,
+        out: TextIO | None = None,
+        remark: Callable[[StepRecord], str] = lambda record: "",
+    ) -> None:
+        self.remark = remark
+        self.out = out or sys.stdout
+        self.bars = bars and self.out.isatty()
+        self.bar: Bar | None = None
+        self.number = 0
+        # Steps that were told of; a run that waits for batches goes through them again.
+        self.told: set[str] = set()
+
+    def step_started(self, step: Step, number: int, of: int) -> Progress:
+        if not self.bars:
+            return Silent()
+        self.bar = Bar(self.out, step.name)
+        return self.bar
+
+    def step_finished(self, record: StepRecord, kept: bool) -> None:
+        self.close()
+        if kept and record.name in self.told:
+            return
+        self.told.add(record.name)
+        self.number += 1
+        if remark := self.remark(record):
+            print(remark, file=self.out, flush=True)
+        time = "unchanged" if kept else f"{record.seconds:.1f} s"
+        line = f"{self.number:>3}  {record.name:<28} {time:>10}  {describe(record)}"
+        print(line.rstrip(), file=self.out, flush=True)
+
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+            self.bar = None
+
+
+class BarWatcher(TerminalWatcher):
+    """Draws bars on a terminal, and leaves nothing behind."""
+
+    def step_finished(self, record: StepRecord, kept: bool) -> None:
+        self.close()
+
+
+class Bar:
+    """A progress bar of one step, with rate and time left."""
+
+    def __init__(self, out: TextIO, name: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bars
+
+        self.bars: Bars = Bars(
+            TextColumn("     {task.description:<28}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[unit]}{task.fields[rate]}"),
+            TimeRemainingColumn(),
+            console=Console(file=out),
+            transient=True,
+        )
+        self.task = self.bars.add_task(name, total=None, unit="", rate="")
+        self.bars.start()
+
+    def start(self, total: int | None, unit: str) -> None:
+        self.bars.reset(self.task, total=total, unit=unit, rate="")
+
+    def advance(self, n: int = 1) -> None:
+        self.bars.advance(self.task, n)
+        speed = self.bars.tasks[0].speed
+        if speed:
+            self.bars.update(self.task, rate=f", {speed:,.0f} a second")
+
+    def stop(self) -> None:
+        self.bars.stop()
+
+
+@contextmanager
+def passing_bar(out: TextIO, name: str) -> Iterator[Progress]:
+    """Draw a bar on a terminal while a block runs; elsewhere nothing."""
+    if not out.isatty():
+        yield Silent()
+        return
+    bar = Bar(out, name)
+    try:
+        yield bar
+    finally:
+        bar.stop()
+
+
+def wait_for_batches(
+    standing: Callable[[], tuple[int, int, bool]], seconds: float, out: TextIO | None
+) -> None:
+    """Ask again and again how batches stand, ever more seldom, until one has ended.
+
+    `standing` gives the number of requests, how many are done, and whether any has ended.
+    On a terminal the line is written anew each time, elsewhere when it changes.
+    """
+    delay, told = seconds, ""
+    has_ended = False
+    while not has_ended:
+        time.sleep(delay)
+        delay = min(delay * 1.5, seconds * 10)
+        n_requests, n_done, has_ended = standing()
+        line = f"     {n_done:,} of {n_requests:,} requests in batches are done"
+        if out is not None and line != told:
+            print(f"\r{line}" if out.isatty() else line, end="", file=out, flush=True)
+            told = line
+            if not out.isatty():
+                print(file=out, flush=True)
+    if out is not None and out.isatty():
+        print(file=out)
+
+
+def describe(record: StepRecord) -> str:
+    """Say what a step wrote: "27 documents, 94 text units"."""
+    counts = [
+        f"{table.rows:,} {_PREFIX.sub('', name).replace('_', ' ')}"
+        for name, table in record.tables.items()
+        if name in _COUNTED or name not in TABLES
+    ]
+    # A mapped table repeats the vectors of one of the others.
+    vectors = [table.rows for table in record.tables.values() if table.lance_version is not None]
+    if vectors:
+        return f"{sum(vectors):,} vectors"
+    return ", ".join(counts)

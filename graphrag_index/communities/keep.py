@@ -1,0 +1,352 @@
+"""Keep the communities of a graph that changed: only what the change touches is moved.
+
+A warm start alone is not enough: with all nodes free Leiden drifts away from the
+partition it is given. Here nodes that did not change are frozen, and the others move by
+the local moves of Louvain [1]_, singly and then in groups that hold no frozen node. A part
+that falls apart is cut into its components, so that every part is connected, as
+those of Leiden are.
+
+References
+----------
+.. [1] Blondel et al., Fast unfolding of communities in large networks, J Stat Mech (2008).
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from graphrag_index.communities.leiden import (
+    Leiden,
+    inside_parts,
+    large_parts,
+    partition,
+    split_parts,
+)
+from graphrag_index.communities.simple_graph import (
+    Floats,
+    Graph,
+    Integers,
+    components,
+    quotient,
+    sparse_rows,
+)
+
+Flags = npt.NDArray[np.bool_]
+
+# A move must be worth more than rounding is: this share of the weight of the node's edges.
+LEAST_GAIN = 1e-9
+# An edge changed if its weight did by more than this share: weights that are statistics of
+# the whole corpus all move a little whenever a document comes.
+CHANGED_SHARE = 0.1
+# A node leaves the part that it was in for one that gains more by this share of the weight of
+# its edges: what is nearly as good is no reason to change communities and their reports.
+INERTIA = 0.1
+
+
+def changed_nodes(graph: Graph, before: Graph, is_new: Flags) -> Flags:
+    """Tell which nodes are new, or have an edge that is new, gone or of another weight.
+
+    Both graphs number the nodes alike.
+    """
+    keys = graph.sources * graph.n_nodes + graph.targets
+    old_keys = before.sources * graph.n_nodes + before.targets
+    _, at, old_at = np.intersect1d(keys, old_keys, assume_unique=True, return_indices=True)
+    weight, old_weight = graph.weights[at], before.weights[old_at]
+    same = np.abs(weight - old_weight) <= CHANGED_SHARE * np.maximum(weight, old_weight)
+    is_changed = is_new.copy()
+    for edges, kept in ((graph, at[same]), (before, old_at[same])):
+        changed = np.ones(len(edges.weights), dtype=bool)
+        changed[kept] = False
+        is_changed[edges.sources[changed]] = True
+        is_changed[edges.targets[changed]] = True
+    return is_changed
+
+
+def kept_hierarchy(
+    graph: Graph,
+    previous: Sequence[Integers],
+    is_changed: Flags,
+    leiden: Leiden | None = None,
+    *,
+    max_cluster_size: int = 10,
+    max_levels: int = 6,
+    leave_untouched: bool = False,
+) -> list[Integers]:
+    """Bring the hierarchy of an earlier graph up to date.
+
+    A part that has become too large, or that lost what it was split into, is split anew. With
+    `leave_untouched` parts in which nothing changed stay as they are, though they are split and not
+    too large, or not connected: another program may have made them so.
+
+    Parameters
+    ----------
+    previous
+        The part of each node before, level by level; -1 if it had none there.
+    is_changed
+        Which nodes may move; nodes without a part at level 0 may in any case.
+
+    Returns
+    -------
+    levels
+        As those of `leiden.hierarchy`.
+    """
+    leiden = leiden or Leiden()
+    everything = np.zeros(graph.n_nodes, dtype=np.int64)
+    start = _without_changed(previous[0], is_changed)
+    is_free = _free(graph, start, is_changed)
+    labels = _brought_up_to_date(
+        *(graph, everything, _placed(graph, start, leiden), start < 0, is_free, leiden, 0),
+        leave_untouched=leave_untouched,
+    )
+    levels = [labels]
+    for level in range(1, max_levels):
+        start = previous[level] if level < len(previous) else np.full(graph.n_nodes, -1)
+        above = large_parts(labels, max_cluster_size)
+        if leave_untouched:
+            above = np.where(_is_split_still(labels, start, is_changed), labels, above)
+        graph = inside_parts(graph, above)
+        start = _without_changed(_at_home(start, above), is_changed)
+        is_split = _parts_with_two(start, above)
+        is_free = _free(graph, start, is_changed) & is_split
+        labels = _brought_up_to_date(
+            *(graph, np.where(is_split, above, -1), start, start < 0, is_free, leiden, level),
+            leave_untouched=leave_untouched,
+        )
+        anew = split_parts(graph, np.where(is_split, -1, above), leiden, level)
+        labels = np.where(anew >= 0, anew + labels.max(initial=-1) + 1, labels)
+        labels = np.where(_parts_with_two(labels, above), labels, -1)
+        if labels.max(initial=-1) < 0:
+            break
+        levels.append(labels)
+    return levels
+
+
+def _without_changed(labels: Integers, is_changed: Flags) -> Integers:
+    """Forget parts of which more than half changed: moves of nodes never part what was joined."""
+    n_parts = int(labels.max(initial=-1)) + 2
+    size = np.bincount(labels + 1, minlength=n_parts)
+    changed = np.bincount(labels[is_changed] + 1, minlength=n_parts)
+    return np.where((2 * changed > size)[labels + 1], -1, labels)
+
+
+def _free(graph: Graph, start: Integers, is_changed: Flags) -> Flags:
+    """Tell which nodes may move: those that changed, and the neighbours of those without a part."""
+    came = start < 0
+    is_free = is_changed | came
+    is_free[graph.sources[came[graph.targets]]] = True
+    is_free[graph.targets[came[graph.sources]]] = True
+    return is_free
+
+
+def _placed(graph: Graph, start: Integers, leiden: Leiden) -> Integers:
+    """Give the nodes without a part those that Leiden finds among them, at the same resolution."""
+    nodes = np.flatnonzero(start < 0)
+    graph_of_all = graph
+    graph = inside_parts(graph, np.where(start < 0, 0, -1))
+    position = np.full(graph.n_nodes, -1)
+    position[nodes] = np.arange(len(nodes))
+    graph = Graph(len(nodes), position[graph.sources], position[graph.targets], graph.weights)
+    resolution = leiden.resolution_of(graph_of_all.n_nodes)
+    if leiden.quality == "modularity" and len(graph.weights):
+        resolution *= float(graph.weights.sum() / graph_of_all.weights.sum())
+    same = replace(leiden, resolution=resolution, scale_resolution=False)
+    placed = start.copy()
+    placed[nodes] = int(start.max(initial=-1)) + 1 + partition(graph, same)
+    return placed
+
+
+def _at_home(start: Integers, above: Integers) -> Integers:
+    """Forget the earlier part of nodes that are no longer above where most of it is now."""
+    known = np.flatnonzero((start >= 0) & (above >= 0))
+    homes = (
+        pl.DataFrame({"part": start[known], "above": above[known]})
+        .group_by("part", "above")
+        .len()
+        .sort("part", "len", "above", descending=[False, True, False])
+        .unique("part", keep="first", maintain_order=True)
+    )
+    home = np.full(int(start.max(initial=-1)) + 2, -1)
+    home[homes["part"].to_numpy()] = homes["above"].to_numpy()
+    return np.where((start >= 0) & (above >= 0) & (home[start] == above), start, -1)
+
+
+def _is_split_still(labels: Integers, below: Integers, is_changed: Flags) -> Flags:
+    """Tell which nodes lie in a part that was split, and in which no node changed."""
+    is_touched = np.isin(labels, labels[is_changed])
+    still: Flags = _parts_with_two(below, labels) & ~is_touched
+    return still
+
+
+def _parts_with_two(labels: Integers, above: Integers) -> Flags:
+    """Tell which nodes lie in a part that has at least two labels below it."""
+    n_parts = int(above.max(initial=-1)) + 2
+    low, high = np.full(n_parts, np.iinfo(np.int64).max), np.full(n_parts, -1)
+    known = (labels >= 0) & (above >= 0)
+    np.minimum.at(low, above[known], labels[known])
+    np.maximum.at(high, above[known], labels[known])
+    has_two: Flags = (above >= 0) & (high[above] > low[above])
+    return has_two
+
+
+def _brought_up_to_date(
+    graph: Graph,
+    above: Integers,
+    start: Integers,
+    is_new: Flags,
+    is_free: Flags,
+    leiden: Leiden,
+    level: int,
+    *,
+    leave_untouched: bool,
+) -> Integers:
+    """Move free nodes between the parts below `above`; the graph has no edges between those.
+
+    Returns labels from 0, -1 where `above` is -1.
+    """
+    inside = np.flatnonzero(above >= 0)
+    # Who had no part begins as one.
+    alone = int(start.max(initial=-1)) + 1 + np.arange(graph.n_nodes)
+    labels = np.unique(np.where(start >= 0, start, alone), return_inverse=True)[1]
+    strength, pull = _terms(graph, above, leiden, level)
+    ends = np.concatenate([graph.sources, graph.targets])
+    weights = np.concatenate([graph.weights, graph.weights])
+    inertia = INERTIA * np.bincount(ends, weights, graph.n_nodes).astype(np.float64)
+    inertia[is_new] = 0.0
+    while True:
+        labels = _moved(graph, labels, is_free, strength, pull, inertia)
+        # No part reaches over two components, or over two parts above.
+        cut = components(inside_parts(graph, labels))
+        if leave_untouched:
+            is_whole = ~np.isin(labels, labels[is_free])
+            cut[is_whole] = cut.max(initial=-1) + 1 + labels[is_whole]
+            cut = np.unique(cut, return_inverse=True)[1]
+        left = _fragments(labels, cut) & ~is_free & (above >= 0)
+        inertia[left] = 0.0
+        labels = cut
+        if not left.any():
+            break
+        # What lost its link to the rest of its part looks for another.
+        is_free = is_free | left
+    result = np.full(graph.n_nodes, -1)
+    result[inside] = np.unique(labels[inside], return_inverse=True)[1]
+    return result
+
+
+def _fragments(labels: Integers, components: Integers) -> Flags:
+    """Tell which nodes lie in a component that is not the largest of its part."""
+    sizes = np.bincount(components)
+    # The component of each part that comes last by size, then by number.
+    order = np.lexsort((-components, sizes[components], labels))
+    is_last = np.append(labels[order][1:] != labels[order][:-1], [True])[: len(order)]
+    largest = np.full(int(labels.max(initial=-1)) + 1, -1)
+    largest[labels[order[is_last]]] = components[order[is_last]]
+    fragments: Flags = largest[labels] != components
+    return fragments
+
+
+def _terms(graph: Graph, above: Integers, leiden: Leiden, level: int) -> tuple[Floats, Floats]:
+    """What a node weighs, and what weight its part must offer for each unit of the two.
+
+    Modularity: strength, and resolution / (2 m) of the part above; CPM: 1, and resolution.
+    """
+    n_parts = int(above.max(initial=-1)) + 1
+    sizes = np.bincount(above[above >= 0], minlength=n_parts)
+    resolution = np.array([leiden.resolution_of(int(n), level) for n in sizes.tolist()])
+    if leiden.quality == "cpm":
+        return np.ones(graph.n_nodes), np.append(resolution, 0.0)[above]
+    ends = np.concatenate([graph.sources, graph.targets])
+    weights = np.concatenate([graph.weights, graph.weights])
+    strength = np.bincount(ends, weights=weights, minlength=graph.n_nodes).astype(np.float64)
+    total = np.bincount(above[above >= 0], weights=strength[above >= 0], minlength=n_parts)
+    # A part without edges has nothing to move.
+    pull = np.where(total > 0, resolution / np.where(total > 0, total, 1), 0)
+    return strength, np.append(pull, 0.0)[above]
+
+
+def _moved(
+    graph: Graph,
+    labels: Integers,
+    is_free: Flags,
+    strength: Floats,
+    pull: Floats,
+    inertia: Floats,
+) -> Integers:
+    """Move free nodes, then groups of free nodes, to better parts until none is better.
+
+    Only the first move of a node must gain more than its inertia, which is then 0.
+    """
+    if not is_free.any():
+        return labels
+    while True:
+        labels = _move_nodes(graph, labels, is_free, strength, pull, inertia)
+        n_parts = int(labels.max()) + 1
+        has_frozen = np.zeros(n_parts, dtype=bool)
+        has_frozen[labels[~is_free]] = True
+        pull_of = np.zeros(n_parts)
+        pull_of[labels] = pull
+        moved = _move_nodes(
+            quotient(graph, labels),
+            np.arange(n_parts),
+            ~has_frozen,
+            np.bincount(labels, weights=strength, minlength=n_parts).astype(np.float64),
+            pull_of,
+            np.zeros(n_parts),
+        )
+        if np.array_equal(moved, np.arange(n_parts)):
+            return labels
+        labels = np.unique(moved[labels], return_inverse=True)[1]
+
+
+def _move_nodes(
+    graph: Graph,
+    labels: Integers,
+    is_free: Flags,
+    strength: Floats,
+    pull: Floats,
+    inertia: Floats,
+) -> Integers:
+    """Move each free node to the part that gains most, until none gains; ties keep it."""
+    rows = sparse_rows(graph)
+    labels = labels.copy()
+    n_parts = int(labels.max()) + 1
+    total = np.bincount(labels, weights=strength, minlength=n_parts).tolist()
+    waiting = deque(np.flatnonzero(is_free).tolist())
+    is_waiting = is_free.copy()
+    # Nodes that a change touches are few beside the graph, and each depends on those before.
+    while waiting:
+        node = waiting.popleft()
+        is_waiting[node] = False
+        span = slice(int(rows.indptr[node]), int(rows.indptr[node + 1]))
+        neighbours, weights = rows.indices[span], rows.weights[span]
+        least = LEAST_GAIN * float(weights.sum())
+        own, own_strength = int(labels[node]), float(strength[node])
+        charge = float(pull[node]) * own_strength
+        links: dict[int, float] = {}
+        for part, weight in zip(labels[neighbours].tolist(), weights.tolist(), strict=True):
+            links[part] = links.get(part, 0.0) + weight
+        best, best_gain = own, links.get(own, 0.0) - charge * (total[own] - own_strength)
+        best_gain += float(inertia[node])
+        # By itself a node gains nothing.
+        if best_gain < -least:
+            best, best_gain = len(total), 0.0
+        for part in sorted(links):
+            gain = links[part] - charge * total[part]
+            if part != own and gain > best_gain + least:
+                best, best_gain = part, gain
+        if best == own:
+            continue
+        if best == len(total):
+            total.append(0.0)
+        total[own] -= own_strength
+        total[best] += own_strength
+        labels[node] = best
+        inertia[node] = 0.0
+        for other in neighbours[is_free[neighbours] & ~is_waiting[neighbours]].tolist():
+            if labels[other] != best:
+                waiting.append(other)
+                is_waiting[other] = True
+    return np.unique(labels, return_inverse=True)[1]

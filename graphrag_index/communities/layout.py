@@ -1,0 +1,292 @@
+"""Where each node lies in a drawing: communities are discs that do not overlap.
+
+Inside its disc a node with many links lies near the middle. Discs of linked
+communities lie near each other; what nothing links lies on rings around them.
+"""
+
+import numpy as np
+
+from graphrag_index.communities.leiden import Leiden, partition
+from graphrag_index.communities.simple_graph import Floats, Graph, Integers, degrees, quotient
+
+# Distance of two nodes is about 1 within a disc, so a disc of n nodes has the radius √n / √π.
+_GAP = 1.2  # radius that a disc claims, in multiples of its own
+_MAX_SPRINGS = 256  # so many things at most push and pull each other at once
+_PAIR_STEPS = 3_000_000  # work of all springs together, in pairs × iterations
+
+
+def layout(graph: Graph, *, seed: int) -> Floats:
+    """Place the nodes of a graph.
+
+    Returns
+    -------
+    positions
+        x and y of each node, -1 to 1. The same for the same graph and seed.
+    """
+    if graph.n_nodes == 0:
+        return np.zeros((0, 2))
+    community = partition(graph, Leiden(seed=seed))
+    size = np.bincount(community)
+    inner = _fill_discs(graph, community)
+    radii = np.sqrt(size)
+    between = quotient(graph, community)
+    centres = _place_discs(between, radii * _GAP, seed)
+    positions = centres[community] + inner * radii[community, None]
+    reach: float = np.linalg.norm(positions, axis=1).max()
+    return positions / max(reach, 1.0)
+
+
+def _fill_discs(graph: Graph, community: Integers) -> Floats:
+    """Positions of the nodes within the unit discs of their communities."""
+    size = np.bincount(community)
+    order = np.lexsort((-degrees(graph), community))
+    rank = np.empty(graph.n_nodes, dtype=np.int64)
+    rank[order] = np.arange(graph.n_nodes) - (np.cumsum(size) - size)[community[order]]
+    positions = sunflower(rank, size[community])
+
+    small = (size > 2) & (size <= _MAX_SPRINGS)
+    iterations = _PAIR_STEPS // max(1, int(np.square(size[small], dtype=np.int64).sum()))
+    if iterations < 20:
+        # Too many to move in reasonable time; in such a drawing nobody sees inside a disc.
+        return positions
+    positions *= np.sqrt(size)[community, None]
+    # Communities of similar size are moved together: up to 4 nodes, up to 8, 16, ...
+    width = 4
+    while width <= _MAX_SPRINGS:
+        stack = np.flatnonzero(small & (size > width // 2) & (size <= width))
+        _relax(graph, positions, community, rank, stack, width, min(iterations, 150))
+        width *= 2
+    return _into_unit_discs(positions, community)
+
+
+def _relax(
+    graph: Graph,
+    positions: Floats,
+    community: Integers,
+    rank: Integers,
+    stack: Integers,
+    width: int,
+    iterations: int,
+) -> None:
+    """Move the nodes of some communities, of at most `width` nodes each, by springs."""
+    layer_of = np.full(int(community.max()) + 1, -1)
+    layer_of[stack] = np.arange(len(stack))
+    layer = layer_of[community]
+    members = np.flatnonzero(layer >= 0)
+    place = layer[members], rank[members]
+    begin = np.zeros((len(stack), width, 2))
+    begin[place] = positions[members]
+    radii = np.zeros((len(stack), width))
+    radii[place] = 0.5
+    inside = (layer[graph.sources] >= 0) & (community[graph.sources] == community[graph.targets])
+    sources, targets = graph.sources[inside], graph.targets[inside]
+    pulls = np.zeros((len(stack), width, width))
+    pulls[layer[sources], rank[sources], rank[targets]] = graph.weights[inside]
+    pulls[layer[sources], rank[targets], rank[sources]] = graph.weights[inside]
+    positions[members] = springs(begin, pulls, radii, iterations)[place]
+
+
+def _into_unit_discs(positions: Floats, community: Integers) -> Floats:
+    """Move the middle of each community's nodes to 0, and spread them over a unit disc."""
+    size = np.bincount(community)
+    middle = [np.bincount(community, weights=axis) / size for axis in positions.T]
+    positions = positions - np.stack(middle, axis=1)[community]
+    distance = np.linalg.norm(positions, axis=1)
+    reach = np.zeros(len(size))
+    np.maximum.at(reach, community, distance)
+    order = np.lexsort((distance, community))
+    rank = np.empty(len(positions), dtype=np.int64)
+    rank[order] = np.arange(len(positions)) - (np.cumsum(size) - size)[community[order]]
+    # Half way to an even density, since one node far out would leave the others in a clump.
+    even = np.sqrt((rank + 0.5) / size[community])
+    wanted = (distance / np.maximum(reach[community], 1e-9) + even) / 2
+    spread: Floats = positions * (wanted / np.maximum(distance, 1e-9))[:, None]
+    return spread
+
+
+def sunflower(rank: Integers, n: Integers) -> Floats:
+    """Spread n points evenly over the unit disc, rank 0 in the middle [1]_.
+
+    References
+    ----------
+    .. [1] Vogel, A better way to construct the sunflower head, Math. Biosci. 44 (1979).
+    """
+    angle = rank * (np.pi * (3 - np.sqrt(5)))
+    radius = np.sqrt(rank / np.maximum(n, 1))
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+
+
+def springs(positions: Floats, pulls: Floats, radii: Floats, iterations: int) -> Floats:
+    """Let linked things pull and all things push each other [1]_, in several drawings at once.
+
+    Parameters
+    ----------
+    positions
+        Drawing × thing × 2.
+    pulls
+        Drawing × thing × thing, symmetric: the weight of the link, 0 for none.
+    radii
+        Drawing × thing; touching things are at rest. 0 marks a place that holds none.
+
+    References
+    ----------
+    .. [1] Fruchterman & Reingold, Graph drawing by force-directed placement, SPE 21 (1991).
+    """
+    there = radii > 0
+    rest = radii[:, :, None] + radii[:, None, :]
+    rest *= there[:, :, None] & there[:, None, :]
+    strongest = pulls.max(axis=2, initial=0)
+    scale = np.sqrt(strongest[:, :, None] * strongest[:, None, :])
+    pull = np.sqrt(np.divide(pulls, scale, out=np.zeros_like(pulls), where=scale > 0))
+    pull = np.divide(pull, rest, out=np.zeros_like(pull), where=rest > 0)
+    push = np.square(rest)
+    extent = np.sqrt(np.square(radii).sum(axis=1))[:, None]
+    # x and y apart: sums over an axis of two are slow.
+    x, y = positions[..., 0].copy(), positions[..., 1].copy()
+    for iteration in range(iterations):
+        away_x = x[:, :, None] - x[:, None, :]
+        away_y = y[:, :, None] - y[:, None, :]
+        square = away_x * away_x
+        square += away_y * away_y
+        square += 1e-9
+        force = push / square
+        force -= pull * np.sqrt(square)
+        # The last term holds together what no link does.
+        move_x = np.einsum("dij,dij->di", force, away_x) - 0.5 * x
+        move_y = np.einsum("dij,dij->di", force, away_y) - 0.5 * y
+        length = np.hypot(move_x, move_y) + 1e-9
+        step = 0.3 * extent * (1 - iteration / iterations) ** 2 + 0.01 * extent
+        share = np.minimum(step / length, 0.5)
+        x += move_x * share
+        y += move_y * share
+    return np.stack([x, y], axis=-1)
+
+
+def _place_discs(graph: Graph, radii: Floats, seed: int) -> Floats:
+    """Centres of discs: linked ones by their links, around them rings of the others."""
+    linked = np.flatnonzero(degrees(graph))
+    number = np.full(graph.n_nodes, -1)
+    number[linked] = np.arange(len(linked))
+    among = Graph(len(linked), number[graph.sources], number[graph.targets], graph.weights)
+    centres = np.zeros((graph.n_nodes, 2))
+    work = len(linked) * min(len(linked), _MAX_SPRINGS)
+    iterations = int(np.clip(_PAIR_STEPS // max(work, 1), 30, 200))
+    centres[linked] = _pack(among, radii[linked], seed, iterations)
+    reach = (np.linalg.norm(centres[linked], axis=1) + radii[linked]).max(initial=0)
+    alone = np.flatnonzero(number < 0)
+    alone = alone[np.argsort(-radii[alone], kind="stable")]
+    centres[alone] = rings(radii[alone], float(reach))
+    return centres
+
+
+def _pack(graph: Graph, radii: Floats, seed: int, iterations: int) -> Floats:
+    """Centres of linked discs, without overlap, around 0.
+
+    Many discs are packed group by group, each group in a disc of its own.
+    """
+    n = graph.n_nodes
+    if n <= _MAX_SPRINGS:
+        by_size = np.argsort(-radii, kind="stable")
+        rank = np.empty(n, dtype=np.int64)
+        rank[by_size] = np.arange(n)
+        begin = sunflower(rank, np.full(n, n)) * np.sqrt(np.square(radii).sum())
+        pulls = np.zeros((1, n, n))
+        pulls[0, graph.sources, graph.targets] = graph.weights
+        pulls[0, graph.targets, graph.sources] = graph.weights
+        moved = springs(begin[None], pulls, radii[None], iterations)[0]
+        return separate(moved, radii, iterations)
+    group = _bounded_parts(graph, seed)
+    inside = group[graph.sources] == group[graph.targets]
+    number = np.empty(n, dtype=np.int64)
+    centres = np.zeros((n, 2))
+    outer = np.zeros(int(group.max()) + 1)
+    for part in range(len(outer)):
+        members = np.flatnonzero(group == part)
+        number[members] = np.arange(len(members))
+        edges = np.flatnonzero(inside & (group[graph.sources] == part))
+        inner = Graph(
+            len(members),
+            number[graph.sources[edges]],
+            number[graph.targets[edges]],
+            graph.weights[edges],
+        )
+        centres[members] = _pack(inner, radii[members], seed, iterations)
+        outer[part] = (np.linalg.norm(centres[members], axis=1) + radii[members]).max()
+    return _pack(quotient(graph, group), outer, seed, iterations)[group] + centres
+
+
+def _bounded_parts(graph: Graph, seed: int) -> Integers:
+    """Communities of the graph, cut where they have more than `_MAX_SPRINGS` members."""
+    labels = partition(graph, Leiden(seed=seed))
+    size = np.bincount(labels)
+    order = np.argsort(labels, kind="stable")
+    rank = np.arange(len(labels)) - (np.cumsum(size) - size)[labels[order]]
+    piece = np.empty(len(labels), dtype=np.int64)
+    piece[order] = rank // _MAX_SPRINGS
+    parts = labels * (int(piece.max()) + 1) + piece
+    bounded: Integers = np.unique(parts, return_inverse=True)[1]
+    return bounded
+
+
+def separate(centres: Floats, radii: Floats, iterations: int) -> Floats:
+    """Push overlapping discs apart, keep them close together, and move their middle to 0."""
+    if len(radii) < 2:
+        return np.zeros_like(centres)
+    touching = radii[:, None] + radii[None, :]
+    np.fill_diagonal(touching, 0)
+    # Shrunk to the area that the discs need, then let out where they overlap.
+    extent = np.linalg.norm(centres - centres.mean(axis=0), axis=1).max()
+    centres = centres * min(1.0, np.sqrt(np.square(radii).sum()) / max(extent, 1e-9))
+    # The smaller of two discs gives way.
+    share = np.square(radii[None, :]) / (np.square(radii[:, None]) + np.square(radii[None, :]))
+    for _ in range(iterations):
+        away, square = _between(centres)
+        # Most discs do not overlap, and so are left alone.
+        one, other = np.nonzero(square < np.square(touching))
+        distance = np.sqrt(square[one, other]) + 1e-9
+        overlap = np.maximum(touching[one, other] - distance, 0)
+        if overlap.max(initial=0) < 0.01 * radii.min():
+            break
+        push = overlap * share[one, other] / distance
+        moves = [np.bincount(one, push * axis[one, other], len(radii)) for axis in away]
+        centres = centres + 0.6 * np.stack(moves, axis=1)
+    distance = np.sqrt(_between(centres)[1])
+    np.fill_diagonal(distance, 1)
+    centres = centres * max(1.0, (touching / np.maximum(distance, 1e-9)).max())
+    low = (centres - radii[:, None]).min(axis=0)
+    high = (centres + radii[:, None]).max(axis=0)
+    middle: Floats = (low + high) / 2
+    return centres - middle
+
+
+def _between(points: Floats) -> tuple[list[Floats], Floats]:
+    """How far apart the points are along x, along y, and the square of that altogether."""
+    x, y = (axis[:, None] - axis[None, :] for axis in points.T)
+    square: Floats = x * x
+    square += y * y
+    return [x, y], square
+
+
+def rings(radii: Floats, reach: float) -> Floats:
+    """Centres of discs on rings around a disc of radius `reach`; radii are descending."""
+    centres = np.zeros((len(radii), 2))
+    first = 0
+    while first < len(radii):
+        thickness = radii[first]
+        middle = reach + thickness if reach > 0 else 0.0
+        if middle == 0:
+            last = first + 1
+            angles = np.zeros(1)
+        else:
+            # Two neighbours touch if the angle between them is the sum of these halves.
+            n_most = 1 + int(np.pi * middle / radii[-1])
+            halves = np.arcsin(np.minimum(radii[first : first + n_most] / middle, 1))
+            widths = np.cumsum(2 * halves)
+            n = max(1, int(np.searchsorted(widths, 2 * np.pi, side="right")))
+            last = first + n
+            angles = (widths - halves)[:n] * (2 * np.pi / widths[n - 1])
+        centres[first:last, 0] = middle * np.cos(angles)
+        centres[first:last, 1] = middle * np.sin(angles)
+        reach = middle + thickness
+        first = last
+    return centres

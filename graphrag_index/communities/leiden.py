@@ -1,0 +1,306 @@
+"""Which nodes belong together, level by level: hierarchical Leiden [1]_ with four engines.
+
+References
+----------
+.. [1] Traag, Waltman & van Eck, From Louvain to Leiden, Sci Rep 9 (2019).
+.. [2] Fortunato & Barthélemy, Resolution limit in community detection, PNAS 104 (2007).
+"""
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, Protocol
+
+import numpy as np
+
+from graphrag_index.communities.simple_graph import Graph, Integers, Rows, components, sparse_rows
+
+Quality = Literal["modularity", "cpm"]
+
+# Graphs of so many nodes are split at the resolution that was asked for, larger ones higher.
+UNSCALED_NODES = 1_000
+# Microsoft GraphRAG splits parts of so many nodes or more.
+MICROSOFT_CLUSTER_SIZE = 10
+
+
+class Engine(Protocol):
+    """Partition a graph that has at least one edge: the label of each node, in any numbering."""
+
+    def __call__(
+        self, rows: Rows, *, quality: Quality, resolution: float, iterations: int, seed: int
+    ) -> Integers: ...
+
+
+def leiden_native(
+    rows: Rows, *, quality: Quality, resolution: float, iterations: int, seed: int
+) -> Integers:
+    """The Rust core of graspologic."""
+    from graspologic_native import leiden_csr
+
+    _, found = leiden_csr(
+        rows.indptr,
+        rows.indices,
+        rows.weights,
+        rows.n_nodes,
+        resolution=resolution,
+        iterations=iterations,
+        use_modularity=quality == "modularity",
+        seed=seed,
+    )
+    labels = np.empty(rows.n_nodes, dtype=np.int64)
+    nodes = np.fromiter(found.keys(), dtype=np.int64, count=len(found))
+    labels[nodes] = np.fromiter(found.values(), dtype=np.int64, count=len(found))
+    return labels
+
+
+def leiden_igraph(
+    rows: Rows, *, quality: Quality, resolution: float, iterations: int, seed: int
+) -> Integers:
+    """The C core of igraph (GPL)."""
+    import igraph
+
+    edges, weights = _edge_list(rows)
+    graph = igraph.Graph(n=rows.n_nodes, edges=edges)
+    # igraph draws from one generator for the whole process, by default the module `random`.
+    igraph.set_random_number_generator(random.Random(seed))
+    try:
+        found = graph.community_leiden(
+            objective_function="CPM" if quality == "cpm" else "modularity",
+            weights=weights,
+            resolution=resolution,
+            n_iterations=iterations,
+        )
+    finally:
+        igraph.set_random_number_generator(random)
+    return np.array(found.membership, dtype=np.int64)
+
+
+def leiden_leidenalg(
+    rows: Rows, *, quality: Quality, resolution: float, iterations: int, seed: int
+) -> Integers:
+    """The implementation of Leiden's first author (GPL)."""
+    import igraph
+    import leidenalg
+
+    edges, weights = _edge_list(rows)
+    found = leidenalg.find_partition(
+        igraph.Graph(n=rows.n_nodes, edges=edges),
+        # At resolution 1 this is ModularityVertexPartition, which knows no other.
+        leidenalg.CPMVertexPartition
+        if quality == "cpm"
+        else leidenalg.RBConfigurationVertexPartition,
+        weights=weights,
+        n_iterations=iterations,
+        seed=seed,
+        resolution_parameter=resolution,
+    )
+    return np.array(found.membership, dtype=np.int64)
+
+
+ENGINES: Mapping[str, Engine] = {
+    "native": leiden_native,
+    "igraph": leiden_igraph,
+    "leidenalg": leiden_leidenalg,
+}
+
+
+def _edge_list(rows: Rows) -> tuple[list[tuple[int, int]], list[float]]:
+    sources = np.repeat(np.arange(rows.n_nodes), np.diff(rows.indptr))
+    once = sources < rows.indices
+    edges = zip(sources[once].tolist(), rows.indices[once].tolist(), strict=True)
+    return list(edges), rows.weights[once].tolist()
+
+
+def scaled_resolution(resolution: float, n_nodes: int, quality: Quality) -> float:
+    """Raise the resolution of modularity with the size of the graph.
+
+    At one resolution modularity joins communities that are small beside the whole
+    graph, however clear they are [2]_. In proportion to the nodes, communities are as
+    large in a large corpus as in a small one. CPM has no such limit.
+    """
+    return resolution if quality == "cpm" else resolution * max(1.0, n_nodes / UNSCALED_NODES)
+
+
+@dataclass(frozen=True)
+class Leiden:
+    """Which engine splits a graph, and how finely.
+
+    With CPM the resolution is four times as high at each level, since no part splits at
+    its own.
+    """
+
+    engine: Engine = leiden_native
+    quality: Quality = "modularity"
+    resolution: float = 1.0
+    scale_resolution: bool = True
+    iterations: int = 2
+    seed: int = 42
+
+    def resolution_of(self, n_nodes: int, level: int = 0) -> float:
+        """Return the resolution at which a graph, or a part of one above `level`, is split."""
+        resolution = self.resolution * (4**level if self.quality == "cpm" else 1)
+        if not self.scale_resolution:
+            return resolution
+        return scaled_resolution(resolution, n_nodes, self.quality)
+
+    def __call__(self, rows: Rows, level: int = 0) -> Integers:
+        return self.engine(
+            rows,
+            quality=self.quality,
+            resolution=self.resolution_of(rows.n_nodes, level),
+            iterations=self.iterations,
+            seed=self.seed,
+        )
+
+
+def partition(graph: Graph, leiden: Leiden | None = None) -> Integers:
+    """Split a graph once; no part reaches over two components, an isolated node is a part.
+
+    Returns
+    -------
+    labels
+        The part of each node: 0 to the number of parts - 1.
+    """
+    labels = components(graph)
+    if len(graph.weights):
+        found = (leiden or Leiden())(sparse_rows(graph))
+        labels = labels * (int(found.max()) + 1) + found
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def hierarchy(
+    graph: Graph, leiden: Leiden | None = None, *, max_cluster_size: int = 10, max_levels: int = 6
+) -> list[Integers]:
+    """Split a graph, then every part of more than `max_cluster_size` nodes, and so on.
+
+    A part that Leiden leaves whole stays as it is, however large.
+
+    Returns
+    -------
+    levels
+        The part of each node, level by level, the coarsest first: numbers that
+        are unique within the level, -1 for a node whose part was not split.
+        Only level 0 has all nodes. At least one level.
+    """
+    leiden = leiden or Leiden()
+    labels = partition(graph, leiden)
+    levels = [labels]
+    for level in range(1, max_levels):
+        labels = split_parts(graph, large_parts(labels, max_cluster_size), leiden, level)
+        if labels.max(initial=-1) < 0:
+            break
+        levels.append(labels)
+    return levels
+
+
+def large_parts(labels: Integers, max_cluster_size: int) -> Integers:
+    """The labels of parts with more nodes than that; -1 for the nodes of others."""
+    sizes = np.bincount(labels[labels >= 0], minlength=1)
+    return np.where((labels >= 0) & (sizes[labels] > max_cluster_size), labels, -1)
+
+
+def inside_parts(graph: Graph, labels: Integers) -> Graph:
+    """The graph without the edges that lie outside of the parts or between them."""
+    kept = (labels[graph.sources] >= 0) & (labels[graph.sources] == labels[graph.targets])
+    return Graph(graph.n_nodes, graph.sources[kept], graph.targets[kept], graph.weights[kept])
+
+
+def split_parts(graph: Graph, labels: Integers, leiden: Leiden, level: int) -> Integers:
+    """Split each part of a graph that has no edges between them, one level below its own.
+
+    Returns
+    -------
+    labels
+        Numbered from 0 through all parts; -1 outside of them, and in those that stay whole.
+    """
+    nodes, starts = _nodes_by_part(labels)
+    position = np.full(graph.n_nodes, -1)
+    position[nodes] = np.arange(len(nodes))
+    # Sorted part by part, the rows of each are one slice.
+    graph = inside_parts(graph, labels)
+    rows = sparse_rows(
+        Graph(len(nodes), position[graph.sources], position[graph.targets], graph.weights)
+    )
+    labels = np.full(len(labels), -1)
+    n_parts = 0
+    for start, end in pairwise(starts.tolist()):
+        first, last = rows.indptr[start], rows.indptr[end]
+        if first == last:
+            continue
+        part = Rows(
+            rows.indptr[start : end + 1] - first,
+            rows.indices[first:last] - np.int32(start),
+            rows.weights[first:last],
+        )
+        found = leiden(part, level)
+        if found.min() != found.max():
+            labels[nodes[start:end]] = n_parts + found
+            n_parts += int(found.max()) + 1
+    return labels
+
+
+def _nodes_by_part(labels: Integers) -> tuple[Integers, Integers]:
+    """The nodes that have a part, part by part, and where each begins (and the end)."""
+    nodes = np.flatnonzero(labels >= 0)
+    nodes = nodes[np.argsort(labels[nodes], kind="stable")]
+    sizes = np.bincount(labels[nodes], minlength=1)
+    return nodes, np.concatenate([[0], np.cumsum(sizes[sizes > 0])])
+
+
+def hierarchy_microsoft(graph: Graph) -> list[Integers]:
+    """Split each component as Microsoft GraphRAG 3 splits the largest, the only one it keeps.
+
+    Its communities depend on the order of its edges, sorted by the titles of
+    their ends: so nodes are to be numbered by their titles, in upper case.
+
+    Returns
+    -------
+    levels
+        As those of `hierarchy`.
+    """
+    from graspologic_native import hierarchical_leiden
+
+    component = components(graph)
+    order = np.argsort(component[graph.sources], kind="stable")
+    # Names as wide as the largest, so that they sort as the numbers do.
+    width = len(str(graph.n_nodes))
+    edges = [
+        (f"{source:0{width}}", f"{target:0{width}}", weight)
+        for source, target, weight in zip(
+            graph.sources[order].tolist(),
+            graph.targets[order].tolist(),
+            graph.weights[order].tolist(),
+            strict=True,
+        )
+    ]
+    starts = np.concatenate(
+        [[0], np.cumsum(np.bincount(component[graph.sources], minlength=1))]
+    ).tolist()
+    levels = [component.copy()]
+    n_parts = int(component.max(initial=-1)) + 1
+    for start, end in pairwise(starts):
+        if start == end:
+            continue
+        found = hierarchical_leiden(
+            edges[start:end],
+            resolution=1.0,
+            randomness=0.001,
+            iterations=1,
+            use_modularity=True,
+            max_cluster_size=MICROSOFT_CLUSTER_SIZE,
+            seed=0xDEADBEEF,
+        )
+        for part in found:
+            while len(levels) <= part.level:
+                levels.append(np.full(graph.n_nodes, -1))
+            levels[part.level][int(part.node)] = n_parts + part.cluster
+        n_parts += 1 + max(part.cluster for part in found)
+    return [_dense(labels) for labels in levels]
+
+
+def _dense(labels: Integers) -> Integers:
+    """Number the parts 0, 1, 2, ...; -1 stays."""
+    present = labels >= 0
+    labels[present] = np.unique(labels[present], return_inverse=True)[1]
+    return labels

@@ -1,1 +1,0 @@
-"""What both packages stand on."""

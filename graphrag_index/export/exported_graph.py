@@ -1,0 +1,245 @@
+"""The graph of an index as an export sees it: what filters leave of it, batch by batch.
+
+Of the index only the ids of the entities and their communities are held in memory; all else
+is read, and written, in batches.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from graphrag_index.errors import ExportError
+from graphrag_index.progress import Progress, Silent
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.versions import Version
+
+# Rows held in memory at once, with their texts, in a few forms.
+BATCH = 16_384
+# Types that a message names, the most frequent first.
+_NAMED_TYPES = 20
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which entities an export has: those that pass all. Relationships need both ends.
+
+    `level` keeps the entities that some community of this level holds, and `community` the
+    members of one. A type is compared without case; any of `types` will do. `min_degree`
+    counts the neighbours in the whole graph.
+    """
+
+    level: int | None = None
+    community: int | None = None
+    types: tuple[str, ...] = ()
+    min_degree: int = 0
+
+    def __bool__(self) -> bool:
+        return self != Filters()
+
+
+@dataclass
+class Graph:
+    """Entities and relationships that passed the filters; made by `select_graph`.
+
+    `keys` has one row an entity of the index: `id`, `row`, `kept`, `community` (of the level
+    that was asked for, or the coarsest), and `community_level_N` for each level. Where
+    no community holds the entity it is null.
+    """
+
+    store: TableStore
+    version: Version
+    keys: pl.DataFrame
+    is_filtered: bool
+    progress: Progress = field(default_factory=Silent)
+    n_nodes: int = 0
+    n_edges: int = 0
+    # Relationships of which an end is no entity: they are left out.
+    n_dangling: int = 0
+
+    @property
+    def communities(self) -> list[str]:
+        """The columns of `nodes` that name a community."""
+        return [name for name in self.keys.columns if name.startswith("community")]
+
+    def scan(self, name: str) -> pl.LazyFrame:
+        return scan(self.store, self.version, name)
+
+    def kept(self) -> pl.LazyFrame:
+        """The entities of this graph: `id`, and their communities."""
+        return self.keys.lazy().filter("kept").drop("row", "kept")
+
+    def nodes(self) -> Iterator[pl.DataFrame]:
+        """Read the entities, in the order of their table."""
+        self.n_nodes = 0
+        columns = "id human_readable_id title type description aliases degree frequency x y"
+        rows = self.scan("entities").select(columns.split())
+        for batch in in_batches(_with(rows, self.kept(), "id")):
+            self.n_nodes += batch.height
+            self.progress.advance(batch.height)
+            yield batch.rename({"human_readable_id": "number"})
+
+    def edges(self) -> Iterator[pl.DataFrame]:
+        """Read the relationships, in the order of their table; `source` and `target` are ids.
+
+        `source_row` and `target_row` count the entities of the index from 0.
+        """
+        self.n_edges = self.n_dangling = 0
+        rows = self.scan("relationships").select(
+            "id",
+            number="human_readable_id",
+            source="source_id",
+            target="target_id",
+            type="type",
+            description="description",
+            weight=_finite("weight"),
+            text_unit_ids="text_unit_ids",
+        )
+        for end in ("source", "target"):
+            keys = self.keys.lazy().select(
+                pl.col("id").alias(end),
+                pl.col("row").alias(f"{end}_row"),
+                pl.col("kept").alias(f"{end}_kept"),
+            )
+            rows = rows.join(keys, on=end, how="left", maintain_order="left")
+        kept = pl.col("source_kept") & pl.col("target_kept")
+        dangles = pl.col("source_kept").is_null() | pl.col("target_kept").is_null()
+        for batch in in_batches(rows):
+            self.n_dangling += batch.select(dangles.sum()).item()
+            self.progress.advance(batch.height)
+            edges = batch.filter(kept & ~dangles).drop("source_kept", "target_kept")
+            self.n_edges += edges.height
+            if edges.height:
+                yield edges
+
+
+def select_graph(
+    store: TableStore, version: Version, filters: Filters, progress: Progress | None = None
+) -> Graph:
+    """Find the entities that pass the filters.
+
+    Raises
+    ------
+    ExportError
+        The index has no graph, or a filter names a level, community or type that it does not
+        have, or more neighbours than any entity has.
+    """
+    if "entities" not in version.tables or "relationships" not in version.tables:
+        raise ExportError(
+            f"The workflow {version.workflow} writes no entities and relationships: "
+            "there is no graph to export."
+        )
+    entities = scan(store, version, "entities")
+    communities = scan(store, version, "communities")
+    levels = communities.select(pl.col("level").unique().sort()).collect()["level"].to_list()
+    _check_communities(filters, communities, levels)
+    passes = pl.col("degree") >= _check_degree(filters, entities)
+    if filters.types:
+        passes &= pl.col("type").is_in(_find_types(filters, entities))
+    keys = entities.select("id", kept=passes).with_row_index("row").collect(engine="streaming")
+    for level in levels:
+        members = _members(communities.filter(pl.col("level") == level))
+        members = members.rename({"community": f"community_level_{level}"})
+        keys = _with(keys.lazy(), members, "id", how="left").collect(engine="streaming")
+    if levels:
+        shown = levels[0] if filters.level is None else filters.level
+        keys = keys.with_columns(community=pl.col(f"community_level_{shown}"))
+    if filters.level is not None:
+        keys = keys.with_columns(pl.col("kept") & pl.col("community").is_not_null())
+    if filters.community is not None:
+        of_one = communities.filter(pl.col("community") == filters.community)
+        is_member = pl.col("id").is_in(_members(of_one).collect()["id"].implode())
+        keys = keys.with_columns(pl.col("kept") & is_member)
+    first = ["id", "row", "kept", *(["community"] if levels else [])]
+    keys = keys.select(*first, pl.exclude(first)).rechunk()
+    progress = progress or Silent()
+    progress.start(int(keys["kept"].sum()) + version.tables["relationships"].rows, "rows")
+    return Graph(store, version, keys, bool(filters), progress)
+
+
+def scan(store: TableStore, version: Version, name: str) -> pl.LazyFrame:
+    """Open a table, as an empty one where the workflow does not write it."""
+    stored = version.tables.get(name)
+    return TABLES[name].empty().lazy() if stored is None else store.scan(name, stored)
+
+
+def in_batches(rows: pl.LazyFrame, size: int = BATCH) -> Iterator[pl.DataFrame]:
+    """Read rows in their order, so many at once."""
+    parts = rows.collect_batches(chunk_size=size, maintain_order=True, engine="streaming")
+    return of_equal_size(parts, size)
+
+
+def of_equal_size(parts: Iterable[pl.DataFrame], size: int) -> Iterator[pl.DataFrame]:
+    """Part rows anew, so many at once: on how many depends what some forms write."""
+    pending: list[pl.DataFrame] = []
+    n_pending = 0
+    for part in parts:
+        pending.append(part)
+        n_pending += part.height
+        if n_pending >= size:
+            whole = pl.concat(pending)
+            for start in range(0, n_pending - n_pending % size, size):
+                yield whole.slice(start, size).rechunk()
+            n_pending %= size
+            pending = [whole.tail(n_pending)] if n_pending else []
+    if n_pending:
+        yield pl.concat(pending).rechunk()
+
+
+def _with(rows: pl.LazyFrame, others: pl.LazyFrame, on: str, how: str = "inner") -> pl.LazyFrame:
+    return rows.join(others, on=on, how=how, maintain_order="left")  # type: ignore[arg-type]
+
+
+def _members(communities: pl.LazyFrame) -> pl.LazyFrame:
+    """One row an entity: `id`, and the first of these communities that holds it."""
+    return (
+        communities.select(pl.col("community").cast(pl.Int64), id="entity_ids")
+        .explode("id", empty_as_null=False)
+        .unique("id", keep="first", maintain_order=True)
+    )
+
+
+def _finite(column: str) -> pl.Expr:
+    """Leave out what no other form can write: numbers that are none, or have no end."""
+    return pl.when(pl.col(column).is_finite()).then(pl.col(column))
+
+
+def _check_communities(filters: Filters, communities: pl.LazyFrame, levels: list[int]) -> None:
+    if filters.level is not None and filters.level not in levels:
+        has = f"has {_listed(levels)}" if levels else "has no communities"
+        raise ExportError(f"There is no level {filters.level}: the index {has}.")
+    if filters.community is not None:
+        numbers = communities.select("community").collect()["community"].to_list()
+        if filters.community not in numbers:
+            has = f"go from {min(numbers)} to {max(numbers)}" if numbers else "are none"
+            raise ExportError(f"There is no community {filters.community}: the numbers {has}.")
+
+
+def _find_types(filters: Filters, entities: pl.LazyFrame) -> list[str]:
+    """Return the types that are meant, as the index spells them."""
+    counts = entities.group_by("type").len().sort("len", "type", descending=[True, False])
+    present: list[str] = counts.collect(engine="streaming")["type"].to_list()
+    for name in filters.types:
+        if name.casefold() not in map(str.casefold, present):
+            raise ExportError(f"No entity has the type {name!r}: the index has {_listed(present)}.")
+    wanted = {name.casefold() for name in filters.types}
+    return [name for name in present if name.casefold() in wanted]
+
+
+def _check_degree(filters: Filters, entities: pl.LazyFrame) -> int:
+    if filters.min_degree > 0:
+        most = entities.select(pl.col("degree").max()).collect(engine="streaming").item() or 0
+        if filters.min_degree > most:
+            raise ExportError(
+                f"No entity has {filters.min_degree:,} neighbours: the most that one has is "
+                f"{most:,}."
+            )
+    return filters.min_degree
+
+
+def _listed(values: list[int] | list[str]) -> str:
+    shown = [repr(value) for value in values[:_NAMED_TYPES]]
+    if len(values) > len(shown):
+        shown.append(f"{len(values) - len(shown)} more")
+    return ", ".join(shown) or "none"

@@ -1,0 +1,373 @@
+"""What `graphrag-index show --html` writes: one page that draws the graph by community.
+
+The page needs nothing but itself: `show_page.html` holds its style and program,
+the index is embedded as JSON. Rows are embedded as columns, and rows of other
+tables are named by their position in the page, not by their ids.
+"""
+
+import html
+import json
+import re
+from base64 import b64encode
+from collections.abc import Iterator
+from dataclasses import dataclass
+from errno import EISDIR
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from graphrag_index.errors import TableError
+from graphrag_index.storage.table_store import TableStore, open_index, scan_table
+from graphrag_index.storage.versions import Version
+
+# So many a browser moves smoothly, also without help from a graphics card.
+MAX_ENTITIES = 20_000
+MAX_RELATIONSHIPS = 60_000
+# Rows of the table for those who cannot see the drawing.
+_TABLE_ROWS = 50
+# Of an entity's documents, those that name it most.
+_MAX_DOCUMENTS = 20
+# Characters; the whole texts stand in the tables.
+_DESCRIPTION, _SUMMARY, _SENTENCE = 600, 1_500, 260
+
+
+@dataclass(frozen=True)
+class _Graph:
+    """What is drawn. `entity`, `community` and `document` are row numbers of the frames here."""
+
+    entities: pl.DataFrame  # most neighbours first
+    relationships: pl.DataFrame  # strongest first; source, target: entity
+    communities: pl.DataFrame  # those with entities in the drawing
+    documents: pl.DataFrame
+
+
+def write_page(
+    output: Path,
+    file: Path,
+    *,
+    max_entities: int = MAX_ENTITIES,
+    max_relationships: int = MAX_RELATIONSHIPS,
+) -> None:
+    """Write a page that draws the graph of an index.
+
+    Of a larger graph the entities with most neighbours and the strongest
+    relationships among them are drawn, and the page says so. The page replaces
+    `file` at the end: a reader sees the old one or the new one.
+
+    Raises
+    ------
+    TableError
+        There is no index in the folder, or it has no entities.
+    """
+    if file.is_dir():
+        raise IsADirectoryError(EISDIR, "This is a folder, name a file in it", str(file))
+    store, version = open_index(output)
+    graph = _read_graph(store, version, max_entities, max_relationships)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(f".{file.name}.tmp")
+    try:
+        # The policy in the page names the program by its hash, so no line end may change.
+        with temporary.open("w", encoding="utf-8", newline="\n") as page:
+            page.writelines(_page(graph, version))
+        temporary.replace(file)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _read_graph(
+    store: TableStore, version: Version, max_entities: int, max_relationships: int
+) -> _Graph:
+    def table(name: str) -> pl.LazyFrame:
+        return scan_table(store, version, name)
+
+    drawn = (
+        table("entities")
+        .select("id", "human_readable_id", "degree", "frequency")
+        .sort("degree", "frequency", "human_readable_id", descending=[True, True, False])
+        .head(max_entities)
+        .select("id")
+        .with_row_index("entity")
+        .collect(engine="streaming")
+    )
+    if drawn.is_empty():
+        raise TableError(
+            f"The index in {store.output} has no entities to draw: "
+            "`graphrag-index show` without --html tells what it has."
+        )
+    relationships = _strongest(table("relationships"), drawn, max_relationships)
+    communities, deepest = _communities(table("communities"), table("community_reports"), drawn)
+    documents, mentions = _documents(
+        table("entities"), table("text_units"), table("documents"), drawn
+    )
+    entities = (
+        table("entities")
+        .join(drawn.lazy(), on="id")
+        .select(
+            *("entity", "human_readable_id", "degree", "frequency", "x", "y"),
+            pl.col("title", "type").fill_null(""),
+            _cut("description", _DESCRIPTION),
+            pl.col("aliases").list.head(20).fill_null([]),
+        )
+        .join(deepest.lazy(), on="entity", how="left")
+        .join(mentions.lazy(), on="entity", how="left")
+        .sort("entity")
+        .with_columns(
+            pl.col("community").fill_null(-1),
+            pl.col("documents", "times").fill_null([]),
+            pl.col("n_documents").fill_null(0),
+        )
+        .collect(engine="streaming")
+    )
+    return _Graph(_placed(entities, relationships), relationships, communities, documents)
+
+
+def _strongest(relationships: pl.LazyFrame, drawn: pl.DataFrame, most: int) -> pl.DataFrame:
+    ends = drawn.lazy()
+    return (
+        relationships.select(
+            "human_readable_id", "source_id", "target_id", "weight", _cut("description", _SENTENCE)
+        )
+        .filter(pl.col("source_id") != pl.col("target_id"))
+        .join(ends.rename({"entity": "source"}), left_on="source_id", right_on="id")
+        .join(ends.rename({"entity": "target"}), left_on="target_id", right_on="id")
+        .select("source", "target", "weight", "description", "human_readable_id")
+        .sort("weight", "human_readable_id", descending=[True, False])
+        .head(most)
+        .drop("human_readable_id")
+        .collect(engine="streaming")
+    )
+
+
+def _communities(
+    communities: pl.LazyFrame, reports: pl.LazyFrame, drawn: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the communities of the drawn entities, and the deepest one of each entity."""
+    members = (
+        communities.select("community", "level", id="entity_ids")
+        .explode("id")
+        .join(drawn.lazy(), on="id")
+        .select("entity", "level", "community")
+        .collect(engine="streaming")
+    )
+    shown = (
+        communities.join(members.lazy().select("community").unique(), on="community", how="semi")
+        .join(reports.select("community", "summary", report="title"), on="community", how="left")
+        .select(
+            *("community", "level", "parent", "size", "island"),
+            title=pl.coalesce("report", "title"),
+            summary=_cut("summary", _SUMMARY),
+        )
+        .sort("level", "community")
+        .collect(engine="streaming")
+        .with_row_index("number")
+        .with_columns(pl.col("number").cast(pl.Int64))
+    )
+    number = shown.select("community", "number")
+    shown = shown.join(
+        number.rename({"community": "parent", "number": "parent_number"}),
+        on="parent",
+        how="left",
+        maintain_order="left",
+    ).with_columns(parent=pl.col("parent_number").fill_null(-1))
+    deepest = (
+        members.join(number, on="community")
+        .sort("entity", "level")
+        .group_by("entity", maintain_order=True)
+        .agg(community=pl.col("number").last())
+    )
+    return shown, deepest
+
+
+def _documents(
+    entities: pl.LazyFrame, text_units: pl.LazyFrame, documents: pl.LazyFrame, drawn: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the documents that name drawn entities, and for each entity those that do most.
+
+    `times` says in how many text units a document names the entity.
+    """
+    counted = (
+        entities.select("id", text_unit_id="text_unit_ids")
+        .join(drawn.lazy(), on="id")
+        .select("entity", "text_unit_id")
+        .explode("text_unit_id")
+        .join(text_units.select("id", "document_id"), left_on="text_unit_id", right_on="id")
+        .group_by("entity", "document_id")
+        .agg(times=pl.len())
+        .join(
+            documents.select("human_readable_id", document_id="id"), on="document_id", how="inner"
+        )
+        .select("entity", "times", "human_readable_id")
+        .collect(engine="streaming")
+        .sort("entity", "times", "human_readable_id", descending=[False, True, False])
+    )
+    most = counted.group_by("entity", maintain_order=True).head(_MAX_DOCUMENTS)
+    shown = (
+        documents.select("human_readable_id", pl.col("title", "path").fill_null(""))
+        .join(most.lazy().select("human_readable_id").unique(), on="human_readable_id", how="semi")
+        .sort("human_readable_id")
+        .collect(engine="streaming")
+        .with_row_index("document")
+    )
+    mentions = (
+        most.join(
+            shown.select("human_readable_id", "document"),
+            on="human_readable_id",
+            maintain_order="left",
+        )
+        .group_by("entity", maintain_order=True)
+        .agg(documents="document", times="times")
+        .join(counted.group_by("entity").agg(n_documents=pl.len()), on="entity")
+    )
+    return shown, mentions
+
+
+def _placed(entities: pl.DataFrame, relationships: pl.DataFrame) -> pl.DataFrame:
+    """Give every entity a position, also where the workflow makes no layout."""
+    if not entities.select(pl.any_horizontal(pl.col("x", "y").is_null().any())).item():
+        return entities
+    from graphrag_index.communities.layout import layout
+    from graphrag_index.communities.simple_graph import simple_graph
+
+    graph = simple_graph(
+        len(entities), *(relationships[c].to_numpy() for c in ("source", "target", "weight"))
+    )
+    x, y = layout(graph, seed=0).T
+    return entities.with_columns(x=pl.Series(x), y=pl.Series(y))
+
+
+def _spacing(entities: pl.DataFrame) -> float:
+    """Return the usual distance of an entity to the nearest other, as the page's unit of size."""
+    if len(entities) < 2:
+        return 0.1
+    from scipy.spatial import KDTree
+
+    positions = entities.select("x", "y").to_numpy()
+    distance = KDTree(positions).query(positions, k=2)[0][:, 1]
+    # Entities in one place would make everything else infinitely small.
+    return max(float(pl.Series(distance).median() or 0), 1e-3)  # type: ignore[arg-type]
+
+
+def _page(graph: _Graph, version: Version) -> Iterator[str]:
+    """Yield the page piece by piece, so that it never stands in memory as a whole."""
+    template = files(__package__).joinpath("graph_page.html").read_text(encoding="utf-8")
+    program = template.partition("<script>")[2].partition("</script>")[0]
+    digest = b64encode(sha256(program.encode()).digest()).decode()
+    notice = _notice(graph, version)
+    small = {
+        # Nothing may be loaded or run but the page's own program, whatever names contain.
+        "policy": f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        "img-src data:; base-uri 'none'; form-action 'none'",
+        "title": f"Knowledge graph: {_count(version, 'entities')}",
+        "counts": f"{_count(version, 'entities')}, {_count(version, 'relationships')}, "
+        f"{_count(version, 'communities')} on all levels, "
+        f"{_count(version, 'documents')}, version {version.number}",
+        "notice": notice,
+        "hide_notice": "" if notice else "hidden",
+    }
+    for at, part in enumerate(re.split(r"\{\{(\w+)\}\}", template)):
+        if at % 2 == 0:
+            yield part
+        elif part == "data":
+            yield from _data(graph)
+        elif part == "rows":
+            yield from _table_rows(graph.entities)
+        else:
+            yield html.escape(small[part])
+
+
+def _count(version: Version, name: str) -> str:
+    rows = version.tables[name].rows if name in version.tables else 0
+    singular = {"entities": "entity", "communities": "community"}.get(name, name.removesuffix("s"))
+    return f"{rows:,} {singular if rows == 1 else name}"
+
+
+def _notice(graph: _Graph, version: Version) -> str:
+    tables = version.tables
+    if len(graph.entities) < tables["entities"].rows:
+        return (
+            f"Drawn: the {len(graph.entities):,} entities with the most neighbours and the "
+            f"{len(graph.relationships):,} strongest relationships among them."
+        )
+    if "relationships" in tables and len(graph.relationships) < tables["relationships"].rows:
+        return f"Drawn: the {len(graph.relationships):,} strongest relationships."
+    return ""
+
+
+def _table_rows(entities: pl.DataFrame) -> Iterator[str]:
+    columns = ("human_readable_id", "title", "type", "degree", "frequency")
+    for number, title, kind, degree, frequency in entities.select(columns).head(_TABLE_ROWS).rows():
+        yield (
+            f'<tr><td dir="auto"><a href="#entity-{number}">{html.escape(title)}</a></td>'
+            f"<td>{html.escape(kind)}</td>"
+            f'<td class="number">{degree:,}</td><td class="number">{frequency:,}</td></tr>'
+        )
+
+
+def _data(graph: _Graph) -> Iterator[str]:
+    """Yield the graph as JSON that can stand inside a script element."""
+    entities, communities = graph.entities, graph.communities
+    relationships = graph.relationships
+    # One sentence often proves several relationships.
+    sentences = relationships.select(description=pl.col("description").unique(maintain_order=True))
+    places = sentences.with_row_index("sentence")
+    sentence = relationships.join(places, on="description", how="left", maintain_order="left")
+    pairs = zip(entities["documents"].to_list(), entities["times"].to_list(), strict=True)
+    parts: dict[str, Any] = {
+        "spacing": _spacing(entities),
+        "entities": {
+            "number": entities["human_readable_id"],
+            "x": entities["x"].round(5),
+            "y": entities["y"].round(5),
+            **{name: entities[name] for name in ("title", "type", "description", "aliases")},
+            **{name: entities[name] for name in ("degree", "frequency", "community")},
+            "documents": [list(zip(*pair, strict=True)) for pair in pairs],
+            "n_documents": entities["n_documents"],
+        },
+        "relationships": {
+            **{name: relationships[name] for name in ("source", "target")},
+            "weight": relationships["weight"].round_sig_figs(4),
+            "sentence": sentence["sentence"],
+        },
+        "sentences": sentences["description"],
+        "communities": {
+            "number": communities["community"],
+            **{name: communities[name] for name in ("level", "parent", "size", "island")},
+            **{name: communities[name] for name in ("title", "summary")},
+        },
+        "documents": {name: graph.documents[name] for name in ("title", "path")},
+    }
+    opening = "{"
+    for name, part in parts.items():
+        yield f'{opening}"{name}":'
+        yield from _columns(part) if isinstance(part, dict) else [_json(part)]
+        opening = ","
+    yield "}"
+
+
+def _columns(columns: dict[str, Any]) -> Iterator[str]:
+    opening = "{"
+    for name, column in columns.items():
+        yield f'{opening}"{name}":{_json(column)}'
+        opening = ","
+    yield "}"
+
+
+def _json(value: Any) -> str:
+    plain = value.to_list() if isinstance(value, pl.Series) else value
+    text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    # `</script` in a name would end the element, and `<!--` change how it ends.
+    return text.replace("<", "\\u003c")
+
+
+def _cut(column: str, most: int) -> pl.Expr:
+    """Shorten texts that are longer than `most` characters."""
+    text = pl.col(column).fill_null("")
+    return (
+        pl.when(text.str.len_chars() > most)
+        .then(text.str.head(most - 1) + "…")
+        .otherwise(text)
+        .alias(column)
+    )

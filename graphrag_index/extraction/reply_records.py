@@ -1,0 +1,287 @@
+"""The records in what a model replied, whatever its form.
+
+Small models write keys of their own, lists instead of objects, a mapping by name, strengths
+in words, quotation marks around names. A record without a name is no good; it is counted.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any, NamedTuple
+
+from graphrag_index.llm.request import ReplyError
+from graphrag_index.schema.tables import title_key
+
+# Longer is no name but a sentence.
+LONGEST_NAME = 200
+# Where a model does not say how strong a relationship is.
+USUAL_STRENGTH = 5.0
+_STRENGTHS = {
+    **dict.fromkeys(("very high", "very strong", "critical", "essential"), 10.0),
+    **dict.fromkeys(("high", "strong", "direct", "primary", "major"), 8.0),
+    **dict.fromkeys(("low", "weak", "minor", "indirect", "slight"), 2.0),
+}
+# What else models call the fields.
+_ENTITIES = ("entities", "nodes", "entity_list")
+_RELATIONSHIPS = ("relationships", "relations", "edges", "relationship_list")
+_NAME = ("name", "title", "entity", "entity_name", "label", "id")
+_TYPE = ("entity_type", "type", "category", "kind", "label")
+_DESCRIPTION = ("description", "entity_description", "relationship_description", "desc", "summary")
+_SOURCE = ("source", "source_entity", "from", "subject", "head", "start", "source_name")
+_TARGET = ("target", "target_entity", "to", "object", "tail", "end", "target_name")
+_LINK_TYPE = (
+    *("relationship_type", "relation_type", "type", "relation", "relationship", "predicate"),
+    "label",
+)
+_STRENGTH = ("strength", "relationship_strength", "weight", "score", "importance")
+_KINDS = {"entity": "entity", "node": "entity", "relationship": "link", "relation": "link"}
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
+_QUOTES = ('""', "''", "“”", "„“", "«»", "‘’", "``")
+
+
+class FoundEntity(NamedTuple):
+    """An entity as one reply tells of it."""
+
+    name: str
+    type: str = ""
+    description: str = ""
+
+
+class FoundRelationship(NamedTuple):
+    """A relationship as one reply tells of it; `strength` is 1 to 10."""
+
+    source: str
+    target: str
+    type: str = ""
+    description: str = ""
+    strength: float = USUAL_STRENGTH
+
+
+# The keys as the schema has them, in which most replies come.
+_KEYS = {"entities", "relationships", *FoundEntity._fields, *FoundRelationship._fields}
+
+
+class Found(NamedTuple):
+    """What one reply tells."""
+
+    entities: tuple[FoundEntity, ...] = ()
+    relationships: tuple[FoundRelationship, ...] = ()
+
+
+def read_records(data: Any) -> tuple[Found, int]:
+    """Read the records of a reply, and count those that are no good.
+
+    Raises
+    ------
+    ReplyError
+        The reply is something else, or all of its records are no good.
+    """
+    records = list(_records(data))
+    entities = [_entity(record) for kind, record in records if kind == "entity"]
+    names = {title_key(entity.name) for entity in entities if entity}
+    links = [_relationship(record, names) for kind, record in records if kind == "link"]
+    found = Found(tuple(filter(None, entities)), tuple(filter(None, links)))
+    n_bad = len(records) - len(found.entities) - len(found.relationships)
+    if n_bad and n_bad == len(records):
+        raise ReplyError(f"none of its {n_bad} records has a name, or a source and a target")
+    return found, n_bad
+
+
+def _entity(record: Any) -> FoundEntity | None:
+    name, kind, description = _entity_fields(record)
+    entity = FoundEntity(_name(name), _first(kind), clean(_text(description)))
+    return entity if title_key(entity.name) else None
+
+
+def _relationship(record: Any, names: Set[str]) -> FoundRelationship | None:
+    source, target, kind, description, strength = _relationship_fields(record, names)
+    link = FoundRelationship(
+        _name(source),
+        _name(target),
+        _first(kind),
+        clean(_text(description)),
+        read_strength(strength),
+    )
+    ends = title_key(link.source), title_key(link.target)
+    return link if all(ends) and ends[0] != ends[1] else None
+
+
+def _records(data: Any) -> Iterator[tuple[str, Any]]:
+    """Give each record of a reply with its kind, `entity` or `link`.
+
+    Raises
+    ------
+    ReplyError
+        The reply is something else.
+    """
+    if isinstance(data, list):
+        for record in data:
+            if isinstance(record, dict) and _lists(_lower(record)):
+                yield from _records(record)
+            else:
+                yield _kind(record), record
+        return
+    if not isinstance(data, dict):
+        raise ReplyError("it must be an object with the lists entities and relationships")
+    fields = _lower(data)
+    lists = _lists(fields)
+    if not lists:
+        inner = [value for value in data.values() if isinstance(value, dict)]
+        if len(data) == 1 and inner:
+            yield from _records(inner[0])
+            return
+        if _has(fields, _SOURCE) or ("name" in fields and "error" not in fields):
+            yield _kind(data), data
+            return
+        raise ReplyError("it has neither of the lists entities and relationships")
+    for kind, records in lists:
+        if isinstance(records, dict):
+            # By name: {"Ada": {"type": ...}}; or one record, without the list around it.
+            if _has(_lower(records), ("name", *_SOURCE)):
+                yield kind, records
+                continue
+            for name, record in records.items():
+                yield kind, {"name": name, **_lower(_as_fields(record))}
+        elif isinstance(records, list):
+            yield from ((kind, record) for record in records)
+        elif records:
+            raise ReplyError("entities and relationships must be lists")
+
+
+def _lists(fields: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    found = []
+    for kind, names in (("entity", _ENTITIES), ("link", _RELATIONSHIPS)):
+        name = next((name for name in names if name in fields), None)
+        if name is not None and not isinstance(fields[name], str):
+            found.append((kind, fields[name]))
+    return found
+
+
+def _kind(record: Any) -> str:
+    """Tell an entity from a relationship, by its first field, its kind or its keys."""
+    if isinstance(record, list):
+        first = record[0] if record else None
+        if isinstance(first, str) and first.strip("\"'( ").lower() in _KINDS:
+            return _KINDS[first.strip("\"'( ").lower()]
+        return "entity" if len(record) < 4 else "link"
+    if not isinstance(record, dict):
+        return "entity"
+    fields = _lower(record)
+    for name in ("kind", "record", "record_type", "type"):
+        value = fields.get(name)
+        if isinstance(value, str) and value.lower() in _KINDS and "source" not in fields:
+            return _KINDS[value.lower()]
+    return "link" if _has(fields, _SOURCE) and _has(fields, _TARGET) else "entity"
+
+
+def _entity_fields(record: Any) -> tuple[Any, Any, Any]:
+    """Return name, type and description."""
+    if isinstance(record, list):
+        record = _without_kind(record)
+        return _padded(record, 3) if record else (None, None, None)
+    if isinstance(record, str):
+        return record, None, None
+    fields = _lower(record) if isinstance(record, dict) else {}
+    return _get(fields, _NAME), _get(fields, _TYPE), _get(fields, _DESCRIPTION)
+
+
+def _relationship_fields(record: Any, names: Set[str]) -> tuple[Any, Any, Any, Any, Any]:
+    """Return source, target, type, description and strength."""
+    if isinstance(record, list):
+        record = _without_kind(record)
+        if len(record) == 3 and title_key(_name(record[1])) not in names:
+            # Subject, predicate, object.
+            return record[0], record[2], record[1], None, None
+        if len(record) == 3 or (len(record) == 4 and _NUMBER.match(_text(record[3]))):
+            return record[0], record[1], None, *_padded(record[2:], 2)
+        first, second, kind, description, strength = _padded(record, 5)
+        return first, second, kind, description, strength
+    fields = _lower(record) if isinstance(record, dict) else {}
+    ends = _get(fields, _SOURCE), _get(fields, _TARGET)
+    said = _get(fields, _LINK_TYPE), _get(fields, _DESCRIPTION)
+    return *ends, *said, _get(fields, _STRENGTH)
+
+
+def _without_kind(record: list[Any]) -> list[Any]:
+    first = record[0] if record else None
+    is_kind = isinstance(first, str) and first.strip("\"'( ").lower() in _KINDS
+    return record[1:] if is_kind else record
+
+
+def _padded(values: Sequence[Any], n: int) -> Any:
+    return (*values, *[None] * n)[:n]
+
+
+def _as_fields(record: Any) -> dict[str, Any]:
+    return record if isinstance(record, dict) else {"description": record}
+
+
+def _lower(record: dict[Any, Any]) -> dict[str, Any]:
+    if record.keys() <= _KEYS:
+        return record
+    return {str(key).strip().lower().replace(" ", "_"): value for key, value in record.items()}
+
+
+def _has(fields: Mapping[str, Any], names: Sequence[str]) -> bool:
+    return any(name in fields for name in names)
+
+
+def _get(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
+    for name in names:
+        value = fields.get(name)
+        if value not in (None, ""):
+            return value
+    return None
+
+
+def _text(value: Any) -> str:
+    """See any value as text."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return " ".join(filter(None, map(_text, value)))
+    if isinstance(value, dict):
+        return _text(_get(_lower(value), (*_NAME, *_DESCRIPTION, "text")))
+    return "" if value is None or isinstance(value, bool) else str(value)
+
+
+def _first(value: Any) -> str:
+    """Return a type: the first of several; empty if it is none."""
+    kind = clean(_text(value[0] if isinstance(value, list) and value else value))
+    return kind if len(kind) <= LONGEST_NAME else ""
+
+
+def _name(value: Any) -> str:
+    """Return a name without what models put around it; empty if it is none."""
+    name = clean(_text(value))
+    while len(name) > 2 and name[0] + name[-1] in _QUOTES:
+        name = name[1:-1].strip()
+    if len(name) > LONGEST_NAME or not any(map(str.isalnum, name)):
+        return ""
+    return name
+
+
+def clean(text: str) -> str:
+    """Put a text on one line, without control characters and lone surrogates."""
+    if text.isprintable() and "  " not in text:
+        return text.strip()
+    if not text.isascii():
+        text = text.encode("utf-8", "replace").decode()
+    return " ".join(_CONTROL.sub(" ", text).split())
+
+
+def read_strength(value: Any) -> float:
+    """Read a strength from 1 to 10: a number, "8/10", "80 %", "high"."""
+    if isinstance(value, bool) or value is None:
+        return USUAL_STRENGTH
+    text = _text(value).strip().lower()
+    number = _NUMBER.search(text)
+    if number is None:
+        return _STRENGTHS.get(text, USUAL_STRENGTH)
+    strength = float(number[0].replace(",", "."))
+    if "%" in text:
+        strength /= 10
+    elif 0 < strength < 1:
+        # A share instead of a number up to ten.
+        strength *= 10
+    return min(max(strength, 1.0), 10.0)

@@ -1,0 +1,276 @@
+"""The index in numbers: the graph, the levels, counts by document and language."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from graphrag_index.communities.simple_graph import (
+    Graph,
+    Integers,
+    components,
+    degrees,
+    modularity,
+    simple_graph,
+)
+from graphrag_index.health.finding import number_of_rows
+from graphrag_index.health.opened_index import READ, Opened, explode
+from graphrag_index.schema.list_columns import positions
+from graphrag_index.text.languages import detect_language
+
+# Documents read at once to tell their language, and characters of each.
+_AT_ONCE, _SAMPLE = 1_024, 4_000
+
+
+@dataclass(frozen=True)
+class GraphFigures:
+    """The graph without loops, links in both directions being one."""
+
+    nodes: int
+    edges: int
+    average_degree: float
+    largest_degree: int
+    density: float  # edges / possible edges
+    components: int
+    largest_component: int
+    isolated: int  # nodes without an edge
+    modularity: float | None  # of the communities of level 0; None without any
+    edges_between_communities: int | None  # of level 0; they belong to none
+    degree_histogram: tuple[tuple[str, int], ...]  # nodes by degree: 0, 1, 2, 3-4, 5-8, ...
+
+
+@dataclass(frozen=True)
+class Level:
+    """The communities of one level."""
+
+    level: int
+    communities: int
+    entities: int
+    smallest: int
+    median: float
+    largest: int
+    size_histogram: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """All numbers of an index; what it has no tables for is None or empty."""
+
+    rows: Mapping[str, int]
+    graph: GraphFigures | None
+    levels: tuple[Level, ...]
+    # One row a document: document, title, language, and how many text_units, tokens, entities and
+    # relationships it has; null where no table tells.
+    documents: pl.DataFrame
+    languages: tuple[Mapping[str, Any], ...]
+
+
+def measure(index: Opened) -> Figures:
+    """Count everything."""
+    rows = {name: number_of_rows(index.tables[name]) for name in READ if index.has(name)}
+    documents = _documents(index)
+    by_language = (
+        documents.group_by("language")
+        .agg(pl.len().alias("documents"), pl.col("text_units", "tokens").sum())
+        .sort("documents", "language", descending=[True, False], nulls_last=True)
+    )
+    return Figures(rows, _graph(index), _levels(index), documents, tuple(by_language.to_dicts()))
+
+
+def histogram(values: Integers) -> tuple[tuple[str, int], ...]:
+    """Count values in bins that double: 0, 1, 2, 3-4, 5-8, up to that of the largest."""
+    if not len(values):
+        return ()
+    bins = np.where(values > 0, np.ceil(np.log2(np.maximum(values, 1))).astype(np.int64) + 1, 0)
+    counts = np.bincount(bins)
+    first = int(np.flatnonzero(counts)[0])
+    return tuple((_bin(at), int(counts[at])) for at in range(first, len(counts)))
+
+
+def _bin(at: int) -> str:
+    if at <= 2:
+        return str(at)
+    return f"{2 ** (at - 2) + 1:,}-{2 ** (at - 1):,}"
+
+
+def _graph(index: Opened) -> GraphFigures | None:
+    if not index.has("entities", "id") or not index.has("relationships"):
+        return None
+    # Ours name the ends by id too; titles are Microsoft's only way.
+    by_id = index.has("relationships", "source_id", "target_id")
+    if not by_id and not (
+        index.has("entities", "title") and index.has("relationships", "source", "target")
+    ):
+        return None
+    key = "id" if by_id else "title"
+    ends = [f"{end}_id" if by_id else end for end in ("source", "target")]
+    nodes = (
+        index.tables["entities"]
+        .select(pl.col("id").hash(), name=pl.col(key).hash())
+        .unique("name", keep="first", maintain_order=True)
+        .collect()
+    )
+    has_weight = index.has("relationships", "weight")
+    weight = pl.col("weight").cast(pl.Float64) if has_weight else pl.lit(1.0)
+    links = (
+        index.tables["relationships"]
+        .select(pl.col(ends[0]).hash(), pl.col(ends[1]).hash(), weight=weight)
+        .collect(engine="streaming")
+    )
+    source, target = (positions(links[end], nodes["name"]) for end in ends)
+    is_known = (source >= 0) & (target >= 0)
+    weights = links["weight"].to_numpy()
+    weights = np.where(np.isfinite(weights) & (weights > 0), weights, 0.0)
+    graph = simple_graph(nodes.height, source[is_known], target[is_known], weights[is_known])
+    return _figures(graph, _labels(index, nodes))
+
+
+def _figures(graph: Graph, labels: Integers | None) -> GraphFigures:
+    degree, component = degrees(graph), components(graph)
+    n, m = graph.n_nodes, len(graph.sources)
+    between = None
+    if labels is not None:
+        between = int((labels[graph.sources] != labels[graph.targets]).sum())
+    return GraphFigures(
+        nodes=n,
+        edges=m,
+        average_degree=round(2 * m / n, 3) if n else 0.0,
+        largest_degree=int(degree.max(initial=0)),
+        density=round(2 * m / (n * (n - 1)), 6) if n > 1 else 0.0,
+        components=int(component.max(initial=-1)) + 1,
+        largest_component=int(np.bincount(component).max(initial=0)) if n else 0,
+        isolated=int((degree == 0).sum()),
+        modularity=None if labels is None else round(modularity(graph, labels), 4) + 0.0,
+        edges_between_communities=between,
+        degree_histogram=histogram(degree),
+    )
+
+
+def _labels(index: Opened, nodes: pl.DataFrame) -> Integers | None:
+    """Return the community of level 0 of each node; one in none is a part of its own."""
+    if not index.has("communities", "community", "level", "entity_ids"):
+        return None
+    top = index.tables["communities"].filter(pl.col("level") == 0)
+    members = (
+        explode(top.select("community", key="entity_ids"), "key")
+        .select("community", pl.col("key").hash())
+        .unique("key", keep="any")
+    )
+    joined = (
+        nodes.lazy()
+        .select(key="id")
+        .join(members, on="key", how="left", maintain_order="left")
+        .collect()
+    )
+    labels = joined["community"].fill_null(-1).to_numpy()
+    own = labels.max(initial=0) + 1 + np.arange(len(labels))
+    numbered: Integers = np.unique(np.where(labels >= 0, labels, own), return_inverse=True)[1]
+    return numbered
+
+
+def _levels(index: Opened) -> tuple[Level, ...]:
+    if not index.has("communities", "level"):
+        return ()
+    if index.has("communities", "entity_ids"):
+        size = pl.col("entity_ids").list.len()
+    elif index.has("communities", "size"):
+        size = pl.col("size").fill_null(0)
+    else:
+        return ()
+    sizes = (
+        index.tables["communities"]
+        .select(pl.col("level"), size=size.cast(pl.Int64).fill_null(0))
+        .drop_nulls("level")
+        .collect(engine="streaming")
+    )
+    levels = []
+    for (level,), rows in sorted(sizes.partition_by("level", as_dict=True).items()):
+        values = rows["size"].to_numpy()
+        levels.append(
+            Level(
+                level=int(level),
+                communities=len(values),
+                entities=int(values.sum()),
+                smallest=int(values.min()),
+                median=float(np.median(values)),
+                largest=int(values.max()),
+                size_histogram=histogram(values),
+            )
+        )
+    return tuple(levels)
+
+
+def _documents(index: Opened) -> pl.DataFrame:
+    """Count what each document has."""
+    schema = {
+        "document": pl.String,
+        "title": pl.String,
+        "language": pl.String,
+        **dict.fromkeys(("text_units", "tokens", "entities", "relationships"), pl.Int64),
+    }
+    if not index.has("documents", "id"):
+        return pl.DataFrame(schema=schema)
+    named = ("path", "title", "id")
+    document = next(name for name in named if index.has("documents", name))
+    title = next(name for name in ("title", "id") if index.has("documents", name))
+    rows = (
+        index.tables["documents"]
+        .select(pl.col("id").hash().alias("key"), document=pl.col(document), title=pl.col(title))
+        .collect(engine="streaming")
+        .with_columns(language=_languages(index))
+    )
+    units = index.text_unit_documents()
+    if units is not None:
+        units = units.select(unit=pl.col("id").hash(), key=pl.col("document_id").hash())
+        counts = [units.group_by("key").agg(text_units=pl.len())]
+        if index.has("text_units", "id", "n_tokens"):
+            tokens = index.tables["text_units"].select("n_tokens", unit=pl.col("id").hash())
+            sums = units.join(tokens, on="unit").group_by("key").agg(pl.col("n_tokens").sum())
+            counts.append(sums.rename({"n_tokens": "tokens"}))
+        for name in ("entities", "relationships"):
+            if index.has(name, "id", "text_unit_ids"):
+                things = index.tables[name].select(thing=pl.col("id").hash(), unit="text_unit_ids")
+                of_units = explode(things, "unit").with_columns(pl.col("unit").hash())
+                pairs = of_units.join(units, on="unit").select("key", "thing").unique()
+                counts.append(pairs.group_by("key").agg(pl.len().alias(name)))
+        for count in counts:
+            rows = rows.join(
+                count.collect(engine="streaming"), on="key", how="left", maintain_order="left"
+            ).with_columns(pl.col(count.collect_schema().names()[-1]).fill_null(0))
+    columns = [
+        pl.col(name).cast(dtype) if name in rows.columns else pl.lit(None, dtype).alias(name)
+        for name, dtype in schema.items()
+    ]
+    return rows.select(columns)
+
+
+def _languages(index: Opened) -> pl.Series:
+    """Return the language of each document; where the table does not tell, its text does."""
+    documents = index.tables["documents"]
+    if index.has("documents", "language"):
+        return _column(documents.select("language"))
+    n_documents = number_of_rows(documents)
+    if not index.has("documents", "text"):
+        return pl.Series("language", ["und"] * n_documents, dtype=pl.String)
+    begins = documents.select(pl.col("text").fill_null("").str.head(_SAMPLE))
+    found = [
+        detect_language(text)
+        for start in range(0, n_documents, _AT_ONCE)
+        for text in begins.slice(start, _AT_ONCE).collect()["text"]
+    ]
+    return pl.Series("language", found, dtype=pl.String)
+
+
+def _column(rows: pl.LazyFrame) -> pl.Series:
+    return rows.collect().to_series()
+
+
+def spread(values: pl.Series) -> tuple[int, float, int]:
+    """Return the smallest, the median and the largest; zeros for nothing."""
+    if not len(values):
+        return 0, 0.0, 0
+    numbers: npt.NDArray[np.int64] = values.to_numpy()
+    return int(numbers.min()), float(np.median(numbers)), int(numbers.max())

@@ -1,0 +1,161 @@
+"""What `graphrag-index check --html` writes: one page with findings, figures and plots.
+
+The page needs nothing but itself, and runs nothing: `check_page.html` holds its style.
+"""
+
+import html
+import re
+from collections.abc import Iterator
+from errno import EISDIR
+from importlib.resources import files
+from pathlib import Path
+
+import polars as pl
+
+from graphrag_index.health.checks import Health
+from graphrag_index.health.figures import Figures, histogram
+from graphrag_index.health.health_text import describe, mark, verdict
+from graphrag_index.health.plots import columns, rows
+
+# Documents and languages that the page lists.
+_DOCUMENTS, _LANGUAGES = 200, 20
+_TITLE = 80
+
+
+def write_page(health: Health, file: Path) -> None:
+    """Write the page; it replaces `file` at the end: a reader sees the old one or the new one."""
+    if file.is_dir():
+        raise IsADirectoryError(EISDIR, "This is a folder, name a file in it", str(file))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(f".{file.name}.tmp")
+    try:
+        with temporary.open("w", encoding="utf-8", newline="\n") as page:
+            page.write(_page(health))
+        temporary.replace(file)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _page(health: Health) -> str:
+    template = files(__package__).joinpath("health_page.html").read_text(encoding="utf-8")
+    parts = {
+        "place": html.escape(str(health.index.place)),
+        "made_by": html.escape(health.index.made_by),
+        "verdict": html.escape(verdict(health)),
+        "outcome": "failed" if health.failed else "passed",
+        "checks": "".join(_checks(health)),
+        "findings": "".join(_findings(health)),
+        "numbers": "".join(_numbers(health.figures)),
+        "plots": "".join(_plots(health.figures)),
+        "documents": _documents(health.figures.documents),
+    }
+    pieces = re.split(r"\{\{(\w+)\}\}", template)
+    return "".join(piece if at % 2 == 0 else parts[piece] for at, piece in enumerate(pieces))
+
+
+def _checks(health: Health) -> Iterator[str]:
+    for outcome in health.outcomes:
+        state = mark(outcome)
+        name = {"FAIL": "fail", "-": "none"}.get(state, state)
+        yield (
+            f'<tr class="{name}"><td><span class="mark">{html.escape(state)}</span></td>'
+            f"<td>{html.escape(outcome.title)}</td>"
+            f'<td class="number">{html.escape(describe(outcome))}</td></tr>'
+        )
+
+
+def _findings(health: Health) -> Iterator[str]:
+    outcomes = sorted(health.outcomes, key=lambda outcome: not outcome.failed)
+    found = [(outcome, finding) for outcome in outcomes for finding in outcome.looked.findings]
+    if found or health.not_looked_at:
+        yield "<h2>Findings</h2>"
+    for outcome, finding in found:
+        name = "fail" if outcome.failed else "note"
+        yield f'<section class="finding {name}"><h3>{html.escape(outcome.title)}</h3>'
+        yield f"<p>{html.escape(finding.means)}</p>"
+        if finding.examples:
+            items = "".join(f'<li dir="auto">{html.escape(e)}</li>' for e in finding.examples)
+            yield f"<ul>{items}</ul>"
+        yield "</section>"
+    for note in health.not_looked_at:
+        yield f'<p class="muted">{html.escape(note)}</p>'
+
+
+def _numbers(figures: Figures) -> Iterator[str]:
+    told = [(f"{count:,}", name.replace("_", " ")) for name, count in figures.rows.items()]
+    graph = figures.graph
+    if graph is not None:
+        told += [
+            (f"{graph.edges:,}", "edges"),
+            (f"{graph.average_degree:.2f}", "average degree"),
+            (f"{graph.components:,}", "components"),
+            (f"{graph.largest_component:,}", "nodes in the largest"),
+            (f"{graph.isolated:,}", "nodes alone"),
+        ]
+        if graph.modularity is not None:
+            told += [
+                (f"{graph.modularity:.3f}", "modularity"),
+                (f"{graph.edges_between_communities:,}", "edges between communities"),
+            ]
+    for number, name in told:
+        yield f"<div><dt>{html.escape(name)}</dt><dd>{number}</dd></div>"
+
+
+def _plots(figures: Figures) -> Iterator[str]:
+    if figures.graph is not None:
+        yield _figure(
+            "Entities by degree",
+            columns(figures.graph.degree_histogram, "Entities by degree", "entities"),
+        )
+    for level in figures.levels:
+        title = f"Communities of level {level.level} by entities"
+        yield _figure(title, columns(level.size_histogram, title, "communities"))
+    if figures.documents.height:
+        for name in ("text_units", "entities"):
+            if figures.documents[name].null_count():
+                continue
+            title = f"Documents by {name.replace('_', ' ')}"
+            bars = histogram(figures.documents[name].to_numpy())
+            yield _figure(title, columns(bars, title, "documents"))
+    languages = [
+        (str(language["language"] or "und"), int(language["documents"]))
+        for language in figures.languages[:_LANGUAGES]
+    ]
+    yield _figure("Documents by language", rows(languages, "Documents by language", "documents"))
+
+
+def _figure(title: str, drawing: str) -> str:
+    if not drawing:
+        return ""
+    return f"<figure><figcaption>{html.escape(title)}</figcaption>{drawing}</figure>"
+
+
+def _number(count: int | None) -> str:
+    return "–" if count is None else f"{count:,}"
+
+
+def _documents(documents: pl.DataFrame) -> str:
+    if not documents.height:
+        return ""
+    head = ("document", "language", "text units", "tokens", "entities", "relationships")
+    shown = documents.head(_DOCUMENTS)
+    cells = []
+    for row in shown.iter_rows(named=True):
+        title = str(row["title"] or row["document"])
+        title = title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…"
+        numbers = "".join(
+            f'<td class="number">{_number(row[name.replace(" ", "_")])}</td>' for name in head[2:]
+        )
+        cells.append(
+            f'<tr><td dir="auto">{html.escape(title)}</td>'
+            f"<td>{html.escape(str(row['language'] or 'und'))}</td>{numbers}</tr>"
+        )
+    names = "".join(
+        f"<th{' class=number' if at > 1 else ''}>{name}</th>" for at, name in enumerate(head)
+    )
+    n_more = documents.height - shown.height
+    more = f'<p class="muted">... and {n_more:,} more: --json lists them.</p>' if n_more else ""
+    return (
+        f'<h2>Documents</h2><div class="scroll"><table><thead><tr>{names}</tr></thead>'
+        f"<tbody>{''.join(cells)}</tbody></table></div>{more}"
+    )

@@ -1,0 +1,247 @@
+"""Vectors from a model behind an address: in batches, each text paid for once."""
+
+import base64
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from graphrag_index.errors import ModelError
+from graphrag_index.llm.caller import Caller, LoopThread, estimate_tokens
+from graphrag_index.llm.failures import RejectedError
+from graphrag_index.llm.ledger import DONE, QUARANTINED, Ledger
+from graphrag_index.llm.prices import Budget, cost_of
+from graphrag_index.llm.request import Usage
+from graphrag_index.schema.settings.models import ModelSettings
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+# What one request may hold, at OpenAI and at most others.
+MAX_TEXTS = 64
+MAX_TOKENS = 8_000
+# The probe: what it costs is nothing, and its vector tells the dimension.
+PROBE = "dimension"
+# So often a text is sent whose vector cannot be used.
+MAX_ATTEMPTS = 3
+
+
+class RemoteEmbeddingModel:
+    """An embedding model behind an address; the same to its users as the embedded one."""
+
+    def __init__(
+        self,
+        name: str,
+        settings: ModelSettings,
+        step: str,
+        ledger: Ledger,
+        loop: LoopThread,
+        budget: Budget | None = None,
+    ) -> None:
+        self.name, self.settings, self._step = name, settings, step
+        self._ledger, self._loop = ledger, loop
+        self._caller = Caller(name, settings, ledger, budget or Budget(None))
+        self._used: list[str] = []
+        self.identity = identity(settings)
+        # Whether any vector has come that has the dimension.
+        self._fits = False
+        self._fact = f"dimension of {settings.model} at {settings.base_url}, {settings.dimensions}"
+        known = ledger.recall(self._fact)
+        try:
+            self.dimension = int(known) if known else self._loop.start(self._probe()).result()
+        except BaseException:
+            self.close()
+            raise
+        if settings.dimensions not in (None, self.dimension):
+            self.close()
+            raise ModelError(
+                f"Model {name} gives vectors of {self.dimension} numbers, whatever `dimensions` "
+                f"says: set it to {self.dimension} or null."
+            )
+        if not known:
+            ledger.remember(self._fact, str(self.dimension))
+
+    def embed(
+        self, texts: Sequence[str], advance: Callable[[int], None] | None = None
+    ) -> "npt.NDArray[np.float32]":
+        """Give each text a vector of length 1, in the order of the texts.
+
+        That of a text which is put aside is all zeros. `advance` is called with the number
+        of texts that are done, as they are.
+
+        Raises
+        ------
+        ModelError
+            The endpoint does not answer, or gives vectors of another length than before.
+        """
+        import numpy as np
+
+        keys = [text_key(text, self.settings) for text in texts]
+        vectors: dict[str, npt.NDArray[np.float32]] = {}
+        missing: dict[str, str] = {}
+        nothing = np.zeros(self.dimension, np.float32)
+        for key, text in zip(keys, texts, strict=True):
+            entry = self._ledger.find(key)
+            if entry is not None and entry.state == DONE:
+                vector = np.frombuffer(base64.b64decode(entry.reply), np.float32)
+                # The server may have another model by this name now.
+                if len(vector) == self.dimension:
+                    vectors[key] = vector
+                else:
+                    missing[key] = text
+            elif entry is not None and entry.state == QUARANTINED:
+                vectors[key] = nothing
+            else:
+                missing[key] = text
+        self._used += vectors
+        if advance is not None:
+            advance(len(texts) - len(missing))
+        batches = list(_batches(list(missing.items())))
+        futures = [self._loop.start(self._ask(batch)) for batch in batches]
+        for batch, future in zip(batches, futures, strict=True):
+            try:
+                vectors.update(future.result())
+            except BaseException as error:
+                self._caller.stop(error if isinstance(error, Exception) else ModelError("stopped"))
+                raise
+            if advance is not None:
+                advance(len(batch))
+        self._ledger.use(self._used)
+        self._used.clear()
+        if not texts:
+            return np.empty((0, self.dimension), np.float32)
+        return np.stack([vectors.get(key, nothing) for key in keys])
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._loop.start(self._caller.endpoint.close()).result()
+
+    async def _probe(self) -> int:
+        """Ask for one vector, to see how long all are."""
+        row: list[float] = []
+        for _ in range(MAX_ATTEMPTS):
+            try:
+                (row,) = await self._call([(text_key(PROBE, self.settings), PROBE)])
+            except RejectedError as error:
+                raise ModelError(
+                    f"Model {self.name} gives no vectors: {self._caller.hide(str(error))}."
+                ) from None
+            if _normalized(row) is not None:
+                return len(row)
+        raise ModelError(
+            f"Model {self.name} gives vectors without direction: it may be no embedding model."
+        )
+
+    async def _ask(self, batch: Sequence[tuple[str, str]]) -> "dict[str, npt.NDArray[np.float32]]":
+        """Ask for the vectors of some texts: those which cannot be had are put aside one by one.
+
+        Raises
+        ------
+        ModelError
+            No vector has the length that the first had.
+        """
+        vectors: dict[str, npt.NDArray[np.float32]] = {}
+        reason, length = "", None
+        for _ in range(MAX_ATTEMPTS):
+            try:
+                rows = await self._call(batch)
+            except RejectedError as error:
+                reason = self._caller.hide(str(error))
+                break
+            batch, reason, length = self._keep(batch, rows, vectors)
+            if not batch:
+                return vectors
+        if len(batch) > 1:
+            # One of them may be at fault.
+            middle = len(batch) // 2
+            for half in (batch[:middle], batch[middle:]):
+                vectors |= await self._ask(half)
+            return vectors
+        if length is not None and not self._fits:
+            self._ledger.remember(self._fact, "")
+            raise ModelError(
+                f"Model {self.name} gives vectors of {length} numbers, and gave {self.dimension} "
+                "before: set the model back, or run again to have all vectors anew."
+            )
+        for key, _ in batch:
+            self._ledger.put_aside(key, QUARANTINED, reason)
+            self._used.append(key)
+        return vectors
+
+    async def _call(self, batch: Sequence[tuple[str, str]]) -> list[list[float]]:
+        texts = [text for _, text in batch]
+
+        def note() -> None:
+            for key, text in batch:
+                unit = " ".join(text[:60].split())
+                if text != PROBE:
+                    self._ledger.send(key, self._step, unit, self.name)
+
+        async def ask() -> tuple[list[list[float]], Usage]:
+            rows, used = await self._caller.endpoint.embed(texts)
+            # The tokens of the batch are noted once, whatever its vectors are good for.
+            cost = cost_of(used, self._caller.price)
+            self._ledger.pay(batch[0][0], self._step, self.name, used, cost)
+            return rows, used
+
+        return await self._caller.call(ask, sum(map(estimate_tokens, texts)), 0, note)
+
+    def _keep(
+        self,
+        batch: Sequence[tuple[str, str]],
+        rows: Sequence[Sequence[float]],
+        vectors: "dict[str, npt.NDArray[np.float32]]",
+    ) -> tuple[list[tuple[str, str]], str, int | None]:
+        """Keep the vectors that can be used; returns the other texts, what is wrong, its length."""
+        bad, reason, replies = [], "", {}
+        wrong: int | None = None
+        for (key, text), row in zip(batch, rows, strict=True):
+            vector = _normalized(row)
+            if vector is not None and len(vector) == self.dimension:
+                vectors[key] = vector
+                replies[key] = base64.b64encode(vector.tobytes()).decode()
+                continue
+            bad.append((key, text))
+            reason = "its vector has no direction"
+            if vector is not None:
+                wrong = len(vector)
+                reason = f"its vector has {wrong} numbers and not {self.dimension}"
+        self._ledger.finish_all(replies)
+        self._used += replies
+        self._fits = self._fits or bool(replies)
+        return bad, reason, wrong
+
+
+def _normalized(row: Sequence[float]) -> "npt.NDArray[np.float32] | None":
+    """Give a vector the length 1; None if it has no direction."""
+    import numpy as np
+
+    vector = np.asarray(row, np.float32)
+    length = float(np.linalg.norm(vector))
+    return vector / np.float32(length) if np.isfinite(length) and length else None
+
+
+def identity(settings: ModelSettings) -> tuple[str, int | None]:
+    """Return what a vector depends on beside its text."""
+    return settings.vector_identity()
+
+
+def text_key(text: str, settings: ModelSettings) -> str:
+    """Hash all that a vector depends on."""
+    parts = repr((*identity(settings), text))
+    return blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _batches(rows: Sequence[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
+    """Put texts together as far as one request may hold them."""
+    batch: list[tuple[str, str]] = []
+    n_tokens = 0
+    for key, text in rows:
+        length = estimate_tokens(text)
+        if batch and (len(batch) == MAX_TEXTS or n_tokens + length > MAX_TOKENS):
+            yield batch
+            batch, n_tokens = [], 0
+        batch.append((key, text))
+        n_tokens += length
+    if batch:
+        yield batch

@@ -1,0 +1,1 @@
+"""Tolerant parsing of model replies."""

@@ -1,0 +1,208 @@
+"""The models of one run: made when a step asks for them, over one ledger and one budget."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from graphrag_index.errors import ModelError, SettingsError
+from graphrag_index.llm.batch import BatchChatModel
+from graphrag_index.llm.batch_ledger import Batch, BatchLedger
+from graphrag_index.llm.caller import LoopThread
+from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.embeddings import RemoteEmbeddingModel
+from graphrag_index.llm.endpoint import Endpoint
+from graphrag_index.llm.ledger import FILE, Ledger, Quarantined
+from graphrag_index.llm.prices import Budget, price_list_date, price_of
+from graphrag_index.llm.request import Spent
+from graphrag_index.schema.settings.models import ModelSettings, find_model
+
+# The fact of the ledger that names the steps which were released.
+_RELEASED = "released steps"
+
+
+class Models:
+    """The models that the settings name, for one output folder.
+
+    Without a folder the ledger is kept in memory. Nothing is opened before a step asks for
+    a model. Then all that `needed` names are checked, so that a wrong key of the last is
+    found before the first is paid; those that it names with a step are embedding models of that
+    step, which give one vector. Without `check` the first call finds it. With `batch` chats go
+    through the providers' batches.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, ModelSettings],
+        output: Path | None = None,
+        version: Callable[[], int] = lambda: 0,
+        needed: Mapping[str, str] = MappingProxyType({}),
+        budget: float | None = None,
+        batch: bool = False,
+        check: bool = True,
+    ) -> None:
+        self.settings, self.output, self.version = settings, output, version
+        self._is_batch, self._forget, self._checks = batch, False, check
+        self._is_noting = False
+        self._needed = needed
+        self._limit = budget
+        self._ledger: Ledger | None = None
+        self._loop: LoopThread | None = None
+        self._budget: Budget | None = None
+        self._made: list[ChatModel | BatchChatModel | RemoteEmbeddingModel] = []
+
+    def chat(self, name: str, step: str) -> ChatModel | BatchChatModel:
+        """Make the chat model of a step.
+
+        Raises
+        ------
+        ModelError
+            Its requests are in a batch, and this run does not collect batches.
+        """
+        settings, _, ledger, loop, budget = self._parts(name, step)
+        model: ChatModel | BatchChatModel
+        if self._is_batch and self.output is not None:
+            folder = self.output / "batches"
+            model = BatchChatModel(
+                name, settings, step, ledger, loop, folder, budget, forget=self._forget
+            )
+        else:
+            batches = BatchLedger(ledger).open(step)
+            if batches:
+                n = sum(batch.n_requests for batch in batches)
+                ids = ", ".join(batch.id or "not yet made" for batch in batches)
+                raise ModelError(
+                    f"{n:,} requests of {step} are in a batch ({ids}) and would be paid twice: "
+                    "run with --batch to collect them; a batch that you cancel at the provider "
+                    "is collected at once."
+                )
+            model = ChatModel(name, settings, step, ledger, loop, budget)
+        self._made.append(model)
+        return model
+
+    def embedding(self, name: str, step: str) -> RemoteEmbeddingModel:
+        """Make the embedding model of a step."""
+        model = RemoteEmbeddingModel(name, *self._parts(name, step))
+        self._made.append(model)
+        return model
+
+    def release(self, steps: Iterable[str]) -> list[str]:
+        """Let what is quarantined be asked again; returns the steps that it belongs to."""
+        self._forget = True
+        found = list(dict.fromkeys(row.step for row in self.quarantined(steps)))
+        if found:
+            self.ledger.remember(_RELEASED, json.dumps([*self.released(), *found]))
+            self.ledger.release(found)
+        return self.released()
+
+    def released(self) -> list[str]:
+        """Return the steps that were released and whose run has not ended since."""
+        known = self.ledger.recall(_RELEASED) if self.has_ledger else None
+        return list(dict.fromkeys(json.loads(known))) if known else []
+
+    def finished(self) -> None:
+        """Note that a run has ended: what was released has been asked."""
+        if self.released():
+            self.ledger.remember(_RELEASED, "[]")
+
+    def note_use(self) -> None:
+        """From now on note which requests are used: to purge the others, see `purge`."""
+        self._is_noting = True
+        if self._ledger is not None:
+            self._ledger.note_use()
+
+    def spent(self, version: int) -> Spent:
+        """Return what was asked for a version."""
+        return self.ledger.spent_for(version) if self.has_ledger else Spent()
+
+    def batches(self) -> list[Batch]:
+        """Return the batches that were submitted and are not collected."""
+        return BatchLedger(self.ledger).open() if self.has_ledger else []
+
+    def standing(self) -> tuple[int, int, bool]:
+        """Ask how the batches of the model stand that was made last.
+
+        Returns
+        -------
+        n_requests, n_done, has_ended
+            Of all its batches together; whether any of them has ended.
+        """
+        model = self._made[-1]
+        assert isinstance(model, BatchChatModel)
+        return model.queue.standing()
+
+    @property
+    def poll_seconds(self) -> float:
+        """How long to wait before the model that was made last is asked so first."""
+        return self._made[-1].settings.batch.poll_seconds
+
+    def quarantined(self, steps: Iterable[str]) -> list[Quarantined]:
+        """Return what some steps could not get answered."""
+        return self.ledger.quarantined(steps) if self.has_ledger else []
+
+    def quarantined_share(self, step: str) -> float:
+        """Return which share of a step's requests is quarantined, 0 to 1."""
+        if not self.has_ledger:
+            return 0.0
+        rows = [row for row in self.ledger.status() if row.step == step]
+        failed = sum(row.quarantined for row in rows)
+        return failed / max(1, failed + sum(row.done for row in rows))
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger of the output folder, opened at first use."""
+        if self._ledger is None:
+            self._ledger = Ledger(self.output, self.version())
+            if self._is_noting:
+                self._ledger.note_use()
+        return self._ledger
+
+    def close(self) -> None:
+        """Close connections, loop and ledger."""
+        if self._loop is not None:
+            for model in self._made:
+                model.close()
+            self._loop.close()
+        if self._ledger is not None:
+            self._ledger.close()
+        self._made, self._loop, self._ledger = [], None, None
+
+    @property
+    def has_ledger(self) -> bool:
+        """Whether any model was ever asked for this output folder."""
+        folder = self.output
+        return self._ledger is not None or (folder is not None and (folder / FILE).exists())
+
+    def _parts(self, name: str, step: str) -> tuple[ModelSettings, str, Ledger, LoopThread, Budget]:
+        settings = find_model(self.settings, name, step)
+        if self._loop is None:
+            self._check_prices(dict.fromkeys((*self._needed, name)))
+            self._loop = LoopThread()
+            self._budget = Budget(self._limit, self.ledger.spent())
+            self._budget.held = BatchLedger(self.ledger).held()
+            for needed in dict.fromkeys((*self._needed, name)) if self._checks else ():
+                self._check(needed, find_model(self.settings, needed, step))
+            for needed, embeds in self._needed.items():
+                if embeds:
+                    self.embedding(needed, embeds)
+        assert self._budget is not None
+        return settings, step, self.ledger, self._loop, self._budget
+
+    def _check_prices(self, names: Iterable[str]) -> None:
+        """See that every model has a price, without which no budget holds."""
+        for name in names if self._limit is not None else ():
+            settings = self.settings.get(name)
+            if settings is not None and price_of(settings) is None:
+                raise SettingsError(
+                    f"No budget can hold: the price of {settings.model!r}, model {name}, is not in "
+                    f"the list of {price_list_date()}; set `price` of this model, to 0 if it "
+                    "costs nothing."
+                )
+
+    def _check(self, name: str, settings: ModelSettings) -> None:
+        assert self._loop is not None
+        endpoint = Endpoint(name, settings, self.ledger)
+        try:
+            self._loop.start(endpoint.check()).result()
+        finally:
+            self._loop.start(endpoint.close()).result()

@@ -1,0 +1,150 @@
+"""Rows of tables as lines of CSV, and what each takes of a budget of tokens, counted once."""
+
+import csv
+import io
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from graphrag_index.schema.list_columns import Integers
+from graphrag_index.text.tokens import TokenCounts, count_tokens, load_encoding
+
+ENCODING = "o200k_base"
+# Lines whose tokens are counted together: bounds memory, not results.
+BATCH_LINES = 4_096
+# A row takes this part of the budget at most, so that there is room for one with both its ends.
+LONGEST_ROW = 4
+# Before a request is sent its tokens are guessed: so many bytes are ten.
+BYTES_OF_TEN_TOKENS = 35
+# What is not yet one space: to put one for one in every cell takes four times as long.
+_BLANKS = r"[^\S ]\s*| \s+"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Tokens that a context may have, and those that the model's window has for it."""
+
+    limit: int
+    room: int
+
+    def cost(self, n_tokens: Integers, n_bytes: Integers) -> Integers:
+        """What texts take of `limit`: their tokens, or more if the guess fills the window first."""
+        guessed = np.ceil(n_bytes * self._scale).astype(np.int64)
+        costs: Integers = np.maximum(n_tokens, guessed)
+        return costs
+
+    def cost_of(self, text: str) -> int:
+        """What one text takes."""
+        return self._cost(count_tokens(text, load_encoding(ENCODING)), _n_bytes(text))
+
+    def most_of(self, text: str) -> int:
+        """What one text takes at most, without counting: no token is shorter than a byte."""
+        n_bytes = _n_bytes(text)
+        return self._cost(n_bytes, n_bytes)
+
+    def _cost(self, n_tokens: int, n_bytes: int) -> int:
+        return max(n_tokens, math.ceil(n_bytes * self._scale))
+
+    @property
+    def _scale(self) -> float:
+        return 10 * self.limit / (BYTES_OF_TEN_TOKENS * self.room)
+
+
+def _n_bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def n_prompt_tokens(text: str) -> int:
+    """How much of a model's window a text takes, rather too much."""
+    return Budget(1, 1).cost_of(text)
+
+
+@dataclass(frozen=True)
+class RenderedRows:
+    """The rows of a table: the line, the cost and the `human_readable_id` of each."""
+
+    text: pl.Series
+    cost: Integers
+    number: Integers
+
+    @classmethod
+    def of(
+        cls,
+        rows: pl.DataFrame,
+        budget: Budget,
+        count: Callable[[pl.Series], Integers] | None = None,
+    ) -> "RenderedRows":
+        """Write each row on a line of its own, beginning with its number.
+
+        `count` counts the tokens of lines, if somebody knows them already.
+        """
+        number, *others = rows.columns
+        cells = rows.select(
+            number,
+            pl.col(others)
+            .cast(pl.String)
+            .fill_null("")
+            .str.replace_all(_BLANKS, " ")
+            .str.strip_chars(" "),
+        )
+        text = cells.select(
+            pl.concat_str(pl.col(number).cast(pl.String), *map(_quoted, others), separator=",")
+            + "\n"
+        ).to_series()
+        n_bytes = text.str.len_bytes().cast(pl.Int64).to_numpy()
+        cost = budget.cost((count or count_lines)(text), n_bytes)
+        longest = budget.limit // LONGEST_ROW
+        too_long = np.flatnonzero(cost > longest)
+        if len(too_long):
+            shorter = [_shortened(cells.row(row), longest, budget) for row in too_long.tolist()]
+            text = text.scatter(too_long, [line for line, _ in shorter])
+            cost[too_long] = [price for _, price in shorter]
+        return cls(text, cost, rows[number].to_numpy())
+
+
+def _quoted(column: str) -> pl.Expr:
+    cell = pl.col(column)
+    quoted = pl.lit('"') + cell.str.replace_all('"', '""', literal=True) + pl.lit('"')
+    return pl.when(cell.str.contains('[",]')).then(quoted).otherwise(cell)
+
+
+def count_lines(lines: pl.Series) -> Integers:
+    """Count the tokens of each line.
+
+    Each begins with a digit behind a line end, where encodings always part a text: the
+    tokens of a page are those of its lines.
+    """
+    encoding = load_encoding(ENCODING)
+    counts = [np.zeros(0, np.int64)]
+    for start in range(0, len(lines), BATCH_LINES):
+        batch = lines.slice(start, BATCH_LINES)
+        ends = batch.str.len_chars().cast(pl.Int64).cum_sum().to_list()
+        tokens = TokenCounts("".join(batch.to_list()), encoding).between([0, *ends[:-1]])
+        counts.append(np.array(tokens, np.int64))
+    return np.concatenate(counts)
+
+
+def _shortened(cells: Sequence[object], longest: int, budget: Budget) -> tuple[str, int]:
+    """Cut the longest cells of a row until it fits."""
+    number, *texts = (str(cell) for cell in cells)
+    width = max(map(len, texts))
+    while True:
+        width //= 2
+        line = csv_line([number, *(_cut(text, width) for text in texts)])
+        cost = budget.cost_of(line)
+        if cost <= longest or not width:
+            return line, cost
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[:width].rstrip() + "…"
+
+
+def csv_line(cells: Sequence[str]) -> str:
+    """Write cells as one line of CSV."""
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\n").writerow(cells)
+    return written.getvalue()

@@ -1,0 +1,1 @@
+"""Microsoft GraphRAG: read its indexes, import them, migrate its projects, export to it."""

@@ -1,0 +1,1 @@
+"""Export an index in the layout of Microsoft GraphRAG 3."""

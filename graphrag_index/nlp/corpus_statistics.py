@@ -1,0 +1,236 @@
+"""How the corpus uses capitalized spans and their words, counted once all documents are read."""
+
+import re
+from collections import Counter, defaultdict
+
+import numpy as np
+
+from graphrag_index.nlp.inflection import base_forms
+from graphrag_index.nlp.name_spans import (
+    BEFORE_NOUN,
+    DETERMINER,
+    INITIAL,
+    PERSON,
+    PLACE,
+    PREPOSITION,
+    PROSE,
+    Names,
+)
+from graphrag_index.nlp.type_keywords import PLACE_WORDS, SUFFIXES, is_title
+from graphrag_index.text.languages import Language
+
+_ROMAN = re.compile(r"[IVXLCDM]+")
+_DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\.?")
+# Endings of English words for peoples and languages, and of German nouns that name nothing.
+_DEMONYM = re.compile(
+    r"(?:ish|ian|ean|ese|[a-z]can|rman|ayan|ench|utch|reek|wiss|shman|chman|elsh|gentine)s?$"
+)
+_GERMAN_COMMON = re.compile(
+    r"(?:ung|ungen|heit|heiten|keit|keiten|schaft|schaften|tion|tionen|tät|täten|ismus|nis|nisse|"
+    r"(?<!Mün)(?<!Aa)chen|lein|ment|mente|ling|linge|tum)$"
+)
+_GERMAN_PLACE = re.compile(r"(?:dorf|burg|heim|hausen|furt|ingen|brück|brücken|land|reich)$")
+# Places that take the article in German.
+_GERMAN_WITH_ARTICLE = frozenset(
+    (
+        "Ukraine Schweiz Türkei Slowakei Mongolei Niederlande Niederlanden Philippinen Krim Pfalz "
+        "Lausitz Normandie Bretagne Toskana Provence Rhein Rheins Main Mains Neckar Elbe Donau "
+        "Oder Weser Mosel Isar Spree Themse Wolga Ostsee Nordsee Alpen Bundestag Bundesrat"
+    ).split()
+)
+# A word that only ever begins sentences is hardly a name if it looks like this.
+_NO_NAME = re.compile(r"(?:[^s]s|ly|ing|ed|tion|ness|ment|ity)$")
+
+
+class Usage:
+    """Counts of spans (by number) and of words (by spelling), and what they say of a name."""
+
+    def __init__(self, found: Names, lower: Counter[str]) -> None:
+        self.found = found
+        # How often the corpus writes each word in lower case.
+        self.lower = lower
+        surface = np.frombuffer(found.surface, np.int32) if found.surface else np.zeros(0, np.int32)
+        flags = np.frombuffer(found.flags, np.uint8) if found.flags else np.zeros(0, np.uint8)
+        n = len(found.names)
+
+        def count(mask: np.ndarray) -> np.ndarray:
+            return np.bincount(surface[mask], minlength=n)
+
+        prose, initial = (flags & PROSE) > 0, (flags & INITIAL) > 0
+        self.total = np.bincount(surface, minlength=n)
+        self.in_prose = count(prose)
+        # Inside of sentences, where a capital is not owed to the start.
+        self.inside = count(prose & ~initial)
+        self.determiner = count((flags & DETERMINER) > 0)
+        self.place = count((flags & PLACE) > 0)
+        self.preposition = count((flags & PREPOSITION) > 0)
+        self.before_noun = count((flags & BEFORE_NOUN) > 0)
+        self.person = count((flags & PERSON) > 0)
+        self.words = [name.split(" ") for name in found.names]
+        self.inside_words: Counter[str] = Counter()
+        self.in_longer: set[str] = set()
+        # Words that begin and that end longer spans, as demonyms and surnames do.
+        self.opening: Counter[str] = Counter()
+        self.closing: Counter[str] = Counter()
+        self.heads: Counter[str] = Counter()
+        self.determined: Counter[str] = Counter()
+        rows = zip(self.words, self.inside.tolist(), self.total.tolist(), strict=True)
+        for number, (words, inside, total) in enumerate(rows):
+            for word in words:
+                self.inside_words[word] += inside
+            if len(words) > 1:
+                self.in_longer.update(words)
+                self.opening[words[0]] += total
+                self.closing[words[-1]] += total
+            self.heads[words[0]] += total
+            self.determined[words[0]] += int(self.determiner[number])
+        self._bases = self._base_forms()
+        self._longer_bases = {
+            (code, bases[word])
+            for code, bases in self._bases.items()
+            for word in self.in_longer & bases.keys()
+        }
+        self._same_base: dict[tuple[str, ...], list[int]] = defaultdict(list)
+        for number, words in enumerate(self.words):
+            if found.languages[number].code in self._bases:
+                self._same_base[self.base(words, found.languages[number])].append(number)
+        self._verdicts: dict[int, bool] = {}
+
+    def _base_forms(self) -> dict[str, dict[str, str]]:
+        """Return the base form of each word, for the languages that inflect names."""
+        counts: dict[str, Counter[str]] = defaultdict(Counter)
+        inflecting: dict[str, Language] = {}
+        for words, language, total in zip(
+            self.words, self.found.languages, self.total.tolist(), strict=True
+        ):
+            if language.endings or language.genitive_s:
+                inflecting[language.code] = language
+                for word in words:
+                    if not word.islower():
+                        counts[language.code][word] += total
+        return {
+            code: base_forms(counts[code], language, self.opening, self.closing)
+            for code, language in inflecting.items()
+        }
+
+    def base(self, words: list[str], language: Language) -> tuple[str, ...]:
+        """Return the words in their base forms."""
+        bases = self._bases.get(language.code)
+        return tuple(bases.get(word, word) for word in words) if bases else tuple(words)
+
+    def known(self, words: list[str], language: Language) -> int:
+        """Return how often words are a name by themselves, in any case; 0 if they are none."""
+        if language.code in self._bases:
+            numbers = self._same_base.get(self.base(words, language), [])
+        else:
+            number = self.found.surfaces.get(" ".join(words))
+            numbers = [] if number is None else [number]
+        return sum(int(self.total[number]) for number in numbers if self.is_name(number))
+
+    def is_written_inside(self, words: list[str], language: Language) -> bool:
+        """Tell whether a sentence has words inside, in any case, where capitals mark names."""
+        if language.code not in self._bases:
+            return False
+        numbers = self._same_base.get(self.base(words, language), [])
+        return any(self.inside[number] for number in numbers)
+
+    def is_part_of_name(self, word: str, language: Language) -> bool:
+        """Tell whether a word, in any case, stands in a span of several words."""
+        if word in self.in_longer:
+            return True
+        return (language.code, self.base([word], language)[0]) in self._longer_bases
+
+    def is_common(self, word: str) -> bool:
+        """Tell whether the corpus mostly writes a word in lower case."""
+        return self.lower[word.lower()] > self.inside_words[word]
+
+    def is_common_noun(self, word: str) -> bool:
+        """German: a noun that often takes an article, or has the ending of one, names nothing."""
+        if _GERMAN_COMMON.search(word):
+            return True
+        return self.heads[word] > 0 and self.determined[word] * 3 >= self.heads[word]
+
+    def is_demonym(self, word: str) -> bool:
+        """Tell whether a word is a people's or a language's; surnames may look like it."""
+        return bool(_DEMONYM.search(word)) and not self.is_surname(word)
+
+    def is_surname(self, word: str) -> bool:
+        """Tell whether a word ends longer names more often than it begins them."""
+        return self.closing[word] > self.opening[word]
+
+    def is_name(self, number: int) -> bool:
+        """Tell whether the corpus uses a span as a name."""
+        verdict = self._verdicts.get(number)
+        if verdict is None:
+            # Against loops: what is being judged proves nothing meanwhile.
+            self._verdicts[number] = False
+            verdict = self._verdicts[number] = self._judge(number)
+        return verdict
+
+    def _judge(self, number: int) -> bool:
+        words = self.words[number]
+        if self.in_prose[number] == 0:
+            # Headings and tables repeat names, but do not prove them.
+            return False
+        if len(words) > 1:
+            if _DEMONYM.search(words[-1]) and self.before_noun[number] * 2 > self.total[number]:
+                return False
+            return not all(word.islower() or self.is_common(word) for word in words)
+        word, inside, total = words[0], self.inside[number], self.total[number]
+        language = self.found.languages[number]
+        if len(word) < 2 or word.lower() in SUFFIXES:
+            return False
+        if is_title(word) and not self.is_surname(word):
+            return False
+        if _DOTTED.fullmatch(word):
+            # Initials whose name is elsewhere; but the U.S., in the U.K.
+            used = self.determiner[number] or self.place[number]
+            return bool(used or word.replace(".", "") in self.found.surfaces)
+        if word.isupper():
+            return not _ROMAN.fullmatch(word) and bool(inside or total > 1)
+        if inside == 0:
+            return self.lower[word.lower()] == 0 and self._is_initial_name(number, word, language)
+        if self.lower[word.lower()] > inside:
+            return False
+        if word.lower() in PLACE_WORDS and total <= 2 and not self.determiner[number]:
+            return False
+        if self.is_demonym(word) and (
+            self.determiner[number] * 2 >= inside or self.before_noun[number] * 2 >= total
+        ):
+            return False
+        if language.capitalizes_nouns:
+            return self._is_german_name(number, word)
+        return True
+
+    def _is_initial_name(self, number: int, word: str, language: Language) -> bool:
+        """Tell whether a word is a name although it only ever begins sentences."""
+        if language.capitalizes_nouns:
+            return self._is_german_name(number, word)
+        if self.is_part_of_name(word, language):
+            return True
+        others = self._same_base.get(self.base([word], language), [])
+        if any(self.inside[other] for other in others):
+            return True
+        if _NO_NAME.search(word) or word.endswith(language.verb_endings or ("\0",)):
+            return False
+        return bool(self.person[number] or (self.total[number] > 1 and language.function_words))
+
+    def _is_german_name(self, number: int, word: str) -> bool:
+        """German: a single noun is a name only if something beyond its capital says so."""
+        if word in _GERMAN_WITH_ARTICLE:
+            return True
+        if self.determiner[number] * 4 > self.total[number] or _GERMAN_COMMON.search(word):
+            return False
+        return bool(
+            self.is_part_of_name(word, self.found.languages[number])
+            or (self.determiner[number] == 0 and _GERMAN_PLACE.search(word))
+            or self.preposition[number]
+            or self.person[number]
+            or (self.total[number] > 1 and self.determiner[number] == 0)
+            or self.owns(word)
+        )
+
+    def owns(self, word: str) -> bool:
+        """German: only names stand in the genitive without an article (Preußens Armee)."""
+        genitive = word + "s"
+        return self.heads[genitive] > 0 and self.determined[genitive] == 0

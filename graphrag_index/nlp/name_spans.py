@@ -1,0 +1,541 @@
+"""Find spans that may be names, where the script marks them by capitals.
+
+A span is collected with signs of how it is used: does it begin a sentence, does an
+article stand before it, a preposition of place, a verb of definition or of speech after it.
+"""
+
+# array[int] can be written only as text before Python 3.12.
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from graphrag_index.nlp.given_names import GIVEN_NAMES
+from graphrag_index.nlp.inflection import is_given_name
+from graphrag_index.nlp.type_keywords import (
+    ABBREVIATED_TITLES,
+    NUMBERED,
+    ORGANIZATION_WORDS,
+    is_title,
+)
+from graphrag_index.nlp.word_table import (
+    ARTICLE,
+    COPULA,
+    FUNCTION,
+    LOWER,
+    OTHER_PREPOSITION,
+    PERSON_VERB,
+    PLACE_PREPOSITION,
+    Integers,
+    Words,
+    kind_before,
+)
+from graphrag_index.text.languages import Language
+from graphrag_index.text.sentences import Sentence
+
+MAX_WORDS = 8
+MAX_CHARS = 80
+# Shorter lines are headings, entries of lists, verses.
+MIN_WRAPPED = 30
+
+# What is joined to a name by a hyphen and is no part of it, unlike the il of Kim Jong-il.
+_COMPOUNDING = (
+    "based|born|bound|built|class|clad|era|free|held|in|is|ism|ist|ized|led|level|like|line|made|"
+    "mail|man|men|model|only|out|owned|over|part|plus|ray|run|self|shirt|side|size|style|the|time|"
+    "to|top|turn|type|up|ups|war|ward|wide|wise|work|year|years"
+)
+
+# What makes one word of itself and what follows its hyphen.
+_PREFIXES = (
+    *("Anti", "Co", "Ex", "Inter", "Mid", "Multi", "Non", "Post", "Pre", "Pro", "Re", "Self"),
+    *("Semi", "Sub", "Trans", "Ultra", "Vice"),
+)
+
+# Flags of one occurrence.
+INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN, PERSON, PREPOSITION = (
+    *(1, 2, 4, 8, 16, 32, 64, 128),
+)
+
+# Marks that are not kept: words stand before it, or behind it, that tell how it is used; it
+# wears an apostrophe.
+BEHIND, BEFORE, OWNER = 256, 512, 1024
+
+CALENDAR = frozenset(
+    (
+        "january february march april may june july august september october november december "
+        "monday tuesday wednesday thursday friday saturday sunday januar februar märz mai "
+        "juni juli oktober dezember montag dienstag mittwoch donnerstag freitag samstag "
+        "sonntag jan feb mar apr jun jul aug sep sept oct nov dec christmas easter spring "
+        "summer autumn winter"
+    ).split()
+)
+# What a date begins like, so that hardly any other span is looked at twice.
+_CALENDAR_OPENINGS = frozenset(word[:3].title() for word in CALENDAR)
+# Behind these a month or a day is a date: (in) June Carter sang, but (about) June Carter.
+_DATING = frozenset(
+    (
+        "in on since until till during throughout last next this every each early late mid "
+        "im am seit bis ab vom zum anfang mitte ende"
+    ).split()
+)
+_PARTICLES = {
+    "en": r"of(?: the)?|de(?: la| los| las)?|del|du|da|di|van(?: der| den| de)?|von(?: der)?|la|le|"
+    r"bin|ibn|dos|der",
+    "de": r"von(?: der)?|van(?: der)?|zu|zur|de|of",
+    "fr": r"de(?: la)?|du|des|le|la|von|van",
+    "es": r"de(?: la| los| las)?|del|von|van",
+    "it": r"di|del|della|dei|degli|da|de|von",
+    "pt": r"de|do|da|dos|das|von",
+    "nl": r"van(?: der| den| de)?|de|der|ten|ter|von",
+}
+_OTHER_PARTICLES = r"de|von|van|of|di|da|af|av"
+
+
+def _uppercase_class() -> str:
+    """Return the upper and title case letters of all scripts, as ranges of a character class."""
+    ranges: list[list[int]] = []
+    scripts = ((0x41, 0x2E00), (0xA640, 0xABC0), (0xFF21, 0xFF3B), (0x10400, 0x10450))
+    for first, last in (*scripts, (0x118A0, 0x118C0), (0x1E900, 0x1E944)):
+        for code in range(first, last):
+            if chr(code).isupper() or chr(code).istitle():
+                if ranges and ranges[-1][1] == code - 1:
+                    ranges[-1][1] = code
+                else:
+                    ranges.append([code, code])
+    return "".join(f"{chr(a)}-{chr(b)}" if b > a else chr(a) for a, b in ranges)
+
+
+@cache
+def _name_pattern(code: str) -> re.Pattern[str]:
+    up = _uppercase_class()
+    # Combining marks belong to the letter before them.
+    letter = r"[\w\u0300-\u036f]"
+    # D'Arcy, AT&T, Science+Business, Russo–Japanese, Smith-Jones, Stoke-on-Trent, Kim Jong-il,
+    # Co-operation
+    prefixes = "|".join(rf"(?<=\b{prefix}-)" for prefix in _PREFIXES)
+    joints = "|".join(
+        (
+            r"['’](?!s\b)",
+            "&",
+            rf"[+–](?=[{up}])",
+            rf"-(?:(?=[{up}\d])|(?:[a-z]{{1,5}}-)+(?=[{up}])"
+            rf"|(?<={letter}{{2}}-)(?!(?:{_COMPOUNDING})\b)(?=[a-z]{{2,5}}(?![\w-]))"
+            rf"|(?=[a-z])(?:{prefixes}))",
+        )
+    )
+    word = rf"[{up}]{letter}*(?:(?:{joints}){letter}+)*"
+    titles = "|".join(
+        form for title in sorted(ABBREVIATED_TITLES) for form in (title.title(), title.upper())
+    )
+    # Looking for the full stop first is quicker than trying all titles.
+    before = rf"(?:(?=\w{{1,6}}\.)(?:[{up}]|{titles})\.-?[^\S\n]?)*"
+    # One character, so that a span and its words joined by single spaces are equally long.
+    space = r"(?:[^\S\n]|\n(?!\s))"
+    particles = _PARTICLES.get(code, _OTHER_PARTICLES)
+    particle = rf"(?:(?:{particles}){space})?"
+    # F. W. de Klerk
+    initials = rf"(?:(?:[{up}]\.{space}?)+{particle}|{before})"
+    joined = rf"(?:(?:al|el|ad|an|as|ash|at|az)-|[dD]['’])?{word}"
+    # Apollo 11, West Virginia Route 9
+    number = r"(?:[^\S\n]\d{1,3}(?![\w%°]|[.,:/–-]\d))?"
+    return re.compile(rf"{initials}{word}(?:{space}{particle}{initials}{joined})*{number}")
+
+
+@cache
+def _capital() -> re.Pattern[str]:
+    """Match a capital where a name can begin: not inside of a word, an address or a path."""
+    # The look-behind comes after the letter: the engine then skips to letters quickly.
+    return re.compile(rf"[{_uppercase_class()}](?<![\w/@.#\\-].)", re.DOTALL)
+
+
+# What is written together with a name that follows it: al-Khwarizmi, d'Artagnan.
+_PREFIX = re.compile(r"(?<!\w)(?:(?:al|el|ad|an|as|ash|at|az)-|[dD]['’])$")
+# Acronyms that would be function words in lower case.
+_ACRONYMS = frozenset(("US", "WHO"))
+# Function words and times that a capital inside of a sentence makes a part of what follows:
+# Last Supper, Jan Mayen, Easter Island.
+_NAME_OPENING = frozenset(
+    (
+        "first second third last will jan mar christmas easter spring summer autumn winter "
+        "one two three four five six seven eight nine ten hundred thousand million "
+        "erste ersten zweite zweiten dritte zwei drei vier fünf sechs sieben acht neun zehn "
+        "deux trois quatre cinq premier première dos tres cuatro primer primera due tre quattro "
+        "primo prima dwa dwie trzy cztery pięć pierwszy pierwsza drugi druga dois três quatro "
+        "twee drie vier vijf två tre fyra två dva dvě tři čtyři два две три четыре"
+    ).split()
+)
+# Function words and months that are surnames or second names behind a given name.
+_NAME_CLOSING = frozenset("april june august may will".split())
+# Whose name takes the possessive into itself: King's College, but Campbell's Northern Party.
+_POSSESSORS = frozenset("king queen prince princess duke bishop women men people children".split())
+_POSSESSED = frozenset("hospital college cathedral church school bay island".split())
+_ELISION = re.compile(r"(?:[LDQld]|Qu|Dell|All|Nell|Dall|Sull)['’](?=[^\W\d_])")
+_TERMINAL = frozenset(".!?…")
+_APOSTROPHES = frozenset(("'", "’"))
+_OPENING_MARKS = frozenset("\"'“„«‘:")
+
+
+class Trimmed(NamedTuple):
+    """What is left of a span: where it begins in it, how long it is, which surface it is."""
+
+    offset: int
+    length: int
+    number: int
+    # Words were cut from its end, so that what follows the span does not follow the name.
+    cut: bool
+    # The longer name that this may be, if the corpus writes it inside of sentences, and the
+    # number of characters before this one: "Ton Depot", cut from "One Ton Depot".
+    longer: str = ""
+    ahead: int = 0
+
+
+@dataclass
+class Names:
+    """All spans that may be names, as columns: one value per occurrence, in order of the text."""
+
+    document: array[int] = field(default_factory=lambda: array("i"))
+    start: array[int] = field(default_factory=lambda: array("i"))
+    surface: array[int] = field(default_factory=lambda: array("i"))
+    flags: array[int] = field(default_factory=lambda: array("B"))
+    # Distinct spans, numbered in order of first appearance; their texts and languages by number.
+    surfaces: dict[str, int] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
+    languages: list[Language] = field(default_factory=list)
+    # Pairs of spans that the text explains as short and long: "Long Name (LN)".
+    abbreviations: set[tuple[int, int]] = field(default_factory=set)
+    # What is left of a span that is no surface itself, by language and by whether it begins
+    # a sentence.
+    _trimmed: dict[tuple[str, bool], dict[str, Trimmed | None]] = field(default_factory=dict)
+    # Rows that may be longer names, with the characters before them and those names.
+    _longer: list[tuple[int, int, str]] = field(default_factory=list)
+
+    def add(
+        self,
+        document: int,
+        text: str,
+        words: Words,
+        sentences: Sequence[Sentence],
+        language: Language,
+    ) -> None:
+        """Collect the spans of one document, whose text is given in words too."""
+        rows = self._spans(text, sentences, language) if sentences else []
+        if not rows:
+            return
+        columns = zip(*rows, strict=True)
+        start, end, surface, marks = (np.array(column, np.int64) for column in columns)
+        flags = _usage(text, words, start, end, marks, language)
+        self.document.extend([document] * len(rows))
+        self.start.frombytes(start.astype(np.int32).tobytes())
+        self.surface.frombytes(surface.astype(np.int32).tobytes())
+        self.flags.frombytes(flags.astype(np.uint8).tobytes())
+
+    def restore_openings(self) -> None:
+        """Give names the number back that was cut off, once all documents are read.
+
+        "One Ton Depot" is whole at the start of a sentence where the corpus writes it inside
+        of one too, "Boeing 747" where it writes it more than once, and often enough for a
+        Boeing: "England 6" is a score.
+        """
+        times = Counter(name for _, ahead, name in self._longer if not ahead)
+        flags = np.frombuffer(self.flags, np.uint8)
+        surface = np.frombuffer(self.surface, np.int32)
+        inside = np.unique(surface[(flags & (PROSE | INITIAL)) == PROSE]).tolist()
+        totals = np.bincount(surface, minlength=len(self.names)).tolist()
+        proven = {self.names[number] for number in inside}
+        del flags, surface
+        for row, ahead, name in self._longer:
+            if ahead and name in proven:
+                self.start[row] -= ahead
+                self.surface[row] = self.surfaces[name]
+                self.flags[row] |= INITIAL
+            elif not ahead and times[name] > max(1, totals[self.surface[row]] // 4):
+                self.surface[row] = self._number(name, self.languages[self.surface[row]])
+
+    def _spans(
+        self, text: str, sentences: Sequence[Sentence], language: Language
+    ) -> list[tuple[int, int, int, int]]:
+        """Find the spans: where each begins, where what it was cut from ends, surface, marks."""
+        # Lists, tables and poems have no whole sentences: there, every line may name something.
+        in_prose = sum(s.end - s.start for s in sentences if s.prose)
+        all_prose = in_prose * 3 < sum(s.end - s.start for s in sentences)
+        pattern = _name_pattern(language.code)
+        surfaces = self.surfaces
+        trimmed = self._trimmed.setdefault((language.code, False), {})
+        trimmed_initial = self._trimmed.setdefault((language.code, True), {})
+        rows: list[tuple[int, int, int, int]] = []
+        ended = reached = 0
+        upcoming = iter(sentences)
+        sentence = next(upcoming)
+        following = next(upcoming, None)
+        shouted = _is_shouted(text, sentence)
+        prose = _counts_as_prose(text, sentence, all_prose)
+        for capital in _capital().finditer(text):
+            start = capital.start()
+            if start < reached or start < sentence.start:
+                continue
+            match = pattern.match(text, start)
+            if match is None:
+                continue
+            reached = end = match.end()
+            while following is not None and following.start <= start:
+                sentence, following = following, next(upcoming, None)
+                shouted = _is_shouted(text, sentence)
+                prose = _counts_as_prose(text, sentence, all_prose)
+            if shouted:
+                continue
+            raw = match.group()
+            if end > sentence.end:
+                # What looked like an initial ended the sentence.
+                raw = text[start : sentence.end].rstrip(".")
+                reached = end = start + len(raw)
+            first = sentence.start
+            initial = (
+                start == first
+                or (start <= first + 2 and not text[first].isalnum())
+                or (text[start - 1] in _OPENING_MARKS and start > 1)
+                or (text[start - 1] == "\n" and not all_prose and not _is_wrapped(text, start - 1))
+            )
+            after = text[end : end + 1]
+            if after in _APOSTROPHES or (after == " " and text.startswith("for ", end + 1)):
+                longer = _continued(text, start, end, language, pattern)
+                if end < longer <= sentence.end:
+                    reached = end = longer
+                    raw, after = text[start:end], text[end : end + 1]
+            if "\n" in raw:
+                raw = _up_to_line_end(text, start, raw)
+                reached = end = start + len(raw)
+                after = text[end : end + 1]
+            dated = raw[:3] in _CALENDAR_OPENINGS and _is_dating(_word_before(text, start))
+            number = None if dated else surfaces.get(raw)
+            if dated:
+                span: Trimmed | None = self._trim(raw, language, initial or not prose, dated)
+            elif number is not None:
+                span = Trimmed(0, len(raw), number, False)
+            else:
+                known = trimmed_initial if initial or not prose else trimmed
+                if raw not in known:
+                    known[raw] = self._trim(raw, language, initial or not prose)
+                span = known[raw]
+            if span is None:
+                continue
+            marks = PROSE if prose else 0
+            start += span.offset
+            marks |= INITIAL if initial and not span.offset else BEHIND
+            if after == " ":
+                marks |= 0 if span.cut else BEFORE
+            elif after in _APOSTROPHES:
+                marks |= OWNER
+            elif after == "," and text.startswith(", who", end):
+                marks |= PERSON
+            elif after == ")" and text[start - 1 : start] == "(":
+                self._add_abbreviation(rows, ended, start, span.number)
+            if span.longer:
+                self._longer.append((len(self.start) + len(rows), span.ahead, span.longer))
+            rows.append((start, end, span.number, marks))
+            ended = start + span.length
+        return rows
+
+    def _trim(
+        self, raw: str, language: Language, initial: bool, dated: bool = False
+    ) -> Trimmed | None:
+        """Cut function words and dates from both ends of a span; number what is left.
+
+        `dated` tells that what stands before it makes a date of its first word.
+        """
+        words = raw.split()
+        first, last = 0, len(words)
+        number_behind = words[-1] if words[-1].isdigit() and len(words) > 1 else ""
+        if number_behind and words[-2].lower() not in NUMBERED:
+            last -= 1
+        opening = -1
+        while first < last and _is_empty(words[first], language):
+            dated = _is_dating(words[first - 1]) if first else dated
+            if first < last - 1 and _may_open(words[first : first + 2], dated, language):
+                lower = words[first].lower()
+                # (The) Monday Club, April Mills; but May God help us.
+                named = words[first] in GIVEN_NAMES and lower not in language.function_words
+                if not initial or (lower in CALENDAR and (first or named)):
+                    break
+                opening = first
+            first += 1
+        while last > first and _is_empty(words[last - 1], language):
+            closing = words[last - 1].lower() in _NAME_CLOSING
+            if closing and last - 1 > first and is_given_name(words[last - 2], language):
+                break
+            # World War I, King Albert I.
+            numeral = words[last - 1] == "I" and last - 1 > first
+            if numeral and (words[last - 2] == "War" or is_title(words[first])):
+                break
+            last -= 1
+        if first == last:
+            return None
+        offset = sum(map(len, words[:first])) + first
+        surface = " ".join(words[first:last])
+        elision = _ELISION.match(surface) if language.code in ("fr", "it") else None
+        if elision:
+            offset += elision.end()
+            surface = surface[elision.end() :]
+            if not surface[0].isupper():
+                return None
+        if len(surface) > MAX_CHARS or last - first > MAX_WORDS:
+            return None
+        number = self._number(surface, language)
+        cut = last < len(words)
+        if number_behind and last == len(words) - 1:
+            return Trimmed(offset, len(surface), number, cut, f"{surface} {number_behind}")
+        if opening < 0 or opening != first - 1:
+            return Trimmed(offset, len(surface), number, cut)
+        longer = f"{words[opening]} {surface}"
+        return Trimmed(offset, len(surface), number, cut, longer, len(words[opening]) + 1)
+
+    def _number(self, surface: str, language: Language) -> int:
+        number = self.surfaces.get(surface)
+        if number is None:
+            number = self.surfaces[surface] = len(self.surfaces)
+            self.names.append(surface)
+            self.languages.append(language)
+        return number
+
+    def _add_abbreviation(
+        self, rows: list[tuple[int, int, int, int]], ended: int, start: int, number: int
+    ) -> None:
+        """Note what stands in brackets behind the last name, if one abbreviates the other."""
+        if not rows or ended != start - 2:
+            return
+        before = rows[-1][2]
+        name, surface = self.names[before], self.names[number]
+        if _initials(name) == surface.replace(".", ""):
+            self.abbreviations.add((number, before))
+        elif _initials(surface) == name.replace(".", ""):
+            self.abbreviations.add((before, number))
+
+
+def _is_empty(word: str, language: Language) -> bool:
+    lower = word.lower()
+    if word in _ACRONYMS:
+        return False
+    return lower in language.function_words or lower in CALENDAR
+
+
+def _may_open(words: list[str], dated: bool, language: Language) -> bool:
+    """Tell whether the first of two words that is empty by itself may be a part of the name."""
+    word, lower = words[0], words[0].lower()
+    if lower in _NAME_OPENING:
+        return True
+    if lower not in CALENDAR or dated or _is_empty(words[1], language):
+        return False
+    # Sonntag Abend is no name.
+    return word in GIVEN_NAMES or not language.capitalizes_nouns
+
+
+def _is_dating(word: str) -> bool:
+    return word.lower() in _DATING or word[:1].isdigit()
+
+
+def _usage(
+    text: str,
+    words: Words,
+    start: Integers,
+    end: Integers,
+    marks: Integers,
+    language: Language,
+) -> Integers:
+    """Add to the marks of spans what the words around them say, and return their flags."""
+    flags = marks & (PROSE | INITIAL | PERSON)
+    # The last word that is not empty, before each.
+    written = np.where(words.ends > words.starts, np.arange(len(words.starts)), 0)
+    earlier = np.append(0, np.maximum.accumulate(written)[:-1])
+    at = np.searchsorted(words.starts, start, "right") - 1
+    before = words.kinds[earlier[at]].astype(np.int64) * (at > 0)
+    # "l'Institut" begins inside of a word.
+    for row in np.flatnonzero(words.starts[at] != start):
+        before[row] = kind_before(_word_before(text, int(start[row])), language)
+    before[(marks & BEHIND) == 0] = 0
+    flags |= np.where(before & ARTICLE, DETERMINER, 0)
+    flags |= np.where(before & (PLACE_PREPOSITION | OTHER_PREPOSITION), PREPOSITION, 0)
+    # What has its place in something of Taylor's is not in Taylor.
+    flags |= np.where((before & PLACE_PREPOSITION > 0) & (marks & OWNER == 0), PLACE, 0)
+    following = np.minimum(np.searchsorted(words.starts, end, "left"), len(words.starts) - 1)
+    after = words.kinds[following].astype(np.int64)
+    after[(marks & BEFORE) == 0] = 0
+    copula, verb = (after & COPULA) > 0, (after & PERSON_VERB) > 0
+    flags |= np.where(copula, DEFINED, np.where(verb, PERSON, 0))
+    noun = (after & (LOWER | FUNCTION)) == LOWER
+    flags |= np.where(noun & ~copula & ~verb, BEFORE_NOUN, 0)
+    return np.asarray(flags, np.int64)
+
+
+def _word_before(text: str, start: int) -> str:
+    before = text[max(0, start - 20) : max(0, start - 1)].rsplit(None, 1)
+    return before[-1].lower() if before else ""
+
+
+def _continued(
+    text: str, start: int, end: int, language: Language, pattern: re.Pattern[str]
+) -> int:
+    """Return where a name ends that goes on behind a possessive or a "for".
+
+    "(the) Patron's Medal", "King's College", "St George's Hospital" and
+    "Institute for Polar Research" are one name, "Campbell's Northern Party" is two.
+    """
+    words = text[start:end].split()
+    if text[end] == " ":
+        next_start = end + 9 if text.startswith("the ", end + 5) else end + 5
+        joins = words[-1].lower() in ORGANIZATION_WORDS
+    else:
+        next_start = end + 3
+        joins = text.startswith("s ", end + 1)
+    if not joins or not text[next_start : next_start + 1].isupper():
+        return end
+    match = pattern.match(text, next_start)
+    if match is None:
+        return end
+    if text[end] != " ":
+        article = _word_before(text, start) in language.determiners
+        if len(words) == 2 and words[0].lower() in language.determiners:
+            article, words = True, words[1:]
+        saint = words[0] in ("St", "St.", "Saint") and len(words) == 2
+        owned = match.group().split()[0].lower()
+        common = article or words[0].lower() in _POSSESSORS or owned in _POSSESSED
+        if not (saint or (len(words) == 1 and common)):
+            return end
+    return match.end()
+
+
+def _initials(name: str) -> str:
+    return "".join(word[0] for word in name.split(" ") if word[0].isupper())
+
+
+def _up_to_line_end(text: str, start: int, raw: str) -> str:
+    """Cut a span where a heading ends in it; lines of wrapped text may part a name."""
+    for line in re.finditer("\n", raw):
+        if not _is_wrapped(text, start + line.start()):
+            return raw[: line.start()]
+    return raw
+
+
+def _is_wrapped(text: str, line_end: int) -> bool:
+    """Tell a line that was wrapped from a heading: it is about as long as the next."""
+    length = line_end - text.rfind("\n", 0, line_end) - 1
+    if length < MIN_WRAPPED:
+        return False
+    longest = line_end + 1 + 2 * length
+    return longest >= len(text) or text.find("\n", line_end + 1, longest) >= 0
+
+
+def _is_shouted(text: str, sentence: Sentence) -> bool:
+    """Tell whether a sentence is all in capitals, so that capitals mark nothing in it."""
+    words = text[sentence.start : sentence.end]
+    return words.isupper() and " " in words
+
+
+def _counts_as_prose(text: str, sentence: Sentence, all_prose: bool) -> bool:
+    """Tell whether capitals in a sentence mark names; in headings and tables they may not."""
+    return sentence.prose or all_prose or text[sentence.end - 1] in _TERMINAL

@@ -1,0 +1,1 @@
+"""Load, check and run a workflow."""

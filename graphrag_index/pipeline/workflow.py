@@ -1,0 +1,208 @@
+"""Load a workflow and check it: start reading here; `run.py` runs it.
+
+A workflow is a YAML list of step names. Before anything runs, every step is
+found, every table that it reads must be written by a step before it, and its
+settings and the services that it asks for must be there.
+"""
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from traceback import walk_tb
+from typing import Any
+
+from pydantic import ValidationError
+
+from graphrag_index.errors import (
+    GraphRAGError,
+    SettingsError,
+    WorkflowError,
+    describe_error,
+)
+from graphrag_index.lean_imports import leave_out_nothing
+from graphrag_index.schema.settings.section import Section
+from graphrag_index.schema.settings.settings import Settings, describe_validation_error
+from graphrag_index.schema.yaml_text import read_yaml
+from graphrag_index.step import Step
+from graphrag_index.steps import STEPS
+
+# Gives a step what it asks for by name; called only for a step that runs.
+Service = Callable[[Step], Any]
+
+
+@dataclass(frozen=True)
+class Workflow:
+    """Ordered steps whose tables fit together."""
+
+    name: str
+    steps: tuple[Step, ...]
+
+
+def load_workflow(root: Path, name: str) -> Workflow:
+    """Read `workflows/<name>.yaml` beside the settings and check that its tables fit together.
+
+    Raises
+    ------
+    WorkflowError
+        No such file, a step that is unknown or cannot be imported, a table that
+        a step reads and none before it writes.
+    """
+    path = root / "workflows" / f"{name}.yaml"
+    try:
+        names = read_yaml(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        known = sorted(file.stem for file in (root / "workflows").glob("*.yaml"))
+        raise WorkflowError(
+            f"There is no workflow {name!r} ({path} is missing); "
+            + _nearest(name, known, "`graphrag-index init` writes the first ones.")
+        ) from None
+    except (OSError, ValueError) as error:
+        raise WorkflowError(f"{path} cannot be read: {' '.join(str(error).split())}.") from error
+    if names is None or names == []:
+        raise WorkflowError(f"{path} names no step.")
+    if not isinstance(names, list) or not all(isinstance(entry, str) for entry in names):
+        raise WorkflowError(f"{path} must be a list of step names, one `- name` a line.")
+    workflow = Workflow(name, tuple(load_step(entry, root, str(path)) for entry in names))
+    _check_order(workflow, str(path))
+    return workflow
+
+
+def load_step(name: str, root: Path, where: str) -> Step:
+    """Find a step by its name, or by `package.module:function` for a user's own."""
+    module_name, colon, function = name.partition(":")
+    if not colon:
+        if name not in STEPS:
+            raise WorkflowError(
+                f"{where}: unknown step {name!r}; "
+                + ("a step of your own is named module:function; " if "." in name else "")
+                + _nearest(name, list(STEPS), "")
+            )
+        module_name, function = f"graphrag_index.steps.{name}", name
+    else:
+        if not all((*module_name.split("."), function)) or module_name.endswith(".py"):
+            raise WorkflowError(
+                f"{where}: {name!r} names no step; a step of your own is named module:function, "
+                "such as redaction:redact_names for a function in redaction.py."
+            )
+        leave_out_nothing()
+        if str(root.absolute()) not in sys.path:
+            # A module that lies beside settings.yaml is found, as beside a script.
+            sys.path.insert(0, str(root.absolute()))
+    try:
+        module = importlib.import_module(module_name)
+    except (ImportError, SyntaxError) as error:
+        raise WorkflowError(f"{where}: step {name!r} cannot be imported: {error}.") from error
+    except (KeyboardInterrupt, GraphRAGError):
+        raise
+    # Someone else's code, which may raise anything and even exit.
+    except BaseException as error:
+        raise WorkflowError(
+            f"{where}: step {name!r} cannot be imported: "
+            f"{describe_error(error)}{last_line(error, module_name)}."
+        ) from error
+    found = getattr(module, function, None)
+    if not isinstance(found, Step):
+        raise WorkflowError(
+            f"{where}: {name!r} is not a step; decorate the function with "
+            "`@graphrag_index.step.step(writes=[...])`."
+        )
+    return found
+
+
+def last_line(error: BaseException, module_name: str) -> str:
+    """Name the last line of a module that an error came through: " (own.py, line 6)"."""
+    lines = [
+        f" ({Path(frame.f_code.co_filename).name}, line {number})"
+        for frame, number in walk_tb(error.__traceback__)
+        if frame.f_globals.get("__name__") == module_name
+    ]
+    return lines[-1] if lines else ""
+
+
+def _check_order(workflow: Workflow, where: str) -> None:
+    names: set[str] = set()
+    written: set[str] = set()
+    for step in workflow.steps:
+        if step.name in names:
+            raise WorkflowError(f"{where}: there are two steps with the name {step.name}.")
+        names.add(step.name)
+        reads = {read.table for read in step.reads}
+        for read in step.reads:
+            if read.table not in written and not read.optional:
+                raise WorkflowError(
+                    f"{where}: step {step.name} reads the table {read.table}, "
+                    "which no step before it writes."
+                )
+        for table in step.writes:
+            # A step may rewrite a table that it reads, but two cannot write the same one anew.
+            if table.name in written and table.name not in reads:
+                raise WorkflowError(
+                    f"{where}: step {step.name} writes the table {table.name} a second time."
+                )
+            written.add(table.name)
+
+
+def check_settings(workflow: Workflow, settings: Settings) -> dict[str, Any]:
+    """Return each step's own section, by the name of the step.
+
+    A step gets the section of `settings.yaml` that its annotation names, such as
+    `CreateCommunities`; a step with settings of its own gets its part of `steps`.
+
+    Raises
+    ------
+    SettingsError
+        A section of a step of one's own does not fit, or belongs to no step.
+    """
+    shipped = {type(section): section for _, section in settings if isinstance(section, Section)}
+    sections = {
+        step.name: shipped[step.settings_model]
+        for step in workflow.steps
+        if step.settings_model in shipped
+    }
+    own = [s.name for s in workflow.steps if "settings" in s.services and s.name not in sections]
+    for name in settings.steps:
+        if name not in own:
+            raise SettingsError(
+                f"settings: steps.{name} belongs to no step of the workflow {workflow.name}; "
+                + _nearest(name, own, "none of its steps has settings of your own.")
+            )
+    for step in workflow.steps:
+        if step.name not in own:
+            continue
+        values: Any = settings.steps.get(step.name, {})
+        if step.settings_model is not None:
+            try:
+                values = step.settings_model.model_validate(values)
+            except ValidationError as error:
+                raise SettingsError(
+                    describe_validation_error(error, step.settings_model, f"steps.{step.name}")
+                ) from None
+        sections[step.name] = values
+    return sections
+
+
+def check_services(workflow: Workflow, services: Mapping[str, Service]) -> None:
+    """See that every step will get what it asks for by name.
+
+    Raises
+    ------
+    WorkflowError
+        A step asks for something that there is not.
+    """
+    known = ["settings", "root", "progress", "previous", *services]
+    for step in workflow.steps:
+        for name in step.services:
+            if name not in known:
+                raise WorkflowError(
+                    f"Step {step.name} asks for {name!r}; " + _nearest(name, known, "")
+                )
+
+
+def _nearest(name: str, known: list[str], otherwise: str) -> str:
+    close = get_close_matches(name, known, n=1, cutoff=0.5)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"known: {', '.join(known)}." if known else otherwise

@@ -1,0 +1,126 @@
+"""Which column of a file is what: by the settings, else by its name."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from graphrag_index.errors import InputError
+from graphrag_index.readers.document import listed
+from graphrag_index.schema.settings.graph_files import ReadGraph
+
+Kind = Literal["entities", "relationships", "text_units", "documents"]
+
+# Usual names of each field in small letters, the surest first, without what is no letter.
+_TEXT_UNITS = ("textunitids", "textunits", "chunkids")
+FIELDS: Mapping[Kind, Mapping[str, Sequence[str]]] = {
+    "entities": {
+        "id": ("id", "nodeid", "entityid", "uid", "key"),
+        "title": ("title", "name", "label", "entity", "node", "entityname"),
+        "type": ("type", "entitytype", "kind", "category", "class", "labels", "label"),
+        "description": ("description", "desc", "summary", "definition", "about"),
+        "aliases": ("aliases", "alias", "alsoknownas", "synonyms"),
+        "text_unit_ids": _TEXT_UNITS,
+    },
+    "relationships": {
+        "id": ("id", "edgeid", "relationshipid", "uid"),
+        "source": ("source", "from", "start", "subject", "head", "src", "startid", "sourceid"),
+        "target": (
+            *("target", "to", "end", "object", "tail", "dst", "destination"),
+            *("endid", "targetid"),
+        ),
+        "weight": ("weight", "strength", "score"),
+        "type": (
+            *("type", "relation", "relationship", "relationtype", "predicate", "label"),
+            *("edgetype", "edgelabel", "kind"),
+        ),
+        "description": ("description", "desc", "summary"),
+        "text_unit_ids": _TEXT_UNITS,
+    },
+    "text_units": {
+        "id": ("id", "textunitid", "chunkid", "uid"),
+        "text": ("text", "chunk", "content", "passage"),
+        "document_id": ("documentid", "docid", "document"),
+    },
+    "documents": {
+        "id": ("id", "documentid", "docid"),
+        "title": ("title", "name"),
+        "text": ("text", "content", "body"),
+        "path": ("path", "file", "filename", "url"),
+        "creation_date": ("creationdate", "date", "created"),
+    },
+}
+_NEEDED: Mapping[Kind, Sequence[str]] = {
+    "entities": ("title",),
+    "relationships": ("source", "target"),
+    "text_units": ("text",),
+    "documents": ("id",),
+}
+# The settings that name columns.
+SETTING: Mapping[Kind, str] = {
+    "entities": "entity_columns",
+    "relationships": "relationship_columns",
+    "text_units": "text_unit_columns",
+    "documents": "document_columns",
+}
+# As in headers of Neo4j: "personId:ID(Person)", ":START_ID", "born:int".
+_NEO4J = re.compile(r"(.*?):([A-Za-z_]+)(?:\[\])?(?:\(.*\))?")
+_NEO4J_MEANINGS = {"ID": "id", "START_ID": "startid", "END_ID": "endid", "TYPE": "type"}
+
+
+def find_columns(
+    kind: Kind, columns: Sequence[str], settings: ReadGraph, name: str, row_id: str | None = None
+) -> dict[str, str]:
+    """Return the column of each field that a file has.
+
+    `row_id` is a column that identifies the rows where no column says that it does.
+
+    Raises
+    ------
+    InputError
+        A field without which nothing can be done has no column, or a column that the
+        settings name is not there.
+    """
+    named: Mapping[str, str | None] = getattr(settings, SETTING[kind])
+    for field, column in named.items():
+        if column is not None and column not in columns:
+            raise InputError(
+                f"{name} has no column {column!r}, which read_graph.{SETTING[kind]} names as the "
+                f"{field}: its columns are {listed(columns, 20)}."
+            )
+    found = {field: column for field, column in named.items() if column is not None}
+    taken = set(found.values())
+    plain: dict[str, str] = {}
+    for column in columns:
+        plain.setdefault(_plain(column), column)
+    for field, known in FIELDS[kind].items():
+        if field in named:
+            continue
+        column = next(
+            (plain[n] for n in known if n in plain and plain[n] not in taken),
+            row_id if field == "id" else None,
+        )
+        if column is not None:
+            found[field] = column
+            taken.add(column)
+    # What has an identity and nothing else is called by it.
+    if kind == "entities" and "title" not in found and "title" not in named and "id" in found:
+        found["title"] = found["id"]
+    for field in _NEEDED[kind]:
+        if field not in found:
+            shown = [n for n in FIELDS[kind][field] if n.isascii()]
+            raise InputError(
+                f"{name} has no column for the {field} (known names: {', '.join(shown)}): name it "
+                f"with read_graph.{SETTING[kind]}, such as {{{field}: COLUMN}}; "
+                f"its columns are {listed(columns, 20)}."
+            )
+    return found
+
+
+def _plain(column: str) -> str:
+    """Leave letters and digits of a name, in small letters; of Neo4j's what they mean."""
+    if match := _NEO4J.fullmatch(column.strip()):
+        name, meaning = match.groups()
+        if meaning == "LABEL":
+            return "labels"
+        column = _NEO4J_MEANINGS.get(meaning, name)
+    return "".join(filter(str.isalnum, column.casefold()))

@@ -1,0 +1,369 @@
+"""Files of records, one document each: CSV, JSON, JSON Lines and Parquet, streamed."""
+
+import csv
+import difflib
+import json
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from graphrag_index.readers.document import (
+    MISSING,
+    Document,
+    Record,
+    Unread,
+    UnreadableFile,
+    as_text,
+    date_of,
+    field,
+    has_surrogates,
+    listed,
+    metadata_of,
+    normalize_newlines,
+    one_line,
+    to_json,
+)
+from graphrag_index.readers.encodings import open_text
+from graphrag_index.readers.json_stream import JsonStream, parse_json
+from graphrag_index.schema.settings.settings import LoadDocuments
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# A record and its number, counted from 1; or why there is none.
+Numbered = tuple[int, Record | str]
+
+# Characters of one field: an open quotation mark would swallow the rest of the file.
+_LONGEST_FIELD = 1 << 27
+# Rows in memory at once; a text may be long.
+_PARQUET_ROWS = 256
+# What may part the fields of a CSV file, the likeliest first.
+_DELIMITERS = ",;\t|"
+_UNDECODABLE = "holds bytes that are not in the file's encoding"
+
+
+def read_csv(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
+    """Read rows under a header; also files that take semicolons, tabs or | for commas.
+
+    A first line such as ``sep=;``, which Excel understands, names what parts the fields.
+    """
+    with open_text(path, settings.encoding) as stream:
+        yield from to_documents(_csv_records(stream, path, settings), "record", name, settings)
+
+
+def read_json(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
+    """Read one record, or a list of them piece by piece."""
+    with open_text(path, settings.encoding) as stream:
+        yield from to_documents(_json_records(JsonStream(stream)), "record", name, settings)
+
+
+def read_json_lines(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
+    with open_text(path, settings.encoding) as stream:
+        yield from to_documents(_json_line_records(stream), "line", name, settings)
+
+
+def read_parquet(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
+    yield from to_documents(_parquet_records(path, settings), "record", name, settings)
+
+
+def to_documents(
+    records: Iterator[Numbered], noun: str, name: str, settings: LoadDocuments
+) -> Iterator[Document | Unread]:
+    """Make a document of each record.
+
+    A file of which no record has the text is said to be wrong once, not record by record.
+
+    Raises
+    ------
+    UnreadableFile
+        No record, or none with the text column.
+    """
+    entries = _until_broken(records)
+    first = list(islice(entries, 2))
+    if not first:
+        raise UnreadableFile("has no records")
+    column = settings.text_column
+    # Records without the text, until one with it comes.
+    without: list[tuple[int, tuple[str, ...]]] | None = []
+    for entry in chain(first, entries):
+        if isinstance(entry, Exception):
+            if without:
+                yield Unread(_no_text_column(column, without))
+            raise entry
+        number, record = entry
+        place = f"{noun} {number:,}"
+        if isinstance(record, str):
+            yield Unread(f"{place} {record}")
+            continue
+        value = field(record, column)
+        if value is not MISSING:
+            for earlier, fields in without or ():
+                yield Unread(f"{noun} {earlier:,} {_no_field(column, fields)}")
+            without = None
+            title = f"{name} ({number})" if len(first) > 1 else name
+            yield to_document(record, value, place, title, settings)
+        elif without is None:
+            yield Unread(f"{place} {_no_field(column, tuple(record))}")
+        else:
+            without.append((number, tuple(record)))
+    if without:
+        raise UnreadableFile(_no_text_column(column, without))
+
+
+def _until_broken(
+    records: Iterator[Numbered],
+) -> Iterator[Numbered | UnreadableFile | UnicodeError | OSError]:
+    """Give what ends a file before its end as the last of its records."""
+    try:
+        yield from records
+    except (UnreadableFile, UnicodeError, OSError) as error:
+        yield error
+
+
+def to_document(
+    record: Record, value: Any, place: str, title: str, settings: LoadDocuments
+) -> Document | Unread:
+    """Make a document of a record; `title` is for one that has none."""
+    if value is None:
+        return Unread(f"{place}: field {settings.text_column!r} is null")
+    text = normalize_newlines(as_text(value))
+    if not text.strip():
+        what = "has no text" if isinstance(value, str) else f"is {_kind(value)}, not text"
+        return Unread(f"{place}: field {settings.text_column!r} {what}")
+    identity = None
+    if settings.id_column is not None:
+        identity = as_text(field(record, settings.id_column)).strip()
+        if not identity:
+            return Unread(f"{place} has no id in field {settings.id_column!r}")
+    own = one_line(field(record, settings.title_column)) if settings.title_column else ""
+    return Document(
+        text=text,
+        title=own or title,
+        creation_date=date_of(record, settings),
+        raw_data=to_json(record),
+        metadata=metadata_of(record, settings),
+        id=identity,
+        place=place,
+        record=record,
+    )
+
+
+def _csv_records(stream: Iterable[str], path: Path, settings: LoadDocuments) -> Iterator[Numbered]:
+    csv.field_size_limit(_LONGEST_FIELD)
+    lines = iter(stream)
+    first = next(lines, "")
+    named = re.fullmatch(r'"?sep=([^"\r\n])"?[\r\n]*', first)
+    delimiter = named[1] if named else _delimiter(first, path, settings)
+    rows = csv.reader(lines if named else chain([first], lines), delimiter=delimiter, strict=True)
+    try:
+        header = next(rows, [])
+    except csv.Error as error:
+        raise UnreadableFile(f"has a header that is not valid CSV: {error}") from error
+    if header:
+        _check_header(header, settings)
+    header = _distinct(header)
+    number = 0
+    # Lines before the one that begins the next record.
+    n_lines = above = 1 if named else 0
+    n_lines += rows.line_num
+    while True:
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            number += 1
+            what = str(error)
+            if what.startswith("field larger"):
+                # Where it would go on, no record begins.
+                raise UnreadableFile(
+                    f"has a field of more than {_LONGEST_FIELD:,} characters in record {number:,} "
+                    f"(line {n_lines + 1:,}): is its quotation mark closed? "
+                    "What follows is not read"
+                ) from error
+            if what == "unexpected end of data":
+                what = "a quotation mark is not closed, all after it is one field"
+            yield number, f"(line {n_lines + 1:,}) is not valid CSV: {what}"
+            n_lines = above + rows.line_num
+            continue
+        n_lines = above + rows.line_num
+        if not row:
+            continue
+        number += 1
+        if len(row) != len(header):
+            yield number, f"has {len(row)} fields, the header has {len(header)}"
+        elif any(map(has_surrogates, row)):
+            yield number, _UNDECODABLE
+        else:
+            yield number, dict(zip(header, row, strict=True))
+
+
+def _delimiter(header: str, path: Path, settings: LoadDocuments) -> str:
+    """Choose what splits the header so that the text column is one of its fields.
+
+    If nothing does, choose what splits it into most fields.
+    """
+    choices = sorted(_DELIMITERS, key="\t".__ne__) if path.suffix.lower() == ".tsv" else _DELIMITERS
+    line = [header.rstrip("\r\n")]
+    fields = {choice: next(csv.reader(line, delimiter=choice), []) for choice in choices}
+    for delimiter in choices:
+        if settings.text_column in fields[delimiter]:
+            return delimiter
+    return max(choices, key=lambda delimiter: len(fields[delimiter]))
+
+
+def _check_header(header: list[str], settings: LoadDocuments) -> None:
+    """Refuse a CSV file whose header does not have the text column, or has a column twice.
+
+    Columns that no setting names may have any name.
+    """
+    column = settings.text_column
+    # The text column stands there, but beside something that does not part fields.
+    word = rf"(?<![\w.-]){re.escape(column)}(?![\w.-])"
+    if len(header) == 1 and header[0] != column and re.search(word, header[0]):
+        raise UnreadableFile(
+            f"has a header of one field, {header[0]!r}: what parts fields is a comma, a semicolon, "
+            "a tab or |, or the character that a first line such as sep=: names"
+        )
+    _check_columns(header, settings)
+    for used in (
+        *(column, settings.title_column, settings.id_column, settings.date_column),
+        *settings.metadata_columns,
+    ):
+        if used is not None and header.count(used) > 1:
+            raise UnreadableFile(
+                f"has {header.count(used)} columns {used!r}: rename all but the one to be read"
+            )
+
+
+def _distinct(header: list[str]) -> list[str]:
+    """Number the columns whose name stood there before, so that each keeps its values."""
+    # Of each name how often it stood there, in the order in which they came.
+    names: dict[str, int] = {}
+    for name in header:
+        new = name
+        while new in names:
+            names[name] += 1
+            new = f"{name} ({names[name]})"
+        names[new] = 1
+    return list(names)
+
+
+def _json_records(stream: JsonStream) -> Iterator[Numbered]:
+    for number, (value, source) in enumerate(stream, 1):
+        if number == 1 and not stream.is_list and _holds_records(value):
+            raise UnreadableFile(
+                "is an object of records: write a list of them, or one a line in a .jsonl file"
+            )
+        yield number, _checked(value, source)
+
+
+def _holds_records(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and len(value) > 1
+        and all(isinstance(item, dict) for item in value.values())
+    )
+
+
+def _json_line_records(lines: Iterable[str]) -> Iterator[Numbered]:
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            yield number, _checked(parse_json(line), line)
+        except json.JSONDecodeError as error:
+            yield number, f"is not valid JSON: {error.msg}, character {error.pos + 1:,}"
+        except (ValueError, RecursionError) as error:
+            # A number of thousands of digits; brackets thousands deep.
+            yield number, f"is not valid JSON: {error}"
+
+
+def _checked(value: Any, source: str) -> Record | str:
+    if has_surrogates(source):
+        return _UNDECODABLE
+    return value if isinstance(value, dict) else f"is {_kind(value)}, not an object"
+
+
+def _parquet_records(path: Path, settings: LoadDocuments) -> Iterator[Numbered]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with path.open("rb") as stream:
+            # A buffer of its own reads a column in pieces, not a row group at once.
+            file = pq.ParquetFile(stream, buffer_size=1 << 20, pre_buffer=False)
+            _check_columns(file.schema_arrow.names, settings)
+            _check_type(file.schema_arrow, settings.text_column)
+            batches = file.iter_batches(batch_size=_PARQUET_ROWS, use_threads=False)
+            yield from enumerate(chain.from_iterable(map(_rows, batches)), 1)
+    except (pa.ArrowException, pl.exceptions.PolarsError, OSError) as error:
+        # The system has a number for each failure of its own; the others are of the content.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        reason = str(error).splitlines()[0]
+        raise UnreadableFile(f"is not a readable Parquet file: {reason}") from error
+
+
+def _check_type(schema: "pa.Schema", column: str) -> None:
+    """Refuse a file whose text column holds no text in any record."""
+    import pyarrow as pa
+
+    if schema.get_field_index(column) < 0:
+        return
+    kind = schema.field(column).type
+    if pa.types.is_struct(kind):
+        names = listed([repr(f"{column}.{field.name}") for field in kind])
+        raise UnreadableFile(
+            f"has objects in field {column!r}, not text; "
+            f"set load_documents.text_column to a field of them: {names}"
+        )
+    if pa.types.is_nested(kind):
+        raise UnreadableFile(f"has lists in field {column!r}, not text")
+
+
+def _rows(batch: "pa.RecordBatch") -> Iterator[Record]:
+    # Through polars, since pyarrow needs pandas for times of nanoseconds.
+    return pl.DataFrame(batch).iter_rows(named=True)
+
+
+def _check_columns(columns: list[str], settings: LoadDocuments) -> None:
+    """Refuse a table without the text column before it is read."""
+    column = settings.text_column
+    if column not in columns and column.split(".")[0] not in columns:
+        raise UnreadableFile(_no_text_column(column, [(0, tuple(columns))]))
+
+
+def _no_text_column(column: str, without: list[tuple[int, tuple[str, ...]]]) -> str:
+    by_lower = {name.lower(): name for _, fields in without[:1000] for name in fields}
+    close = difflib.get_close_matches(column.lower(), by_lower, n=1, cutoff=0.5)
+    hint = (
+        f"did you mean {by_lower[close[0]]!r}?"
+        if close
+        else f"its fields are {listed(by_lower.values()) or 'none'}."
+    )
+    return f"has no field {column!r}; {hint} Set load_documents.text_column"
+
+
+def _no_field(column: str, fields: tuple[str, ...]) -> str:
+    return f"has no field {column!r}; its fields are {listed(fields) or 'none'}"
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a text"
+        case list():
+            return "a list"
+        case _:
+            return "an object"

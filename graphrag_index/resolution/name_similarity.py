@@ -1,0 +1,295 @@
+"""How alike two names are by their letters alone, and what keeps them apart whatever their letters.
+
+A wrong merge is worse than a missed one. Names are merged by rule only where one is the other
+but for what means nothing: accents, punctuation, an article, "Inc.". A likeness in letters, such
+as that of Paris and Parish, makes a pair doubtful at most.
+"""
+
+from dataclasses import dataclass
+from unicodedata import normalize
+
+from graphrag_index.resolution.parsed_name import Name, fold, is_initial, is_unspaced
+
+# Of what differs in letters or words no more than this may be said.
+MOST_DOUBTFUL = 0.89
+# What is left out of one of two names that are equal else, and how sure they are one then.
+_LEFT_OUT = {
+    "acronym": 0.97,
+    "article": 0.95,
+    "article of one word": 0.75,
+    "title": 0.93,
+    "naming title": 0.75,
+    "comma": 0.93,
+}
+# Shorter names differ too much by one letter, or by a space.
+SHORT_LETTERS = 8
+# Shorter words that differ in a letter are two words: Mets and Nets, UK and US.
+SHORT_WORD = 5
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """How sure two names are one by what they look like, 0 to 1, and why."""
+
+    score: float
+    evidence: tuple[str, ...]
+
+
+def compare(a: Name, b: Name) -> Likeness | None:
+    """Tell how alike two names are; None if they are not, or mean two things."""
+    if a.letters == b.letters == "":
+        return None
+    likeness = _likeness(a, b)
+    # Most pairs are not alike: what keeps two names apart is asked last, since it costs most.
+    return None if likeness is None or are_apart(a, b) else likeness
+
+
+def _likeness(a: Name, b: Name) -> Likeness | None:
+    for look in (_same_plain, _same_umlauts, _acronym):
+        likeness = look(a, b)
+        if likeness is not None:
+            return likeness
+    looks = (_initials(a, b), _one_letter(a, b), _words_in_common(a, b))
+    found = [likeness for likeness in looks if likeness is not None]
+    if not found or _same_surname_other_given(a, b):
+        return None
+    return max(found, key=lambda likeness: likeness.score)
+
+
+def are_apart(a: Name, b: Name) -> bool:
+    """Tell whether two names cannot be one, by a word, number or sign that one of them has."""
+    if a.signs != b.signs:
+        return True
+    if _shortens(a, b) or _shortens(b, a):
+        return False
+    if a.numbers != b.numbers:
+        return True
+    if a.single_letters != b.single_letters and a.letters != b.letters:
+        return True
+    if a.distinguishing != b.distinguishing and not _differ_in_titles(a, b):
+        return True
+    # Mercury (planet) is not Mercury (element); what explains an acronym is no such thing.
+    if _meaning(a) != _meaning(b):
+        return True
+    # WHO is not Who.
+    return a.letters == b.letters and len(a.letters) <= 5 and _is_loud(a) != _is_loud(b)
+
+
+def contradict(a: Name, b: Name) -> bool:
+    """Tell whether types say that two entities are of different kinds."""
+    return bool(a.kind and b.kind and a.kind != b.kind)
+
+
+def can_be_one_person(a: Name, b: Name) -> bool:
+    """Tell whether no given name or initial of one contradicts the other."""
+    return not _same_surname_other_given(a, b)
+
+
+def _differ_in_titles(a: Name, b: Name) -> bool:
+    """Mrs Anna Novak and Anna Novak, but not Mr and Mrs Novak."""
+    titles = {"mr", "mrs", "miss"}
+    differing = a.distinguishing ^ b.distinguishing
+    return differing <= titles and not (a.distinguishing and b.distinguishing)
+
+
+def _meaning(name: Name) -> str:
+    """What stands in brackets to tell a name from others."""
+    return "" if "acronym" in name.plain.left_out else fold(name.bracketed)
+
+
+def _are_companies(a: Name, b: Name) -> bool:
+    """Tell whether types say so: Walt Disney is no company, and Tesla need not be one."""
+    return a.kind == b.kind == "organization"
+
+
+def _differ_in_accents(a: Name, b: Name) -> bool:
+    one, other = (
+        "".join(filter(str.isalnum, normalize("NFKC", name.title).casefold())) for name in (a, b)
+    )
+    return a.letters == b.letters and one != other
+
+
+def _is_common(a: Name, b: Name) -> bool:
+    """Tell whether neither has a capital."""
+    return not any(map(str.isupper, a.title + b.title))
+
+
+def _is_loud(name: Name) -> bool:
+    letters = "".join(filter(str.isalpha, name.title))
+    return len(letters) > 1 and letters.isupper()
+
+
+def _same_plain(a: Name, b: Name) -> Likeness | None:
+    """The same letters, but for what may be left out and where words are parted."""
+    if a.plain.letters != b.plain.letters or not a.plain.letters:
+        return None
+    score, evidence = 0.98, ["the same letters"]
+    if a.words != b.words and a.plain.words != b.plain.words:
+        # Ran-Tan-Plan is Rantanplan, but Charles Town need not be Charlestown.
+        hyphens = a.joined == b.joined and len(a.letters) >= SHORT_LETTERS
+        score = 0.93 if hyphens else 0.75
+        evidence = ["the same letters, parted differently"]
+    elif _differ_in_accents(a, b) and (a.is_acronym or b.is_acronym or _is_common(a, b)):
+        # A word is another one with an accent, and so is an acronym.
+        score, evidence = 0.75, ["the same letters without accents"]
+    if a.letters != b.letters:
+        forms = [{w for w in n.plain.left_out if w.startswith("form ")} for n in (a, b)]
+        if forms[0] != forms[1]:
+            # Acme Corp is not Acme Ltd, but both may be called Acme.
+            sure = not (forms[0] and forms[1]) and _are_companies(a, b)
+            score = min(score, 0.91 if sure else 0.75)
+            evidence.append("the form of a company")
+        for what in sorted(a.plain.left_out ^ b.plain.left_out):
+            if what in _LEFT_OUT:
+                score = min(score, _LEFT_OUT[what])
+                evidence.append(f"without {what}")
+        loud = _is_loud(a) != _is_loud(b)
+        if loud and len(a.plain.letters) <= 5:
+            return None
+    if a.owns != b.owns:
+        score = min(score, 0.7)
+        evidence.append("a possessive")
+    return Likeness(score, tuple(evidence))
+
+
+def _same_umlauts(a: Name, b: Name) -> Likeness | None:
+    """Müller and Mueller."""
+    if a.title.isascii() and b.title.isascii():
+        return None
+    if a.words == b.words or (a.spelled_out != b.words and a.words != b.spelled_out):
+        return None
+    if a.spelled_out == a.words and b.spelled_out == b.words:
+        return None
+    return Likeness(0.95 if len(a.letters) >= 5 else 0.75, ("umlauts spelled out",))
+
+
+def _shortens(short: Name, long: Name) -> bool:
+    if not short.is_acronym or long.is_acronym:
+        return False
+    return short.letters in long.first_letters
+
+
+def _acronym(a: Name, b: Name) -> Likeness | None:
+    if _shortens(a, b) or _shortens(b, a):
+        return Likeness(0.7, ("first letters",))
+    return None
+
+
+def _same_surname_other_given(a: Name, b: Name) -> bool:
+    """Two people of one family: the last words are the same, and another one is not."""
+    if a.plain.letters == b.plain.letters or not _can_be_people(a, b):
+        return False
+    if not _like_people(a, b):
+        return False
+    one, other = a.parts, b.parts
+    if fold(one[-1]) != fold(other[-1]):
+        # Anna Novak is not Anna Nowak; initials alone say nothing against it.
+        return False
+    return not (_fits(one, other) or _fits(other, one))
+
+
+def _can_be_people(a: Name, b: Name) -> bool:
+    """Tell whether neither type is that of another thing."""
+    return a.kind in ("", "person") and b.kind in ("", "person")
+
+
+def _like_people(a: Name, b: Name) -> bool:
+    if "person" not in (a.kind, b.kind):
+        initials = any(is_initial(word) for word in (*a.parts[:-1], *b.parts[:-1]))
+        if not initials or not (a.may_be_person and b.may_be_person):
+            return False
+    return len(a.parts) > 1 and len(b.parts) > 1
+
+
+def _fits(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
+    """Tell whether each word of a name stands for one of another, in their order."""
+    if len(short) > len(long) or fold(short[-1]) != fold(long[-1]):
+        return False
+    if not _stands_for(short[0], long[0]):
+        return False
+    at = 1
+    for word in short[1:-1]:
+        while at < len(long) - 1 and not _stands_for(word, long[at]):
+            at += 1
+        if at >= len(long) - 1:
+            return False
+        at += 1
+    return True
+
+
+def _stands_for(word: str, full: str) -> bool:
+    a, b = fold(word), fold(full)
+    if a == b:
+        return True
+    return bool(a and b) and a[0] == b[0] and (is_initial(word) or is_initial(full))
+
+
+def _initials(a: Name, b: Name) -> Likeness | None:
+    """R. F. Scott and Robert Falcon Scott; Robert Scott and Robert Falcon Scott."""
+    if not (a.may_be_person and b.may_be_person and _can_be_people(a, b)):
+        return None
+    if not (_fits(a.parts, b.parts) or _fits(b.parts, a.parts)):
+        return None
+    if "person" not in (a.kind, b.kind):
+        has_initial = any(is_initial(word) for word in (*a.parts[:-1], *b.parts[:-1]))
+        return Likeness(0.7, ("an initial",)) if has_initial else None
+    if len(a.parts) != len(b.parts):
+        # Sam Walton is not S. Robson Walton.
+        return Likeness(0.7, ("a further given name",))
+    given = any(map(is_initial, a.parts[:-1])) and any(map(is_initial, b.parts[:-1]))
+    alike = sum(fold(x) == fold(y) for x, y in zip(a.parts, b.parts, strict=True))
+    if len(a.parts) > 2 and (alike > 1 or not given):
+        return Likeness(0.85, ("initials",))
+    return Likeness(0.75, ("an initial",))
+
+
+def _one_letter(a: Name, b: Name) -> Likeness | None:
+    """One letter added, left out, exchanged or swapped with the next."""
+    one, other = a.plain.letters, b.plain.letters
+    if min(len(one), len(other)) < SHORT_LETTERS or one[0] != other[0]:
+        return None
+    if not is_one_edit(one, other):
+        return None
+    if is_unspaced(a.title) or any(map(str.isdigit, one + other)):
+        return None
+    differing = set(a.plain.words) ^ set(b.plain.words)
+    if len(differing) <= 2 and min(map(len, differing), default=0) < SHORT_WORD:
+        return None
+    likeness = 1 - 1 / max(len(one), len(other))
+    return Likeness(round(0.8 * likeness, 3), ("one letter differs",))
+
+
+def is_one_edit(a: str, b: str) -> bool:
+    """Tell whether one insertion, deletion, substitution or swap makes b out of a."""
+    if len(a) > len(b):
+        a, b = b, a
+    if a == b or len(b) - len(a) > 1:
+        return False
+    start = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), len(a))
+    if len(a) < len(b):
+        return a[start:] == b[start + 1 :]
+    swapped = (
+        a[start : start + 2][::-1] == b[start : start + 2] and a[start + 2 :] == b[start + 2 :]
+    )
+    return swapped or a[start + 1 :] == b[start + 1 :]
+
+
+def _words_in_common(a: Name, b: Name) -> Likeness | None:
+    """Most words of one in the other."""
+    one, other = set(a.plain.words), set(b.plain.words)
+    if one.isdisjoint(other):
+        return None
+    common, least = one & other, min(len(one), len(other))
+    if max(map(len, common)) < 4:
+        return None
+    share = len(common) / len(one | other)
+    if share == 1:
+        return Likeness(0.8, ("the same words in another order",))
+    if share < 0.5 or len(common) < least:
+        return None
+    return Likeness(round(0.4 + 0.3 * share, 3), ("words in common",))
+
+
+def capped(likeness: Likeness) -> Likeness:
+    """Hold a score below what is merged by default."""
+    return Likeness(min(likeness.score, MOST_DOUBTFUL), likeness.evidence)

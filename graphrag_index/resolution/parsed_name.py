@@ -1,0 +1,290 @@
+"""A name, taken apart: what it consists of, and what may be left out of it."""
+
+import re
+import unicodedata
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
+
+from graphrag_index.nlp import inflection
+from graphrag_index.nlp.type_keywords import (
+    HONORIFICS,
+    KINDS,
+    NAMING_TITLES,
+    PARTICLES,
+    RANKS,
+    SURNAMES,
+    TITLE_PARTS,
+    n_titles,
+)
+from graphrag_index.resolution.once import Once
+
+# Forms of companies: with and without them a name means the same company.
+_LEGAL = frozenset(
+    (
+        "inc incorporated corp corporation ltd limited llc llp plc gmbh ag kg kgaa ug sa sas sarl "
+        "spa srl bv nv ab as asa oy oyj aps sp zrt kk pty pte co company"
+    ).split()
+)
+# Forms that are mostly something else, so that they count in capitals or behind a comma only.
+_SHORT_LEGAL = frozenset("ag sa as ab sp co kg bv nv oy kk ug".split())
+_ARTICLES = frozenset("the a an le la les der die das den el los las il lo gli het de".split())
+# Words that make another name of what they stand in, in the languages that are most frequent.
+_DISTINGUISHING = frozenset(
+    (
+        "new old great greater little upper lower inner outer north south east west northern "
+        "southern eastern western northeast northwest southeast southwest central middle first "
+        "second third fourth fifth sixth seventh eighth ninth tenth junior senior jr sr saint st "
+        "mini micro pro plus lite non anti pre post neo vice deputy former ex not sub super "
+        "nord süd sud ost ouest est norte sur este oeste sul leste neu alt ober unter groß klein "
+        "nouveau nouvelle nuevo nueva novo nova północny południowy wschodni zachodni nowy nowa "
+        "stary stara wielki mały dolny górny północna południowa wschodnia zachodnia "
+        "северный южный восточный западный северная южная восточная западная новый новая старый "
+        "male female men women mens womens boys girls his her mother father son daughter brother "
+        "sister wife husband widow uncle aunt nephew niece mr mrs miss"
+    ).split()
+)  # fmt: skip
+_ROMAN = re.compile(r"(?=[ivxlc])(?:c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
+_NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
+# Signs that are part of a name: C++ is not C#, .NET is not a net.
+_SIGNS = re.compile(r"[+#@$%*=<>~^|°§€£¥]|(?<![^\W_])\.(?=\w)|(?<![\w\s])[-−](?=\d)|^[-−](?=\d)")
+_BRACKETS = re.compile(r"\s*[(\[（]([^()\[\]（）]*)[)\]）]\s*$")
+_NO_WORD = re.compile(r"[^a-z0-9]+")
+_DOTTED = re.compile(r"(?:[^\W\d_]\.){2,}[^\W\d_]?")
+_JOINING = re.compile(r"(?<=\w)[-‐‑–.'’·](?=\w)")
+_UMLAUTS = str.maketrans(
+    {"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa", "æ": "ae", "œ": "oe", "ß": "ss"}
+)
+_INITIAL = re.compile(r"[^\W\d_]\.?")
+_INITIALS = re.compile(r"(?:[^\W\d_]\.){2,}")
+_PARTING = re.compile(r"[\s\-/]+")
+_APOSTROPHE_S = re.compile(r"['’]s?$")
+# Words at the beginning that may be left out.
+_OPENINGS = _ARTICLES | HONORIFICS | RANKS | TITLE_PARTS
+# Behind a title they are no name of a person.
+_NO_SURNAMES = KINDS - SURNAMES
+
+# What kinds types are of, where they say so.
+_KINDS_OF_TYPES = {
+    "person": "person people human individual character author artist politician scientist "
+    "osoba personne persona pessoa человек",
+    "organization": "organization organisation org company corporation institution agency "
+    "firm business group team party university organisation organizacja organización",
+    "place": "geo place location city country region gpe state town village river mountain "
+    "island lake sea continent lieu ort lugar miejsce место",
+    "event": "event war battle conference festival ereignis événement evento wydarzenie",
+    "time": "date time year period era month day",
+    "quantity": "number quantity money amount percent",
+}
+_KIND_OF_TYPE = {word: kind for kind, words in _KINDS_OF_TYPES.items() for word in words.split()}
+
+
+@lru_cache(maxsize=65_536)
+def fold(text: str) -> str:
+    """Fold case and accents, and turn whatever is no letter or digit into single spaces."""
+    if text.isascii():
+        return _NO_WORD.sub(" ", text.lower()).strip()
+    return inflection.fold(text)
+
+
+def kind_of_type(kind: str) -> str:
+    """Return what kind of thing a type is for; empty if it does not say."""
+    return _KIND_OF_TYPE.get(kind.strip().casefold(), "")
+
+
+class Plain(NamedTuple):
+    """A name without what may be left out: its words, their letters, and what was left out."""
+
+    words: tuple[str, ...]
+    letters: str
+    left_out: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Name:
+    """One name of an entity; what follows from its letters is found out once."""
+
+    title: str
+    kind: str = field(default="", compare=False)  # of kind_of_type
+
+    @Once
+    def words(self) -> tuple[str, ...]:
+        """The words without case and accents."""
+        return tuple(fold(_without_dots(self.title).replace(" & ", " and ")).split(" "))
+
+    @Once
+    def letters(self) -> str:
+        return "".join(self.words)
+
+    @Once
+    def spelled_out(self) -> tuple[str, ...]:
+        """The words with ä as ae."""
+        if self.title.isascii():
+            return self.words
+        return tuple(fold(self.title.casefold().translate(_UMLAUTS)).split(" "))
+
+    @Once
+    def joined(self) -> tuple[str, ...]:
+        """The words, where hyphens, stops and apostrophes join what they stand between."""
+        return tuple(fold(_JOINING.sub("", self.title)).split(" "))
+
+    @Once
+    def numbers(self) -> tuple[str, ...]:
+        """Numbers in digits or Roman ones, and words with digits in them; sorted."""
+        found = [number.replace(",", ".") for number in _NUMBER.findall(self.title)]
+        roman = []
+        for at, word in enumerate(self.words):
+            if _ROMAN.fullmatch(word):
+                # A single letter in the middle is an initial, and the first word a number only if
+                # it is long: "Vi Hilbert", but "XIV Olympics".
+                least = 3 if at == 0 else 2 if at < len(self.words) - 1 else 1
+                roman += [word] * (len(word) >= least)
+        return tuple(sorted(found)) + tuple(sorted(str(_value(word)) for word in roman))
+
+    @Once
+    def single_letters(self) -> tuple[str, ...]:
+        """Words of one letter at the end: Vitamin C, Plan B."""
+        return tuple(word for word in self.words[-1:] if len(word) == 1 and len(self.words) > 1)
+
+    @Once
+    def signs(self) -> tuple[str, ...]:
+        return tuple(sorted(_SIGNS.findall(self.title)))
+
+    @Once
+    def distinguishing(self) -> frozenset[str]:
+        return _DISTINGUISHING.intersection(self.words)
+
+    @Once
+    def is_acronym(self) -> bool:
+        """Whether it looks like RGS or U.N.: two to six capitals."""
+        if not self.title.isupper():
+            return False
+        letters = self.title.replace(".", "")
+        return 2 <= len(letters) <= 6 and letters.isalpha()
+
+    @Once
+    def first_letters(self) -> frozenset[str]:
+        """What may shorten the name: first letters of its words, with and without small ones."""
+        if self.title.isspace() or not 2 <= len(self.plain.words) <= 8:
+            return frozenset()
+        raw = [w for w in _PARTING.split(_BRACKETS.sub("", self.title)) if w]
+        # "reporter for Racing Network" is not what RN stands for.
+        capital = [w[0] for w in raw if w[0].isupper()] if raw[0][0].isupper() else []
+        whole = [w[0] for w in raw if w[0].isalnum()]
+        made = {"".join(letters).casefold() for letters in (capital, whole)}
+        return frozenset(fold(letters) for letters in made if 2 <= len(letters) <= 6)
+
+    @Once
+    def bracketed(self) -> str:
+        """What stands in brackets at the end."""
+        found = _BRACKETS.search(self.title)
+        return found[1].strip() if found and found.start() else ""
+
+    @Once
+    def owns(self) -> bool:
+        """Whether it ends like a possessive: McDonald's."""
+        return bool(_APOSTROPHE_S.search(self.title))
+
+    @Once
+    def parts(self) -> tuple[str, ...]:
+        """The words of what may be a person's name, in their order; initials keep their stop."""
+        title = self.title
+        if title.count(",") == 1:
+            last, first = title.split(",")
+            title = f"{first.strip()} {last.strip()}"
+        raw = [word for piece in title.split(" ") if (word := piece.strip(",;"))]
+        raw = raw[n_titles(raw) :]
+        if "." not in title:
+            return tuple(raw)
+        return tuple(letter for word in raw for letter in _initials(word))
+
+    @Once
+    def may_be_person(self) -> bool:
+        """Whether its words look like given names, or their initials, and a surname."""
+        if not self.parts:
+            return False
+        last = self.parts[-1]
+        return (
+            2 <= len(self.parts) <= 5
+            and last[:1].isupper()
+            and not (last.isupper() and len(last) > 1 and not self.title.isupper())
+            and all(word[:1].isupper() or word in PARTICLES for word in self.parts)
+        )
+
+    @Once
+    def plain(self) -> Plain:
+        return _plain(self.title)
+
+
+def _initials(word: str) -> list[str]:
+    """Take apart what is written together: J.R."""
+    if _INITIALS.fullmatch(word):
+        return [f"{letter}." for letter in word.split(".") if letter]
+    return [word]
+
+
+def is_initial(word: str) -> bool:
+    return len(word) <= 2 and bool(_INITIAL.fullmatch(word)) and word[0].isupper()
+
+
+def _without_dots(title: str) -> str:
+    """Write U.S. as US."""
+    if "." not in title:
+        return title
+    return _DOTTED.sub(lambda found: found[0].replace(".", ""), title)
+
+
+def _value(roman: str) -> int:
+    values = [{"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}[letter] for letter in roman]
+    pairs = zip(values, [*values[1:], 0], strict=True)
+    return sum(-value if value < after else value for value, after in pairs)
+
+
+def _plain(title: str) -> Plain:
+    """Take off articles, titles, forms of companies, an acronym in brackets; put a comma right."""
+    if _is_plain(title):
+        words = fold(title).split(" ")
+        return Plain(tuple(words), "".join(words))
+    left_out: set[str] = set()
+    brackets = _BRACKETS.search(title)
+    if brackets and brackets.start():
+        inside, before = brackets[1].strip(), title[: brackets.start()]
+        if Name(inside).is_acronym and fold(inside.replace(".", "")) in Name(before).first_letters:
+            title, left_out = before, {"acronym"}
+    raw = title.split(" ")
+    last = raw[-1].strip(".,")
+    is_legal = fold(last.replace(".", "")) in _LEGAL and last[:1].isupper()
+    sure = fold(last) not in _SHORT_LEGAL or last.isupper() or raw[-2:-1][0:1] == [","]
+    behind_comma = len(raw) > 1 and raw[-2].endswith(",")
+    if len(raw) > 1 and is_legal and (sure or behind_comma or raw[-1].endswith(".")):
+        left_out.add(f"form {fold(last)}")
+        raw = [*raw[:-2], raw[-2].rstrip(",")]
+    elif title.count(",") == 1 and 2 <= len(raw) <= 4:
+        before, after = (part.strip() for part in title.split(","))
+        if before and after:
+            raw, left_out = [*after.split(" "), *before.split(" ")], left_out | {"comma"}
+    n = n_titles(raw)
+    if n and len(raw) - n > 1 and not any(fold(word) in _NO_SURNAMES for word in raw[n:]):
+        naming = any(word.lower().rstrip(".") in NAMING_TITLES for word in raw[:n])
+        left_out.add("naming title" if naming else "title")
+        raw = raw[n:]
+    if len(raw) > 1 and raw[0].lower() in _ARTICLES:
+        left_out.add("article" if len(raw) > 2 else "article of one word")
+        raw = raw[1:]
+    words = fold(_without_dots(" ".join(raw)).replace(" & ", " and ")).split(" ")
+    return Plain(tuple(words), "".join(words), frozenset(left_out))
+
+
+def _is_plain(title: str) -> bool:
+    """Tell whether a name is words of letters, none of which may be left out: most names are."""
+    words = title.split(" ")
+    return (
+        all(map(str.isalpha, words))
+        and words[0].lower() not in _OPENINGS
+        and fold(words[-1]) not in _LEGAL
+    )
+
+
+def is_unspaced(text: str) -> bool:
+    """Tell whether a name is in a script whose letters say as much as words do."""
+    return any(unicodedata.name(c, "").startswith(("CJK", "HIRAGANA", "KATAKANA")) for c in text)

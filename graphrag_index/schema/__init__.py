@@ -1,0 +1,1 @@
+"""Tables and settings of an index, each defined once."""

@@ -1,0 +1,1 @@
+"""Settings of a project, mirrored from settings.yaml."""

@@ -1,0 +1,148 @@
+"""The files of a new project: `settings.yaml` with every setting explained, and the workflows."""
+
+import os
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, SecretStr
+
+from graphrag_index.errors import SettingsError
+from graphrag_index.schema.settings.models import ModelSettings
+from graphrag_index.schema.settings.section import Section
+from graphrag_index.schema.settings.settings import DEFAULT_MODELS, SETTINGS_FILE, Settings
+
+
+def init_project(folder: Path, input_folder: Path | None = None) -> list[Path]:
+    """Write `settings.yaml` with every setting explained, and the workflows.
+
+    Returns the files that were written. `input_folder` is where the documents lie; without
+    it an empty `input` is made.
+
+    Raises
+    ------
+    SettingsError
+        There is a `settings.yaml` already; nothing is written.
+    """
+    settings_path = folder / SETTINGS_FILE
+    if settings_path.exists():
+        raise SettingsError(f"{settings_path} is there already: nothing was written.")
+    if input_folder is not None and input_folder.exists() and not input_folder.is_dir():
+        raise SettingsError(
+            f"The input folder {input_folder} is a file: name the folder in which it lies; "
+            "nothing was written."
+        )
+    if input_folder is not None and not input_folder.is_dir():
+        raise SettingsError(f"The input folder {input_folder} does not exist: nothing was written.")
+    for wanted in (folder, folder / "workflows", *([folder / "input"] * (input_folder is None))):
+        check_can_be_folder(wanted)
+    folder.mkdir(parents=True, exist_ok=True)
+    documents = "input"
+    if input_folder is None:
+        (folder / documents).mkdir(exist_ok=True)
+    elif input_folder.resolve() != (folder / documents).resolve():
+        # A dollar sign in its name is no variable.
+        documents = _relative(input_folder.resolve(), folder.resolve()).replace("$", "$$")
+    settings_path.write_text(
+        settings_text({"load_documents": {"folder": documents}}), encoding="utf-8"
+    )
+    return [settings_path, *write_missing_workflows(folder)]
+
+
+def write_missing_workflows(folder: Path) -> list[Path]:
+    """Write the workflows of this program that a project does not have."""
+    written = []
+    for name, text in shipped_workflows().items():
+        path = folder / "workflows" / f"{name}.yaml"
+        path.parent.mkdir(exist_ok=True)
+        if not path.exists():
+            path.write_text(text, encoding="utf-8")
+            written.append(path)
+    return written
+
+
+def check_can_be_folder(path: Path) -> None:
+    """See that a folder is there or can be made: no file is in its way."""
+    there = next((part for part in (path, *path.parents) if os.path.lexists(part)), path)
+    if os.path.lexists(there) and not there.is_dir():
+        raise SettingsError(
+            f"{there} is not a folder: name another one for the project, or move what is there; "
+            "nothing was written."
+        )
+
+
+def settings_text(values: Mapping[str, Any] | None = None, heading: Sequence[str] = ()) -> str:
+    """Write all settings with their defaults and what they mean, as YAML with comments.
+
+    `values` stand in place of the defaults: those of sections by their names, and `models`
+    whole. `heading` is what is said first, a comment for each line.
+    """
+    values = values or {}
+    but = ", but for what is told above" if heading else ""
+    lines = [
+        *(f"# {line}".rstrip() for line in heading),
+        *([""] * bool(heading)),
+        "# Settings of this project. Every key may be left out; what stands here is the default"
+        f"{but}.",
+        "# ${NAME} is replaced by an environment variable, or by what .env beside this file says.",
+        "# `graphrag-index schema` prints a JSON Schema for editors.",
+    ]
+    sections = []
+    for name, field in Settings.model_fields.items():
+        annotation = field.annotation
+        if isinstance(annotation, type) and issubclass(annotation, Section):
+            sections.append((name, annotation))
+        elif name == "models":
+            models = _models_text(values.get("models", DEFAULT_MODELS))
+            lines += ["", f"# {field.description}", "models:", *models]
+        elif name != "steps":
+            value = values.get(name, field.default)
+            lines += ["", f"# {field.description}", f"{name}: {_yaml(value)}"]
+    for name, section in sections:
+        summary = (section.__doc__ or "").splitlines()[0]
+        lines += ["", f"# {summary}", f"{name}:"]
+        for key, field in section.model_fields.items():
+            value = values.get(name, {}).get(key, field.get_default(call_default_factory=True))
+            lines += [f"  # {field.description}", f"  {key}: {_yaml(value)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _models_text(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Write models: every key of the first is explained, the others leave most out."""
+    lines: list[str] = []
+    for name, values in models.items():
+        fields = ModelSettings.model_fields
+        keys = [key for key in fields if key in values] if lines else list(fields)
+        lines += [f"  # What steps call {name}.", f"  {_yaml(name)}:"]
+        for key in keys:
+            lines.append(f"    # {fields[key].description}")
+            lines.append(f"    {key}: {_yaml(values.get(key, fields[key].default))}")
+    return lines
+
+
+def _yaml(value: Any) -> str:
+    """Write a value on one line."""
+    if isinstance(value, BaseModel):
+        value = value.model_dump()
+    elif isinstance(value, SecretStr):
+        # A default, which is none.
+        value = value.get_secret_value()
+    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10_000)
+    return text.strip().removesuffix("...").strip()
+
+
+def _relative(path: Path, folder: Path) -> str:
+    """Name a path relative to a folder if it lies inside it."""
+    return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else path.as_posix()
+
+
+def shipped_workflows() -> dict[str, str]:
+    """Return the workflows of this program by name: in the wheel, or beside a checkout's code."""
+    package = Path(str(files("graphrag_index")))
+    for folder in (package / "workflows", package.parent / "workflows"):
+        found = sorted(folder.glob("*.yaml"))
+        if found:
+            return {path.stem: path.read_text(encoding="utf-8") for path in found}
+    return {}

@@ -1,0 +1,1 @@
+"""Tables, vectors and versions on disk."""

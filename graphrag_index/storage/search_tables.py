@@ -1,0 +1,319 @@
+"""The index turned round for searches: what each thing is linked with, and its row by number.
+
+The step `create_search_tables` writes these tables; for the index of another program they are
+made when it is opened.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from graphrag_index.schema.list_columns import Integers, gather_lists, positions, spread_lists
+from graphrag_index.schema.table import PLACES
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.batches import batches
+from graphrag_index.storage.main_entities import about, names_of_title
+from graphrag_index.text.normalize import folded_name, sound
+
+# Rows read or written at once: bounds memory, not results.
+LINKS_AT_ONCE = 1_000_000
+ROWS_AT_ONCE = 131_072
+LONG_ROWS_AT_ONCE = 16_384
+# In `community_places`, of a community without a report.
+NO_REPORT = -1
+
+Frames = Iterator[dict[str, pl.DataFrame]]
+
+
+def search_tables(
+    documents: pl.LazyFrame,
+    text_units: pl.LazyFrame,
+    entities: pl.LazyFrame,
+    relationships: pl.LazyFrame,
+    mentions: pl.LazyFrame,
+    communities: pl.LazyFrame,
+    community_reports: pl.LazyFrame | None = None,
+    covariates: pl.LazyFrame | None = None,
+) -> Frames:
+    """Make what searches look up: links by number, names in order, and rows without their ids.
+
+    Everything is known by its number, which is its row in its table; a community keeps its
+    number when others vanish, so its rows are looked up. What grows with the corpus is read
+    and written batch by batch; of links only their numbers are in memory.
+    """
+    yield from _links_of_text_units(mentions, entities, text_units, documents)
+    ids = {
+        "document": documents.select("id").collect()["id"],
+        "text_unit": text_units.select("id").collect()["id"],
+        "entity": entities.select("id").collect()["id"],
+    }
+    yield from _documents(documents)
+    yield from _text_units(text_units, ids["document"])
+    yield from _entities(entities, ids["document"])
+    yield from _relationships(relationships, ids)
+    yield from _communities(communities, ids["entity"])
+    if community_reports is None:
+        community_reports = TABLES["community_reports"].empty().lazy()
+    yield from _reports(community_reports)
+    yield from _places_of_communities(communities, community_reports)
+    names = _names(entities)
+    yield from _in_parts("entity_names", names)
+    yield from _in_parts("title_names", _titles(documents))
+    if covariates is not None:
+        yield from _claims(covariates.collect(), names, ids["text_unit"])
+    degrees = entities.select(pl.col("degree").cast(pl.Int32)).collect()["degree"]
+    yield from _words(names, degrees)
+
+
+def _links_of_text_units(
+    mentions: pl.LazyFrame,
+    entities: pl.LazyFrame,
+    text_units: pl.LazyFrame,
+    documents: pl.LazyFrame,
+) -> Frames:
+    told = about(mentions, entities, text_units, documents)
+    named = mentions.select("text_unit", "entity").collect()
+    keys = _keys(named["text_unit"], named["entity"])
+    del named
+    keys.sort()
+    first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else keys
+    counts = np.diff(np.append(first, len(keys)))
+    n_mentions = np.zeros(told.height, np.int32)
+    pairs = _keys(told["text_unit"], told["entity"])
+    n_mentions[np.searchsorted(pairs, keys[first])] = counts
+    del keys, pairs, first, counts
+    told = told.with_columns(n_mentions=n_mentions)
+    yield from _in_parts("entities_of_text_units", told)
+    by_entity = np.argsort(told["entity"].to_numpy(), kind="stable").astype(np.uint32)
+    yield from _in_parts("text_units_of_entities", told, by_entity)
+
+
+def _keys(high: pl.Series, low: pl.Series) -> Integers:
+    """Make one number of two, which sorts as the pairs do."""
+    keys: Integers = high.to_numpy().astype(np.int64) << 32
+    keys |= low.to_numpy()
+    return keys
+
+
+def _in_parts(
+    name: str, rows: pl.DataFrame, order: "npt.NDArray[np.uint32] | None" = None
+) -> Frames:
+    for start in range(0, rows.height, LINKS_AT_ONCE):
+        part = slice(start, start + LINKS_AT_ONCE)
+        yield {name: rows[part] if order is None else rows[order[part]]}
+
+
+def _numbers(ids: pl.Series, known: pl.Series) -> pl.Series:
+    return pl.Series(ids.name, positions(ids, known).astype(np.int32))
+
+
+def _number_lists(lists: pl.Series, known: pl.Series) -> pl.Series:
+    """Put numbers in the place of ids; an id that no row has is left out."""
+    owners, ids = spread_lists(lists)
+    numbers = positions(ids, known)
+    is_known = numbers >= 0
+    values = pl.Series(numbers[is_known].astype(np.int32))
+    return gather_lists(owners[is_known], values, len(lists)).alias(lists.name)
+
+
+def _places(evidence: pl.Series, document_ids: pl.Series) -> pl.Series:
+    """Name the documents of evidence by number."""
+    owners, places = spread_lists(evidence)
+    if not len(places):
+        return pl.Series("evidence", [[]] * len(evidence), dtype=PLACES)
+    fields = places.struct.unnest()
+    numbered = fields.select(
+        _numbers(fields["document_id"], document_ids).alias("document"),
+        pl.col("start_char", "end_char").cast(pl.Int32),
+    ).to_struct()
+    return gather_lists(owners, numbered, len(evidence)).alias("evidence")
+
+
+def _documents(documents: pl.LazyFrame) -> Frames:
+    columns = list(TABLES["document_rows"].columns)
+    for batch in batches(documents.select(columns), ROWS_AT_ONCE):
+        yield {"document_rows": batch}
+
+
+def _text_units(text_units: pl.LazyFrame, document_ids: pl.Series) -> Frames:
+    columns = list(TABLES["text_unit_rows"].columns)
+    places = pl.col("start_char", "end_char", "n_tokens").cast(pl.Int32)
+    rows = text_units.select("id", "document_id", places, "text", "headings", "metadata")
+    for batch in batches(rows, LONG_ROWS_AT_ONCE):
+        document = _numbers(batch["document_id"], document_ids).alias("document")
+        yield {"text_unit_rows": batch.with_columns(document).select(columns)}
+
+
+def _entities(entities: pl.LazyFrame, document_ids: pl.Series) -> Frames:
+    columns = list(TABLES["entity_rows"].columns)
+    for batch in batches(entities.select(columns), ROWS_AT_ONCE):
+        evidence = _places(batch["evidence"], document_ids)
+        counts = pl.col("degree", "frequency").cast(pl.Int32)
+        yield {"entity_rows": batch.with_columns(counts, evidence)}
+
+
+def _relationships(relationships: pl.LazyFrame, ids: dict[str, pl.Series]) -> Frames:
+    ends: list[pl.DataFrame] = []
+    texts = ("type", "description")
+    columns = ("source_id", "target_id", "text_unit_ids", "evidence", *texts)
+    weight = pl.col("weight").cast(pl.Float32)
+    for batch in batches(relationships.select(*columns, weight), ROWS_AT_ONCE):
+        both = positions(pl.concat([batch["source_id"], batch["target_id"]]), ids["entity"])
+        source, target = both.astype(np.int32).reshape(2, -1)
+        ends.append(pl.DataFrame({"source": source, "target": target, "weight": batch["weight"]}))
+        rows = batch.select(*texts, "weight").with_columns(
+            ends[-1]["source"],
+            ends[-1]["target"],
+            _number_lists(batch["text_unit_ids"], ids["text_unit"]).alias("text_units"),
+            _places(batch["evidence"], ids["document"]),
+        )
+        yield {"relationship_rows": rows}
+    if ends:
+        yield from _relationships_of_entities(pl.concat(ends))
+
+
+def _relationships_of_entities(ends: pl.DataFrame) -> Frames:
+    source, target, weight = (ends[name].to_numpy() for name in ("source", "target", "weight"))
+    # Another program's may end at what is no entity, or where they begin: these link nothing.
+    linked = np.flatnonzero((source >= 0) & (target >= 0) & (source != target))
+    by_weight = linked[np.argsort(-weight[linked], kind="stable")].astype(np.int32)
+    # Both ends of each, the heaviest relationship first, then by entity.
+    entity = np.stack([source[by_weight], target[by_weight]], axis=1).ravel()
+    order = np.argsort(entity, kind="stable").astype(np.uint32)
+    for start in range(0, len(order), LINKS_AT_ONCE):
+        part = order[start : start + LINKS_AT_ONCE]
+        relationship = by_weight[part // 2]
+        yield {
+            "relationships_of_entities": pl.DataFrame(
+                {
+                    "entity": entity[part],
+                    # The other end stands beside it.
+                    "neighbour": entity[part ^ 1],
+                    "relationship": relationship,
+                    "weight": weight[relationship],
+                }
+            )
+        }
+
+
+def _communities(communities: pl.LazyFrame, entity_ids: pl.Series) -> Frames:
+    members: list[pl.DataFrame] = []
+    numbers = pl.col("community", "level", "parent", "size").cast(pl.Int32)
+    columns = communities.select(
+        numbers, "title", pl.col("children").cast(pl.List(pl.Int32)), "entity_ids"
+    )
+    for batch in batches(columns, LONG_ROWS_AT_ONCE):
+        entities = _number_lists(batch["entity_ids"], entity_ids).list.sort().alias("entities")
+        rows = batch.with_columns(entities)
+        yield {"community_rows": rows.select(list(TABLES["community_rows"].columns))}
+        row, entity = spread_lists(entities)
+        members.append(batch.select("level", "community")[row].with_columns(entity.alias("entity")))
+    if members:
+        order = ("entity", "level", "community")
+        yield from _in_parts("communities_of_entities", pl.concat(members).sort(order))
+
+
+def _reports(reports: pl.LazyFrame) -> Frames:
+    columns = list(TABLES["report_rows"].columns)
+    numbers = pl.col("community", "level").cast(pl.Int32)
+    rank = pl.col("rank").cast(pl.Float32)
+    rows = reports.select(numbers, "title", "summary", "findings", rank)
+    for batch in batches(rows, LONG_ROWS_AT_ONCE):
+        yield {"report_rows": batch.select(columns)}
+
+
+def _places_of_communities(communities: pl.LazyFrame, reports: pl.LazyFrame) -> Frames:
+    def rows(table: pl.LazyFrame, name: str) -> pl.LazyFrame:
+        return table.select(
+            pl.col("community").cast(pl.Int32), pl.int_range(pl.len(), dtype=pl.Int32).alias(name)
+        )
+
+    places = (
+        rows(communities, "row")
+        .join(rows(reports, "report"), on="community", how="left")
+        .with_columns(pl.col("report").fill_null(NO_REPORT))
+        .sort("community")
+        .collect()
+    )
+    yield from _in_parts("community_places", places)
+
+
+def _names(entities: pl.LazyFrame) -> pl.DataFrame:
+    """Return every folded name with its entities, in order of the name."""
+    return (
+        entities.select(
+            name=pl.concat_list(pl.concat_list("title"), "aliases"),
+            entity=pl.col("human_readable_id").cast(pl.Int32),
+        )
+        .explode("name")
+        .with_columns(folded_name(pl.col("name")))
+        .filter(pl.col("name") != "")
+        .unique()
+        .sort("name", "entity")
+        .collect()
+    )
+
+
+def _titles(documents: pl.LazyFrame) -> pl.DataFrame:
+    """Return every folded name of a document, in order of the name."""
+    return (
+        documents.select(
+            name=names_of_title(pl.col("title")),
+            document=pl.col("human_readable_id").cast(pl.Int32),
+        )
+        .explode("name")
+        .with_columns(folded_name(pl.col("name")))
+        .filter(pl.col("name") != "")
+        .unique()
+        .sort("name", "document")
+        .collect()
+    )
+
+
+def _words(names: pl.DataFrame, degrees: pl.Series) -> Frames:
+    holding = _holding(names, degrees)
+    words = holding["word"].rle_id().to_numpy().astype(np.int64)
+    n_words = int(words[-1]) + 1 if len(words) else 0
+    distinct = holding["word"].filter(holding["word"].rle_id().is_first_distinct())
+    entities = gather_lists(words, holding["entity"], n_words)
+    listed = pl.DataFrame([distinct.alias("word"), entities.alias("entities")])
+    yield from _in_parts("name_words", listed)
+    sounds = (
+        listed.select(sound=sound(pl.col("word")))
+        .with_columns(word=pl.int_range(pl.len(), dtype=pl.Int32))
+        .filter(pl.col("sound") != "")
+        .sort("sound", "word")
+        .group_by("sound", maintain_order=True)
+        .agg(words="word")
+    )
+    yield from _in_parts("name_sounds", sounds)
+
+
+def _holding(names: pl.DataFrame, degrees: pl.Series) -> pl.DataFrame:
+    """Return every word with the entities whose names hold it, those of highest degree first."""
+    holding = names.select("entity", word=pl.col("name").str.split(" ")).explode("word").unique()
+    return (
+        holding.with_columns(degrees.gather(holding["entity"]).alias("degree"))
+        .sort("word", "degree", "entity", descending=[False, True, False])
+        .drop("degree")
+    )
+
+
+def _claims(covariates: pl.DataFrame, names: pl.DataFrame, text_unit_ids: pl.Series) -> Frames:
+    columns = TABLES["claim_rows"].columns
+    text_unit = _numbers(covariates["text_unit_id"], text_unit_ids).alias("text_unit")
+    renamed = covariates.rename({"subject_id": "subject", "object_id": "object"})
+    yield {"claim_rows": renamed.with_columns(text_unit).select(list(columns))}
+    ends = pl.concat_list("subject", "object")
+    told = (
+        renamed.select(claim=pl.int_range(pl.len(), dtype=pl.Int32), name=ends)
+        .explode("name")
+        .with_columns(folded_name(pl.col("name")))
+        .join(names, on="name")
+        .select("entity", "claim")
+        .unique()
+        .sort("entity", "claim")
+    )
+    yield from _in_parts("claims_of_entities", told)

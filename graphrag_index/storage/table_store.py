@@ -1,0 +1,344 @@
+"""Where tables lie on disk: versions, the one pointer, and atomic writing.
+
+    output/index.json             the pointer: which file and which vectors each table is
+    output/versions/<n>/          the tables that run n wrote, steps.json, its journal, and
+                                  index.json, the pointer as it was then
+    output/lancedb/               vectors; LanceDB keeps versions itself, the pointer names one
+    output/cypher/                databases that questions in Cypher made of the tables
+    output/<table>.parquet        links to the current files, for people and other tools
+
+A reader opens what the pointer names, and nothing else. A writer fills a new
+folder and moves the pointer last, so a killed run changes nothing for readers.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from graphrag_index.errors import TableError
+from graphrag_index.schema.table import Table
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.atomic import temporary_path, write_json
+from graphrag_index.storage.mapped_table import MappedTable
+from graphrag_index.storage.table_writer import MAPPED_SUFFIX, SUFFIX, MappedWriter, TableWriter
+from graphrag_index.storage.versions import (
+    StepRecord,
+    StoredTable,
+    Version,
+    manifest_name,
+    read_made,
+    read_step_record,
+)
+
+if TYPE_CHECKING:
+    from graphrag_index.storage.vector_store import VectorTable, VectorWriter
+
+INDEX_FILE = "index.json"
+JOURNAL_FILE = "steps.json"
+FORMAT = 1
+
+
+class TableStore:
+    """The output folder of one project."""
+
+    # What the index of another program says instead: why no vectors are compared, and what
+    # answers are to say of it.
+    is_ours = True
+    lacks_vectors = ""
+    gaps: tuple[str, ...] = ()
+
+    def __init__(self, output: Path) -> None:
+        # LanceDB may take a bare relative name for a cloud address.
+        self.output = output.absolute()
+
+    @property
+    def lancedb(self) -> Path:
+        return self.output / "lancedb"
+
+    @property
+    def graphs(self) -> Path:
+        """Where questions in Cypher keep databases, as `<version>-<hash>.db`."""
+        return self.output / "cypher"
+
+    def folder(self, version: int) -> Path:
+        return self.output / "versions" / str(version)
+
+    def read_pointer(self) -> Version | None:
+        """Read what the index is now; None before the first finished run."""
+        return self._read_version(self.output / INDEX_FILE)
+
+    def read_version(self, number: int) -> Version:
+        """Read what the index was at an earlier version, or is.
+
+        Raises
+        ------
+        TableError
+            There is no such version, or no longer.
+        """
+        version = self._read_version(self.folder(number) / INDEX_FILE)
+        if version is None or number not in self.versions():
+            kept = ", ".join(map(str, self.versions())) or "none"
+            raise TableError(f"{self.output} has no version {number}; it has: {kept}.")
+        return version
+
+    def versions(self) -> list[int]:
+        """Return the numbers of the finished versions that can be opened."""
+        current = self.read_pointer()
+        newest = current.number if current else 0
+        files = self.output.glob(f"versions/*/{INDEX_FILE}")
+        found = (int(path.parent.name) for path in files if path.parent.name.isdecimal())
+        return sorted(number for number in found if number <= newest)
+
+    def described(self, number: int) -> Version | None:
+        """Read how a version was described that the pointer may not have reached, or None."""
+        try:
+            return self._read_version(self.folder(number) / INDEX_FILE)
+        except TableError:
+            return None
+
+    def is_gone(self, number: int) -> bool:
+        """Tell whether a version that could be opened was deleted since."""
+        if (self.folder(number) / INDEX_FILE).is_file():
+            return False
+        current = self.read_pointer()
+        # An earlier program did not write this file.
+        return current is None or current.number != number
+
+    def _read_version(self, path: Path) -> Version | None:
+        """Read one version's description; None if it is not there."""
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            if content["format"] == FORMAT:
+                return Version(
+                    number=content["version"],
+                    workflow=content["workflow"],
+                    program=content["program"],
+                    steps=tuple(read_step_record(record) for record in content["steps"]),
+                    settings=content["settings"],
+                    made=read_made(content.get("made")),
+                )
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise TableError(f"{path} cannot be read: {error.strerror}.") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise TableError(
+                f"{path} is damaged: restore it, or delete it and run `graphrag-index run`, "
+                "which keeps what is whole."
+            ) from error
+        raise TableError(
+            f"{path} has format {content['format']!r}, this program reads {FORMAT}: "
+            f"use the program that wrote it, or delete {self.output} and run again."
+        )
+
+    def move_pointer(self, version: Version) -> None:
+        """Make a version the one that readers open. The only moment that changes an index."""
+        content = {
+            "format": FORMAT,
+            "version": version.number,
+            "workflow": version.workflow,
+            "program": version.program,
+            "steps": [asdict(record) for record in version.steps],
+            "settings": version.settings,
+            "made": asdict(version.made) if version.made else None,
+        }
+        # For who looks back, when the pointer has moved on.
+        self.folder(version.number).mkdir(parents=True, exist_ok=True)
+        write_json(self.folder(version.number) / INDEX_FILE, content)
+        write_json(self.output / INDEX_FILE, content)
+
+    def read_journal(self, version: int) -> tuple[StepRecord, ...]:
+        """Read which steps a run has finished; nothing if it left no journal that can be read."""
+        path = self.folder(version) / JOURNAL_FILE
+        try:
+            return tuple(
+                read_step_record(record) for record in json.loads(path.read_text(encoding="utf-8"))
+            )
+        except (OSError, ValueError, KeyError, TypeError):
+            return ()
+
+    def write_journal(self, version: int, steps: Iterable[StepRecord]) -> None:
+        write_json(self.folder(version) / JOURNAL_FILE, [asdict(record) for record in steps])
+
+    def newest_folder(self) -> int:
+        """Return the highest number among the folders of versions, finished or not; 0 if none."""
+        folders = self.output.glob("versions/*")
+        return max((int(path.name) for path in folders if path.name.isdecimal()), default=0)
+
+    def next_number(self) -> int:
+        """Return the number of the version that a run makes now, or goes on making."""
+        current = self.read_pointer()
+        return max(self.newest_folder(), current.number + 1 if current else 1)
+
+    def exists(self, name: str, table: StoredTable) -> bool:
+        """Tell whether what a record names is still there, in its full length."""
+        if table.file is not None:
+            path = self.output / table.file
+            return path.is_file() and table.n_bytes in (None, path.stat().st_size)
+        manifest = manifest_name(table.lance_version or 0)
+        return (self.lancedb / f"{name}.lance" / "_versions" / manifest).is_file()
+
+    def scan(self, name: str, table: StoredTable) -> pl.LazyFrame:
+        """Open a table for reading; nothing is read yet."""
+        if table.lance_version is not None:
+            from graphrag_index.storage.vector_store import VectorTable
+
+            return VectorTable.open(self.lancedb, name, table.lance_version).lazy()
+        path = self._whole(name, table)
+        # A name with brackets is no pattern.
+        scan = pl.scan_ipc if path.suffix == MAPPED_SUFFIX else pl.scan_parquet
+        return scan(path, glob=False)
+
+    def vectors(self, name: str, table: StoredTable) -> "VectorTable":
+        """Open a vector table at its version."""
+        from graphrag_index.storage.vector_store import VectorTable
+
+        return VectorTable.open(self.lancedb, name, table.lance_version)
+
+    def map(self, name: str, table: StoredTable) -> MappedTable:
+        """Open a mapped table for reading rows by number; nothing is loaded."""
+        return MappedTable(self._whole(name, table))
+
+    def _whole(self, name: str, table: StoredTable) -> Path:
+        path = self.output / str(table.file)
+        if not self.exists(name, table):
+            what = "damaged" if path.is_file() else "missing"
+            raise TableError(
+                f"The table {name} is {what} ({path}): run `graphrag-index run` to write it again."
+            )
+        return path
+
+    def writer(
+        self, version: int, table: Table, file_stem: str
+    ) -> "MappedWriter | TableWriter | VectorWriter":
+        """Open a table for writing, batch by batch; use it in a `with` block.
+
+        Leaving the block without an error puts the table in place; `stored` then tells where.
+        """
+        if table.kind == "vectors":
+            from graphrag_index.storage.vector_store import VectorWriter
+
+            return VectorWriter(self.lancedb, table, version)
+        if table.kind == "mapped":
+            return MappedWriter(self.output, version, table, file_stem)
+        return TableWriter(self.output, version, table, file_stem)
+
+    def link_public_tables(self, version: Version) -> None:
+        """Point `output/<table>.parquet` at the files of this version."""
+        for name in (name for name, table in TABLES.items() if table.kind == "public"):
+            link = self.output / f"{name}.parquet"
+            stored = version.tables.get(name)
+            if stored is None or stored.file is None:
+                # Left by another workflow, which wrote this table too.
+                link.unlink(missing_ok=True)
+                continue
+            if link.is_symlink() and os.readlink(link) == stored.file:
+                continue
+            temporary = temporary_path(link)
+            temporary.unlink(missing_ok=True)
+            try:
+                temporary.symlink_to(stored.file)
+            except OSError:
+                # Windows grants symbolic links to few; a hard link or a copy reads the same.
+                _link_or_copy(self.output / stored.file, temporary)
+            temporary.replace(link)
+
+    def remove_leftovers(self, keep: int | None = None) -> None:
+        """Delete what no reader can have opened: half-written files, folders of runs that
+        never finished except `keep`, and files of the current version that it does not name.
+        """
+        current = self.read_pointer()
+        finished = current.number if current else 0
+        for folder in self.output.glob("versions/*"):
+            if not folder.name.isdecimal() or int(folder.name) in range(finished + 1):
+                continue
+            # Where the pointer is gone, earlier versions are not.
+            is_finished = current is None and (folder / INDEX_FILE).exists()
+            if int(folder.name) != keep and not is_finished:
+                shutil.rmtree(folder)
+        if current:
+            named = {table.file for step in current.steps for table in step.tables.values()}
+            for path in self.folder(finished).glob("*"):
+                is_table = path.suffix in (SUFFIX, MAPPED_SUFFIX)
+                if is_table and path.relative_to(self.output).as_posix() not in named:
+                    path.unlink()
+        for pattern in (".*.tmp", "versions/*/.*.tmp"):
+            for leftover in self.output.glob(pattern):
+                leftover.unlink()
+
+
+class Previous:
+    """The tables of the last finished run: where a step may find what it need not compute again.
+
+    `is_same_step` says whether the step that asks wrote its tables with the same code and
+    settings then.
+    """
+
+    def __init__(
+        self, store: TableStore, version: Version | None, is_same_step: bool = False
+    ) -> None:
+        self.store, self.version, self.is_same_step = store, version, is_same_step
+        self.tables = version.tables if version else {}
+        self.settings: Mapping[str, Any] = version.settings if version else {}
+
+    def scan(self, name: str) -> pl.LazyFrame | None:
+        """Open a table of the last run, if there was one and it is still there."""
+        table = self.tables.get(name)
+        if table is None or not self.store.exists(name, table):
+            return None
+        return self.store.scan(name, table)
+
+    def written_by(self, name: str) -> StepRecord | None:
+        """Return the step that wrote a table of the last run."""
+        steps = self.version.steps if self.version else ()
+        return next((record for record in reversed(steps) if name in record.tables), None)
+
+    def left_behind(self, name: str) -> Iterator[pl.LazyFrame]:
+        """Open a table of each version between the last one and that whose tables it has.
+
+        There are such after a rollback alone; versions that cannot be read are left out.
+        """
+        made = self.version.made if self.version else None
+        if self.version is None or made is None or made.tables_of is None:
+            return
+        for number in range(made.tables_of + 1, self.version.number):
+            version = self.store.described(number)
+            table = version.tables.get(name) if version else None
+            if table is not None and self.store.exists(name, table):
+                yield self.store.scan(name, table)
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    try:
+        target.hardlink_to(source)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def open_index(output: Path) -> tuple[TableStore, Version]:
+    """Open the index in an output folder at its current version.
+
+    Raises
+    ------
+    TableError
+        No run has finished there yet.
+    """
+    store = TableStore(output)
+    version = store.read_pointer()
+    if version is None:
+        raise TableError(
+            f"There is no index in {store.output} yet: run `graphrag-index run` first."
+        )
+    return store, version
+
+
+def scan_table(store: TableStore, version: Version, name: str) -> pl.LazyFrame:
+    """Open a table, as an empty one where the workflow does not write it."""
+    stored = version.tables.get(name)
+    return TABLES[name].empty().lazy() if stored is None else store.scan(name, stored)

@@ -1,0 +1,327 @@
+"""Vector tables in LanceDB: writing one as a new version, and searching the version that is read.
+
+LanceDB keeps every version of a table. A run writes a new one and `index.json`
+names it, so readers of the old version are not disturbed; a tag keeps the
+versions that an index names from being cleaned up.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache, cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from graphrag_index.errors import TableError
+from graphrag_index.schema.table import Table
+from graphrag_index.storage.memory import total_memory
+from graphrag_index.storage.table_writer import check_columns
+from graphrag_index.storage.versions import StoredTable, Vectors
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+# Below so many rows a flat search is fast and exact: a microsecond a row.
+VECTOR_INDEX_ABOVE = 16_384
+# Rows of one cell of a vector index, and cells that a search looks through. Measured at 400,000
+# vectors: 97% of the nearest ten are found; larger cells find as many in more time.
+CELL_ROWS = 1_024
+CELLS_SEARCHED = 40
+# Rows from which each cell is found, and rounds in which it is.
+CELL_SAMPLE, CELL_ROUNDS = 64, 20
+# What all tables together keep in memory of indexes and of what the files say: at most so many
+# bytes (LanceDB's own limits for each), and at most such a share of the machine's memory. With too
+# little room what is not kept is read again: questions to a large index take half as long again.
+MOST_OF_INDEXES, MOST_OF_METADATA = 6 << 30, 1 << 30
+SHARE_OF_INDEXES, SHARE_OF_METADATA = 1 / 4, 1 / 16
+# Where the system does not tell how much memory it has.
+USUAL_MEMORY = 8 << 30
+# Rows of every fragment but the last: flat search goes through fragments in parallel.
+FRAGMENT_ROWS = 8_192
+# Numbers of fragments stand above so many bits of a row id, the place in the fragment below.
+_FRAGMENT_BITS = 32
+# How far the square of a vector's length may be from 1: some models round to 16 bits.
+LENGTH_ERROR = 1e-2
+NUMBER = "human_readable_id"
+# Characters of a text that tell of its script.
+BEGINNING = 200
+# Letters of scripts without spaces. Where more than a fifth of all characters are such, n-grams
+# are indexed instead of words.
+_UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
+
+
+class VectorWriter:
+    """Writes a new version of a LanceDB table batch by batch.
+
+    The last columns of the table are `text`, which is indexed for full-text
+    search, and `vector`; `title` is indexed too where there is one. Words are indexed as they
+    stand, or by their stems where the definition of the table says so.
+    """
+
+    def __init__(self, folder: Path, table: Table, version: int) -> None:
+        self.folder, self.definition, self.version = folder, table, version
+        self.rows = 0
+        self.unspaced = self.characters = 0
+        self.digest = blake2b(digest_size=16)
+        self.dimension = 0
+        self.normalized = True
+        self.pending: list[pa.Table] = []
+        self.table: Any = None
+
+    def __enter__(self) -> "VectorWriter":
+        return self
+
+    def append(self, batch: pl.DataFrame) -> None:
+        """Add rows; `vector` must be an `Array` of the model's width."""
+        import numpy as np
+
+        check_columns(batch, self.definition)
+        data = _to_arrow(batch.select(list(self.definition.columns)))
+        self.pending.append(data)
+        n_pending = sum(part.num_rows for part in self.pending)
+        if n_pending >= FRAGMENT_ROWS:
+            self._write_pending(n_pending - n_pending % FRAGMENT_ROWS)
+        self.rows += batch.height
+        vectors = batch["vector"].to_numpy()
+        self.dimension = vectors.shape[1]
+        squares = np.einsum("ij,ij->i", vectors, vectors)
+        self.normalized &= bool(((abs(squares - 1) < LENGTH_ERROR) | (squares == 0)).all())
+        beginnings = batch["text"].str.head(BEGINNING)
+        lengths = beginnings.str.len_chars()
+        # Texts of ASCII alone, which may be all there are, are not looked through.
+        others = beginnings.filter(beginnings.str.len_bytes() != lengths)
+        self.unspaced += int(others.str.count_matches(_UNSPACED).sum())
+        self.characters += int(lengths.sum())
+        for chunk in data.to_batches():
+            self.digest.update(chunk.serialize())
+
+    def _write_pending(self, n_rows: int) -> None:
+        """Write so many of the rows that wait, in fragments of equal size but for the last."""
+        import pyarrow as pa
+
+        rows = pa.concat_tables(self.pending)
+        for start in range(0, max(n_rows, 1), FRAGMENT_ROWS):
+            part = rows.slice(start, min(FRAGMENT_ROWS, n_rows - start)).combine_chunks()
+            with failures_of_the_disk(self.folder):
+                if self.table is None:
+                    name = self.definition.name
+                    exists = (self.folder / f"{name}.lance").exists()
+                    self.table = connect(self.folder).create_table(
+                        name, part, mode="overwrite" if exists else "create"
+                    )
+                elif part.num_rows:
+                    self.table.add(part)
+        self.pending = [rows.slice(n_rows)]
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        # What a failed run has written stays behind as a version that nothing names.
+        if kind is None:
+            self._write_pending(sum(part.num_rows for part in self.pending))
+            with failures_of_the_disk(self.folder):
+                self._build_indexes()
+            self.stored = StoredTable(
+                rows=self.rows,
+                digest=self.digest.hexdigest(),
+                lance_version=int(self.table.version),
+                vectors=Vectors(self.dimension, self.normalized),
+            )
+
+    def _build_indexes(self) -> None:
+        from lancedb.index import FTS, BTree, IvfFlat
+
+        if self.rows:
+            # An n-gram of two characters is a word for scripts that do not separate them.
+            unspaced = self.unspaced * 5 > self.characters
+            words = FTS(
+                base_tokenizer="ngram" if unspaced else "simple",
+                ngram_min_length=2,
+                ngram_max_length=3,
+                stem=self.definition.stemmed and not unspaced,
+                remove_stop_words=False,
+            )
+            for column in ("text", "title"):
+                if column in self.table.schema.names:
+                    self.table.create_index(column, config=words)
+            self.table.create_index("id", config=BTree())
+        if self.rows > VECTOR_INDEX_ABOVE:
+            cells = IvfFlat(
+                distance_type="cosine",
+                num_partitions=self.rows // CELL_ROWS,
+                sample_rate=CELL_SAMPLE,
+                max_iterations=CELL_ROUNDS,
+            )
+            self.table.create_index("vector", config=cells)
+        tag = f"v{self.version}"
+        if tag in self.table.tags.list():
+            self.table.tags.update(tag, self.table.version)
+        else:
+            self.table.tags.create(tag, self.table.version)
+
+
+class VectorTable:
+    """One version of a LanceDB table, opened for reading."""
+
+    def __init__(self, table: Any) -> None:
+        self.table = table
+
+    @classmethod
+    def open(cls, folder: Path, name: str, version: int | None) -> "VectorTable":
+        """Open `name` at `version`.
+
+        Raises
+        ------
+        TableError
+            The table or that version of it is gone.
+        """
+        try:
+            table = connect(folder).open_table(name)
+            table.checkout(version)
+        except (ValueError, RuntimeError, OSError) as error:
+            raise TableError(
+                f"The vectors {name}, version {version}, cannot be opened in {folder}: "
+                "run `graphrag-index run` to write them again."
+            ) from error
+        return cls(table)
+
+    @property
+    def dimension(self) -> int:
+        return int(self.table.schema.field("vector").type.list_size)
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    @cached_property
+    def _n_rows(self) -> int:
+        # The version is pinned.
+        return int(self.table.count_rows())
+
+    def lazy(self) -> pl.LazyFrame:
+        return pl.DataFrame(self.table.to_arrow()).lazy()
+
+    def nearest(
+        self, vector: "np.ndarray", top_k: int, columns: Sequence[str], where: str | None = None
+    ) -> pl.DataFrame:
+        """Return the rows nearest to a vector, best first, with their cosine as `similarity`."""
+        query = self.table.search(vector).distance_type("cosine").nprobes(CELLS_SEARCHED)
+        if where:
+            query = query.where(where, prefilter=True)
+        found = self._found(query.limit(top_k), columns, "_distance")
+        return found.select(*columns, similarity=1 - pl.col("_distance")).sort(
+            "similarity", columns[0], descending=[True, False], maintain_order=True
+        )
+
+    def matching(
+        self,
+        words: str,
+        top_k: int,
+        columns: Sequence[str],
+        column: str = "text",
+        where: str | None = None,
+    ) -> pl.DataFrame:
+        """Return the rows whose text matches the words best (BM25), with their `score`."""
+        from lancedb.query import MatchQuery
+
+        if not self._n_rows or not words.strip():
+            return pl.DataFrame(schema=[*columns, "score"])
+        query = self.table.search(MatchQuery(words, column), query_type="fts")
+        if where:
+            query = query.where(where, prefilter=True)
+        found = self._found(query.limit(top_k), columns, "_score")
+        return found.select(*columns, score=pl.col("_score")).sort(
+            "score", columns[0], descending=[True, False], maintain_order=True
+        )
+
+    def _found(self, query: Any, columns: Sequence[str], score: str) -> pl.DataFrame:
+        """Run a search. Numbers alone are told from where the rows lie: to fetch them takes as
+        long as to find them.
+        """
+        first = self._first_fragment if list(columns) == [NUMBER] else None
+        if first is None:
+            return pl.DataFrame(query.select([*columns, score]).to_arrow())
+        found = pl.DataFrame(query.with_row_id(True).select(["_rowid", score]).to_arrow())
+        row = pl.col("_rowid").cast(pl.Int64)
+        fragment, place = row // (1 << _FRAGMENT_BITS) - first, row % (1 << _FRAGMENT_BITS)
+        return found.select((fragment * FRAGMENT_ROWS + place).alias(NUMBER), score)
+
+    @cached_property
+    def _first_fragment(self) -> int | None:
+        """The number of the first fragment, if ids of rows tell their numbers; else None.
+
+        They do where fragments are numbered in order and all but the last are full; a table
+        that an earlier program wrote may be otherwise.
+        """
+        n_rows = len(self)
+        if not n_rows or NUMBER not in self.table.schema.names:
+            return None
+        places = sorted({*range(0, n_rows, FRAGMENT_ROWS), n_rows - 1})
+        rows = pl.DataFrame(
+            self.table.take_offsets(places).with_row_id().select(["_rowid", NUMBER]).to_arrow()
+        )
+        first = int(rows["_rowid"][0]) >> _FRAGMENT_BITS
+        ids = [
+            ((first + place // FRAGMENT_ROWS) << _FRAGMENT_BITS) + place % FRAGMENT_ROWS
+            for place in places
+        ]
+        is_so = rows["_rowid"].to_list() == ids and rows[NUMBER].to_list() == places
+        return first if is_so else None
+
+    def at(self, numbers: Sequence[int], columns: Sequence[str]) -> pl.DataFrame:
+        """Fetch rows by number, which are ascending and each once; no index is looked up."""
+        if not numbers:
+            return pl.DataFrame(self.table.schema.empty_table().select(list(columns)))
+        return pl.DataFrame(self.table.take_offsets(list(numbers)).select(list(columns)).to_arrow())
+
+    def rows(self, ids: Iterable[str], columns: Sequence[str]) -> pl.DataFrame:
+        """Fetch rows by id, in the order of the table."""
+        quoted = ", ".join("'" + id.replace("'", "''") + "'" for id in ids)
+        if not quoted:
+            return pl.DataFrame(schema=list(columns))
+        query = self.table.search().where(f"id IN ({quoted})").select(list(columns))
+        return pl.DataFrame(query.limit(len(self)).to_arrow())
+
+
+@contextmanager
+def failures_of_the_disk(folder: Path) -> Iterator[None]:
+    """Raise what Lance reports as a RuntimeError as the OSError that it is."""
+    try:
+        yield
+    except RuntimeError as error:
+        found = re.search(r"\(os error (\d+)\)", str(error))
+        if found is None:
+            raise
+        code = int(found[1])
+        raise OSError(code, os.strerror(code), str(folder)) from error
+
+
+def connect(folder: Path) -> Any:
+    import lancedb
+
+    return lancedb.connect(str(folder), session=_session())
+
+
+@cache
+def _session() -> Any:
+    """The caches of this process: one for all tables, or each would have its own."""
+    import lancedb
+
+    memory = total_memory() or USUAL_MEMORY
+    return lancedb.Session(
+        min(MOST_OF_INDEXES, int(memory * SHARE_OF_INDEXES)),
+        min(MOST_OF_METADATA, int(memory * SHARE_OF_METADATA)),
+    )
+
+
+def _to_arrow(batch: pl.DataFrame) -> "pa.Table":
+    """Convert to the types of a Lance table: plain strings, vectors of fixed size."""
+    import pyarrow as pa
+
+    data = batch.to_arrow(compat_level=pl.CompatLevel.oldest())
+    types = [
+        pa.string() if field.type == pa.large_string() else field.type for field in data.schema
+    ]
+    return data.cast(pa.schema(list(zip(data.schema.names, types, strict=True))))

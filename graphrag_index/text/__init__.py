@@ -1,0 +1,1 @@
+"""Text processing: normalization, languages, sentences, tokens, citations."""

@@ -1,0 +1,1 @@
+"""Answers: contexts, model calls, sentence selection and citations."""

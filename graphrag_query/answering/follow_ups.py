@@ -1,0 +1,88 @@
+"""Questions that could be asked next."""
+
+from typing import Any
+
+from graphrag_index.llm.request import Reading, ReplyError, ReplyFormat, Request
+from graphrag_index.text.languages import detect_language
+from graphrag_query.answer import Answer
+from graphrag_query.answering.chat import Chat
+from graphrag_query.retrieval.index_store import KnowledgeModel
+
+# How somebody, or something, is asked about, by language; {} is the name.
+_ABOUT = {
+    "en": ("Who is {}?", "What do the documents say about {}?"),
+    "de": ("Wer ist {}?", "Was sagen die Dokumente über {}?"),
+    "fr": ("Qui est {} ?", "Que disent les documents de {} ?"),
+    "es": ("¿Quién es {}?", "¿Qué dicen los documentos sobre {}?"),
+    "it": ("Chi è {}?", "Che cosa dicono i documenti su {}?"),
+    "pl": ("Kim jest {}?", "Co dokumenty mówią o: {}?"),
+    "zh": ("{}是谁？", "文件中关于{}说了什么？"),
+}
+_ANSWER_CHARS = 4_000
+
+
+def suggest_questions(
+    answer: Answer, most: int, model: KnowledgeModel, chat: Chat | None
+) -> tuple[str, ...]:
+    """Suggest questions that follow from an answer, at most so many.
+
+    A model thinks of them; without one they ask about what was found near the question and
+    is not in it. A model that gives none that can be read leaves the answer without.
+    """
+    names = _names_near(answer, model)
+    if chat is None:
+        return _about(answer.question, names)[:most]
+    near = ", ".join(name for name, _ in names)
+    asked = f"Question: {answer.question}\n\nAnswer: {answer.text[:_ANSWER_CHARS]}\n\nNear: {near}"
+    messages = chat.messages("suggest_questions", asked, most=str(most))
+    [outcome] = chat.replies([Request(answer.question, messages, _FORMAT)], rating=True)
+    return tuple(outcome.values[0][:most]) if outcome.values else ()
+
+
+def _names_near(answer: Answer, model: KnowledgeModel) -> list[tuple[str, str]]:
+    """Return titles and types of entities that were read, without those of the question.
+
+    Those that the cited text units are about come first.
+    """
+    asked = answer.question.casefold()
+    numbers: dict[int, None] = {}
+    for text_unit in dict.fromkeys(citation.text_unit for citation in answer.citations):
+        entities, is_about = model.links.entities_of(text_unit)
+        numbers |= dict.fromkeys(entities[is_about].tolist())
+    if answer.context is not None and "Entities" in answer.context.tables:
+        numbers |= dict.fromkeys(answer.context.tables["Entities"].to_series(0).to_list())
+    rows = model.entities(numbers).select("title", "type").iter_rows()
+    return [(title, kind) for title, kind in rows if not _is_in(title, asked)]
+
+
+def _is_in(title: str, question: str) -> bool:
+    """Tell whether a question has a name, or its last word, which may be a family name."""
+    words = title.casefold().split()
+    return bool(words) and (title.casefold() in question or words[-1] in question)
+
+
+def _about(question: str, names: list[tuple[str, str]]) -> tuple[str, ...]:
+    person, other = _ABOUT.get(detect_language(question), _ABOUT["en"])
+    return tuple((person if kind == "person" else other).format(name) for name, kind in names)
+
+
+def _read(data: Any) -> Reading:
+    found = data.get("questions") if isinstance(data, dict) else data
+    found = [found] if isinstance(found, str) else found
+    if not isinstance(found, list):
+        raise ReplyError("it has no list `questions`")
+    texts = [" ".join(text.split()) for text in found if isinstance(text, str) and text.strip()]
+    return Reading(list(dict.fromkeys(texts)), len(found) - len(texts))
+
+
+_FORMAT = ReplyFormat(
+    "suggested_questions",
+    {
+        "type": "object",
+        "properties": {"questions": {"type": "array", "items": {"type": "string"}}},
+        "required": ["questions"],
+        "additionalProperties": False,
+    },
+    _read,
+    'Reply with JSON and nothing else: {"questions": ["...", "..."]}',
+)

@@ -1,0 +1,1 @@
+"""Answers and graphs as text, notebooks and pictures."""

@@ -1,0 +1,159 @@
+"""What the command line prints: Markdown in a terminal, plain text in a pipe."""
+
+import json
+import re
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from graphrag_query.answer import Answer, Outcome
+from graphrag_query.answering.stream import AnswerStream
+
+_BLANK = re.compile(r"\n[ \t]*\n\s*?(?=\S|[ \t]+\S)")
+_FENCE = re.compile(r"^\s*(?:```|~~~)", re.MULTILINE)
+# Also the beginning of such a line.
+_GOES_ON = re.compile(r"[ \t]|[-*+](?:[ \t]|\Z)|\d{1,9}(?:[.)](?:[ \t]|\Z)|\Z)|\Z")
+
+
+def print_answer(answer: Answer, shown_already: bool = False) -> None:
+    """Print an answer, its citations, and what it rests on and cost."""
+    if not shown_already:
+        _print_text(answer.text)
+    if answer.citations:
+        print()
+    for citation in answer.citations:
+        place = f"{citation.path}, characters {citation.start_char} to {citation.end_char}"
+        print(f"[{citation.number}] {citation.document} ({place})")
+    print()
+    for note in answer.notes:
+        print(f"Note: {note}")
+    print(summary(answer))
+    if answer.follow_ups:
+        print("\nTo ask next:")
+        for question in answer.follow_ups:
+            print(f"  {question}")
+
+
+def summary(answer: Answer) -> str:
+    """Return one line: the outcome, what was looked at, what it cost."""
+    looked = ", ".join(
+        f"{count:,} {_noun(name, count)}" for name, count in answer.looked_at.items()
+    )
+    parts = [f"{answer.outcome}: looked at {looked}" if looked else str(answer.outcome)]
+    usage = answer.usage
+    if usage.calls:
+        tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens"
+        price = "price not known" if usage.cost is None else f"${usage.cost:.4f}"
+        calls = "1 call" if usage.calls == 1 else f"{usage.calls} calls"
+        parts.append(f"{calls}, {tokens}, {price}")
+    parts.append(f"in {usage.seconds:.1f} s.")
+    return ", ".join(parts)
+
+
+def _noun(name: str, count: int) -> str:
+    """Write the name of a count as words: `sub_queries` of 1 is "sub query"."""
+    words = name.split("_")
+    if count == 1:
+        words = [re.sub("s$", "", re.sub("ies$", "y", word)) for word in words]
+    return " ".join(words)
+
+
+def print_json(answer: Answer, with_context: bool) -> None:
+    """Print an answer as JSON."""
+    json.dump(answer.to_dict(with_context), sys.stdout, ensure_ascii=False, indent=2)
+    print()
+
+
+def print_context(answer: Answer) -> None:
+    """Print what a model was shown, or would be."""
+    text = answer.context.text if answer.context is not None else ""
+    print(text or "This search shows a model no one context.")
+    print()
+
+
+def print_stream(stream: AnswerStream) -> Answer:
+    """Print the text while it is being written: in a terminal as Markdown, by paragraphs."""
+    if not sys.stdout.isatty():
+        for piece in stream:
+            print(piece, end="", flush=True)
+        print()
+        return stream.answer
+    for n, paragraph in enumerate(paragraphs(stream)):
+        if n:
+            print()
+        _print_text(paragraph)
+    return stream.answer
+
+
+def paragraphs(pieces: Iterable[str]) -> Iterator[str]:
+    """Give a Markdown text by paragraphs; a block of code, a list or a table stays whole."""
+    held = ""
+    for piece in pieces:
+        held += piece
+        end = 0
+        for blank in _BLANK.finditer(held):
+            before, behind = held[end : blank.start()], held[blank.end() :]
+            is_code = len(_FENCE.findall(before)) % 2
+            # What is indented, or goes on with a list, belongs to what stands before it.
+            if not is_code and behind and not _GOES_ON.match(behind):
+                if before.strip():
+                    yield before.strip("\n")
+                end = blank.end()
+        held = held[end:]
+    if held.strip():
+        yield held.strip("\n")
+
+
+def print_rewritten(question: str, answer: Answer) -> None:
+    """Show how a question of a conversation was understood."""
+    if answer.question.strip() != question.strip():
+        print(f"Understood as: {answer.question}\n")
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Show that something is going on, to people only."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
+
+
+def converse(ask: Callable[[str], Answer]) -> None:
+    """Read questions and print answers until there are no more."""
+    is_terminal = sys.stdin.isatty()
+    if is_terminal:
+        print("Ask; an empty line ends the conversation.")
+    while True:
+        # Polars lets a read go on after Ctrl-C; a prompt is to end by it.
+        if hasattr(signal, "siginterrupt"):
+            signal.siginterrupt(signal.SIGINT, True)
+        try:
+            question = input("\n> " if is_terminal else "")
+        except EOFError:
+            return
+        if not question.strip():
+            if is_terminal:
+                return
+            continue
+        print_rewritten(question, answer := ask(question))
+        print_answer(answer)
+
+
+def exit_code(answer: Answer) -> int:
+    """0 if the question was answered or the corpus has no record; 1 if something failed."""
+    return 0 if answer.outcome in (Outcome.ANSWERED, Outcome.NO_EVIDENCE) else 1
+
+
+def _print_text(text: str) -> None:
+    if not sys.stdout.isatty():
+        print(text)
+        return
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    Console().print(Markdown(text))

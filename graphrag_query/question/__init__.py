@@ -1,0 +1,1 @@
+"""A question: its words, the entities it names, the conversation it belongs to."""

@@ -1,0 +1,1 @@
+"""Retrieval: the opened index and the rows that fit a question."""

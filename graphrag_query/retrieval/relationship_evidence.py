@@ -1,0 +1,166 @@
+"""What is said of relationships, and the passages that prove it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from graphrag_index.text.sentences import split_sentences
+from graphrag_query.answer import Citation
+from graphrag_query.answering.cited_text import best_sentence
+from graphrag_query.answering.sentence_ranking import Candidate, as_prose, cite
+from graphrag_query.retrieval.index_store import KnowledgeModel
+
+# Text units looked at for one relationship whose evidence is not known to the character.
+MOST_TEXT_UNITS = 10
+# Two names this many sentences apart in a text unit are proof of no more than the text unit.
+LONGEST_SPAN = 4
+
+Passage = tuple[Candidate, Mapping[str, Any]]
+Place = tuple[int, int, int]  # number of the document, start and end in it
+
+
+def passages_of(model: KnowledgeModel, relationships: pl.DataFrame) -> dict[int, Passage]:
+    """Find for each relationship the passage that proves it, with its text unit.
+
+    That is its evidence, or else the sentences of its text units that name both entities, or
+    else what says most of its description. A relationship without text units has none.
+    """
+    columns = ("human_readable_id", "source", "target", "description", "evidence")
+    rows = relationships.select(columns).rows(named=True)
+    places: dict[int, list[Place]] = {
+        row["human_readable_id"]: [
+            (place["document"], place["start_char"], place["end_char"]) for place in row["evidence"]
+        ]
+        for row in rows
+    }
+    wanted: dict[int, list[int]] = {}
+    for row in rows:
+        number = row["human_readable_id"]
+        behind = model.text_units_behind("Relationships", number)
+        holding = _holding(model, behind, places[number])
+        wanted[number] = [holding] if holding is not None else behind[:MOST_TEXT_UNITS]
+    numbers = {unit for units in wanted.values() for unit in units}
+    units = model.text_units(numbers) if numbers else {}
+    found = {}
+    for row in rows:
+        number = row["human_readable_id"]
+        found_units = [units[n] for n in wanted[number] if n in units]
+        passage = _passage(row, found_units, places[number])
+        if passage is not None:
+            found[number] = passage
+    return found
+
+
+class CitedRelationships:
+    """Writes relationships as lines, and numbers the passages that they cite, each once."""
+
+    def __init__(self, relationships: pl.DataFrame, passages: Mapping[int, Passage]) -> None:
+        self._rows = {row["human_readable_id"]: row for row in relationships.iter_rows(named=True)}
+        self._passages = passages
+        self._numbers: dict[tuple[str, int, int], int] = {}
+        self.citations: list[Citation] = []
+
+    def line(self, relationship: int, start: str) -> str:
+        """Write a relationship as seen from one of its two entities.
+
+        A type has an arrow from the source to the target. What is said of them is the
+        description, unless it repeats the passage, which is quoted where it is cited first.
+        """
+        row = self._rows[relationship]
+        is_source = row["source"] == start
+        other = row["target"] if is_source else row["source"]
+        kind = row["type"].replace("_", " ")
+        link = "–" if not kind else f"–({kind})→" if is_source else f"←({kind})–"
+        said = as_prose(row["description"])
+        parts = [f"{start} {link} {other}:"]
+        passage = self._passages.get(relationship)
+        if passage is None:
+            return " ".join([*parts, said or "no passage tells of it."])
+        quote = as_prose(passage[0].text)
+        is_new, number = self._cite(relationship, *passage)
+        if said and said not in quote and not self._is_elsewhere(row, *passage):
+            parts.append(said)
+        if is_new:
+            parts.append(f"“{quote}”")
+        return " ".join([*parts, f"[{number}]"])
+
+    def _is_elsewhere(
+        self, row: Mapping[str, Any], candidate: Candidate, unit: Mapping[str, Any]
+    ) -> bool:
+        """Tell whether a description was taken from evidence that filters have left out."""
+        place = (unit["document"], candidate.start_char)
+        evidence = [(at["document"], at["start_char"]) for at in row["evidence"]]
+        return bool(evidence) and place not in evidence
+
+    def _cite(
+        self, relationship: int, candidate: Candidate, unit: Mapping[str, Any]
+    ) -> tuple[bool, int]:
+        """Return the number of a passage, and whether it is cited for the first time."""
+        place = (unit["document_id"], candidate.start_char, candidate.end_char)
+        if place in self._numbers:
+            return False, self._numbers[place]
+        number = self._numbers[place] = len(self._numbers) + 1
+        self.citations.append(cite(number, candidate, unit, f"Relationships ({relationship})"))
+        return True, number
+
+
+def _holding(model: KnowledgeModel, text_units: list[int], places: list[Place]) -> int | None:
+    """Return the text unit that holds evidence; None if there is no such."""
+    if not places or not text_units:
+        return None
+    table = model.map("text_unit_rows").rows(text_units, "document", "start_char", "end_char")
+    spans = list(table.iter_rows())
+    for place in places:
+        for number, span in zip(text_units, spans, strict=True):
+            if _is_inside(place, span):
+                return number
+    return None
+
+
+def _is_inside(place: Place, span: Place) -> bool:
+    return place[0] == span[0] and span[1] <= place[1] and place[2] <= span[2]
+
+
+def _passage(
+    row: Mapping[str, Any], units: list[Mapping[str, Any]], places: list[Place]
+) -> Passage | None:
+    for unit in units:
+        span = (unit["document"], unit["start_char"], unit["end_char"])
+        for place in places:
+            if _is_inside(place, span):
+                return _candidate(unit, place[1] - span[1], place[2] - span[1]), unit
+    together = [found for unit in units if (found := _naming_both(row, unit))]
+    if together:
+        return min(together, key=lambda found: (found[0], found[1][0].text_unit))[1]
+    return best_sentence(f"{row['source']} {row['target']} {row['description']}", units)
+
+
+def _naming_both(row: Mapping[str, Any], unit: Mapping[str, Any]) -> tuple[int, Passage] | None:
+    """Return the nearest sentences that name both entities, all between included.
+
+    An entity is also named by the last word of its title.
+    """
+    text = unit["text"]
+    sentences = split_sentences(text)
+    said = [text[s.start : s.end].casefold() for s in sentences]
+    ends = []
+    for title in (row["source"], row["target"]):
+        name = title.casefold()
+        exact = [i for i, sentence in enumerate(said) if name in sentence]
+        last = name.split()[-1] if name.split() else name
+        ends.append(exact or [i for i, sentence in enumerate(said) if last in sentence])
+    pairs = [(abs(one - other), one, other) for one in ends[0] for other in ends[1]]
+    if not pairs:
+        return None
+    distance, one, other = min(pairs)
+    if distance > LONGEST_SPAN:
+        return None
+    first, last_sentence = sentences[min(one, other)], sentences[max(one, other)]
+    return distance, (_candidate(unit, first.start, last_sentence.end), unit)
+
+
+def _candidate(unit: Mapping[str, Any], start: int, end: int) -> Candidate:
+    offset = unit["start_char"]
+    text = unit["text"][start:end]
+    return Candidate(text, unit["human_readable_id"], offset + start, offset + end, 0.0)

@@ -1,0 +1,234 @@
+"""The best paths between two entities: what is read grows with what is visited."""
+
+from collections.abc import Iterator, Mapping
+from heapq import heappop, heappush
+from itertools import pairwise
+from math import inf
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from graphrag_query.retrieval.links import Neighbours
+
+# A hop costs this, and one more the weaker its relationship is.
+HOP_COST = 0.5
+# What it costs to pass through an entity, times the bits of its degree: hubs connect everything.
+HUB_COST = 0.1
+# What a later path pays for each entity and pair that an earlier one used; four times as much
+# when the same path comes again.
+PENALTY = 1.0
+MOST_REPEATS = 4
+# Later paths are at most this much longer than the best one, in hops; and at most twice as dear,
+# with so much more for what they share with others.
+LONGEST_DETOUR = 2
+MOST_SHARED = 4 * PENALTY
+# Of an entity, so many of the heaviest relationships are followed. What leads to a hub is found
+# from its other end, so that only what is weak for both its ends is missed.
+MOST_OF_ONE = 1_000
+
+
+class ReadsLinks(Protocol):
+    """What is asked of the links of an index."""
+
+    def relationships_of(self, entity: int, most: int | None = None) -> Neighbours:
+        """Return the relationships of an entity, the heaviest first."""
+
+    def n_relationships_of(self, entities: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Count the relationships of each of these entities."""
+
+
+class Path(NamedTuple):
+    """A way from one entity to another, by numbers; `cost` is lower the better it is."""
+
+    entities: tuple[int, ...]
+    relationships: tuple[int, ...]
+    cost: float
+
+
+class _Label(NamedTuple):
+    """A way from one end to an entity; labels are ordered by cost, then by numbers."""
+
+    cost: float
+    hops: int
+    entity: int
+    relationship: int  # of the last hop; -1 at the end itself
+    before: "_Label | None"
+
+
+Hop = tuple[int, int, float]  # neighbour, relationship, cost
+
+
+class VisitedGraph:
+    """The part of the graph that was read for one question: at most `max_visited` entities.
+
+    `is_cut` tells whether there was more to read.
+    """
+
+    def __init__(self, links: ReadsLinks, max_visited: int) -> None:
+        self._links, self._max_visited = links, max_visited
+        self._hops: dict[int, list[Hop]] = {}
+        self._tolls: dict[int, float] = {}
+        self.visited: set[int] = set()
+        self.n_relationships = 0
+        self.is_cut = False
+
+    def hops_from(self, entity: int) -> list[Hop]:
+        """Return where one hop leads from an entity, and the cost of each."""
+        if entity not in self._hops:
+            self._hops[entity] = self._read(entity)
+        return self._hops[entity]
+
+    def toll(self, entity: int) -> float:
+        """Return what it costs to pass through an entity."""
+        if entity not in self._tolls:
+            self._note([entity])
+        return self._tolls[entity]
+
+    def _read(self, entity: int) -> list[Hop]:
+        room = self._max_visited - len(self.visited)
+        if room <= 0:
+            self.is_cut = True
+            return []
+        # One more tells whether any are left.
+        found = self._links.relationships_of(entity, min(room, MOST_OF_ONE) + 1)
+        self.is_cut = self.is_cut or len(found.entities) > room
+        room = min(room, MOST_OF_ONE)
+        neighbours = found.entities[:room].tolist()
+        self.n_relationships += len(neighbours)
+        self.visited.update(neighbours)
+        self._note([n for n in neighbours if n not in self._tolls])
+        weights = np.maximum(found.weights[:room].astype(np.float64), 0)
+        costs = HOP_COST + 1 / np.log2(2 + weights)
+        return list(
+            zip(neighbours, found.relationships[:room].tolist(), costs.tolist(), strict=True)
+        )
+
+    def _note(self, entities: list[int]) -> None:
+        if entities:
+            bits = np.log2(1 + self._links.n_relationships_of(entities))
+            self._tolls.update(zip(entities, (HUB_COST * bits).tolist(), strict=True))
+
+
+def find_paths(
+    graph: VisitedGraph, source: int, target: int, max_paths: int, max_hops: int
+) -> list[Path]:
+    """Return the best paths between two entities, the best first.
+
+    A hop is cheaper the stronger its relationship, and passing through an entity costs more
+    the more relationships it has. The first path is the cheapest of at most `max_hops` hops.
+    Those after it are found by making dearer what earlier ones used, so that they differ;
+    they may be a little longer. None of them is visited twice by a path.
+    """
+    graph.visited.update((source, target))
+    paths: list[Path] = []
+    extra: dict[tuple[int, ...], float] = {}
+    repeats, limit = 0, inf
+    # Where all was read that may be, a second search would be as long and find what is left.
+    while len(paths) < max_paths and repeats < MOST_REPEATS and not (paths and graph.is_cut):
+        found = _cheapest(graph, source, target, max_hops, extra, limit)
+        if found is None:
+            break
+        if any(path.entities == found.entities for path in paths):
+            repeats += 1
+        else:
+            repeats = 0
+            paths.append(found)
+            max_hops = min(max_hops, len(paths[0].relationships) + LONGEST_DETOUR)
+            limit = 2 * paths[0].cost + MOST_SHARED
+        for used in _used(found):
+            extra[used] = extra.get(used, 0.0) + PENALTY * 4**repeats
+    return sorted(paths, key=lambda path: (path.cost, path.entities))
+
+
+def _used(path: Path) -> Iterator[tuple[int, ...]]:
+    """Give the entities between the ends of a path, and the pairs that it connects."""
+    for entity in path.entities[1:-1]:
+        yield (entity,)
+    for one, other in pairwise(path.entities):
+        yield (min(one, other), max(one, other))
+
+
+def _cheapest(
+    graph: VisitedGraph,
+    source: int,
+    target: int,
+    max_hops: int,
+    extra: Mapping[tuple[int, ...], float],
+    limit: float,
+) -> Path | None:
+    """Search from both ends at once, and stop when nothing cheaper can follow.
+
+    Dijkstra's search, where a way to an entity is kept beside a cheaper one if it has fewer
+    hops. Of what it costs to pass through an entity, each of the two hops there bears half.
+    """
+    ends = (source, target)
+
+    def toll(entity: int) -> float:
+        if entity in ends:
+            return 0.0
+        return (graph.toll(entity) + extra.get((entity,), 0.0)) / 2
+
+    heaps = tuple([_Label(0.0, 0, end, -1, None)] for end in ends)
+    kept = tuple({end: [heap[0]]} for end, heap in zip(ends, heaps, strict=True))
+    n_followed = [0, 0]
+    best: tuple[_Label, _Label] | None = None
+    while any(heaps):
+        costs = [heap[0].cost if heap else 0.0 for heap in heaps]
+        if sum(costs) >= limit:
+            break
+        # Both ends have done about the same work at any time: neither runs through a hub alone.
+        side = min((0, 1), key=lambda side: (not heaps[side], n_followed[side]))
+        label = heappop(heaps[side])
+        is_kept = any(label is other for other in kept[side][label.entity])
+        if not is_kept or label.hops == max_hops:
+            continue
+        here = label.cost + toll(label.entity)
+        hops_here = graph.hops_from(label.entity)
+        n_followed[side] += len(hops_here)
+        for neighbour, relationship, cost in hops_here:
+            cost += here + toll(neighbour)
+            if extra:
+                pair = (min(label.entity, neighbour), max(label.entity, neighbour))
+                cost += extra.get(pair, 0.0)
+            if cost >= limit:
+                continue
+            others = kept[side].get(neighbour, ())
+            hops = label.hops + 1
+            if any(other.cost <= cost and other.hops <= hops for other in others):
+                continue
+            new = _Label(cost, hops, neighbour, relationship, label)
+            for other in kept[1 - side].get(neighbour, ()):
+                if cost + other.cost < limit and hops + other.hops <= max_hops:
+                    limit = cost + other.cost
+                    best = (new, other) if side == 0 else (other, new)
+            # What the other end has not reached is no nearer to it than what it looks at next.
+            if cost + costs[1 - side] < limit:
+                left = [other for other in others if other.cost < cost or other.hops < hops]
+                kept[side][neighbour] = [*left, new]
+                heappush(heaps[side], new)
+    return None if best is None else _joined(graph, *best)
+
+
+def _joined(graph: VisitedGraph, forward: _Label, backward: _Label) -> Path:
+    """Put the two halves of a path together; its cost is without what earlier paths add."""
+    there, back = _way(forward), _way(backward)
+    entities = [label.entity for label in (*there[::-1], *back[1:])]
+    hops = [*there[:-1][::-1], *back[:-1]]
+    cost = sum(graph.toll(entity) for entity in entities[1:-1])
+    for label in hops:
+        assert label.before is not None
+        cost += next(
+            cost
+            for _, relationship, cost in graph.hops_from(label.before.entity)
+            if relationship == label.relationship
+        )
+    return Path(tuple(entities), tuple(label.relationship for label in hops), cost)
+
+
+def _way(label: _Label) -> list[_Label]:
+    """Return the labels of a way, from its last entity back to its end."""
+    way = [label]
+    while way[-1].before is not None:
+        way.append(way[-1].before)
+    return way

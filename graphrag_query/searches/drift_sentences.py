@@ -1,0 +1,109 @@
+"""Drift search without a model: the names in the best sentences say what to follow up."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from graphrag_index.schema.settings.searches import DriftSearch, LocalSearch
+from graphrag_index.text.citations import check_citations
+from graphrag_index.text.sentences import split_sentences
+from graphrag_query.answer import Answer, Outcome
+from graphrag_query.answering.context import Section, pack, source_rows
+from graphrag_query.answering.extractive_answer import (
+    NOTHING_ANSWERS,
+    choose_sentences,
+    write_sentences,
+)
+from graphrag_query.answering.sentence_ranking import Candidate, candidates_of, rank_sentences
+from graphrag_query.question.entity_linking import names_in_question
+from graphrag_query.question.question import Question
+from graphrag_query.question.question_names import not_mentioned, unknown_names
+from graphrag_query.retrieval.report_selection import by_fit
+from graphrag_query.searches.local_search import find_evidence
+
+
+def drift_sentences(question: Question, settings: DriftSearch, local: LocalSearch) -> Answer:
+    """Answer a broad question with sentences of the documents, found in rounds.
+
+    The reports most similar to the question are cut into sentences, and the entities that
+    those nearest to the question name are followed up: each is looked up together with the
+    question, as `local` search does. The sentences found name the entities of the next
+    round. The answer is made of the sentences that answer best of all that were found.
+    """
+    model = question.model
+    reports = by_fit(question).sort("score", "community", descending=[True, False])
+    reports = model.with_texts(reports.head(settings.top_k_reports), "summary", "findings")
+    first = find_evidence(question, local)
+    text_units, priors = dict(first.text_units), first.priors()
+    covered = {named.entity for named in names_in_question(model, question.text)}
+    sentences = _of_reports(reports.iter_rows(named=True))
+    followed: list[str] = []
+    for _ in range(settings.rounds):
+        entities = _named_in_best(question, sentences, covered, settings.follow_ups)
+        for title in model.entities(entities)["title"]:
+            found = find_evidence(replace(question, text=f"{title}: {question.text}"), local)
+            for number, prior in found.priors().items():
+                if number not in text_units and number in found.text_units:
+                    text_units[number], priors[number] = found.text_units[number], prior
+            followed.append(title)
+        covered.update(entities)
+        sentences = candidates_of(text_units.values(), priors, {})
+
+    answer = partial(
+        question.answer,
+        method="drift",
+        parameters=settings.model_dump(),
+        looked_at={
+            "community_reports": reports.height,
+            "entities_followed": len(followed),
+            "text_units": len(text_units),
+        },
+    )
+    texts = [unit["text"] for unit in text_units.values()]
+    unknown = unknown_names(model, question.text, [*first.named, *texts])
+    if unknown:
+        return answer(not_mentioned(unknown), outcome=Outcome.NO_EVIDENCE)
+    context = pack([Section("Sources", source_rows(text_units), 1.0)], settings.max_context_tokens)
+    chosen = choose_sentences(
+        question,
+        text_units,
+        priors,
+        max_sentences=settings.max_sentences,
+        min_similarity=settings.min_similarity,
+        named=first.named,
+        bonuses=first.bonuses,
+    )
+    if not chosen:
+        return answer(NOTHING_ANSWERS, outcome=Outcome.NO_EVIDENCE, context=context)
+    text, citations = write_sentences(chosen, text_units)
+    notes = (f"Followed up: {', '.join(followed)}.",) if followed else ()
+    return answer(text, citations=citations, context=context, notes=notes)
+
+
+def _of_reports(reports: Iterable[Mapping[str, Any]]) -> list[Candidate]:
+    """Cut reports into sentences."""
+    candidates = []
+    for report in reports:
+        parts = [report["summary"], *(finding["explanation"] for finding in report["findings"])]
+        for part in parts:
+            text = check_citations(part, {})[0]
+            for sentence in split_sentences(text):
+                said = text[sentence.start : sentence.end]
+                candidates.append(Candidate(said, 0, 0, 0, report["score"]))
+    return candidates
+
+
+def _named_in_best(
+    question: Question, sentences: list[Candidate], covered: set[int], most: int
+) -> list[int]:
+    """Return the entities that the sentences nearest to the question name, not those covered."""
+    ranked = rank_sentences(question.text, question.vector, sentences, question.model.embed)
+    found: dict[int, None] = {}
+    for sentence in ranked:
+        if len(found) >= most:
+            break
+        for named in names_in_question(question.model, sentence.candidate.text):
+            if named.how == "exact" and named.entity not in covered:
+                found[named.entity] = None
+    return list(found)[:most]
