@@ -15,7 +15,7 @@ from graphrag_index.pipeline.run import run_workflow
 from graphrag_index.pipeline.services import services_of
 from graphrag_index.pipeline.workflow import load_workflow
 from graphrag_index.schema.settings.settings import load_settings
-from tests.examples import TIMES, USUAL
+from tests.fixtures.examples import TIMES, USUAL
 from tests.server import Server
 
 # No test asserts how long something takes: machines are shared. In CI the examples are always

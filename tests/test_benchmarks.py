@@ -15,7 +15,7 @@ from benchmarks.synthetic import make_graph_index, make_index, title_of
 from graphrag_index.cli.export_command import GRAPH_FORMS
 from graphrag_index.export.property_graph import property_graph
 from tests.conftest import REPOSITORY
-from tests.index.small_graph import graph_of
+from tests.fixtures.small_graph import graph_of
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from graphrag_index.steps import STEPS
 from graphrag_index.text.languages import LANGUAGES
 from graphrag_query.answer import Answer, Citation, Outcome, Usage
 from tests.conftest import REPOSITORY, run_project
-from tests.in_process import APPS, call_here
+from tests.fixtures.in_process import APPS, call_here
 
 DOCS = REPOSITORY / "docs"
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}

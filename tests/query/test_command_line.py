@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.in_process import call_here
+from tests.fixtures.in_process import call_here
 
 
 def ask(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -10,7 +10,7 @@ from graphrag_index.errors import ExitCode, SettingsError
 from graphrag_index.resolution import decisions_edit
 from graphrag_index.resolution.decisions_file import Decisions, Part, read_decisions
 from graphrag_index.schema.tables import title_key
-from tests.examples import examples
+from tests.fixtures.examples import examples
 
 WHOLE = """\
 # Ours.

@@ -1,0 +1,211 @@
+"""`graphrag-index check`: what it prints, its JSON, its page and its exit code."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from graphrag_index.health.checks import check_index
+from graphrag_index.health.health_page import write_page
+from graphrag_index.health.health_text import as_json, as_text
+from graphrag_index.health.opening import open_index
+from graphrag_index.health.plots import columns, rows
+from graphrag_index.schema.settings.settings import Check
+from tests.cli.test_command_line import Call
+from tests.conftest import REPOSITORY
+from tests.export.test_graph_page import HOSTILE, Page
+from tests.fixtures.checked import change, check, found, healthy
+from tests.fixtures.small_index import write_index
+
+
+@pytest.fixture
+def graphrag_index(capsys: pytest.CaptureFixture[str]) -> Call:
+    return Call(capsys)
+
+
+def broken(output: Path) -> Path:
+    tables = healthy()
+    tables["entities"] = change(tables["entities"], 0, text_unit_ids=["u0", "u9"])
+    return write_index(output, **tables)
+
+
+def test_nothing_is_found_in_the_index_of_the_sample(sample_project: Path) -> None:
+    health = check_index(open_index(sample_project / "output"), Check())
+    assert found(health) == {}
+    assert health.not_looked_at == ()
+    # Everything was looked at.
+    assert all(outcome.looked.of for outcome in health.outcomes)
+
+
+def test_the_text_fits_a_screen_and_says_what_failed(tmp_path: Path) -> None:
+    health = check_index(open_index(broken(tmp_path)), Check())
+    text = as_text(health)
+    assert len(text.splitlines()) <= 45
+    assert max(map(len, text.splitlines())) <= 102
+    assert re.search(r"^  FAIL  ids that do not resolve +1 of 55, at most 0$", text, re.MULTILINE)
+    assert re.search(r"^  ok    duplicate rows +none of 40$", text, re.MULTILINE)
+    assert re.search(r"^  -     stale rows of search tables +not looked at$", text, re.MULTILINE)
+    assert "1 of 5 ids in entities.text_unit_ids belong to no row of text_units" in text
+    assert "\n    entity 0: u9\n" in text
+    assert text.endswith("\nFailed: ids that do not resolve (1).\n")
+
+
+def test_the_verdict_tells_findings_within_the_limits_from_none(tmp_path: Path) -> None:
+    whole = check(tmp_path / "a", healthy())
+    assert as_text(whole).endswith("\nPassed: nothing was found.\n")
+    tables = healthy()
+    tables["documents"] = change(tables["documents"], 1, text=tables["documents"]["text"][0])
+    text = as_text(check(tmp_path / "b", tables))
+    assert re.search(r"^  note  documents with equal text +1 of 2$", text, re.MULTILINE)
+    assert "Passed: what was found is within the limits" in text
+
+
+def test_the_exit_code_is_1_above_a_limit(tmp_path: Path, graphrag_index: Call) -> None:
+    (tmp_path / "settings.yaml").write_text("output: there\n", encoding="utf-8")
+    broken(tmp_path / "there")
+    result = graphrag_index("check", "--root", tmp_path)
+    assert (result.code, result.err) == (1, "")
+    assert "Failed: ids that do not resolve (1)." in result.out
+    result = graphrag_index("check", "--root", tmp_path, "--set", "check.max_dangling_ids=1")
+    assert result.code == 0
+    assert "Passed: what was found is within the limits" in result.out
+
+
+def test_vectors_of_another_model_than_the_settings_name_are_found(
+    tmp_path: Path, graphrag_index: Call
+) -> None:
+    write_index(tmp_path / "output", vectors_by="one", **healthy())
+    for model, code in (("one", 0), ("two", 1)):
+        settings = f"generate_text_embeddings: {{model: {model}}}\n"
+        (tmp_path / "settings.yaml").write_text(settings, encoding="utf-8")
+        result = graphrag_index("check", "--root", tmp_path)
+        assert (result.code, result.err) == (code, "")
+    assert "Failed: stale vectors (1)." in result.out
+    assert "The settings embed with two, and another model made these vectors" in result.out
+    assert "\n    entity_description: one\n" in result.out
+    # Without settings nobody asks.
+    assert graphrag_index("check", tmp_path, "--root", tmp_path).code == 0
+
+
+def test_a_folder_is_checked_without_settings(tmp_path: Path, graphrag_index: Call) -> None:
+    folder = write_index(tmp_path / "index" / "output", **healthy())
+    for named in (folder, folder.parent):
+        result = graphrag_index("check", named, "--root", tmp_path)
+        assert (result.code, result.err) == (0, "")
+    assert graphrag_index("check", folder, "--root", tmp_path, "--as-of", "1").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["check"], 2, "There is no settings.yaml in "),
+        (["check", "empty"], 1, "There is no index in "),
+        (["check", "nowhere"], 1, "does not exist: name the folder of an index."),
+        (["check", "index", "--as-of", "7"], 1, "has no version 7; it has: 1."),
+        (["check", "empty", "--as-of", "1"], 2, "only ours keep versions for --as-of."),
+        (["check", "index", "--html", "empty"], 1, "This is a folder, name a file in it"),
+        (["check", "index", "--set", "check.max_dangling=1"], 2, "did you mean 'max_dangling_ids'"),
+        (["check", "index", "--set", "check.max_empty_reports=2"], 2, "less than or equal to 1"),
+    ],
+)
+def test_what_cannot_be_checked_is_said_in_a_sentence(
+    tmp_path: Path,
+    graphrag_index: Call,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    code: int,
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    write_index(tmp_path / "index", **healthy())
+    result = graphrag_index(*arguments)
+    assert result.code == code
+    assert result.err.startswith("Error: ")
+    assert said in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_the_json_says_everything_in_one_shape(tmp_path: Path, graphrag_index: Call) -> None:
+    output = broken(tmp_path)
+    page = tmp_path / "health.html"
+    result = graphrag_index("check", output, "--root", tmp_path, "--json", "--html", page)
+    assert result.code == 1
+    assert result.err == f"Wrote {page}\n"
+    said = json.loads(result.out)
+    assert list(said) == [
+        *("index", "made_by", "version", "failed", "checks", "not_looked_at", "rows", "graph"),
+        *("levels", "languages", "documents", "documents_left_out"),
+    ]
+    assert (said["version"], said["failed"], said["documents_left_out"]) == (1, True, 0)
+    assert [check["name"] for check in said["checks"]] == [
+        "unreadable_tables",
+        *(name.removeprefix("max_") for name in Check.model_fields if name.startswith("max_")),
+    ]
+    for check_ in said["checks"]:
+        assert list(check_) == [
+            *("name", "title", "count", "of", "limit", "limit_is_share", "failed", "findings"),
+        ]
+    (failed,) = (check for check in said["checks"] if check["failed"])
+    assert failed["count"] == sum(finding["count"] for finding in failed["findings"]) == 1
+    (finding,) = failed["findings"]
+    assert finding.pop("means").startswith("1 of 5 ids in entities.text_unit_ids")
+    assert finding == {
+        **{"table": "entities.text_unit_ids", "count": 1, "of": 5},
+        "examples": ["entity 0: u9"],
+    }
+    assert said["rows"]["entities"] == 4
+    assert said["graph"]["degree_histogram"] == [
+        {"bin": "0", "count": 1},
+        {"bin": "1", "count": 2},
+        {"bin": "2", "count": 1},
+    ]
+    assert said["levels"][1]["size_histogram"] == [{"bin": "2", "count": 1}]
+    assert said["documents"][1] == {
+        **{"document": "1.txt", "title": "Document 1", "language": "en", "text_units": 1},
+        **{"tokens": 5, "entities": 1, "relationships": 0},
+    }
+
+
+def test_the_page_stands_by_itself_whatever_names_contain(tmp_path: Path) -> None:
+    tables = healthy()
+    tables["documents"] = change(tables["documents"], 0, title=HOSTILE, path=HOSTILE, language="x")
+    tables["entities"] = change(tables["entities"], 3, title=HOSTILE)
+    tables["communities"] = change(tables["communities"], 1, entity_ids=[])
+    health = check(tmp_path, tables)
+    write_page(health, tmp_path / "page" / "health.html")
+    text = (tmp_path / "page" / "health.html").read_text(encoding="utf-8")
+    page = Page(text)
+    assert not {"script", "img", "link", "iframe", "object"} & set(page.tags) - {"link"}
+    assert page.policy.startswith("default-src 'none'; style-src 'unsafe-inline'")
+    addresses = [value for name, value in page.attributes if name in ("src", "href", "action")]
+    assert addresses == ["data:,"]
+    assert not re.search(r"https?://|url\(|@import", text)
+    assert not [name for name, _ in page.attributes if name.startswith("on")]
+    assert HOSTILE.split("\u2028")[0].strip() in page.text
+    assert page.tags.count("svg") >= 5
+    assert "prefers-color-scheme: dark" in text
+    assert list((tmp_path / "page").iterdir()) == [tmp_path / "page" / "health.html"]
+
+
+def test_the_page_of_the_docs_names_every_check_and_key(tmp_path: Path) -> None:
+    page = (REPOSITORY / "docs" / "health.md").read_text(encoding="utf-8")
+    health = check(tmp_path, healthy())
+    checks, said = page.partition("## What is checked")[2].split("## In CI")
+    assert re.findall(r"^\| `(\w+)` ", checks, re.MULTILINE) == [o.name for o in health.outcomes]
+    named = re.findall(r"^\| (`.*?`) \|", said, re.MULTILINE)
+    assert re.findall(r"`(\w+)`", " ".join(named)) == list(as_json(health))
+
+
+def test_bars_are_as_long_as_their_numbers() -> None:
+    drawn = columns([("1", 10), ("2", 5), ("3-4", 0)], "Title <b>", "things")
+    heights = [float(height) for height in re.findall(r'height="([\d.]+)" rx', drawn)]
+    assert heights[1] == pytest.approx(heights[0] / 2, abs=0.1)
+    assert heights[2] == 0
+    assert "<title>2: 5 things</title>" in drawn
+    assert 'aria-label="Title &lt;b&gt;"' in drawn
+    drawn = rows([("en", 4), ("de", 1)], "Languages", "documents")
+    widths = [float(width) for width in re.findall(r'width="([\d.]+)" height="16"', drawn)]
+    assert widths[0] == pytest.approx(widths[1] * 4, abs=0.3)
+    assert columns([], "Nothing", "things") == ""

@@ -1,0 +1,237 @@
+"""The command `resolve`, and the step within runs: by rules, by a person and by a model."""
+
+import io
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from graphrag_index.cli import resolve_command as command
+from graphrag_index.storage.table_store import TableStore
+from tests.cli.test_command_line import Call, Result
+from tests.fixtures.commands import write_project
+from tests.pipeline.test_model_workflow import KEY
+from tests.server import ChatRequest, Faults, Server
+
+STEPS = "load_documents create_text_units extract_graph_nlp resolve_entities finalize_graph".split()
+# Two spellings of one place, and two of another.
+DOCUMENTS = {
+    "a.txt": "Anna Novak left Nordenskiöld Coast. Anna Novak saw Nordenskjöld Coast again. "
+    "The Nordenskiöld Coast is cold.",
+    "b.txt": "Ewa Nowak lives in Wierzbowice Lake. Ewa Nowak knows Wierzbowica Lake well.",
+}
+TWO = ("Nordenskiöld Coast", "Nordenskjöld Coast")
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> "Calls":
+    monkeypatch.setenv("MODEL_KEY", KEY)
+    return Calls(capsys)
+
+
+class Calls:
+    """Calls a command in a project, inside this process."""
+
+    def __init__(self, capture: pytest.CaptureFixture[str]) -> None:
+        self.call = Call(capture)
+
+    def __call__(self, root: Path, *arguments: str) -> Result:
+        return self.call(*arguments, "--root", root)
+
+
+@pytest.fixture
+def root(tmp_path: Path, call: Calls) -> Path:
+    project = write_project(tmp_path / "p", STEPS, "finalize_graph: {layout: false}\n", DOCUMENTS)
+    assert call(project, "run").code == 0
+    return project
+
+
+def titles(root: Path) -> set[str]:
+    return set(pl.read_parquet(root / "output" / "entities.parquet")["title"])
+
+
+def table_bytes(root: Path) -> dict[str, bytes]:
+    store = TableStore(root / "output")
+    version = store.read_pointer()
+    assert version is not None
+    return {
+        name: (store.output / str(table.file)).read_bytes()
+        for name, table in version.tables.items()
+    }
+
+
+def test_what_is_decided_is_applied_by_the_next_run_and_can_be_undone(
+    root: Path, call: Calls
+) -> None:
+    before = table_bytes(root)
+    assert set(TWO) <= titles(root)
+    listed = call(root, "resolve")
+    assert listed.code == 0
+    assert listed.out.startswith("Doubtful (2), best first:\n")
+    assert "Nordenskiöld Coast (" in listed.out
+    assert "one letter differs" in listed.out
+
+    told = call(root, "resolve", "--merge", *TWO)
+    assert told.out == (
+        f"Nordenskjöld Coast is Nordenskiöld Coast. Written to {root / 'resolutions.yaml'}: "
+        "`graphrag-index run` applies it.\n"
+    )
+    pairs = json.loads(call(root, "resolve", "--json").out)["doubtful"]
+    assert [{row["title"], row["other"]} for row in pairs] == [
+        {"Wierzbowice Lake", "Wierzbowica Lake"}
+    ]
+    result = call(root, "run")
+    assert result.code == 0, result.err
+    # Only what depends on the decision is done again.
+    assert [line.split()[2] for line in result.out.splitlines()[:3]] == ["unchanged"] * 3
+    assert TWO[1] not in titles(root)
+    aliases = pl.read_parquet(root / "output" / "entities.parquet").filter(title=TWO[0])
+    assert aliases["aliases"].to_list() == [[TWO[1]]]
+    assert "Nordenskjöld Coast → Nordenskiöld Coast (person)" in call(root, "resolve", "--list").out
+
+    # An update equals a rebuild.
+    updated = table_bytes(root)
+    assert call(root, "run", "--set", "output=again").code == 0
+    again = pl.read_parquet(root / "again" / "entities.parquet")
+    assert again.equals(pl.read_parquet(root / "output" / "entities.parquet"))
+
+    assert "says nothing of" in call(root, "resolve", "--undo", *TWO).out
+    assert call(root, "run").code == 0
+    assert table_bytes(root) == before
+    assert updated != before
+
+
+def test_what_is_kept_apart_is_no_longer_listed(root: Path, call: Calls) -> None:
+    assert "stay apart" in call(root, "resolve", "--never", *TWO).out
+    assert call(root, "resolve").out.startswith("Doubtful (1)")
+    assert call(root, "run").code == 0
+    assert call(root, "resolve").out.startswith("Doubtful (1)")
+
+
+def test_what_a_rule_joined_is_undone_and_what_nothing_joined_is_not(
+    tmp_path: Path, call: Calls
+) -> None:
+    values = "finalize_graph: {layout: false}\nresolve_entities: {merge_above: 0.7}\n"
+    root = write_project(tmp_path / "p", STEPS, values, DOCUMENTS)
+    assert "There is no index in" in call(root, "resolve", "--undo", *TWO).err
+    assert call(root, "run").code == 0
+    assert len({*TWO} & titles(root)) == 1
+    for other in ("Anna Novak", "nobody", TWO[0].upper()):
+        refused = call(root, "resolve", "--undo", TWO[0], other)
+        assert refused.code == 2
+        assert refused.err.startswith("Error: Nothing to undo: neither ")
+    assert not (root / "resolutions.yaml").exists()
+    assert "stay apart" in call(root, "resolve", "--undo", *TWO).out
+    assert call(root, "run").code == 0
+    assert {*TWO} <= titles(root)
+
+
+def test_pairs_are_decided_one_by_one_at_a_terminal(root: Path) -> None:
+    answers = iter(["?", "m", "n"])
+    out = io.StringIO()
+    path = root / "resolutions.yaml"
+    command.ask(root / "output", path, out, lambda _: next(answers))
+    decisions = command.read_decisions(path)
+    assert len(decisions.titles) == 2
+    assert len(decisions.never) == 1
+    assert "2 decided: `graphrag-index run` applies it." in out.getvalue()
+    out = io.StringIO()
+    command.ask(root / "output", path, out, lambda _: pytest.fail("nothing is left to ask"))
+    assert out.getvalue() == "No pair is doubtful.\n"
+
+
+def test_an_answer_that_contradicts_an_earlier_one_is_told_and_the_next_is_asked(
+    root: Path,
+) -> None:
+    path = root / "resolutions.yaml"
+    path.write_text(
+        "merge:\n  Coast: [Nordenskiöld Coast, Nordenskiold]\n  Shore: [Nordenskjöld Coast]\n",
+        encoding="utf-8",
+    )
+    out = io.StringIO()
+    command.ask(root / "output", path, out, lambda _: "m")
+    assert "has 'Shore' as the title of other names" in out.getvalue()
+    assert "1 decided" in out.getvalue()
+    # What has one other title by now is meant with it.
+    path.write_text("merge:\n  Coast: [Nordenskiöld Coast]\n", encoding="utf-8")
+    command.ask(root / "output", path, out, lambda _: "m")
+    assert command.read_decisions(path).titles["nordenskjöld coast"] == "Coast"
+
+
+def test_the_end_of_the_input_ends_the_asking(root: Path) -> None:
+    def no_more(_: str) -> str:
+        raise EOFError
+
+    command.ask(root / "output", root / "resolutions.yaml", io.StringIO(), no_more)
+    assert not (root / "resolutions.yaml").exists()
+
+
+def test_wrong_use_is_told(root: Path, call: Calls) -> None:
+    both = call(root, "resolve", "--list", "--merge", *TWO)
+    assert both.code == 2
+    none = call(root, "resolve", "--set", "output=nowhere")
+    assert none.code == 1
+    assert "There is no index in" in none.err
+    (root / "resolutions.yaml").write_text("merge: [x]\n", encoding="utf-8")
+    for arguments in (["resolve"], ["run"], ["validate"], ["resolve", "--merge", *TWO]):
+        result = call(root, *arguments)
+        assert result.code == 2
+        assert "resolutions.yaml, line 1: merge must hold names" in result.err
+        assert len(result.err.splitlines()) == 1
+
+
+def test_an_index_without_the_step_says_how_to_have_it(tmp_path: Path, call: Calls) -> None:
+    steps = [step for step in STEPS if step != "resolve_entities"]
+    root = write_project(tmp_path / "p", steps, "finalize_graph: {layout: false}\n", DOCUMENTS)
+    assert call(root, "run").code == 0
+    result = call(root, "resolve")
+    assert result.code == 1
+    assert "without the step resolve_entities" in result.err
+
+
+def decide(request: ChatRequest) -> dict[str, object]:
+    """Say yes to the one pair and no to the other."""
+    return {"reason": "as told", "same": "Nordensk" in request.texts[-1]}
+
+
+def with_model(root: Path, url: str) -> Path:
+    settings = (
+        "workflow: small\nfinalize_graph: {layout: false}\nresolve_entities: {model: chat}\n"
+        "models:\n  chat: {model: test-model, api_key: '${MODEL_KEY}', retry_seconds: 1, "
+        f"base_url: '{url}'}}\n"
+    )
+    (root / "settings.yaml").write_text(settings, encoding="utf-8")
+    return root
+
+
+def test_a_model_behind_an_address_decides(root: Path, call: Calls) -> None:
+    with Server(answer=decide, api_keys=[KEY]) as server:
+        with_model(root, server.url)
+        estimated = call(root, "estimate")
+        assert "resolve_entities" in estimated.out
+        result = call(root, "run")
+        assert result.code == 0, result.err
+        asked = sum("chat" in request.path for request in server.requests)
+        assert asked == 2
+        assert TWO[1] not in titles(root)
+        assert {"Wierzbowice Lake", "Wierzbowica Lake"} <= titles(root)
+        assert "a model: different" in call(root, "resolve").out
+        # What is answered is not asked again.
+        assert call(root, "run", "--set", "output=output").code == 0
+        (root / "input" / "c.txt").write_text("Oslo is far from Bergen.", encoding="utf-8")
+        assert call(root, "run").code == 0
+        assert sum("chat" in request.path for request in server.requests) == asked
+
+
+def test_a_model_that_fails_merges_nothing_and_is_listed(root: Path, call: Calls) -> None:
+    faults = Faults(rate=1, kinds=["refusal"])
+    with Server(answer=decide, api_keys=[KEY], faults=faults) as bad:
+        with_model(root, bad.url)
+        result = call(root, "run")
+        assert result.code == 3
+        assert "resolve_entities, Nordenskiöld Coast and Nordenskjöld Coast:" in result.err
+        assert set(TWO) <= titles(root)
+        bad.faults = Faults()
+        assert call(root, "retry").code == 0
+        assert TWO[1] not in titles(root)

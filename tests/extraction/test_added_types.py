@@ -1,0 +1,164 @@
+"""What a reply to a request for added types adds, and what stays when types are taken out."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_index.extraction.added_types import AddedFormat
+from graphrag_index.extraction.removed_types import Narrowing
+from graphrag_index.extraction.reply_records import Found, FoundEntity, FoundRelationship
+from graphrag_index.extraction.schema_history import Kind, Path, Schema, type_key
+from graphrag_index.llm.request import Reading
+from graphrag_index.schema.tables import title_key
+from tests.steps.test_extract_graph import entity, link, reply
+
+ADA, KING = FoundEntity("Ada", "person", "Known."), FoundEntity("King", "person", "Known too.")
+KNOWN = {"ada": ADA, "king": KING}
+TEXT = "Ada King London Turin Rome"
+
+
+def read(path: Path, data: Any, before: Found | None = None) -> Reading:
+    before = before or Found()
+    known = {**KNOWN, **{title_key(entity.name): entity for entity in before.entities}}
+    format = AddedFormat(path).reply_format(TEXT.__contains__, known, before)
+    return format.read(data)
+
+
+def added(names: Sequence[str], kinds: Sequence[str] = (), strict: bool = False) -> Path:
+    """A path that goes on from persons and, if there are kinds, from those who know others."""
+    first = Schema(("person",), (Kind("knows"),) if kinds else (), strict)
+    return first, Schema(tuple(names), tuple(map(Kind, kinds[1:])), strict)
+
+
+def ends(reading: Reading) -> list[tuple[str, str, str]]:
+    return [(link.source, link.target, link.type) for link in reading.value.relationships]
+
+
+def test_entities_of_added_types_are_kept_and_known_ones_are_not_told_again() -> None:
+    said = reply(entity("Ada", "person", "Again."), entity("London", "PLACE", "A city."))
+    reading = read(added(["place"]), said)
+    assert reading == Reading(Found((FoundEntity("London", "place", "A city."),)))
+    # What is neither known nor asked for counts as no good.
+    assert read(added(["place"]), reply(entity("Rome", "concept"))) == Reading(Found(), 1)
+
+
+def test_what_is_known_may_have_an_added_type_too() -> None:
+    reading = read(added(["writer"]), reply(entity("Ada", "writer", "She writes.")))
+    assert reading.value.entities == (FoundEntity("Ada", "writer", "She writes."),)
+
+
+def test_new_entities_are_joined_with_known_ones() -> None:
+    links = [link("Ada", "LONDON", "visits"), link("Ada", "King", "knows"), link("Ada", "Oslo")]
+    reading = read(added(["place"]), reply(entity("London", "place"), links=links))
+    # The second was asked for before; the end of the third is nowhere in the text.
+    assert (ends(reading), reading.dropped) == ([("Ada", "London", "visits")], 1)
+
+
+def test_relationships_of_added_types_join_what_is_known() -> None:
+    path = added([], ["knows", "marries"])
+    links = [link("Ada", "King", "MARRIES"), link("Ada", "King", "knows"), link("Ada", "King", "x")]
+    reading = read(path, reply(entity("Rome", "place"), entity("Ada", "person"), links=links))
+    assert (ends(reading), reading.dropped) == ([("Ada", "King", "marries")], 1)
+    # What such a relationship joins comes with it.
+    said = reply(entity("Rome", "place", "A city."), links=[link("Ada", "Rome", "marries")])
+    assert read(path, said).value.entities == (FoundEntity("Rome", "place", "A city."),)
+    said = reply(links=[link("Ada", "Turin", "marries")])
+    assert read(path, said).value.entities == (FoundEntity("Turin"),)
+
+
+def test_strictly_nothing_comes_in_that_was_never_asked_for() -> None:
+    path = added([], ["knows", "marries"], strict=True)
+    said = reply(
+        entity("Rome", "place"),
+        entity("Turin", "Person", "A man."),
+        links=[link("Ada", "Rome", "marries"), link("Ada", "Turin", "marries")],
+    )
+    reading = read(path, said)
+    assert ends(reading) == [("Ada", "Turin", "marries")]
+    assert reading.value.entities == (FoundEntity("Turin", "person", "A man."),)
+    enum = AddedFormat(path).schema["properties"]["relationships"]["items"]["properties"]["type"]
+    assert enum["enum"] == ["marries"]
+    # What new entities are joined by has any type of the schema.
+    path = added(["place"], ["knows", "marries"], strict=True)
+    records = AddedFormat(path).schema["properties"]
+    assert records["entities"]["items"]["properties"]["type"]["enum"] == ["place"]
+    assert records["relationships"]["items"]["properties"]["type"]["enum"] == ["knows", "marries"]
+    said = reply(entity("Rome", "place"), links=[link("Ada", "Rome", "knows"),
+                                                 link("Ada", "Rome", "sees")])  # fmt: skip
+    assert ends(read(path, said)) == [("Ada", "Rome", "knows")]
+
+
+def test_strictly_an_added_type_joins_what_it_may() -> None:
+    first = Schema(("person",), (Kind("knows"),), True)
+    path = first, Schema(("place",), (Kind("visits", "person", "place"),), True)
+    links = [link("Ada", "Rome", "visits"), link("Rome", "Ada", "visits")]
+    assert ends(read(path, reply(entity("Rome", "place"), links=links))) == [
+        ("Ada", "Rome", "visits")
+    ]
+
+
+def test_a_gleaning_joins_what_the_reply_before_it_found() -> None:
+    before = Found((FoundEntity("London", "place"),))
+    reading = read(added(["place"]), reply(links=[link("Ada", "London", "visits")]), before)
+    assert ends(reading) == [("Ada", "London", "visits")]
+    # Without it, the place is none that was found as one.
+    assert ends(read(added(["place"]), reply(links=[link("Ada", "London", "visits")]))) == []
+
+
+def narrowed(found: Found, wanted: Schema, names: str = "", kinds: str = "") -> Found:
+    taken_out = frozenset(names.split()), frozenset(kinds.split())
+    return Narrowing(wanted, taken_out).narrow(found)
+
+
+def test_with_an_entity_go_its_relationships_and_what_only_they_name() -> None:
+    london, rome = FoundEntity("London", "place"), FoundEntity("Rome")
+    visits = FoundRelationship("London", "Rome", "twin of")
+    knows = FoundRelationship("Ada", "King", "knows")
+    found = Found((ADA, london, KING, rome), (visits, knows))
+    assert narrowed(found, Schema(("person",)), "place") == Found((ADA, KING), (knows,))
+    # It stays as something else, if it was found as that too.
+    city = FoundEntity("London", "city", "It has a bridge.")
+    found = Found((london, city, rome), (visits,))
+    assert narrowed(found, Schema(("city",)), "place") == Found((city, rome), (visits,))
+
+
+def test_relationships_of_a_type_that_is_taken_out_go_alone() -> None:
+    links = FoundRelationship("Ada", "King", "Knows"), FoundRelationship("Ada", "King", "MARRIES")
+    found = narrowed(
+        Found((ADA, KING), links), Schema(("person",), (Kind("marries"),)), "", "knows"
+    )
+    assert found == Found((ADA, KING), (links[1]._replace(type="marries"),))
+
+
+def test_strictly_a_relationship_joins_what_it_may_now() -> None:
+    links = (FoundRelationship("Ada", "King", "knows"),)
+    for target, kept in (("person", links), ("place", ())):
+        wanted = Schema(("person", "place"), (Kind("knows", None, target),), True)
+        assert narrowed(Found((ADA, KING), links), wanted).relationships == kept
+        assert (
+            narrowed(Found((ADA, KING), links), replace(wanted, strict=False)).relationships
+            == links
+        )
+
+
+names = st.sampled_from(["Ada", "ada", "King", "Rome"])
+types = st.sampled_from(["person", "Place", "event", ""])
+found = st.builds(
+    Found,
+    st.lists(st.builds(FoundEntity, names, types, st.sampled_from(["", "x"]))).map(tuple),
+    st.lists(st.builds(FoundRelationship, names, names, types)).map(tuple),
+)
+
+
+@given(found, st.sets(st.sampled_from(["person", "place", "event"])))
+def test_nothing_of_a_type_that_is_taken_out_is_left(found: Found, out: set[str]) -> None:
+    wanted = Schema(("person",), (Kind("person"),))
+    narrowing = Narrowing(wanted, (out, out))
+    left = narrowing.narrow(found)
+    assert not out & {type_key(record.type) for record in (*left.entities, *left.relationships)}
+    named = {title_key(entity.name) for entity in left.entities}
+    assert {title_key(end) for link in left.relationships for end in link[:2]} <= named
+    assert narrowing.narrow(left) == left

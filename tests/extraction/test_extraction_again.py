@@ -1,0 +1,224 @@
+"""What was found in text units that are as they were is taken from the last run."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.request import Request
+from graphrag_index.progress import Silent
+from graphrag_index.schema.settings.llm_steps import ExtractGraph, Star
+from graphrag_index.schema.settings.models import ModelSettings
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.steps.extract_graph import extract_graph
+from tests.fixtures.fake_model import EarlierTables, KeepingModel
+from tests.steps.test_extract_graph import entity, link, reply
+
+Tables = dict[str, pl.DataFrame]
+ADA = "Ada Lovelace wrote to Charles Babbage."
+GREY = "Lord Grey saw Ada  Lovelace, and ada lovelace saw him."
+PUNCH = "The magazine Punch mocked BABBAGE."
+
+
+class Ledger(KeepingModel):
+    """Finds people by their names; fails where a text has a word."""
+
+    def __init__(self) -> None:
+        super().__init__(self._find)
+        self.failing = ""
+
+    def _find(self, request: Request) -> Any:
+        text = request.messages[-1]["content"]
+        if self.failing and self.failing in text:
+            return None
+        names = [
+            name
+            for name in ("Ada Lovelace", "Charles Babbage", "Lord Grey", "Punch")
+            if name.split()[-1].lower() in text.lower()
+        ]
+        links = [link(a, b, "knows", f"{a} knows {b}.", 7.3) for a in names for b in names[:1]]
+        people = [entity(name, "person", f"{name} in {len(text)}.") for name in names]
+        return reply(*people, links=links)
+
+
+def extract(
+    model: Ledger,
+    texts: list[str],
+    earlier: Mapping[str, pl.DataFrame | pl.LazyFrame] | None = None,
+    *,
+    language: str = "en",
+    headings: str = "",
+    root: Path = Path("no such project"),
+    **values: Any,
+) -> tuple[Tables, list[str]]:
+    """Run the step, one document each; returns what it wrote, and the text units it read."""
+    documents = pl.DataFrame(
+        {
+            "id": [f"document {n} {text}" for n, text in enumerate(texts)],
+            "title": [text.split()[-1].strip(".") for text in texts],
+            "path": "a.txt",
+            "language": language,
+            "metadata": None,
+        },
+        schema_overrides={"metadata": pl.String, "id": pl.String, "title": pl.String},
+    )
+    units = pl.DataFrame(
+        {
+            "human_readable_id": range(len(texts)),
+            "document_id": documents["id"],
+            "start_char": [10 * n for n in range(len(texts))],
+            "end_char": 0,
+            "text": texts,
+            "headings": headings,
+        },
+        schema_overrides={"text": pl.String},
+    )
+    model.asked.clear()
+    tables = extract_graph(
+        units.lazy(),
+        documents.lazy(),
+        settings=ExtractGraph(**values),
+        chat_model=model,
+        prompts=Prompts(root),
+        previous=EarlierTables(earlier),
+        progress=Silent(),
+    )
+    assert isinstance(tables, dict)
+    assert all(frame.schema == TABLES[name].schema for name, frame in tables.items())
+    read = [asked.messages[-1]["content"].partition("Passage:\n")[2] for asked in model.asked]
+    return tables, read
+
+
+def assert_same(one: Tables, other: Tables) -> None:
+    for name in one:
+        assert one[name].equals(other[name]), name
+
+
+def test_only_new_text_units_are_read_and_the_tables_are_those_of_a_rebuild() -> None:
+    model = Ledger()
+    first, read = extract(model, [ADA, PUNCH])
+    assert read == [ADA, PUNCH]
+    assert model.used == []
+    second, read = extract(model, [GREY, PUNCH, ADA], first)
+    assert read == [GREY]
+    # What is taken over rests on its replies as if they had been read.
+    assert len(model.used) == 2
+    assert set(model.used) == {
+        str(r["requests"][0]) for r in first["text_unit_findings"].rows(named=True)
+    }
+    rebuilt, read = extract(model, [GREY, PUNCH, ADA])
+    assert len(read) == 3
+    assert_same(second, rebuilt)
+
+
+def test_text_units_that_are_equal_or_all_gone() -> None:
+    model = Ledger()
+    first, _ = extract(model, [ADA, ADA])
+    second, read = extract(model, [ADA, PUNCH, ADA, ADA], first)
+    assert read == [PUNCH]
+    assert_same(second, extract(model, [ADA, PUNCH, ADA, ADA])[0])
+    third, read = extract(model, [], second)
+    assert read == []
+    assert not any(frame.height for frame in third.values())
+
+
+def test_what_failed_is_asked_for_again_and_a_reply_that_is_another_is_read() -> None:
+    model = Ledger()
+    model.failing = "Punch"
+    first, _ = extract(model, [ADA, PUNCH])
+    model.failing = ""
+    second, read = extract(model, [ADA, PUNCH], first)
+    assert read == [PUNCH]
+    key = next(key for key in model.kept if ADA in key)
+    model.kept[key] = reply(entity("Ada Lovelace", "poet"))
+    third, read = extract(model, [ADA, PUNCH], second)
+    assert read == [ADA]
+    assert third["extracted_entities"]["type"].to_list() == ["poet", "person", "person"]
+    del model.kept[key]
+    assert extract(model, [ADA, PUNCH], third)[1] == [ADA]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"language": "de"},
+        {"headings": "Letters"},
+        {"max_gleanings": 1},
+        {"strict": True},
+        {"star": Star()},
+    ],
+)
+def test_another_text_unit_or_another_setting_takes_nothing_over(change: dict[str, Any]) -> None:
+    model = Ledger()
+    first, _ = extract(model, [ADA, PUNCH])
+    changed, read = extract(model, [ADA, PUNCH], first, **change)
+    assert set(read) >= {ADA, PUNCH}
+    assert_same(changed, extract(model, [ADA, PUNCH], **change)[0])
+    assert extract(model, [ADA, PUNCH], changed, **change)[1] == []
+
+
+def test_after_types_were_added_what_was_found_is_taken_over_again() -> None:
+    model, wanted = Ledger(), ["person", "place"]
+    first, _ = extract(model, [ADA, GREY], entity_types=["person"])
+    grown, read = extract(model, [ADA, GREY], first, entity_types=wanted)
+    assert len(read) >= 2
+    _, read = extract(model, [ADA, GREY], grown, entity_types=wanted)
+    assert read == []
+    whole, read = extract(model, [ADA, GREY, PUNCH], grown, entity_types=wanted)
+    assert read == [PUNCH]
+    # That a new text was asked for all types at once may be a change too: of one run.
+    once, _ = extract(model, [ADA, GREY, PUNCH], whole, entity_types=wanted)
+    _, read = extract(model, [ADA, GREY, PUNCH], once, entity_types=wanted)
+    assert read == []
+    anew, _ = extract(model, [ADA, GREY, PUNCH], entity_types=wanted)
+    for name in ("extracted_entities", "extracted_relationships", "raw_mentions"):
+        assert whole[name].equals(anew[name])
+    # Types that come and go are another question each time.
+    _, read = extract(model, [ADA, GREY, PUNCH], whole, entity_types=["person"])
+    assert read
+
+
+def test_another_model_or_prompt_takes_nothing_over(tmp_path: Path) -> None:
+    model = Ledger()
+    first, _ = extract(model, [ADA])
+    model.settings = ModelSettings(model="two")
+    second, read = extract(model, [ADA], first)
+    assert read == [ADA]
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts/extract_graph.txt").write_text("Find names.", encoding="utf-8")
+    assert extract(model, [ADA], second, root=tmp_path)[1] == [ADA]
+
+
+def test_a_star_whose_key_is_another_is_made_again() -> None:
+    model = Ledger()
+    star = {"star": Star()}
+    first, _ = extract(model, [ADA, PUNCH], **star)
+    second, read = extract(model, [PUNCH, GREY], first, **star)
+    assert read == [GREY]
+    assert_same(second, extract(model, [PUNCH, GREY], **star)[0])
+
+
+def test_a_table_of_another_program_is_left_alone() -> None:
+    model = Ledger()
+    first, _ = extract(model, [ADA])
+    other = {"text_unit_findings": first["text_unit_findings"].drop("dropped")}
+    assert extract(model, [ADA], other)[1] == [ADA]
+
+
+def test_a_table_that_cannot_be_read_costs_nothing_but_time(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    model = Ledger()
+    first, _ = extract(model, [ADA])
+    damaged = {"text_unit_findings": first["text_unit_findings"].lazy().map_batches(_broken)}
+    again, read = extract(model, [ADA], damaged)
+    assert read == [ADA]
+    assert_same(again, first)
+    assert "The table text_unit_findings of the last run cannot be read" in caplog.text
+
+
+def _broken(rows: pl.DataFrame) -> pl.DataFrame:
+    raise pl.exceptions.ComputeError("a page has a wrong checksum")

@@ -1,0 +1,367 @@
+"""Each defect, planted in a small index, is found; and nothing else is."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from graphrag_index.errors import TableError
+from graphrag_index.health.checks import check_index
+from graphrag_index.health.figures import histogram, measure
+from graphrag_index.health.opening import open_index
+from graphrag_index.health.vector_checks import read_vectors
+from graphrag_index.schema.settings.settings import Check
+from tests.fixtures.checked import (
+    WIDTH,
+    Tables,
+    change,
+    check,
+    examples,
+    found,
+    healthy,
+    opened,
+    vectors_of,
+)
+from tests.fixtures.small_index import table, write_index
+
+Change = Callable[[Tables], Tables]
+
+
+def changed(name: str, row: int, **values: object) -> Change:
+    return lambda tables: {**tables, name: change(tables[name], row, **values)}
+
+
+def without(name: str, row: int) -> Change:
+    def remove(tables: Tables) -> Tables:
+        rows = tables[name].with_row_index("row").filter(pl.col("row") != row).drop("row")
+        return {**tables, name: rows}
+
+    return remove
+
+
+def with_again(name: str, row: int, **values: object) -> Change:
+    def add(tables: Tables) -> Tables:
+        again = change(tables[name][row : row + 1], 0, **values)
+        return {**tables, name: pl.concat([tables[name], again])}
+
+    return add
+
+
+def with_vectors(make: Change) -> Change:
+    """Make a change and the vectors that belong to it."""
+
+    def both(tables: Tables) -> Tables:
+        after = make(tables)
+        return {**after, **vectors_of(after)}
+
+    return both
+
+
+def test_nothing_is_found_where_nothing_is_wrong(tmp_path: Path) -> None:
+    health = check(tmp_path, healthy())
+    assert found(health) == {}
+    assert not health.failed
+    assert health.not_looked_at == ()
+    looked = {outcome.name: outcome.looked.of for outcome in health.outcomes}
+    assert looked == {
+        "unreadable_tables": 10,
+        "dangling_ids": 54,
+        "duplicates": 40,
+        "unresolved_citations": 8,
+        "missing_vectors": 10,
+        "stale_vectors": 10,
+        "stale_search_tables": None,
+        "uncovered_entities": 4,
+        "uncovered_documents": 2,
+        "missing_reports": 3,
+        "empty_reports": 3,
+        "oversized_communities": 2,
+        "equal_documents": 2,
+    }
+
+
+DANGLING = [
+    ("documents", {"text_unit_ids": ["u0", "u1", "u9"]}, "document 0: u9"),
+    ("text_units", {"document_id": "d9"}, "text unit 0: d9"),
+    ("text_units", {"entity_ids": ["e0", "e9", "e8"]}, "text unit 0: e8"),
+    ("text_units", {"relationship_ids": ["r9"]}, "text unit 0: r9"),
+    ("entities", {"text_unit_ids": ["u9", "u0"]}, "entity 0: u9"),
+    ("entities", {"evidence": [{"document_id": "d9"}]}, "entity 0: d9"),
+    ("relationships", {"source": "Nobody"}, "relationship 0: Nobody"),
+    ("relationships", {"target": "Nobody"}, "relationship 0: Nobody"),
+    ("relationships", {"source_id": "e9"}, "relationship 0: e9"),
+    ("relationships", {"target_id": "e9"}, "relationship 0: e9"),
+    ("relationships", {"text_unit_ids": ["u9"]}, "relationship 0: u9"),
+    ("mentions", {"entity": 9}, "mention 9: 9"),
+    ("mentions", {"text_unit": 9}, "mention 9: 9"),
+    ("communities", {"entity_ids": ["e0", "e1", "e2", "e9"]}, "community 0: e9"),
+    ("communities", {"relationship_ids": ["r9"]}, "community 0: r9"),
+    ("communities", {"text_unit_ids": ["u0", "u9"]}, "community 0: u9"),
+    ("communities", {"parent": 8}, "community 0: 8"),
+    ("communities", {"children": [7, 8]}, "community 0: 8"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "said"),
+    [pytest.param(*case, id=f"{case[0]}.{next(iter(case[1]))}") for case in DANGLING],
+)
+def test_an_id_that_no_row_has_is_found(
+    tmp_path: Path, name: str, values: dict[str, object], said: str
+) -> None:
+    health = check(tmp_path, changed(name, 0, **values)(healthy()))
+    (column,) = values
+    count = 2 if values.get("entity_ids") == ["e0", "e9", "e8"] else 1
+    assert found(health) == {"dangling_ids": [(f"{name}.{column}", count)]}
+    assert examples(health, "dangling_ids")[0] == said
+    assert health.failed
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        pytest.param(
+            changed("entities", 1, human_readable_id=0),
+            {
+                "duplicates": [("entities.human_readable_id", 1)],
+                # Citations and mentions of entity 1 lead nowhere now.
+                "dangling_ids": [("mentions.entity", 1)],
+                "unresolved_citations": [("community_reports.full_content", 2)],
+            },
+            id="a number twice",
+        ),
+        pytest.param(
+            with_vectors(with_again("entities", 0, id="e4", human_readable_id=4)),
+            {"duplicates": [("entities.title", 1)], "uncovered_entities": [("entities", 1)]},
+            id="a title twice",
+        ),
+        pytest.param(
+            with_again("relationships", 0, id="r2", human_readable_id=2, source="Bo", target="Ada"),
+            {"duplicates": [("relationships", 1)]},
+            id="a link in both directions",
+        ),
+        pytest.param(
+            with_vectors(with_again("community_reports", 0, id="p8")),
+            {"duplicates": [("community_reports.community", 1)]},
+            id="two reports on one community",
+        ),
+        pytest.param(
+            changed("community_reports", 0, full_content="Bo [Data: Entities (9, 8); Claims (1)]."),
+            {
+                "unresolved_citations": [("community_reports.full_content", 2)],
+                "stale_vectors": [("community_full_content", 1)],
+            },
+            id="citations of no row",
+        ),
+        pytest.param(
+            with_vectors(changed("community_reports", 0, full_content="It says [Entities (5)].")),
+            {"unresolved_citations": [("community_reports.full_content", 1)]},
+            id="a citation without Data",
+        ),
+        pytest.param(
+            with_vectors(changed("community_reports", 0, full_content="[Data: Tables (1)] It is.")),
+            {"unresolved_citations": [("community_reports.full_content", 1)]},
+            id="a citation of what is no table",
+        ),
+        pytest.param(
+            without("text_unit_text", 1),
+            {"missing_vectors": [("text_unit_text", 1)]},
+            id="no vector",
+        ),
+        pytest.param(
+            changed("entity_description", 0, vector=[0.0] * WIDTH),
+            {"missing_vectors": [("entity_description", 1)]},
+            id="a vector of zeros",
+        ),
+        pytest.param(
+            changed("entities", 2, description="What is known by now."),
+            {"stale_vectors": [("entity_description", 1)]},
+            id="a vector of an earlier text",
+        ),
+        pytest.param(
+            with_again("text_unit_text", 0, id="u9"),
+            {"stale_vectors": [("text_unit_text", 1)]},
+            id="a vector of what is gone",
+        ),
+        pytest.param(
+            with_again("text_unit_text", 0),
+            {"stale_vectors": [("text_unit_text", 1)]},
+            id="two vectors of one text",
+        ),
+        pytest.param(
+            with_vectors(with_again("entities", 0, id="e4", human_readable_id=4, title="Ed")),
+            {"uncovered_entities": [("entities", 1)]},
+            id="an entity in no community",
+        ),
+        pytest.param(
+            with_again("documents", 0, id="d2", human_readable_id=2, text="", text_unit_ids=[]),
+            {"uncovered_documents": [("documents", 1)]},
+            id="a document without a name in it",
+        ),
+        pytest.param(
+            with_vectors(without("community_reports", 2)),
+            {
+                "uncovered_entities": [("community_reports", 1)],
+                "uncovered_documents": [("community_reports", 1)],
+                "missing_reports": [("community_reports", 1)],
+            },
+            id="a community without a report",
+        ),
+        pytest.param(
+            with_vectors(changed("community_reports", 2, full_content="# Report 3\n")),
+            {"empty_reports": [("community_reports", 1)]},
+            id="a report of nothing but its title",
+        ),
+        pytest.param(
+            changed("documents", 1, text="Ada met Bo. Bo met Cy."),
+            {"equal_documents": [("documents.text", 1)]},
+            id="a document twice",
+        ),
+    ],
+)
+def test_a_defect_is_found_and_nothing_else(
+    tmp_path: Path, make: Change, expected: dict[str, list[tuple[str, int]]]
+) -> None:
+    assert found(check(tmp_path, make(healthy()))) == expected
+
+
+def test_what_a_document_has_in_brackets_is_no_citation_of_ours(tmp_path: Path) -> None:
+    tables = healthy()
+    said = "Di lives alone [sources 81, 82], she says."
+    text = change(tables["text_units"], 2, text=said.replace(" [", "\n["))
+    reports = change(tables["community_reports"], 2, full_content=f"{said} [Data: Sources (2)]")
+    tables = {**tables, "text_units": text, "community_reports": reports}
+    assert found(check(tmp_path / "a", {**tables, **vectors_of(tables)})) == {}
+    tables["text_units"] = change(text, 2, text="Di lives alone.")
+    assert found(check(tmp_path / "b", {**tables, **vectors_of(tables)})) == {
+        "unresolved_citations": [("community_reports.full_content", 2)]
+    }
+
+
+def test_an_id_twice_is_found() -> None:
+    # Our own writer refuses it, other programs do not.
+    tables = with_again("entities", 0, human_readable_id=4, title="Ed")(healthy())
+    health = check_index(opened(tables), Check())
+    assert found(health) == {"duplicates": [("entities.id", 1)]}
+    assert examples(health, "duplicates") == ["e0 (2 times)"]
+
+
+def test_a_link_in_both_directions_is_no_duplicate_where_links_have_directions() -> None:
+    twice = with_again("relationships", 0, id="r2", human_readable_id=2)
+    turned = with_again("relationships", 0, id="r3", human_readable_id=3, source="Bo", target="Ada")
+    health = check_index(opened(turned(twice(healthy()))), Check())
+    assert found(health) == {"duplicates": [("relationships", 1)]}
+
+
+def test_only_communities_without_parts_are_oversized(tmp_path: Path) -> None:
+    health = check(tmp_path, healthy(), Check(oversized_above=1))
+    assert found(health) == {"oversized_communities": [("communities", 1)]}
+    assert examples(health, "oversized_communities") == ["community 7: 2 entities"]
+
+
+def test_vector_tables_of_different_widths_are_found(tmp_path: Path) -> None:
+    tables = healthy()
+    wide = pl.Series([[1.0] * 6] * 4, dtype=pl.Array(pl.Float32, 6))
+    tables["entity_description"] = tables["entity_description"].with_columns(vector=wide)
+    assert found(check(tmp_path, tables)) == {"stale_vectors": [("vectors", 1)]}
+
+
+class FakeVectors:
+    dimension = 2
+
+    def batches(self) -> Iterator[pl.DataFrame]:
+        vectors = [[1.0, 2.0], [0.0, 0.0], [float("nan"), 1.0], [0.0, float("inf")], [0.0, -1.0]]
+        dtype = pl.Array(pl.Float32, 2)
+        yield pl.DataFrame({"id": list("abcde"), "vector": pl.Series(vectors, dtype=dtype)})
+
+
+def test_vectors_of_zeros_and_of_no_numbers_are_no_good() -> None:
+    rows = read_vectors(FakeVectors())
+    assert rows["id"].filter(rows["is_good"]).to_list() == ["a", "e"]
+    assert rows["said"].to_list() == [None] * 5
+
+
+def test_search_tables_that_are_of_other_tables_are_found(tmp_path: Path) -> None:
+    tables = healthy()
+    tables["document_rows"] = table("document_rows", {"id": "d0"}, {"id": "d2"})
+    tables["entity_rows"] = table("entity_rows", {"title": "Ada"})
+    tables["relationships_of_entities"] = table(
+        "relationships_of_entities", *({"entity": n} for n in (0, 1, 1, 2))
+    )
+    health = check(tmp_path, tables)
+    assert found(health) == {"stale_search_tables": [("document_rows", 1), ("entity_rows", 3)]}
+
+
+def test_what_a_workflow_does_not_write_is_not_missed(tmp_path: Path) -> None:
+    tables = healthy()
+    del tables["community_reports"], tables["community_full_content"], tables["mentions"]
+    health = check(tmp_path, tables)
+    assert found(health) == {}
+    assert health.not_looked_at == (
+        "There is no table community_reports: what needs it is not looked at.",
+    )
+
+
+def test_an_index_of_nothing_has_nothing_wrong(tmp_path: Path) -> None:
+    tables = {name: rows.clear() for name, rows in healthy().items()}
+    health = check(tmp_path, tables)
+    assert found(health) == {}
+    assert health.figures.graph is not None
+    assert health.figures.graph.nodes == 0
+
+
+def test_a_limit_is_a_count_or_a_share(tmp_path: Path) -> None:
+    tables = with_vectors(without("community_reports", 2))(healthy())
+    assert not check(tmp_path / "a", tables).failed
+    assert not check(tmp_path / "b", tables, Check(max_missing_reports=0.34)).failed
+    assert check(tmp_path / "c", tables, Check(max_missing_reports=0.33)).failed
+    dangling = changed("entities", 0, text_unit_ids=["u8", "u9"])(healthy())
+    assert check(tmp_path / "d", dangling, Check(max_dangling_ids=1)).failed
+    assert not check(tmp_path / "e", dangling, Check(max_dangling_ids=2)).failed
+
+
+@pytest.mark.parametrize("name", ["entities.parquet", "lancedb/text_unit_text.lance/data"])
+def test_a_table_that_cannot_be_read_is_a_finding(tmp_path: Path, name: str) -> None:
+    output = write_index(tmp_path, **healthy())
+    stem = Path(name).stem if name.endswith("parquet") else "text_unit_text"
+    files = [*output.glob(f"versions/1/{name}"), *output.glob(f"{name}/*")]
+    for path in files:
+        path.write_bytes(b"PAR1" + bytes(path.stat().st_size - 8) + b"PAR1")
+    assert files
+    health = check_index(open_index(output), Check())
+    assert found(health)["unreadable_tables"] == [(stem, 1)]
+    assert health.failed
+    # All that does not need it was looked at.
+    assert {"uncovered_documents"} >= found(health).keys() - {"unreadable_tables"}
+
+
+def test_an_earlier_version_is_looked_at(tmp_path: Path) -> None:
+    output = write_index(tmp_path, **healthy())
+    assert open_index(output, as_of=1).version == 1
+    with pytest.raises(TableError, match="has no version 2; it has: 1"):
+        open_index(output, as_of=2)
+
+
+def test_the_figures_are_those_of_a_graph_that_one_can_count(tmp_path: Path) -> None:
+    figures = measure(open_index(write_index(tmp_path, **healthy())))
+    graph = figures.graph
+    assert graph is not None
+    assert (graph.nodes, graph.edges, graph.average_degree) == (4, 2, 1.0)
+    assert (graph.components, graph.largest_component, graph.isolated) == (2, 3, 1)
+    assert graph.degree_histogram == (("0", 1), ("1", 2), ("2", 1))
+    # All weight lies inside, in a part that has all ends: nothing is above chance.
+    assert (graph.modularity, graph.edges_between_communities) == (0.0, 0)
+    assert [(level.communities, level.largest) for level in figures.levels] == [(2, 3), (1, 2)]
+    assert figures.documents.rows() == [
+        ("0.txt", "Document 0", "en", 2, 10, 3, 2),
+        ("1.txt", "Document 1", "en", 1, 5, 1, 0),
+    ]
+    assert figures.languages == ({"language": "en", "documents": 2, "text_units": 3, "tokens": 15},)
+
+
+def test_bins_of_a_histogram_double() -> None:
+    values = pl.Series([0, 1, 1, 2, 3, 4, 5, 8, 9]).to_numpy()
+    expected = (("0", 1), ("1", 2), ("2", 1), ("3-4", 2), ("5-8", 2), ("9-16", 1))
+    assert histogram(values) == expected
+    assert histogram(pl.Series([1_500]).to_numpy()) == (("1,025-2,048", 1),)

@@ -1,0 +1,549 @@
+"""Models asked in batches, against a server with files and batches, killed at every stage."""
+
+import json
+import logging
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from graphrag_index.errors import BudgetError, ModelError, WaitingError
+from graphrag_index.llm.batch import BatchChatModel
+from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.ledger import StepStatus
+from graphrag_index.llm.registry import Models
+from graphrag_index.llm.request import Outcome
+from graphrag_index.llm.request import Request as Asked
+from graphrag_index.schema.settings.models import ModelSettings
+from graphrag_index.schema.table import Table
+from graphrag_index.step import step
+from graphrag_index.storage.table_store import TableStore
+from tests.fixtures.commands import call, write_project
+from tests.llm.test_chat_model import KEY, request, words_of_text
+from tests.server import ChatRequest, Faults, Server
+
+MADE: list[Models] = []
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    yield
+    while MADE:
+        MADE.pop().close()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server(answer=words_of_text) as server:
+        yield server
+
+
+def models(
+    server: Server, output: Path, budget: float | None = None, batched: bool = True, **settings: Any
+) -> Models:
+    values = {"model": "test-model", "base_url": server.url, "api_key": KEY, **settings}
+    known = {"chat": ModelSettings.model_validate(values)}
+    MADE.append(Models(known, output, lambda: 1, budget=budget, batch=batched))
+    return MADE[-1]
+
+
+def model(
+    server: Server, output: Path, budget: float | None = None, **settings: Any
+) -> BatchChatModel:
+    """A model as a run of its own has it."""
+    while MADE:
+        MADE.pop().close()
+    chat = models(server, output, budget, **settings).chat("chat", "step")
+    assert isinstance(chat, BatchChatModel)
+    return chat
+
+
+def ask(chat: BatchChatModel | ChatModel, *texts: str) -> list[Outcome]:
+    return list(chat.replies([request(text) for text in texts]))
+
+
+def waits(chat: BatchChatModel, *texts: str) -> str:
+    """Ask, and return what is said of the batches that are waited for."""
+    with pytest.raises(WaitingError) as error:
+        ask(chat, *texts)
+    return str(error.value)
+
+
+def n_asked(server: Server) -> int:
+    """How many requests the server's models were asked, in batches or not."""
+    return sum(asked.path.endswith("/chat/completions") for asked in server.requests)
+
+
+def states(output: Path) -> dict[str, str]:
+    with closing(sqlite3.connect(output / "ledger.sqlite")) as database:
+        return dict(database.execute("SELECT unit, state FROM requests").fetchall())
+
+
+def status(output: Path) -> StepStatus:
+    (row,) = MADE[-1].ledger.status()
+    return row
+
+
+def test_a_batch_is_submitted_waited_for_and_collected(server: Server, tmp_path: Path) -> None:
+    server.batch_seconds = None
+    texts = ["a b", "c", "d e", "c"]
+    said = waits(model(server, tmp_path), *texts)
+    assert said == "3 requests of step are submitted in batch batch_1."
+    assert set(states(tmp_path).values()) == {"open"}
+    said = waits(model(server, tmp_path), *texts)
+    assert said == "Batch batch_1 of step is in progress: 0 of 3 requests are done."
+    assert n_asked(server) == 0
+
+    server.finish_batches()
+    outcomes = ask(model(server, tmp_path), *texts)
+    assert [outcome.values for outcome in outcomes] == [
+        (["a", "b"],),
+        (["c"],),
+        (["d", "e"],),
+        (["c"],),
+    ]
+    assert (n_asked(server), len(server.batches.batches)) == (3, 1)
+    # Nothing of the documents stays at the provider.
+    assert server.batches.files == {}
+    # Once more: nothing is asked of the server at all.
+    n_requests = len(server.requests)
+    chat = model(server, tmp_path)
+    assert ask(chat, *texts) == outcomes
+    assert len(server.requests) == n_requests + 1  # the check of the key
+    # Nor by a run without batches, which has the same keys.
+    assert ask(models(server, tmp_path, batched=False).chat("chat", "step"), *texts) == outcomes
+    assert n_asked(server) == 3
+    assert list((tmp_path / "batches").iterdir()) == []
+    for path in tmp_path.glob("*.sqlite*"):
+        assert KEY.encode() not in path.read_bytes()
+
+
+def test_several_batches_hold_what_one_may_not(server: Server, tmp_path: Path) -> None:
+    texts = [f"text {n}" for n in range(7)]
+    said = waits(model(server, tmp_path, batch={"max_requests": 3}), *texts)
+    assert said == "7 requests of step are submitted in the batches batch_1, batch_2, batch_3."
+    size = len(server.batches.files["file-1"][1])
+    assert len(ask(model(server, tmp_path), *texts)) == 7
+    texts = [f"other {n}" for n in range(7)]
+    waits(model(server, tmp_path, batch={"max_bytes": size}), *texts)
+    inputs = [
+        name for name, (file, _) in server.batches.files.items() if file["purpose"] == "batch"
+    ]
+    assert all(len(server.batches.files[name][1]) <= size for name in inputs)
+    assert n_asked(server) == 7
+    assert [outcome.values for outcome in ask(model(server, tmp_path), *texts)] == [
+        (text.split(),) for text in texts
+    ]
+
+
+def test_a_batch_costs_half(server: Server, tmp_path: Path) -> None:
+    price = {"input": 1_000.0, "output": 1_000.0}
+    texts = ["a b", "c"]
+    waits(model(server, tmp_path / "batch", price=price), *texts)
+    ask(model(server, tmp_path / "batch", price=price), *texts)
+    half = status(tmp_path / "batch")
+    ask(models(server, tmp_path / "plain", batched=False, price=price).chat("chat", "step"), *texts)
+    full = status(tmp_path / "plain")
+    assert (half.prompt_tokens, half.completion_tokens) == (
+        full.prompt_tokens,
+        full.completion_tokens,
+    )
+    assert half.cost is not None
+    assert full.cost is not None
+    assert half.cost == pytest.approx(full.cost / 2)
+    assert half.cost > 0
+
+
+def test_a_conversation_of_three_rounds_takes_three_batches(server: Server, tmp_path: Path) -> None:
+    def then(words: list[str]) -> Asked | None:
+        return request(" ".join(words[1:]), then=then) if len(words) > 1 else None
+
+    def replies() -> list[Outcome]:
+        long, short = request("a b c", then=then), request("d", then=then)
+        return list(model(server, tmp_path).replies([long, short]))
+
+    for n_requests in (2, 1, 1):
+        with pytest.raises(WaitingError, match=f"^{n_requests} request"):
+            replies()
+    assert [outcome.values for outcome in replies()] == [
+        (["a", "b", "c"], ["b", "c"], ["c"]),
+        (["d"],),
+    ]
+    assert (n_asked(server), len(server.batches.batches)) == (4, 3)
+
+
+def right_when_corrected(chat: ChatRequest) -> str:
+    """The words of the text, but of one text only when the model is shown what was wrong."""
+    text, last = (str(chat.messages[at]["content"]) for at in (1, -1))
+    return json.dumps({"wrong": 1} if text == last == "passes" else {"words": text.split()})
+
+
+def test_a_bad_line_costs_itself(server: Server, tmp_path: Path) -> None:
+    server.answer = right_when_corrected
+    server.faults = Faults(
+        by_text={
+            "never": "wrong_schema",
+            "filtered": "content_filter",
+            "refused": "refusal",
+            "server": "500*1",
+            "down": "503",
+            "context": "context_length",
+            "long": "length*1",
+            "empty": "empty_choices*1",
+        }
+    )
+    texts = ["good", "passes", "never", "filtered", "refused", "server", "down", "context"]
+    texts += ["long one", "empty"]
+    rounds = [waits(model(server, tmp_path), *texts) for _ in range(3)]
+    assert rounds == [
+        "10 requests of step are submitted in batch batch_1.",
+        "6 requests of step are submitted in batch batch_2.",
+        "1 request of step is submitted in batch batch_3.",
+    ]
+    outcomes = {outcome.unit: outcome for outcome in ask(model(server, tmp_path), *texts)}
+    assert {unit: outcome.failure for unit, outcome in outcomes.items() if outcome.failure} == {
+        "never": "the reply was no good: " + outcomes["never"].failure.partition(": ")[2],
+        "filtered": "the model refused (content_filter)",
+        "refused": "the model refused (refusal): I'm sorry, I can't help with that.",
+        "down": outcomes["down"].failure,
+        "context": outcomes["context"].failure,
+    }
+    assert outcomes["down"].failure.startswith("failed in 3 batches: HTTP 503")
+    assert "HTTP 400" in outcomes["context"].failure
+    # Cut off again, with more room: what was whole of it counts.
+    assert outcomes["long one"].values == ([],)
+    assert outcomes["empty"].values == (["empty"],)
+    assert outcomes["passes"].values == (["passes"],)
+    # The model is shown its reply once, and given more room once.
+    bodies = [json.loads(asked.body) for asked in server.requests if "chat" in asked.path]
+    shown = [body for body in bodies if "cannot be used" in body["messages"][-1]["content"]]
+    assert [body["messages"][1]["content"] for body in shown] == ["passes", "never"]
+    assert max(body["max_completion_tokens"] for body in bodies) == 2 * 8_192
+    # Who asks again for what is quarantined gets it in a batch.
+    server.faults = Faults()
+    assert MADE[-1].release(["step"]) == ["step"]
+    MADE[-1].finished()
+    assert waits(model(server, tmp_path), *texts).startswith("5 requests")
+    assert not any(outcome.failure for outcome in ask(model(server, tmp_path), *texts))
+
+
+def test_what_the_endpoint_does_not_take_is_left_out_of_the_next_batch(
+    server: Server, tmp_path: Path
+) -> None:
+    server.faults = Faults(rate=1, kinds=["unsupported:temperature"])
+    waits(model(server, tmp_path), "a", "b")
+    waits(model(server, tmp_path), "a", "b")
+    assert [outcome.values for outcome in ask(model(server, tmp_path), "a", "b")] == [
+        (["a"],),
+        (["b"],),
+    ]
+    assert n_asked(server) == 4
+
+
+@pytest.mark.parametrize("end", ["expired", "cancelled"])
+def test_what_a_batch_did_not_answer_is_submitted_again(
+    end: str, server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.batch_seconds = None
+    texts = [f"text {n}" for n in range(10)]
+    waits(model(server, tmp_path), *texts)
+    server.finish_batches(end)
+    with caplog.at_level(logging.WARNING):
+        said = waits(model(server, tmp_path), *texts)
+    assert said == "5 requests of step are submitted in batch batch_2."
+    assert f"batch_1 of step has ended as {end}: 5 of 10 requests" in caplog.text
+    assert len(server.batches.files) == 1  # of the second
+    server.finish_batches()
+    assert [outcome.unit for outcome in ask(model(server, tmp_path), *texts)] == texts
+    assert n_asked(server) == 10
+    assert server.batches.files == {}
+
+
+def test_a_batch_that_fails_is_submitted_once_more(server: Server, tmp_path: Path) -> None:
+    server.batch_seconds = None
+
+    def fail() -> None:
+        for batch in server.batches.batches.values():
+            if batch["status"] == "in_progress":
+                message = "Enqueued token limit reached."
+                batch["errors"] = {"object": "list", "data": [{"code": "c", "message": message}]}
+                batch["status"] = "failed"
+
+    waits(model(server, tmp_path), "a", "b")
+    fail()
+    assert "batch_2" in waits(model(server, tmp_path), "a", "b")
+    fail()
+    with pytest.raises(ModelError, match=r"batch_2 failed \(Enqueued .*set batch\.max_tokens"):
+        ask(model(server, tmp_path), "a", "b")
+    assert "batch_3" in waits(model(server, tmp_path), "a", "b")
+    server.finish_batches()
+    assert len(ask(model(server, tmp_path), "a", "b")) == 2
+
+
+class KilledError(BaseException):
+    """Stands for a process that ends here."""
+
+
+class Killing:
+    """Calls through to a batch endpoint or ledger until the call at which the process is killed."""
+
+    def __init__(self, inner: Any, names: tuple[str, ...], at: int, after: bool) -> None:
+        self.inner, self.names, self.at, self.after = inner, names, at, after
+        self.calls = 0
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self.inner, name)
+        if name not in self.names:
+            return value
+        kill = self.calls == self.at
+        self.calls += 1
+
+        async def call(*arguments: Any) -> Any:
+            if kill and not self.after:
+                raise KilledError
+            result = await value(*arguments)
+            if kill:
+                raise KilledError
+            return result
+
+        def note(*arguments: Any) -> Any:
+            if kill and not self.after:
+                raise KilledError
+            result = value(*arguments)
+            if kill:
+                raise KilledError
+            return result
+
+        return call if self.names is CALLS else note
+
+
+CALLS = ("upload", "create", "look", "download")
+NOTES = ("prepare", "update", "take", "collected", "finish", "put_aside")
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("names", [CALLS, NOTES])
+def test_killed_at_any_stage_nothing_is_paid_twice(
+    names: tuple[str, ...], after: bool, server: Server, tmp_path: Path
+) -> None:
+    server.faults = Faults(by_text={"refused": "refusal"})
+    texts = ["a b", "c", "d e", "refused", "f"]
+    n_kills = 0
+    for at in range(100):
+        output = tmp_path / str(at)
+        n_before = n_asked(server)
+        outcomes: list[Outcome] = []
+        kills_here = 0
+        chat = model(server, output, batch={"max_requests": 3})
+        killing = Killing(chat.queue.batches if names is CALLS else chat.queue.record,
+                          names, at, after)  # fmt: skip
+        for _ in range(10):
+            if names is CALLS:
+                chat.queue.batches = killing  # type: ignore[assignment]
+            else:
+                chat.queue.record = killing  # type: ignore[assignment]
+            try:
+                outcomes = ask(chat, *texts)
+                break
+            except WaitingError:
+                pass  # The batch is still under way: ask again.
+            except KilledError:
+                kills_here += 1
+            chat = model(server, output, batch={"max_requests": 3})
+            killing.inner = chat.queue.batches if names is CALLS else chat.queue.record
+        assert [bool(outcome.failure) for outcome in outcomes] == [False] * 3 + [True, False]
+        assert n_asked(server) - n_before == 5, f"killed at call {at}"
+        n_kills += kills_here
+        if not kills_here:
+            break
+        with closing(sqlite3.connect(output / "ledger.sqlite")) as database:
+            assert database.execute("SELECT count(*) FROM calls").fetchone() == (5,)
+    assert n_kills >= 8
+
+
+def test_a_create_whose_answer_is_lost_is_looked_for(server: Server, tmp_path: Path) -> None:
+    # models, files, batches
+    server.faults = Faults(by_number=[None, None, None])
+    chat = model(server, tmp_path)
+    create = chat.queue.endpoint.client.batches.create
+    n_calls = 0
+
+    async def lose(**arguments: Any) -> Any:
+        nonlocal n_calls
+        n_calls += 1
+        await create(**arguments)
+        raise ConnectionResetError("lost")
+
+    chat.queue.endpoint.client.batches.create = lose  # type: ignore[method-assign]
+    waits(chat, "a")
+    assert n_calls == len(server.batches.batches) == 1
+    assert len(ask(model(server, tmp_path), "a")) == 1
+
+
+def test_a_server_without_batches_is_one_sentence(server: Server, tmp_path: Path) -> None:
+    server.faults = Faults(rate=1, kinds=["404"])
+    with pytest.raises(ModelError, match=r"has no batches \(HTTP 404\): run without --batch\."):
+        ask(model(server, tmp_path), "a")
+    server.faults = Faults()
+    chat = models(server, tmp_path, batched=False).chat("chat", "step")
+    assert ask(chat, "a")[0].values == (["a"],)
+
+
+def test_a_batch_of_another_account_is_one_sentence(server: Server, tmp_path: Path) -> None:
+    waits(model(server, tmp_path), "a")
+    del server.batches.batches["batch_1"]
+    with pytest.raises(ModelError, match="does not know batch batch_1, which has 1 requests of"):
+        ask(model(server, tmp_path), "a")
+    chat = models(server, tmp_path)
+    chat.release(["step"])
+    given_up = chat.chat("chat", "step")
+    assert isinstance(given_up, BatchChatModel)
+    assert "submitted in batch" in waits(given_up, "a")
+
+
+def test_what_is_in_a_batch_is_not_asked_without(server: Server, tmp_path: Path) -> None:
+    waits(model(server, tmp_path), "a", "b")
+    with pytest.raises(ModelError, match=r"2 requests of step are in a batch \(batch_1\)"):
+        models(server, tmp_path, batched=False).chat("chat", "step")
+
+
+def test_the_budget_holds_a_whole_batch_before_it_is_submitted(
+    server: Server, tmp_path: Path
+) -> None:
+    # Half a dollar a token of a reply: eight dollars each at most, less than one in truth.
+    more: dict[str, Any] = {"price": {"input": 0.0, "output": 1_000_000.0}, "max_output_tokens": 16}
+    texts = [f"text {n}" for n in range(5)]
+    with pytest.raises(BudgetError, match=r"The budget of \$5\.00 would be exceeded"):
+        ask(model(server, tmp_path, 5.0, **more), *texts)
+    assert len(server.batches.batches) == 0
+    server.batch_seconds = None
+    said = waits(model(server, tmp_path, 20.0, **more), *texts)
+    assert said == (
+        "2 requests of step are submitted in batch batch_1; 3 more follow when these are done."
+    )
+    # What is held for that batch is held in the next run too.
+    said = waits(model(server, tmp_path, 20.0, **more), *texts)
+    assert said.endswith("0 of 2 requests are done; 3 more follow when these are done.")
+    server.finish_batches()
+    server.batch_seconds = 0.0
+    for _ in range(5):
+        try:
+            outcomes = ask(model(server, tmp_path, 20.0, **more), *texts)
+        except WaitingError:
+            continue
+        except BudgetError:
+            outcomes = []
+        break
+    assert MADE[-1].ledger.spent() <= 20.0
+    while len(outcomes) < 5:
+        try:
+            outcomes = ask(model(server, tmp_path, 1_000.0, **more), *texts)
+        except WaitingError:
+            continue
+    assert n_asked(server) == 5
+
+
+def test_no_more_tokens_wait_at_once_than_the_account_allows(
+    server: Server, tmp_path: Path
+) -> None:
+    more: dict[str, Any] = {"batch": {"max_tokens": 150}, "max_output_tokens": 16}
+    texts = [f"text {n}" for n in range(5)]
+    said = waits(model(server, tmp_path, **more), *texts)
+    assert "more follow" in said
+    for _ in range(5):
+        try:
+            assert len(ask(model(server, tmp_path, **more), *texts)) == 5
+            break
+        except WaitingError:
+            continue
+    assert n_asked(server) == 5
+
+
+WORD_LISTS = Table("word_lists", "one word", "that of the texts", {"word": pl.String})
+
+
+@step(writes=[WORD_LISTS])
+def list_words(*, chat_model: ChatModel) -> pl.DataFrame:
+    """List the words of some texts, then the letters of the first, in two rounds."""
+
+    def then(words: list[str]) -> Asked:
+        return request(" ".join(words[0]))
+
+    asked = (request(text, then=then) for text in ("ab c", "def g"))
+    outcomes = list(chat_model.replies(asked))
+    words = [word for outcome in outcomes for words in outcome.values for word in words]
+    return pl.DataFrame({"word": words}, schema=WORD_LISTS.schema)
+
+
+def project(server: Server, root: Path) -> Path:
+    settings = (
+        f"models: {{chat: {{model: test-model, base_url: '{server.url}', api_key: {KEY}, "
+        "batch: {poll_seconds: 0.05}}}\n"
+    )
+    return write_project(root, ["tests.llm.test_batch:list_words"], settings)
+
+
+def words_of(root: Path) -> list[str]:
+    store = TableStore(root / "output")
+    version = store.read_pointer()
+    assert version is not None
+    return store.scan("word_lists", version.tables["word_lists"]).collect()["word"].to_list()
+
+
+WORDS = ["ab", "c", "a", "b", "def", "g", "d", "e", "f"]
+
+
+def test_the_command_submits_and_the_same_command_collects(server: Server, tmp_path: Path) -> None:
+    server.batch_seconds = None
+    root = project(server, tmp_path / "p")
+    first = call(root, "run", "--batch")
+    assert (first.returncode, first.stdout, first.stderr) == (
+        5,
+        "2 requests of list_words are submitted in batch batch_1. "
+        "The same command collects the replies later.\n",
+        "",
+    )
+    assert call(root, "run", "--batch").returncode == 5
+    shown = call(root, "status").stdout
+    assert "Batch batch_1 of list_words (chat), submitted " in shown
+    assert "in progress, 0 of 2 requests are done." in shown
+    plain = call(root, "run")
+    assert plain.returncode == 1
+    assert "are in a batch (batch_1) and would be paid twice" in plain.stderr
+
+    server.finish_batches()
+    assert "submitted in batch batch_2" in call(root, "run", "--batch").stdout
+    server.finish_batches()
+    last = call(root, "run", "--batch")
+    assert (last.returncode, last.stderr) == (0, "")
+    assert words_of(root) == WORDS
+    assert "batch_2" not in call(root, "status").stdout
+    n_requests = len(server.requests)
+    assert "Nothing changed" in call(root, "run", "--batch").stdout
+    assert len(server.requests) == n_requests
+    assert n_asked(server) == 4
+
+
+def test_the_command_waits_where_it_is_told_to(server: Server, tmp_path: Path) -> None:
+    server.batch_seconds = 0.2
+    server.faults = Faults(by_text={"def g": "wrong_schema"})
+    root = project(server, tmp_path / "p")
+    done = call(root, "run", "--batch", "--wait")
+    assert done.returncode == 3
+    assert "0 of 2 requests in batches are done" in done.stdout
+    assert "list_words, def g: the reply was no good" in done.stderr
+    assert words_of(root) == WORDS[:4]
+    server.faults = Faults()
+    # What is quarantined goes into a batch too; a plain `run` knows that the step goes on.
+    retried = call(root, "retry", "--batch")
+    assert retried.returncode == 5
+    assert retried.stdout.startswith("1 request of list_words is submitted")
+    assert call(root, "run", "--batch", "--wait").returncode == 0
+    assert words_of(root) == WORDS
+    wrong = call(root, "run", "--wait")
+    assert wrong.returncode == 2
+    assert "--wait goes with --batch" in wrong.stderr

@@ -1,0 +1,226 @@
+"""What an endpoint can do, found out and remembered; streams; Azure; what servers say of time."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_index.llm.endpoint import RUNGS, Endpoint
+from graphrag_index.llm.failures import UnsupportedError, hide, retry_after
+from graphrag_index.llm.http_replies import read_chat
+from graphrag_index.llm.pacing import parse_duration
+from graphrag_index.llm.registry import Models
+from graphrag_index.llm.request import Message, Outcome, Request
+from graphrag_index.schema.settings.models import ModelSettings
+from tests.llm.test_chat_model import WORDS, words_of_text
+from tests.server import ChatRequest, Faults, Server
+
+MADE: list[Models] = []
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    yield
+    while MADE:
+        MADE.pop().close()
+
+
+def ask(server: Server, output: Path, *texts: str, **settings: Any) -> list[Outcome]:
+    values = {"model": "test-model", "base_url": server.url, "timeout": 1.0, **settings}
+    MADE.append(Models({"chat": ModelSettings.model_validate(values)}, output))
+    chat = MADE[-1].chat("chat", "step")
+    system = Message(role="system", content="List the words.")
+    return list(
+        chat.replies(
+            Request(text, [system, Message(role="user", content=text)], WORDS) for text in texts
+        )
+    )
+
+
+def bodies(server: Server) -> list[dict[str, Any]]:
+    return [json.loads(asked.body) for asked in server.requests if "chat" in asked.path]
+
+
+@pytest.mark.parametrize("structured", RUNGS)
+def test_each_way_of_a_structured_reply_gives_the_same(structured: str, tmp_path: Path) -> None:
+    with Server(answer=words_of_text) as server:
+        (outcome,) = ask(server, tmp_path, "a b", structured=structured)
+        assert outcome.values == (["a", "b"],)
+        (body,) = bodies(server)
+    has = {"response_format", "tools"} & set(body)
+    assert has == {"json_schema": {"response_format"}, "tool": {"tools"},
+                   "json_object": {"response_format"}, "text": set()}[structured]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lacks", "last"),
+    [
+        (["no_json_schema"], "tool"),
+        (["no_json_schema", "unsupported:tools"], "json_object"),
+        (["no_json_schema", "unsupported:tools", "no_json_object"], "text"),
+    ],
+)
+def test_what_a_server_lacks_is_learnt_once(lacks: list[str], last: str, tmp_path: Path) -> None:
+    with Server(answer=words_of_text, faults=Faults(rate=1, kinds=lacks)) as server:
+        assert ask(server, tmp_path, "a")[0].values == (["a"],)
+        # One call more for each thing that it lacks.
+        assert len(bodies(server)) == 1 + RUNGS.index(last)
+        outcomes = ask(server, tmp_path, "b", "c")
+        assert [outcome.values for outcome in outcomes] == [(["b"],), (["c"],)]
+        assert len(bodies(server)) == 3 + RUNGS.index(last)
+
+
+def test_a_format_that_is_taken_but_not_heeded_is_told_in_words(tmp_path: Path) -> None:
+    def heedless(chat: ChatRequest) -> str:
+        told = WORDS.in_words in "".join(chat.texts)
+        return json.dumps({"words": ["a"]}) if told else "The words are as follows: a."
+
+    with Server(answer=heedless) as server:
+        outcomes = ask(server, tmp_path, *"abcdefgh", concurrency=1)
+        assert [outcome.values for outcome in outcomes] == [(["a"],)] * 8
+        # Three were asked twice with a schema, three with a tool, and one each was on its way.
+        n_asked = len(bodies(server))
+        assert n_asked <= 8 + 2 * (3 + 1)
+        assert bodies(server)[-1]["response_format"] == {"type": "json_object"}
+        ask(server, tmp_path, "i")
+        assert len(bodies(server)) == n_asked + 1
+
+
+def test_one_bad_reply_changes_nothing(tmp_path: Path) -> None:
+    # The first number is that of the list of models.
+    faults = Faults(by_number=[None, None, *["wrong_schema"] * 3])
+    with Server(answer=words_of_text, faults=faults) as server:
+        ask(server, tmp_path, *"abcdef", concurrency=1)
+        assert all("json_schema" in body["response_format"] for body in bodies(server))
+
+
+@pytest.mark.parametrize("parameter", ["temperature", "max_completion_tokens"])
+def test_a_parameter_that_is_refused_is_dropped(parameter: str, tmp_path: Path) -> None:
+    faults = Faults(rate=1, kinds=[f"unsupported:{parameter}"])
+    with Server(answer=words_of_text, faults=faults) as server:
+        assert ask(server, tmp_path, "a")[0].values == (["a"],)
+        assert ask(server, tmp_path, "b")[0].values == (["b"],)
+        sent = bodies(server)
+        assert len(sent) == 3
+        assert parameter not in sent[-1]
+        assert ("max_tokens" in sent[-1]) == (parameter == "max_completion_tokens")
+
+
+def test_an_unknown_parameter_of_the_users_own_is_dropped(tmp_path: Path) -> None:
+    faults = Faults(rate=1, kinds=["unsupported:reasoning_effort"])
+    own = {"reasoning_effort": "low", "seed": 7}
+    with Server(answer=words_of_text, faults=faults) as server:
+        assert ask(server, tmp_path, "a", parameters=own)[0].values == (["a"],)
+        assert ask(server, tmp_path, "b", parameters=own)[0].values == (["b"],)
+        assert len(bodies(server)) == 3
+        last = bodies(server)[-1]
+        assert ("reasoning_effort" in last, last["seed"]) == (False, 7)
+        # And the format was not at fault.
+        assert "json_schema" in last["response_format"]
+
+
+def test_a_wrong_value_of_the_users_own_is_told(tmp_path: Path) -> None:
+    settings = {"base_url": "http://127.0.0.1:9", "parameters": {"effort": "lo"}}
+    MADE.append(Models({"chat": ModelSettings(model="m", **settings)}, tmp_path))
+    endpoint = Endpoint("chat", ModelSettings(model="m", **settings), MADE[-1].ledger)
+    body = endpoint.body([], WORDS, 10)
+    wrong = UnsupportedError("HTTP 400: Invalid value: 'lo'. Supported are low, high. effort")
+    assert not endpoint.adapt(wrong, body, endpoint.capabilities)
+
+
+def test_all_tool_calls_of_a_reply_are_read() -> None:
+    calls = [{"function": {"arguments": arguments}} for arguments in ('{"a": 1}', {"b": "it's"})]
+    message = {"content": None, "tool_calls": [*calls, {"function": {"arguments": None}}, {}]}
+    reply = read_chat({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
+    assert reply.text == '{"a": 1}\n{"b": "it\'s"}'
+
+
+def test_a_stream_is_put_together_and_counted(tmp_path: Path) -> None:
+    with Server(answer=words_of_text) as server:
+        (outcome,) = ask(server, tmp_path, "a b c", stream=True)
+        assert outcome.values == (["a", "b", "c"],)
+        assert bodies(server)[0]["stream"] is True
+        status = MADE[-1].ledger.status()
+        assert status[0].prompt_tokens > 0
+        assert status[0].completion_tokens > 0
+
+
+def test_the_openai_package_is_loaded_for_streams_and_not_for_plain_calls() -> None:
+    code = (
+        "import sys\n"
+        "from graphrag_index.llm.registry import Models\n"
+        "from graphrag_index.schema.settings.models import ModelSettings\n"
+        "from graphrag_index.llm.request import Request\n"
+        "from tests.llm.test_chat_model import WORDS\n"
+        "for stream in (False, True):\n"
+        "    model = ModelSettings(model='test-model', base_url=sys.argv[1], stream=stream)\n"
+        "    models = Models({'chat': model}, needed={'chat': ''})\n"
+        "    message = {'role': 'user', 'content': str(stream)}\n"
+        "    asked = models.chat('chat', 's').replies([Request('a', [message], WORDS)])\n"
+        "    print([outcome.values for outcome in asked], 'openai' in sys.modules)\n"
+        "    models.close()\n"
+    )
+    with Server(answer=words_of_text) as server:
+        found = subprocess.run(
+            [sys.executable, "-c", code, server.url], capture_output=True, text=True, check=True
+        )
+        assert found.stdout == "[(['False'],)] False\n[(['True'],)] True\n"
+        assert [asked.path for asked in server.requests][:2] == [
+            "/v1/models",
+            "/v1/chat/completions",
+        ]
+
+
+def test_a_slow_stream_is_no_timeout_and_one_that_stops_is(tmp_path: Path) -> None:
+    # Longer than the timeout in all, but never without a piece for so long.
+    with Server(answer=words_of_text, chunk_delay=0.05) as server:
+        text = " ".join(f"word{n}" for n in range(30))
+        (outcome,) = ask(server, tmp_path, text, stream=True, timeout=0.4)
+        assert outcome.values == (text.split(),)
+        assert len(bodies(server)) == 1
+        server.faults = Faults(by_text={"poison": "stream_hang*1"})
+        (outcome,) = ask(server, tmp_path, "poison a", stream=True, timeout=0.4)
+        assert outcome.values == (["poison", "a"],)
+        assert len(bodies(server)) == 3
+
+
+def test_azure_is_asked_by_deployment_with_its_own_header(tmp_path: Path) -> None:
+    with Server(answer=words_of_text, api_keys=["azure-key"]) as server:
+        (outcome,) = ask(
+            server,
+            tmp_path,
+            "a b",
+            provider="azure",
+            base_url=server.origin,
+            deployment="mine",
+            api_key="azure-key",
+        )
+        assert outcome.values == (["a", "b"],)
+        assert server.requests[-1].path == "/openai/deployments/mine/chat/completions"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("1.5", 1.5), ("120ms", 0.12), ("2s", 2.0), ("6m0s", 360.0), ("1h2m", 3720.0), ("", None),
+     ("soon", None), ("5x", None), ("-3", 0.0)],
+)  # fmt: skip
+def test_how_servers_write_a_time(text: str, seconds: float | None) -> None:
+    assert parse_duration(text) == pytest.approx(seconds)
+
+
+def test_every_header_that_asks_to_wait_is_understood() -> None:
+    assert retry_after({"retry-after": "3"}) == 3
+    assert retry_after({"retry-after-ms": "250", "retry-after": "3"}) == 0.25
+    assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0
+    assert retry_after({"retry-after": "tomorrow"}) is None
+    assert retry_after({}) is None
+
+
+def test_a_key_is_taken_out_of_what_a_server_says() -> None:
+    said = hide("Incorrect API key provided: sk-abcdef123456. Bearer sk-abcdef123456", "secret-1")
+    assert "abcdef" not in said
+    assert hide("wrong: secret-1!", "secret-1") == "wrong: ***!"

@@ -1,0 +1,102 @@
+"""German: adjectives inside of names, owners without an apostrophe, nouns that meet names."""
+
+import pytest
+
+from tests.fixtures.extraction import extract
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "aliases"),
+    [
+        (
+            "Die Deutsche Bank sitzt in Frankfurt. Der Chef der Deutschen Bank ging nach Ulm.",
+            "Deutsche Bank",
+            {"Deutschen Bank"},
+        ),
+        (
+            "Das Rote Kreuz half sofort. Dem Roten Kreuz fehlte Geld. Die Helfer des Roten "
+            "Kreuzes kamen nach Ulm. Ein Rotes Kreuz war nicht zu sehen. Das Rote Kreuz kam.",
+            "Rote Kreuz",
+            {"Roten Kreuz", "Roten Kreuzes", "Rotes Kreuz"},
+        ),
+        (
+            "Am Schwarzen Meer liegt Odessa. Die Tiefe des Schwarzen Meeres ist bekannt. "
+            "Das Schwarze Meer ist salzig.",
+            "Schwarze Meer",
+            {"Schwarzen Meer", "Schwarzen Meeres"},
+        ),
+        (
+            "In der Frankfurter Allgemeinen Zeitung stand es. Ein Redakteur der Frankfurter "
+            "Allgemeinen Zeitung schrieb. Die Frankfurter Allgemeine Zeitung ist alt.",
+            "Frankfurter Allgemeine Zeitung",
+            {"Frankfurter Allgemeinen Zeitung"},
+        ),
+    ],
+)
+def test_adjectives_inside_of_a_name_are_inflected(
+    text: str, title: str, aliases: set[str]
+) -> None:
+    found = extract(text)
+    assert found.aliases[title] == aliases
+
+
+def test_names_of_persons_are_not_inflected_like_adjectives() -> None:
+    found = extract(
+        "Helen Berg wohnt in Ulm. Helene Berg wohnt in Bonn. Hans Meer kam aus Bonn. "
+        "Das Schwarze Meer ist tief. Die Gräfin Anna Meer kam nie an das Schwarze Meer."
+    )
+    assert {"Helen Berg", "Helene Berg", "Hans Meer", "Schwarze Meer"} <= {*found.titles}
+    assert found.aliases["Schwarze Meer"] == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "owner", "mentions"),
+    [
+        ("Lena Hart lebte in Ulm. Lena Harts Bruder kam aus Bonn.", "Lena Hart", 2),
+        ("Der Lehrer Peter Lang starb. In Peter Langs Garten war es still.", "Peter Lang", 2),
+        ("Heinrich Brandt war auf See. Heinrich Brandts Schiff sank.", "Heinrich Brandt", 2),
+        ("Vogts Mann Ralf Vogt kam aus Bern. Maria Vogt weinte.", "Ralf Vogt", 1),
+    ],
+)
+def test_the_owner_is_cut_off_what_is_owned(text: str, owner: str, mentions: int) -> None:
+    found = extract(text)
+    assert found.mentioned[owner] == mentions
+    nouns = {"Bruder", "Garten", "Schiff", "Mann"}
+    assert {word for title in found.titles for word in title.split()} & nouns == set()
+
+
+def test_two_brothers_own_their_houses_each_by_himself() -> None:
+    found = extract(
+        "Peter Lang traf seinen Bruder Paul Lang in Bonn. Peter Langs Haus war groß. "
+        "Paul Langs Haus war klein."
+    )
+    assert found.mentioned["Peter Lang"] == found.mentioned["Paul Lang"] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Karl Richard Lepsius Meyer kam nach Ulm. Alle kannten ihn.", "Lepsius Meyer"),
+        ("Otto Jens Weber kam nach Ulm. Alle kannten Otto Jens Weber.", "Otto Jens Weber"),
+        ("Anna Harms Weber kam. Auch Otto Weber kam nach Ulm.", "Anna Harms Weber"),
+    ],
+)
+def test_an_s_at_the_end_of_a_name_does_not_always_mark_an_owner(text: str, name: str) -> None:
+    assert any(title.endswith(name) for title in extract(text).titles)
+
+
+def test_a_noun_behind_a_person_is_no_part_of_the_name() -> None:
+    found = extract(
+        "Mit der Bank hatte Heinrich Brandt Ärger. Dann gab Anna Vogt Auskunft. "
+        "Heinrich Brandt schwieg, und Anna Vogt lachte über ihn."
+    )
+    assert found.mentioned["Heinrich Brandt"] == found.mentioned["Anna Vogt"] == 2
+    assert {title for title in found.titles if "Ärger" in title or "Auskunft" in title} == set()
+
+
+def test_a_second_surname_and_what_is_named_after_a_person_stay_whole() -> None:
+    found = extract(
+        "Anna Berg traf Otto Krause in Ulm. Der Otto Hahn Preis ging an Anna Berg Krause. "
+        "Auch Otto Hahn war da."
+    )
+    assert {"Anna Berg Krause", "Otto Hahn Preis"} <= {*found.titles}

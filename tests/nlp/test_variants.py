@@ -1,0 +1,211 @@
+"""When two forms are one name, and when they are not."""
+
+import pytest
+
+from graphrag_index.schema.settings.settings import ExtractGraphNlp
+from tests.fixtures.extraction import extract
+
+
+def test_short_and_titled_forms_join_the_one_full_name() -> None:
+    found = extract(
+        "Agent Alex Mercer came to Berlin in spring. Everybody there trusted Alex Mercer. "
+        "Mercer was careful. In the evening Alex wrote a long letter."
+    )
+    assert found.aliases["Alex Mercer"] == {"Agent Alex Mercer", "Mercer", "Alex"}
+    assert found.mentioned == {"Alex Mercer": 4, "Berlin": 1}
+
+
+def test_a_shortened_title_is_one_in_any_case_with_or_without_a_full_stop() -> None:
+    found = extract(
+        "They met Capt. Sorley in Oslo. It was Capt. J. R. Sorley who wrote it. The book of "
+        "J.R. Sorley sold well. Nobody trusted CAPT. Sorley. They followed Cpt Sorley. "
+        "Then J. R. Sorley left, and Sorley was forgotten."
+    )
+    assert found.mentioned == {"J.R. Sorley": 7, "Oslo": 1}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "They met {} Anna Berg in Oslo. Later Anna Berg left.",
+        "Er traf {} Anna Berg in Oslo. Später ging Anna Berg nach Hause.",
+    ],
+)
+@pytest.mark.parametrize(
+    "title",
+    [
+        *("Lt. Col.", "Brig. Gen.", "Lieutenant-Colonel", "Rear Admiral", "Private First Class"),
+        *("Rev.", "Adm", "Cmdr.", "Sgt", "Hptm.", "Gén.", "Mme", "Płk", "Sig.", "Sra."),
+    ],
+)
+def test_titles_of_many_words_and_languages_are_no_part_of_a_name(text: str, title: str) -> None:
+    assert extract(text.format(title)).mentioned["Anna Berg"] == 2
+
+
+def test_what_a_title_stands_before_may_be_no_person() -> None:
+    found = extract(
+        "The President of Peru came to Lima. They played in Major League Baseball. "
+        "Everybody wants to be President of Peru."
+    )
+    assert "of Peru" not in found.titles
+    assert {"President of Peru", "Major League Baseball"} <= {*found.titles}
+
+
+def test_a_word_that_mostly_stands_alone_is_not_short_for_a_longer_name() -> None:
+    found = extract(
+        "They flew home with Air Canada.",
+        "The winters of Canada are long. People from Canada know.",
+        "They told us much about Canada. It was cold.",
+    )
+    assert found.mentioned["Canada"] == 3
+    assert found.mentioned["Air Canada"] == 1
+    assert "person" not in found.types.values()
+
+
+def test_a_surname_that_two_people_bear_stays_by_itself() -> None:
+    found = extract(
+        "Alex Mercer met his brother Paul Mercer in Berlin. Later that evening Mercer left town."
+    )
+    assert found.aliases["Alex Mercer"] == found.aliases["Paul Mercer"] == set()
+    assert found.mentioned["Mercer"] == 1
+
+
+def test_a_given_name_that_two_people_bear_stays_by_itself() -> None:
+    found = extract(
+        "Agent Alex Mercer met Alex Hayes in Berlin. Everybody knew that Alex was late. "
+        "Mercer waited for Hayes."
+    )
+    assert found.mentioned["Alex"] == 1
+    assert found.mentioned["Alex Mercer"] == 2
+    assert found.mentioned["Alex Hayes"] == 2
+
+
+def test_a_short_form_means_the_full_name_of_its_own_document() -> None:
+    found = extract(
+        "Alex Mercer lives in Boston. People say that Mercer paints at night.",
+        "Paul Mercer lives in Chicago. People say that Mercer never paints.",
+    )
+    assert found.mentioned["Alex Mercer"] == found.mentioned["Paul Mercer"] == 2
+    assert found.aliases["Alex Mercer"] == found.aliases["Paul Mercer"] == {"Mercer"}
+    assert "Mercer" not in found.titles
+
+
+def test_a_place_is_not_the_person_named_like_it() -> None:
+    found = extract(
+        "Jack London wrote about the Klondike. Later he lived in London for a while. "
+        "He crossed London Bridge every day. The fog in London made him ill."
+    )
+    assert found.aliases["Jack London"] == set()
+    assert found.mentioned["London"] == 2
+    assert found.mentioned["London Bridge"] == 1
+
+
+def test_a_name_inside_of_another_is_another_name() -> None:
+    found = extract(
+        "Sydney lies in New South Wales. Cardiff lies in South Wales. "
+        "The mines of South Wales were deep, those of New South Wales were not."
+    )
+    assert found.mentioned["New South Wales"] == found.mentioned["South Wales"] == 2
+
+
+def test_a_ship_is_not_the_person_it_is_named_after() -> None:
+    found = extract(
+        "The Gauss was built in Kiel. It bore the name of Carl Friedrich Gauss. "
+        "The crew of the Gauss wintered in the ice."
+    )
+    assert found.aliases["Carl Friedrich Gauss"] == set()
+    assert found.mentioned["Gauss"] == 2
+
+
+def test_initials_stand_for_the_full_name_of_their_document() -> None:
+    found = extract(
+        "Robert Falcon Scott led the party. The journal of R. F. Scott was found in November."
+    )
+    assert found.aliases["Robert Falcon Scott"] == {"R. F. Scott"}
+
+
+def test_initials_that_fit_two_people_stay_by_themselves() -> None:
+    found = extract(
+        "Robert Falcon Scott met Rupert Frank Scott. The journal of R. F. Scott was found."
+    )
+    assert "R. F. Scott" in found.titles
+
+
+def test_an_abbreviation_joins_the_name_that_explains_it() -> None:
+    found = extract(
+        "The Royal Geographical Society (RGS) paid for the ship. Then the RGS sent a letter."
+    )
+    assert found.aliases["Royal Geographical Society"] == {"RGS"}
+
+
+def test_an_abbreviation_may_come_before_what_it_means() -> None:
+    found = extract("The ANC (African National Congress) met in May. Everybody joined the ANC.")
+    assert found.aliases["African National Congress"] == {"ANC"}
+
+
+def test_a_kind_alone_stands_for_the_one_name_of_that_kind() -> None:
+    found = extract(
+        "Anna Lindqvist leads the Institute for Polar Research. "
+        "Money for the Institute comes from Norway."
+    )
+    assert found.aliases["Institute for Polar Research"] == {"Institute"}
+
+
+def test_a_kind_alone_stays_by_itself_where_two_names_are_of_that_kind() -> None:
+    found = extract(
+        "The Radium Institute opened in May. The Pasteur Institute sent flowers. "
+        "Money for the Institute came from Norway."
+    )
+    assert found.aliases["Radium Institute"] == found.aliases["Pasteur Institute"] == set()
+
+
+def test_a_title_that_belongs_to_the_name_is_kept() -> None:
+    titles = extract("The fleet greeted King George III in London. Lord Byron stayed away.").titles
+    assert {"King George III", "Lord Byron"} <= {*titles}
+
+
+def test_a_particle_before_a_surname_does_not_hide_it() -> None:
+    found = extract(
+        "President F. W. de Klerk released him. De Klerk and his party lost the vote. "
+        "Nobody blamed de Klerk."
+    )
+    assert found.mentioned["F. W. de Klerk"] == 3
+
+
+def test_names_that_differ_in_accents_only_are_one() -> None:
+    found = extract("They sailed with Otto Nordenskjöld. The crew of Otto Nordenskjold was lost.")
+    assert len([title for title in found.titles if "Norden" in title]) == 1
+
+
+def test_acronyms_are_not_the_words_spelled_like_them() -> None:
+    found = extract("In May WHO sent doctors. Everybody heard The Guess Who, and Who was great.")
+    assert "WHO" in found.titles
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "aliases"),
+    [
+        ("Man kennt Goethe in Weimar. Goethes Haus steht dort.", "Goethe", {"Goethes"}),
+        ("Er kam nach Berlin. Berlins Straßen sind breit.", "Berlin", {"Berlins"}),
+        ("Mieszka w Krakowie. Kraków jest stary. Z Krakowa widać góry.", "Kraków", None),
+        ("Byli w Pradze latem. Praga ma wiele mostów.", "Praga", {"Pradze"}),
+        ("Byłem u Pawła Nowaka. Paweł Nowak nie był sam.", "Paweł Nowak", {"Pawła Nowaka"}),
+        ("Мы жили в Москве. Москва большая.", "Москва", {"Москве"}),
+    ],
+)
+def test_case_forms_are_one_name(text: str, title: str, aliases: set[str] | None) -> None:
+    found = extract(text)
+    assert title in found.titles
+    assert found.aliases[title] == (aliases or {"Krakowie", "Krakowa"})
+
+
+def test_a_surname_with_s_is_not_the_genitive_of_a_given_name() -> None:
+    found = extract("Anna Peters traf Peter in Bonn. Später lachte Peters über Peter.")
+    assert found.aliases["Anna Peters"] == {"Peters"}
+
+
+def test_without_merging_every_form_is_an_entity() -> None:
+    text = "Agent Alex Mercer came to Berlin. Everybody trusted Alex Mercer. Mercer was careful."
+    found = extract(text, settings=ExtractGraphNlp(merge_variants=False))
+    assert {"Agent Alex Mercer", "Alex Mercer", "Mercer"} <= {*found.titles}
+    assert all(aliases == set() for aliases in found.aliases.values())

@@ -1,0 +1,274 @@
+"""What `estimate` says before anything is sent, against what a run then asks."""
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import astuple
+from io import StringIO
+from pathlib import Path
+
+import pytest
+import yaml
+
+from graphrag_index.extraction.graph_reply import IN_WORDS
+from graphrag_index.llm.ledger import Ledger
+from graphrag_index.pipeline.estimate.cost import Estimate, estimate, write_estimate
+from graphrag_index.pipeline.workflow import load_workflow
+from graphrag_index.schema.settings.settings import load_settings
+from graphrag_index.text.tokens import count_tokens, load_encoding
+from tests.fixtures.commands import call
+from tests.pipeline.test_model_workflow import KEY, run, write_project
+from tests.server import Server
+
+CHAT_PRICE = {"input": 1.0, "output": 4.0}
+# Steps that ask once for each text unit.
+BY_TEXT_UNIT = ("extract_graph", "extract_covariates")
+
+
+def estimated(
+    root: Path, n_documents: int = 1_000, *overrides: str, batch: bool = False
+) -> Estimate:
+    settings = load_settings(root, overrides)
+    found = estimate(
+        load_workflow(root, settings.workflow), settings, root, n_documents, None, batch
+    )
+    assert found is not None
+    return found
+
+
+def files(root: Path) -> dict[str, tuple[int, bytes]]:
+    """Every file with its time and its bytes."""
+    return {
+        str(path): (path.stat().st_mtime_ns, path.read_bytes())
+        for path in root.rglob("*") if path.is_file()
+    }  # fmt: skip
+
+
+def sent_tokens(server: Server) -> Counter[str]:
+    """The tokens of the messages and formats that the server was sent, by format."""
+    encoding = load_encoding("o200k_base")
+    tokens: Counter[str] = Counter()
+    for asked in server.requests:
+        if "chat" in asked.path:
+            format = asked.json["response_format"]["json_schema"]
+            for message in asked.json["messages"]:
+                tokens[format["name"]] += count_tokens(message["content"], encoding) + 4
+            tokens[format["name"]] += count_tokens(json.dumps(format["schema"]), encoding)
+    return tokens
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server(dimensions=32) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Path:
+    """A project that never ran; tests must not change it."""
+    root = tmp_path_factory.mktemp("estimate") / "fresh"
+    return write_project(root, server.url, price=CHAT_PRICE)
+
+
+@pytest.fixture(scope="module")
+def whole(project: Path) -> Estimate:
+    """What is said of all documents of that project."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MODEL_KEY", KEY)
+        return estimated(project)
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory, server: Server, project: Path) -> Path:
+    """The same after a run; tests must not change it."""
+    server.requests.clear()
+    root = write_project(tmp_path_factory.mktemp("run") / "run", server.url, price=CHAT_PRICE)
+    result = run(root)
+    assert result.returncode == 0, result.stderr
+    return root
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MODEL_KEY", KEY)
+
+
+def test_nothing_is_sent_and_nothing_is_written(project: Path, server: Server) -> None:
+    before = files(project)
+    asked = len(server.requests)
+    result = call(project, "estimate", MODEL_KEY=KEY)
+    assert result.returncode == 0, result.stderr
+    assert "extract_graph" in result.stdout
+    assert len(server.requests) == asked
+    assert files(project) == before
+    assert not (project / "output").exists()
+
+
+def test_an_index_stays_as_it_is(indexed: Path, server: Server) -> None:
+    before = files(indexed)
+    asked = len(server.requests)
+    assert call(indexed, "estimate", "--sample", "2", MODEL_KEY=KEY).returncode == 0
+    assert files(indexed) == before
+    assert len(server.requests) == asked
+
+
+def test_the_table_adds_up(project: Path) -> None:
+    arguments = ("--set", "models.embedding.price={input: 100.0}")
+    lines = call(project, "estimate", *arguments, MODEL_KEY=KEY).stdout.splitlines()
+    rows = [line.replace(",", "").split() for line in lines[1:7]]
+    assert [row[0] for row in rows][-2:] == ["generate_text_embeddings", "all"]
+    *steps, total = rows
+    for column in (2, 3, 4, 5):
+        assert sum(int(row[column]) for row in steps) == int(total[column - 1])
+    assert sum(float(row[6]) for row in steps) == pytest.approx(float(total[5]), abs=3e-4)
+    for row in steps:
+        prices = (1.0, 4.0) if row[1] == "chat" else (100.0, 0.0)
+        cost = (int(row[4]) * prices[0] + int(row[5]) * prices[1]) / 1e6
+        assert float(row[6]) == pytest.approx(cost, abs=1e-4)
+        # A guessed reply may be half or twice as long.
+        for column, times in ((7, 0.5), (8, 2.0)):
+            cost = (int(row[4]) * prices[0] + int(row[5]) * prices[1] * times) / 1e6
+            assert float(row[column]) == pytest.approx(cost, abs=1e-4)
+
+
+def test_an_unknown_price_is_told_and_never_0(whole: Estimate) -> None:
+    out = StringIO()
+    write_estimate(whole, out)
+    lines = out.getvalue().splitlines()
+    assert next(line for line in lines if "embeddings" in line).split()[-3:] == ["?"] * 3
+    assert next(line for line in lines if line.startswith("all")).endswith(" + ?")
+    assert "set `price` of this model" in lines[-2]
+
+
+def test_batches_cost_half(tmp_path: Path) -> None:
+    root = small(tmp_path, "Ada Quill met Bo Reed.")
+    whole, half = (estimated(root, batch=batch).lines[0].cost for batch in (False, True))
+    assert whole
+    assert half == pytest.approx(whole / 2)
+
+
+def test_a_workflow_without_models_costs_nothing(project: Path) -> None:
+    settings = "generate_text_embeddings.model=all-MiniLM-L6-v2"
+    result = call(
+        project, "estimate", "--set", "workflow=embedded", "--set", settings, MODEL_KEY=KEY
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == "The workflow embedded asks no model: a run costs nothing.\n"
+
+
+def test_a_run_asks_what_was_estimated(whole: Estimate, indexed: Path, server: Server) -> None:
+    lines = {line.step: line for line in whole.lines}
+    ledger = Ledger(indexed / "output")
+    asked = {row.step: row.done for row in ledger.status()}
+    ledger.close()
+    assert lines.keys() == asked.keys()
+    for step, line in lines.items():
+        assert line.n_answered == 0
+        assert line.n_to_ask == pytest.approx(asked[step], rel=0.2), step
+        if step in BY_TEXT_UNIT:
+            assert line.n_to_ask == asked[step]
+    formats = {
+        "extract_graph": "extraction", "summarize_descriptions": "description",
+        "extract_covariates": "claims", "create_community_reports": "community_report",
+    }  # fmt: skip
+    sent = sent_tokens(server)
+    for step, format in formats.items():
+        rel = 0 if step in BY_TEXT_UNIT else 0.2
+        assert lines[step].prompt_tokens == pytest.approx(sent[format], rel=rel), step
+
+
+def test_a_part_of_the_documents_stands_for_all(project: Path, whole: Estimate) -> None:
+    part = estimated(project, 3)
+    assert (part.n_sampled, part.n_documents) == (3, whole.n_sampled)
+    costs = [sum(line.cost or 0 for line in found.lines) for found in (whole, part)]
+    assert costs[1] == pytest.approx(costs[0], rel=0.3)
+
+
+def test_what_was_answered_costs_nothing(indexed: Path) -> None:
+    lines = estimated(indexed).lines
+    assert [(line.n_to_ask, line.prompt_tokens, line.cost) for line in lines] == [(0, 0, 0.0)] * 5
+    ledger = Ledger(indexed / "output")
+    done = {row.step: row.done for row in ledger.status()}
+    ledger.close()
+    assert {line.step: line.n_answered for line in lines} == done
+
+
+def test_a_document_more_costs_what_is_new(indexed: Path, whole: Estimate, tmp_path: Path) -> None:
+    root = tmp_path / "more"
+    shutil.copytree(indexed, root)
+    (root / "input" / "new.md").write_text("Ada Quill met Bo Reed in Oslo.", encoding="utf-8")
+    extraction = estimated(root).lines[0]
+    assert extraction.step == "extract_graph"
+    assert extraction.n_to_ask == 1
+    assert extraction.n_answered == whole.lines[0].n_to_ask
+    # As long as the others were.
+    assert extraction.replies_are_known
+    assert extraction.low == extraction.cost == extraction.high
+    assert extraction.reply_tokens > 100
+
+
+def small(root: Path, text: str, **settings: object) -> Path:
+    """A project of one text, whose extraction is all that is asked of models."""
+    (root / "input").mkdir(parents=True)
+    (root / "workflows").mkdir()
+    (root / "input" / "a.txt").write_text(text, encoding="utf-8")
+    steps = ["load_documents", "create_text_units", "extract_graph"]
+    (root / "workflows" / "small.yaml").write_text(yaml.safe_dump(steps), encoding="utf-8")
+    chat = {"model": "m", "base_url": "http://127.0.0.1:9/v1", "price": CHAT_PRICE, **settings}
+    written = {"workflow": "small", "models": {"chat": chat}}
+    (root / "settings.yaml").write_text(yaml.safe_dump(written), encoding="utf-8")
+    return root
+
+
+def test_a_tiny_corpus_costs_what_can_be_counted_by_hand(tmp_path: Path) -> None:
+    root = small(tmp_path, "Ada Quill met Bo Reed.", structured="json_object")
+    (root / "prompts").mkdir()
+    (root / "prompts" / "extract_graph.txt").write_text("Find all.", encoding="utf-8")
+    line = estimated(root).lines[0]
+    encoding = load_encoding("o200k_base")
+    texts = ("Find all.", "Passage:\nAda Quill met Bo Reed.", IN_WORDS)
+    n_prompt = sum(count_tokens(text, encoding) for text in texts) + 2 * 4
+    # A guess: two tokens for each of the passage, or one, or four.
+    n_passage = count_tokens("Ada Quill met Bo Reed.", encoding)
+    costs = [(n_prompt * 1.0 + times * n_passage * 4.0) / 1e6 for times in (2, 1, 4)]
+    assert astuple(line) == (
+        *("extract_graph", "chat", 0, 1, n_prompt, 2 * n_passage),
+        *map(pytest.approx, costs),
+        False,
+    )
+
+
+def test_a_gleaning_is_one_request_more(tmp_path: Path) -> None:
+    root = small(tmp_path, "Ada Quill met Bo Reed.")
+    once, twice = estimated(root), estimated(root, 1_000, "extract_graph.max_gleanings=1")
+    assert (once.lines[0].n_to_ask, twice.lines[0].n_to_ask) == (1, 2)
+
+
+def test_what_does_not_fit_the_window_is_not_asked(tmp_path: Path) -> None:
+    root = small(tmp_path, "Ada Quill met Bo Reed. " * 30, context_window=512, max_output_tokens=64)
+    assert estimated(root).lines[0].n_to_ask == 0
+
+
+def test_steps_of_ones_own_are_counted_too(tmp_path: Path) -> None:
+    root = small(tmp_path, "Ada Quill met Bo Reed.")
+    (root / "own.py").write_text(
+        "import polars as pl\n"
+        "from graphrag_index.llm.request import Reading, ReplyFormat, Request\n"
+        "from graphrag_index.schema.tables import Table\n"
+        "from graphrag_index.step import step\n"
+        "MOODS = Table('moods', 'one mood', '', {'mood': pl.String})\n"
+        "SCHEMA = {'type': 'object', 'properties': {'mood': {'type': 'string'}}}\n"
+        "FORMAT = ReplyFormat('mood', SCHEMA, lambda data: Reading(data['mood']), 'As JSON.')\n"
+        "@step(writes=[MOODS])\n"
+        "def find_moods(documents: pl.DataFrame, *, chat_model) -> pl.DataFrame:\n"
+        "    ask = [Request('a', [{'role': 'user', 'content': text}], FORMAT)\n"
+        "           for text in documents['text']]\n"
+        "    return pl.DataFrame({'mood': [o.values[0] for o in chat_model.replies(ask)]})\n",
+        encoding="utf-8",
+    )
+    steps = ["load_documents", "create_text_units", "own:find_moods"]
+    (root / "workflows" / "small.yaml").write_text(yaml.safe_dump(steps), encoding="utf-8")
+    out = call(root, "estimate")
+    assert out.returncode == 0, out.stderr
+    assert out.stdout.splitlines()[1].split()[:4] == ["find_moods", "chat", "0", "1"]

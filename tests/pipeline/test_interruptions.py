@@ -1,0 +1,246 @@
+"""Runs that are killed or stopped, or have no room: what readers see, and what comes after."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from graphrag_index.storage.table_store import TableStore
+from graphrag_query.retrieval.index_store import KnowledgeModel
+from tests.fixtures.commands import (
+    call,
+    command,
+    environment,
+    small_project,
+    start,
+    wait_for,
+    write_project,
+)
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="needs fork, flock and signals")
+
+
+def read_all(root: Path) -> dict[str, pl.DataFrame]:
+    """Every table of an index, as a reader gets them from one opening."""
+    model = KnowledgeModel.open(root / "output")
+    return {name: model.scan(name).collect() for name in model.version.tables}
+
+
+def generation(root: Path) -> int:
+    """The one generation of which all tables of an index are."""
+    found: set[int] = set()
+    for frame in read_all(root).values():
+        if "generation" in frame.columns:
+            found |= set(frame["generation"])
+    assert len(found) == 1
+    return found.pop()
+
+
+def tables(root: Path) -> dict[str, bytes]:
+    """The bytes of the Parquet tables that the pointer names, and the digests of the vectors."""
+    store = TableStore(root / "output")
+    version = store.read_pointer()
+    assert version is not None
+    return {
+        name: (store.output / table.file).read_bytes() if table.file else table.digest.encode()
+        for name, table in version.tables.items()
+    }
+
+
+def is_in_last_step(root: Path) -> bool:
+    """Whether a run of the small project has finished all steps but one."""
+    return any(record.name == "measure" for record in TableStore(root / "output").read_journal(1))
+
+
+def names(root: Path) -> set[str]:
+    """Every file below a folder, but for the vectors."""
+    return {
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*")
+        if path.is_file() and "lancedb" not in path.parts
+    }
+
+
+@linux
+@pytest.mark.parametrize("detour_at_every", [8, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_kill_before_any_change_harms_no_reader_and_the_next_run_leaves_no_trace_of_it(
+    tmp_path: Path, detour_at_every: int
+) -> None:
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "tests.fixtures.kill_everywhere",
+            str(tmp_path),
+            str(detour_at_every),
+        ],
+        env=environment(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1"),
+        check=True,
+        timeout=300,
+    )
+    assert generation(tmp_path / "base") == 0
+    assert generation(tmp_path / "undisturbed") == 1
+    expected, files = tables(tmp_path / "undisturbed"), names(tmp_path / "undisturbed")
+
+    numbers = sorted(int(path.name) for path in (tmp_path / "killed").iterdir())
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert len(numbers) > 20
+    seen = [generation(tmp_path / "killed" / str(number)) for number in numbers]
+    # One change of all moves readers from the old index to the new one.
+    assert seen == sorted(seen)
+    assert set(seen) == {0, 1}
+    ends = [*tmp_path.glob("resumed/*"), *tmp_path.glob("detour/*")]
+    assert len(ends) == len(numbers) + len(numbers) // detour_at_every
+    for root in ends:
+        assert tables(root) == expected, f"{root} differs"
+        left = {name for name in names(root) if "/versions/" not in name}
+        assert left == {name for name in files if "/versions/" not in name}
+        # Each generation has other tables than the one before.
+        for folder in root.glob("output/versions/*"):
+            assert sorted(path.name.split("-")[0] for path in folder.iterdir()) == [
+                *("index.json", "numbers", "squares", "steps.json"),
+            ]
+
+
+@linux
+@pytest.mark.parametrize(
+    ("kills", "steps"),
+    [
+        (4, ["list_numbers", "square", "measure", "add_up"]),
+        pytest.param(
+            50, ["list_numbers", "square", "measure", "embed", "add_up"], marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_kills_at_any_moment_harm_no_reader(tmp_path: Path, kills: int, steps: list[str]) -> None:
+    settings = "steps: {list_numbers: {batches: 3, pause: 0.05}, add_up: {pause: 0.1}}\n"
+    paths = [f"tests.fixtures.small_steps:{name}" for name in steps]
+    root = write_project(tmp_path / "killed", paths, settings)
+    began = time.monotonic()
+    assert call(root, "run").returncode == 0
+    length = time.monotonic() - began
+
+    seen = [0]
+    dice = random.Random(7)
+    for kill in range(1, kills + 1):
+        with start(root, "run", "--set", f"steps.list_numbers.generation={kill}") as process:
+            moment = time.monotonic() + dice.uniform(0.3, 1.1) * length
+            while time.monotonic() < moment and process.poll() is None:
+                seen.append(generation(root))
+            process.kill()
+        seen.append(generation(root))
+    assert seen == sorted(seen)
+
+    final = ("run", "--set", "steps.list_numbers.generation=0")
+    assert call(root, *final).returncode == 0
+    undisturbed = write_project(tmp_path / "undisturbed", paths, settings)
+    assert call(undisturbed, *final).returncode == 0
+    assert tables(root) == tables(undisturbed)
+    assert not [*root.rglob("*.tmp")]
+    version = TableStore(root / "output").read_pointer()
+    assert version is not None
+    assert max(int(path.name) for path in root.glob("output/versions/*")) <= version.number
+
+
+@linux
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_stopped_says_how_to_go_on_and_keeps_what_is_finished(
+    tmp_path: Path, stop: signal.Signals
+) -> None:
+    root = small_project(tmp_path / "a project")
+    with start(root, "run", "--set", "steps.add_up.pause=60") as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline().split()[:2] for _ in range(3)]
+        process.send_signal(stop)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err == (
+        "Stopped. The index is as it was, and finished steps are kept: "
+        "`graphrag-index run` goes on with the step that was under way.\n"
+    )
+    assert lines == [["1", "list_numbers"], ["2", "square"], ["3", "measure"]]
+    assert out == ""
+    assert not [*root.rglob("*.tmp")]
+    again = call(tmp_path, "run", "--root", "a project")
+    assert again.returncode == 0
+    assert again.stdout.count("unchanged") == 3
+
+
+@linux
+def test_of_two_runs_at_once_the_second_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
+    root = small_project(tmp_path)
+    with start(root, "run", "--quiet", "--set", "steps.add_up.pause=3") as first:
+        wait_for(lambda: is_in_last_step(root), first)
+        second = call(root, "run")
+        assert first.communicate(timeout=60) == ("", "")
+    assert second.returncode == 2
+    assert second.stdout == ""
+    assert second.stderr == (
+        f"Error: Another run is writing to {root / 'output'}: wait for it to finish, "
+        "or give this one another folder with `--set output=FOLDER`.\n"
+    )
+    assert first.returncode == 0
+    assert read_all(root)["totals"]["total"].item() == 1 + 4 + 9 + 3
+
+
+@linux
+def test_a_full_disk_is_one_sentence_and_the_next_run_goes_on(tmp_path: Path) -> None:
+    root = small_project(tmp_path)
+    assert call(root, "run").returncode == 0
+    before = names(root)
+
+    many = ("--set", "steps.list_numbers.generation=1", "--set", "steps.list_numbers.count=50000")
+    # No file may grow beyond so many kilobytes.
+    limited = subprocess.run(
+        ["bash", "-c", 'ulimit -f 60; exec "$@"', "bash", *command("run", *many)],
+        cwd=root,
+        env=environment(),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+    assert limited.stderr == (
+        "Error: The disk is full: make room and run again; finished steps are kept "
+        "and the index is as it was.\n"
+    )
+    assert limited.returncode == 1
+    assert limited.stdout == ""
+    assert generation(root) == 0
+    assert names(root) == before
+
+    assert call(root, "run", *many).returncode == 0
+    assert generation(root) == 1
+    assert read_all(root)["numbers"].height == 50_000
+
+
+@linux
+def test_an_output_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    root = small_project(tmp_path)
+    output = root / "output"
+    output.mkdir()
+    output.chmod(0o500)
+    immutable = os.geteuid() == 0 and shutil.which("chattr") is not None
+    if immutable:  # a mode does not keep root from writing
+        subprocess.run(["chattr", "+i", str(output)], check=False, capture_output=True)
+    try:
+        if os.access(output, os.W_OK):
+            pytest.skip("this user can write everywhere")
+        result = call(root, "run")
+    finally:
+        if immutable:
+            subprocess.run(["chattr", "-i", str(output)], check=False, capture_output=True)
+        output.chmod(0o700)
+    assert result.returncode == 1
+    assert result.stdout == ""
+    assert result.stderr in {
+        f"Error: {reason} ({output / '.lock'}).\n"
+        for reason in ("Permission denied", "Operation not permitted")
+    }

@@ -1,0 +1,186 @@
+"""Random edits of a folder: an update is a rebuild, pays nothing twice, and leaves no trace."""
+
+import gc
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from graphrag_index.health.checks import check_index
+from graphrag_index.health.opening import open_index
+from graphrag_index.schema.settings.settings import Check
+from graphrag_index.storage.table_store import TableStore
+from tests.fixtures.living_folder import SAME, SAME_WITH_REBUILD, LivingFolder
+from tests.server import Server
+
+PEOPLE = ["Ada Vance", "Boris Kemp", "Carla Diem", "Dora Lund", "Emil Roth", "Fay Moor"]
+PLACES = ["Oslo", "Bergen", "Turku", "Narvik"]
+VERBS = ["met", "accused", "followed", "wrote to"]
+# Before and after all others, and in folders of their own.
+NAMES = ["a.txt", "b.md", "m/c.txt", "m/d.txt", "x.txt", "z/y.txt"]
+
+sentences = st.builds(
+    "{} {} {} in {} in {}.".format,
+    st.sampled_from(PEOPLE),
+    st.sampled_from(VERBS),
+    st.sampled_from(PEOPLE),
+    st.sampled_from(PLACES),
+    st.integers(1900, 1904),
+)
+bodies = st.lists(sentences, min_size=1, max_size=6).map(" ".join)
+
+
+class Edits(RuleBasedStateMachine):
+    """Each rule is one run after one change; what must hold is looked at after each."""
+
+    server: Server
+    numbers = count()
+
+    @initialize(
+        first=bodies,
+        second=bodies,
+        sections=st.sampled_from(
+            [
+                {},
+                {"create_communities": {"max_cluster_size": 3}},
+                {
+                    "create_communities": {"stability": "rebuild", "max_cluster_size": 3},
+                    "create_community_reports": {"rewrite_above": 0},
+                },
+            ]
+        ),
+    )
+    def begin(self, first: str, second: str, sections: dict[str, dict[str, object]]) -> None:
+        self.folder = Path(tempfile.mkdtemp())
+        self.is_rebuilt = "rebuild" in json.dumps(sections)
+        self.project = LivingFolder(self.folder / "project", self.server.url, **sections)
+        self.documents: dict[str, str] = {}
+        self.gone: set[str] = set()
+        self.is_updated = False
+        self.n_before = len(self.server.requests)
+        self._write("m/c.txt", first)
+        self._write("x.txt", second)
+        self._update()
+
+    def _write(self, name: str, body: str) -> None:
+        # A word that stands nowhere else tells where the text of a document is.
+        word = f"Qx{next(self.numbers):06}"
+        if name in self.documents:
+            self.gone.add(self.documents[name])
+        self.documents[name] = word
+        self.project.write(name, f"# {word}\n\n{body} The note {word} lies in {PLACES[0]}.")
+
+    def _update(self) -> None:
+        self.is_updated = False
+        result = self.project.update()
+        assert not any(step.quarantined for step in result.version.steps)
+        texts = self.project.texts()
+        assert [word for word in self.gone if word in texts] == []
+        assert [word for word in self.documents.values() if word not in texts] == []
+        asked = [
+            request.body
+            for request in self.server.requests[self.n_before :]
+            if request.path.endswith("/chat/completions")
+        ]
+        assert len(set(asked)) == len(asked)
+        health = check_index(open_index(self.project.output), Check())
+        found = {outcome.name: outcome.looked for outcome in health.outcomes}
+        assert {name: looked.findings for name, looked in found.items() if looked.count} == {}
+        self.is_updated = True
+
+    @rule(name=st.sampled_from(NAMES), body=bodies)
+    def write(self, name: str, body: str) -> None:
+        self._write(name, body)
+        self._update()
+
+    @precondition(lambda self: len(self.documents) > 1)
+    @rule(data=st.data())
+    def delete(self, data: st.DataObject) -> None:
+        name = data.draw(st.sampled_from(sorted(self.documents)))
+        self.project.delete(name)
+        self.gone.add(self.documents.pop(name))
+        self._update()
+
+    @precondition(lambda self: len(self.documents) < len(NAMES))
+    @rule(data=st.data())
+    def rename(self, data: st.DataObject) -> None:
+        old = data.draw(st.sampled_from(sorted(self.documents)))
+        new = data.draw(st.sampled_from(sorted({*NAMES} - {*self.documents})))
+        self.project.rename(old, new)
+        self.documents[new] = self.documents.pop(old)
+        self._update()
+
+    @rule()
+    def nothing(self) -> None:
+        number = self._number()
+        n_asked = len(self.server.requests)
+        result = self.project.update()
+        assert not result.new_version
+        assert self._number() == number
+        assert len(self.server.requests) == n_asked
+
+    def _number(self) -> int:
+        version = TableStore(self.project.output).read_pointer()
+        assert version is not None
+        return version.number
+
+    def teardown(self) -> None:
+        if not hasattr(self, "folder") or not self.is_updated:
+            return
+        names = SAME_WITH_REBUILD if self.is_rebuilt else SAME
+        try:
+            clean = self.project.rebuilt(self.folder / "clean")
+            assert clean.digests(names) == self.project.digests(names)
+        finally:
+            shutil.rmtree(self.folder)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server(dimensions=16) as server:
+        yield server
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a run does to give memory back takes longer than all else of such small ones."""
+    monkeypatch.setattr("graphrag_index.pipeline.run.forget_encodings", lambda: None)
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+def edit_at_random(server: Server, n_sequences: int, n_steps: int) -> None:
+    Edits.server = server
+    run_state_machine_as_test(
+        Edits,
+        settings=settings(
+            max_examples=n_sequences,
+            stateful_step_count=n_steps,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+def test_random_edits(server: Server, quick: None) -> None:
+    edit_at_random(server, n_sequences=2, n_steps=3)
+
+
+@pytest.mark.slow
+def test_random_edits_of_200_sequences(server: Server, quick: None) -> None:
+    edit_at_random(server, n_sequences=200, n_steps=5)

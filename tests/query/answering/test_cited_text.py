@@ -1,0 +1,279 @@
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import graphrag_query
+from graphrag_query.answering.cited_text import CitedText
+from graphrag_query.retrieval.index_store import KnowledgeModel
+from tests.fixtures.examples import examples
+
+
+@pytest.fixture(scope="module")
+def model(sample_project: Path) -> KnowledgeModel:
+    return graphrag_query.open(sample_project / "output").model
+
+
+@pytest.fixture(scope="module")
+def crean(model: KnowledgeModel) -> int:
+    """The text unit that tells where Tom Crean was born."""
+    found = model.scan("text_units").filter(pl.col("text").str.contains("near Annascaul"))
+    return int(found.select("human_readable_id").collect().item(0, 0))
+
+
+def checked(model: KnowledgeModel, text: str, **shown: set[int]) -> tuple[str, CitedText]:
+    cited = CitedText(model, shown)
+    return cited.feed(text, is_last=True), cited
+
+
+def test_a_citation_leads_to_the_sentence_that_says_it(model: KnowledgeModel, crean: int) -> None:
+    written = f"Crean was born on a farm near Annascaul [Data: Sources ({crean})]."
+    text, cited = checked(model, written, Sources={crean})
+    assert text == "Crean was born on a farm near Annascaul [1]."
+    [citation] = cited.citations
+    assert citation.quote.startswith("Crean was born in 1877 on a farm near Annascaul")
+    assert citation.cited_as == f"Sources ({crean})"
+    documents = model.scan("documents").filter(pl.col("id") == citation.document_id)
+    whole = documents.select("text").collect().item()
+    assert whole[citation.start_char : citation.end_char] == citation.quote
+
+
+@pytest.mark.parametrize(
+    ("citation", "expected", "n_removed"),
+    [
+        (" [Data: Sources (999999)]", "", 1),
+        (" [Data: Reports (4); Sources (0, 999999)]", " [1]", 2),
+        (" [0]", " [1]", 0),
+        (" [^0]", " [1]", 0),
+        (" [0, 7]", " [1]", 1),
+        (" [12345]", "", 1),
+        (" [see](http://example.org)", " [see](http://example.org)", 0),
+        (" [sic]", " [sic]", 0),
+        (" [Data: nothing]", "", 0),
+        (" [Data：Sources（0）]", " [1]", 0),
+        (" 【0】", " [1]", 0),
+        (" 【0†source】", " [1]", 0),
+        (" 【Data: Sources (0)】", " [1]", 0),
+        (" [0-1]", " [1]", 1),
+        (" [^99]: it says", ": it says", 1),
+        (" [Source 0]", " [1]", 0),
+        (" [Data: Sources (-1)]", "", 1),
+        # A year is no footnote, and a link or code no citation.
+        (" in [1914] and later", " in [1914] and later", 0),
+        (" in [1914–1916]", " in [1914–1916]", 0),
+        (" [^1914]", "", 1),
+        (" of `names[0]`", " of `names[0]`", 0),
+        ("\n```\nx = [0]\n```\n", "\n```\nx = [0]\n```\n", 0),
+        ("\n[7]: http://example.org", "\n[7]: http://example.org", 0),
+        ("\n- [0] first", "\n- [1] first", 0),
+        # As models write them.
+        (" (Data: Sources (0, 7))", " [1]", 1),
+        ("（数据：来源（0、7））", " [1]", 1),
+        (" (Sources: 0, 7)", " [1]", 1),
+        (" {Data: Sources (7)}", "", 1),
+        (". Data: Sources (0)", ". [1]", 0),
+        (" (see Data: Sources (0))", " (see [1])", 0),
+        (" [Data - Sources (0)]", " [1]", 0),
+        (" [Data: Sources [0, 7]]", " [1]", 1),
+        (" **[Data: Sources (0)]**", " [1]", 0),
+        (" ([0])", " [1]", 0),
+        (" ([Data: Sources (0)])", " [1]", 0),
+        (" (Source: 1914)", " (Source: 1914)", 0),
+        (" (Source: 999999)", "", 1),
+        (" (he was 0 years old)", " (he was 0 years old)", 0),
+        # Cut off.
+        (" [Data: Sources (0)", " [1]", 0),
+        (" (Data: Sources (0)", " [1]", 0),
+    ],
+)
+def test_what_was_not_shown_is_removed_and_counted(
+    model: KnowledgeModel, citation: str, expected: str, n_removed: int
+) -> None:
+    end = "" if citation.endswith("(0)") else "."
+    text, cited = checked(model, f"A statement{citation}{end}", Sources={0})
+    assert text == f"A statement{expected}{end}"
+    assert cited.n_removed == n_removed
+
+
+def test_a_number_that_is_cut_off_is_removed(model: KnowledgeModel) -> None:
+    for begun in ("[Data: Sources (1", "(Data: Sources (1", "Data: Sources (1", "(Sources: 1"):
+        written = f"One [Data: Sources (0)]. Two {begun}"
+        text, cited = checked(model, written, Sources={0, 1})
+        assert text == "One [1]. Two "
+        assert cited.n_removed == 1
+
+
+def test_an_ordinary_bracket_is_streamed_at_once(model: KnowledgeModel) -> None:
+    cited = CitedText(model, {"Sources": {0}})
+    for piece in ("He sailed", " (with", " (1)", " dogs", " and the", " data", " of", " 3"):
+        cited.feed(piece)
+    assert cited.feed(" men") == " men"
+    assert cited.feed(" (so says (Sou") == " (so says"
+    assert cited.feed("th) he") == " (South) he"
+
+
+def test_no_part_of_a_citation_is_streamed_unchecked(model: KnowledgeModel) -> None:
+    for citation in CITATIONS:
+        cited = CitedText(model, {"Sources": {0}})
+        streamed = "".join(cited.feed(character) for character in f"It was so{citation}")
+        assert streamed == "It was so"
+        assert cited.feed(". ") + cited.feed("", is_last=True) == " [1]. "
+
+
+def test_footnotes_number_reports_where_only_reports_were_shown(model: KnowledgeModel) -> None:
+    text, cited = checked(model, "The ice held [0, 99].", Reports={0})
+    assert text == "The ice held [1]."
+    assert [citation.cited_as for citation in cited.citations] == ["Reports (0)"]
+    assert cited.n_removed == 1
+
+
+def test_a_report_that_cites_nothing_leads_to_the_passages_of_its_members(
+    model: KnowledgeModel,
+) -> None:
+    class Uncited(KnowledgeModel):
+        def report(self, community: int) -> dict[str, str]:
+            return {"full_content": "# Ice\n\nThe ice held the ship."}
+
+    uncited = Uncited(model.store, model.version, model.models)
+    text, cited = checked(uncited, "The ice held the ship [Data: Reports (0)].", Reports={0})
+    assert text == "The ice held the ship [1]."
+    assert cited.citations[0].cited_as == "Reports (0)"
+
+
+def test_what_leads_to_no_passage_is_removed_and_counted(model: KnowledgeModel) -> None:
+    text, cited = checked(model, "A statement [Data: Sources (999999)].", Sources={999999})
+    assert (text, cited.n_removed) == ("A statement.", 1)
+
+
+def test_the_same_passage_keeps_its_number(model: KnowledgeModel, crean: int) -> None:
+    sentence = f"Crean was born near Annascaul [Data: Sources ({crean})]."
+    text, cited = checked(model, f"{sentence} {sentence}", Sources={crean})
+    assert text.count("[1]") == 2
+    assert len(cited.citations) == 1
+
+
+def test_entities_relationships_and_reports_lead_to_passages(model: KnowledgeModel) -> None:
+    entity = model.scan("entities").filter(pl.col("title") == "Tom Crean").collect()
+    number = int(entity["human_readable_id"][0])
+    report = int(model.scan("community_reports").select("community").collect().item(0, 0))
+    link = (
+        model.scan("relationships")
+        .filter(pl.col("source") == "Tom Crean")
+        .select("human_readable_id")
+        .collect()
+        .item(0, 0)
+    )
+    shown = {"Entities": {number}, "Reports": {report}, "Relationships": {int(link)}}
+    written = (
+        f"Crean was a seaman [Data: Entities ({number})]. He sailed with others "
+        f"[Data: Relationships ({link})]. So says the report [Data: Reports ({report})]."
+    )
+    text, cited = checked(model, written, **shown)
+    assert "[Data" not in text
+    assert {citation.cited_as for citation in cited.citations} == {
+        f"Entities ({number})",
+        f"Relationships ({link})",
+        f"Reports ({report})",
+    }
+    assert "seaman" in cited.citations[0].quote
+
+
+def test_a_quotation_that_is_not_in_the_passage_is_flagged(
+    model: KnowledgeModel, crean: int
+) -> None:
+    true = "Crean was born in 1877 on a farm near Annascaul"
+    false = "Crean was born in 1878 in a castle near Dublin"
+    _, cited = checked(
+        model,
+        f"It says “{true}” [Data: Sources ({crean})] and “{false}” [Data: Sources ({crean})].",
+        Sources={crean},
+    )
+    assert cited.not_found == [false]
+    assert true in cited.citations[0].quote
+
+
+@pytest.mark.parametrize(
+    ("said", "flagged"),
+    [
+        ("‘He was born in a castle near Dublin’", True),
+        ("»He was born in a castle near Dublin«", True),
+        ("„He was born in a castle near Dublin“", True),
+        ("他说「他出生在都柏林附近的一座城堡里」", True),
+        ("“Crean was born in 1877 … near Annascaul”", False),
+        ("“Crean was born [in 1877] on a farm”", False),
+        ("“near Annascaul … Crean was born in 1877”", True),
+        # Titles, and what stands between two of them.
+        ('"Nimrod" sailed to the south with all of them, "Aurora" later', False),
+        ("It's the man's own, and the men’s ‘ship’ too", False),
+    ],
+)
+def test_quotations_are_known_by_their_marks(
+    model: KnowledgeModel, crean: int, said: str, flagged: bool
+) -> None:
+    _, cited = checked(model, f"{said} [Data: Sources ({crean})].", Sources={crean})
+    assert bool(cited.not_found) is flagged
+
+
+def test_citations_may_stay_in_microsofts_syntax(model: KnowledgeModel) -> None:
+    cited = CitedText(model, {"Sources": {0, 1}}, "data")
+    text = "One [Data: Sources (0, 1)]. Two [Data: Sources (1, 999)]. Three [Data: Reports (1)]."
+    expected = "One [Data: Sources (0, 1)]. Two [Data: Sources (1)]. Three."
+    assert cited.feed(text, is_last=True) == expected
+    assert cited.n_removed == 2
+
+
+@pytest.mark.parametrize(
+    ("reply", "has_no_record", "rest"),
+    [
+        ("NO_RECORD The documents do not tell.", True, "The documents do not tell."),
+        ("NO_RECORD", True, ""),
+        ("`NO_RECORD`: nothing.", True, "nothing."),
+        ("no_record\nNothing.", True, "Nothing."),
+        ("The documents do not tell. NO_RECORD", True, "The documents do not tell."),
+        ("It is cold [0]. Of heat: **NO_RECORD**.", False, "It is cold [1]. Of heat:."),
+        ("Norway is cold.", False, "Norway is cold."),
+        ("N", False, "N"),
+    ],
+)
+def test_a_reply_can_say_that_there_is_no_record(
+    model: KnowledgeModel, reply: str, has_no_record: bool, rest: str
+) -> None:
+    text, cited = checked(model, reply, Sources={0})
+    assert (cited.has_no_record, text) == (has_no_record, rest)
+
+
+CITATIONS = (
+    *(" [Data: Sources (0)]", " (Data: Sources (0))", " (Sources: 0)", " {Data: Sources (0)}"),
+    *("（数据：来源（0））", " Data: Sources (0)", " [Data - Sources (0)]", " [Data Sources (0)]"),
+    *(" [Data: Sources [0]]", " ([Data: Sources (0)])", " **(Data: Sources (0))**"),
+)
+TEXTS = st.lists(
+    st.sampled_from(
+        [*CITATIONS, " (Data: Sources (0, 7", "**", "(Sou", "rces (0))", "Data: ", " (he ", "{",
+         "(", "Reports (1)", "; Sources (0)", "0, 7", "))", "Data", " data", "(Source: 1914)", "）",
+         "Crean ", "was ", "born. ", " [Data: Sources (0)]", " [0]", "[", "] ", "\n\n", "[Da", "“",
+         " [Data: Reports (1); Sources (1)]", "NO_RECORD", " [^1]", "[x] ", " NO_REC", " N",
+         "ORD ", "`a[0]` ", "\n```\n", "[1914]", "【0】", ":", "[1914] and ", "(1)", ", ", "” "]
+    ),
+    max_size=14,
+)  # fmt: skip
+
+
+@given(parts=TEXTS, cuts=st.lists(st.integers(1, 12), max_size=20))
+@examples(80)
+def test_a_text_is_the_same_in_whatever_pieces_it_comes(
+    model: KnowledgeModel, parts: list[str], cuts: list[int]
+) -> None:
+    whole = "".join(parts)
+    expected, at_once = checked(model, whole, Sources={0})
+    cited = CitedText(model, {"Sources": {0}})
+    pieces, rest = [], whole
+    for cut in cuts:
+        pieces.append(cited.feed(rest[:cut]))
+        rest = rest[cut:]
+    pieces.append(cited.feed(rest, is_last=True))
+    assert "".join(pieces) == expected
+    assert cited.citations == at_once.citations
+    assert cited.n_removed == at_once.n_removed

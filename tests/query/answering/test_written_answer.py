@@ -1,0 +1,200 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import graphrag_query
+from graphrag_index.llm.request import Request
+from graphrag_index.schema.settings.searches import LocalSearch
+from graphrag_index.text.tokens import count_tokens, load_encoding
+from graphrag_query.answer import Outcome
+from graphrag_query.index import Index
+from graphrag_query.searches.local_search import local_search
+from tests.fixtures.fake_chat import FakeChat, question_to
+from tests.fixtures.model_index import index_behind
+from tests.fixtures.sink import Pieces
+from tests.server import ChatRequest, Faults, Server
+
+QUESTION = "Where was Tom Crean born?"
+
+
+@pytest.fixture(scope="module")
+def index(sample_project: Path) -> Index:
+    return graphrag_query.open(sample_project / "output")
+
+
+def first_source(prompt: str) -> int:
+    """The number of the first source in a prompt."""
+    return int(prompt.partition("-----Sources-----\n")[2].splitlines()[1].partition(",")[0])
+
+
+def from_first_source(request: Request) -> str:
+    number = first_source(request.messages[-1]["content"])
+    return f"Crean was born on a farm near Annascaul [Data: Sources ({number}, 999999)]."
+
+
+def test_a_model_writes_from_what_fits_the_context(index: Index) -> None:
+    chat = FakeChat(from_first_source)
+    answer = local_search(question_to(index, QUESTION, chat), LocalSearch())
+    assert answer.text == "Crean was born on a farm near Annascaul [1]."
+    assert answer.outcome is Outcome.ANSWERED
+    assert "Annascaul" in answer.citations[0].quote
+    assert answer.notes == ("1 citation of rows that the model was not shown removed.",)
+    assert answer.context is not None
+    assert {"Sources", "Entities", "Relationships", "Reports"} <= set(answer.context.tables)
+    [prompt] = chat.prompts_sent
+    assert answer.context.text in prompt
+    assert prompt.endswith(f"Question: {QUESTION}")
+
+
+@pytest.mark.parametrize("max_tokens", [200, 1_000, 4_000])
+def test_the_context_keeps_its_budget(index: Index, max_tokens: int) -> None:
+    chat = FakeChat(from_first_source)
+    local_search(question_to(index, QUESTION, chat), LocalSearch(max_context_tokens=max_tokens))
+    [request] = chat.asked
+    asked = request.messages[-1]["content"]
+    assert count_tokens(asked, load_encoding("o200k_base")) <= max_tokens + 20
+
+
+def test_the_context_fits_the_window_of_the_model(index: Index) -> None:
+    chat = FakeChat(from_first_source, max_prompt_tokens=2_500)
+    local_search(question_to(index, QUESTION, chat), LocalSearch(max_context_tokens=100_000))
+    [prompt] = chat.prompts_sent
+    assert count_tokens(prompt, load_encoding("o200k_base")) <= 2_500
+
+
+def test_a_model_that_finds_no_record_is_no_evidence(index: Index) -> None:
+    def nothing(request: Request) -> str:
+        number = first_source(request.messages[-1]["content"])
+        return f"NO_RECORD His shoe size is not told [Data: Sources ({number})]."
+
+    chat = FakeChat(nothing)
+    answer = local_search(question_to(index, "Which shoe size had Tom Crean?", chat), LocalSearch())
+    assert answer.outcome is Outcome.NO_EVIDENCE
+    assert answer.text == "His shoe size is not told [1]."
+    assert [citation.number for citation in answer.citations] == [1]
+
+
+def test_a_name_that_is_nowhere_costs_no_call(index: Index) -> None:
+    chat = FakeChat(from_first_source)
+    question = question_to(index, "What did Napoleon Bonaparte do at Waterloo?", chat)
+    assert local_search(question, LocalSearch()).outcome is Outcome.NO_EVIDENCE
+    assert chat.asked == []
+
+
+def test_an_answer_that_cites_nothing_says_so(index: Index) -> None:
+    chat = FakeChat(lambda request: "Crean was born in 1877.")
+    answer = local_search(question_to(index, QUESTION, chat), LocalSearch())
+    assert answer.notes == ("The model cites no passage for this.",)
+
+
+def test_citations_can_stay_as_microsoft_writes_them(index: Index) -> None:
+    chat = FakeChat(from_first_source)
+    answer = local_search(question_to(index, QUESTION, chat, citations="data"), LocalSearch())
+    assert "[Data: Sources (" in answer.text
+    assert "999999" not in answer.text
+
+
+# Over HTTP.
+
+
+def answered(chat: ChatRequest) -> str:
+    if "-----Sources-----" not in chat.texts[-1]:
+        return f'{{"question": "{QUESTION}"}}'
+    return (
+        f"Near Annascaul [Data: Sources ({first_source(chat.texts[-1])})]. " + "He went far. " * 9
+    )
+
+
+@pytest.fixture
+def asked(sample_project: Path) -> Iterator[tuple[Server, Index]]:
+    with Server(answer=answered) as server, index_behind(server, sample_project) as index:
+        yield server, index
+
+
+def test_an_answer_is_streamed_with_its_citations_checked(asked: tuple[Server, Index]) -> None:
+    _, index = asked
+    sink = Pieces()
+    answer = index.local(QUESTION, sink=sink)
+    assert answer.text.startswith("Near Annascaul [1]. He went far.")
+    assert "".join(sink.pieces).strip() == answer.text
+    assert len(sink.pieces) > 3
+    assert answer.usage.calls == 1
+    assert answer.usage.prompt_tokens > 500
+    assert answer.usage.cost is None
+
+
+def test_a_stream_that_breaks_off_is_written_anew(asked: tuple[Server, Index]) -> None:
+    server, index = asked
+    server.faults = Faults(by_number=["close_half"])
+    sink = Pieces()
+    answer = index.local(QUESTION, sink=sink)
+    assert answer.outcome is Outcome.ANSWERED
+    assert "".join(sink.pieces).strip() == answer.text
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("401", "api_key"),
+        ("404", "base_url"),
+        ("500", "has not answered"),
+        ("hang", "has not answered"),
+        ("content_filter", "refused"),
+    ],
+)
+def test_an_outage_never_reads_like_missing_evidence(
+    asked: tuple[Server, Index], kind: str, said: str
+) -> None:
+    server, index = asked
+    server.faults = Faults(rate=1.0, kinds=[kind])
+    answer = index.local(QUESTION)
+    assert answer.outcome is Outcome.PROVIDER_ERROR
+    assert said in answer.text
+    assert answer.citations == ()
+    # When it is over, the same index answers.
+    server.faults = Faults()
+    assert index.local(QUESTION).outcome is Outcome.ANSWERED
+
+
+def test_whoever_read_half_a_stream_is_told_why_there_is_no_more(
+    asked: tuple[Server, Index],
+) -> None:
+    server, index = asked
+    server.faults = Faults(rate=1.0, kinds=["close_half"])
+    stream = index.stream("local", QUESTION)
+    read = "".join(stream)
+    assert stream.answer.outcome is Outcome.PROVIDER_ERROR
+    assert read.startswith("Near Annascaul")
+    assert read.endswith(f"\n\n{stream.answer.text}")
+
+
+def test_an_answer_is_kept_if_nothing_suggests_further_questions(
+    asked: tuple[Server, Index],
+) -> None:
+    server, index = asked
+    search = index.settings.search.with_values({"follow_ups": 2})
+    index.settings = index.settings.model_copy(update={"search": search})
+    server.faults = Faults(by_number=[None], rate=1.0, kinds=["500"])
+    answer = index.local(QUESTION)
+    assert answer.outcome is Outcome.ANSWERED
+    assert answer.text.startswith("Near Annascaul [1].")
+    assert answer.follow_ups == ()
+    assert answer.usage.calls == 1
+    [note] = answer.notes
+    assert note.startswith("No questions to ask next")
+    server.faults = Faults()
+    assert index.local(QUESTION).outcome is Outcome.ANSWERED
+
+
+def test_a_conversation_goes_on_after_an_outage(asked: tuple[Server, Index]) -> None:
+    server, index = asked
+    conversation = index.conversation()
+    index.converse(conversation, QUESTION, "local")
+    server.faults = Faults(rate=1.0, kinds=["500"])
+    answer = index.converse(conversation, "And where did he die?", "local")
+    assert answer.outcome is Outcome.PROVIDER_ERROR
+    assert answer.notes[0].startswith("The question was asked as it stands")
+    server.faults = Faults()
+    again = index.converse(conversation, "And where did he die?", "local")
+    assert again.outcome is Outcome.ANSWERED

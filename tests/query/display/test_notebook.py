@@ -1,0 +1,168 @@
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.dom import minidom
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import graphrag_query
+from graphrag_query.answer import Answer, Citation, Outcome
+from graphrag_query.display.notebook import as_html, as_markdown
+from graphrag_query.display.subgraph import Subgraph
+from graphrag_query.display.subgraph_picture import MOST_DRAWN, draw
+from tests.fixtures.examples import examples
+from tests.query.searches.test_neighbourhood import subgraph
+
+EVIL = "<script>alert(1)</script>|](javascript:x) ![i](http://x/y.png) $a$ \"'&\n# h \x01"
+
+
+def answer(text: str = "Ada feeds **Bo** [1]. Not [7].", evil: str = "A. b") -> Answer:
+    citation = Citation(1, evil, "d1", evil, 1000, 1010, evil, 4)
+    return Answer(
+        evil,
+        text,
+        Outcome.ANSWERED,
+        "local",
+        citations=(citation,),
+        looked_at={"text_units": 1200},
+        notes=(evil,),
+        follow_ups=("And Bo?",),
+        graph=subgraph(),
+    )
+
+
+class Tags(HTMLParser):
+    """The tags of a page, their attributes, and its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.texts: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def test_html_has_the_answer_its_citations_notes_and_the_graph() -> None:
+    page = as_html(answer())
+    assert re.search(r'Ada feeds <b>Bo</b> <a href="#(gq-\w+-1)">\[1\]</a>\. Not \[7\]\.', page)
+    [target] = set(re.findall(r'href="#(gq-\w+-1)"', page))
+    assert f'<tr id="{target}">' in page
+    assert "characters 1,000 to 1,010" in page
+    assert "answered by local search; looked at 1,200 text units; 0.0 s" in page
+    assert "And Bo?" in page
+    assert page.count("<svg") == 1
+
+
+def test_markdown_has_the_answer_its_citations_and_notes() -> None:
+    text = as_markdown(answer())
+    assert text.startswith("Ada feeds **Bo** \\[1\\]. Not \\[7\\].\n")
+    assert "| 1 | A. b | A. b, characters 1,000 to 1,010 | A. b |" in text
+    assert "- And Bo?" in text
+
+
+@pytest.mark.parametrize(
+    ("note", "shown"),
+    [("- a", "- \\- a"), ("12. a_b", "- 12\\. a\\_b"), ("a - b", "- a - b"), ("1|2", "- 1\\|2")],
+)
+def test_a_note_shows_as_it_is(note: str, shown: str) -> None:
+    assert shown in as_markdown(replace(answer(), notes=(note,))).splitlines()
+
+
+def test_nothing_of_a_document_becomes_markup_in_html() -> None:
+    page = Tags(as_html(answer(EVIL, EVIL)))
+    assert {"script", "img", "h1"}.isdisjoint(page.tags)
+    links = [value for name, value in page.attributes if name in ("href", "src")]
+    assert all(str(link).startswith("#gq-") for link in links)
+    assert not [name for name, _ in page.attributes if name.startswith("on")]
+    assert any("<script>alert(1)</script>" in text for text in page.texts)
+
+
+def test_nothing_of_a_document_becomes_markup_in_markdown() -> None:
+    text = as_markdown(answer(EVIL, EVIL))
+    assert "<" not in text
+    assert not re.search(r"(?<!\\)\]\(|(?<!\\)\$|(?<!\\)!\[[^\\]", text)
+    [row] = [line for line in text.splitlines() if line.startswith("| 1 |")]
+    assert len(re.findall(r"(?<!\\)\|", row)) == 5
+
+
+def test_an_answer_without_evidence_says_so() -> None:
+    nothing = Answer("Who?", "Nothing.", Outcome.NO_EVIDENCE, "local")
+    page = as_html(nothing)
+    assert "gq-small gq-not" in page
+    assert "no evidence by local search" in page
+    assert "<table" not in page
+
+
+@pytest.mark.parametrize("question", ["How are Crean and Nansen connected?", "Who was Tom Crean?"])
+def test_answers_of_an_index_are_shown(sample_project: Path, question: str) -> None:
+    found = graphrag_query.open(sample_project / "output").ask(question)
+    page = found._repr_html_()
+    assert page.count("<tr id=") == len(found.citations)
+    assert (found.graph is not None) == ("<svg" in page)
+    assert found.citations[0].path in page
+    assert found._repr_markdown_()
+    assert "graph" not in found.to_dict()
+    assert ("graph" in found.to_dict(with_context=True)) == (found.graph is not None)
+
+
+TITLES = st.lists(st.text(max_size=40), min_size=1, max_size=12)
+
+
+@examples(40)
+@given(TITLES, st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=20))
+def test_the_picture_of_any_graph_is_svg_that_names_all(
+    titles: list[str], pairs: list[tuple[int, int]]
+) -> None:
+    n = len(titles)
+    pairs = [(a, b) for a, b in pairs if a < n and b < n]
+    part = Subgraph(
+        pl.DataFrame(
+            {
+                "human_readable_id": range(n),
+                "title": titles,
+                "type": [""] * n,
+                "description": titles,
+                "ring": [0, *[1] * (n - 1)],
+            }
+        ),
+        pl.DataFrame(
+            [(k, titles[a], titles[b], a, b, "", "", 1.0) for k, (a, b) in enumerate(pairs)],
+            dict(
+                zip(
+                    subgraph().relationships.columns,
+                    subgraph().relationships.dtypes,
+                    strict=True,
+                )
+            ),
+            orient="row",
+        ),
+    )
+    picture = minidom.parseString(draw(part).encode())
+    assert len(picture.getElementsByTagName("circle")) == n
+    assert len(picture.getElementsByTagName("line")) == len(pairs)
+
+
+def test_a_large_graph_is_drawn_in_part_and_says_so() -> None:
+    n = MOST_DRAWN + 5
+    one = subgraph()
+    part = replace(
+        one,
+        entities=pl.concat([one.entities[:1]] * n).with_columns(
+            human_readable_id=pl.int_range(n), ring=pl.lit(1)
+        ),
+        relationships=one.relationships[:0],
+    )
+    picture = draw(part)
+    assert picture.count("<circle") == MOST_DRAWN
+    assert "and 5 more entities" in picture

@@ -1,0 +1,110 @@
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+import graphrag_query
+from graphrag_index.errors import SettingsError
+from graphrag_query.answer import Answer, Outcome
+from graphrag_query.index import Index
+from graphrag_query.question.conversation import Conversation
+from tests.fixtures.fake_chat import FakeChat
+
+
+@pytest.fixture(scope="module")
+def index(sample_project: Path) -> Index:
+    return graphrag_query.open(sample_project / "output")
+
+
+def after(*questions: str) -> Conversation:
+    """A conversation in which these were asked."""
+    conversation = Conversation()
+    for question in questions:
+        conversation.add(question, Answer(question, "So it was.", Outcome.ANSWERED, "local"))
+    return conversation
+
+
+@pytest.mark.parametrize(
+    ("before", "question", "rewritten"),
+    [
+        ((), "Where was he born?", "Where was he born?"),
+        (("Who was Tom Crean?",), "Where was he born?", "Where was Tom Crean born?"),
+        (("Who was Tom Crean?",), "What was his rank?", "What was Tom Crean's rank?"),
+        (("Who was Tom Crean?",), "And in 1916?", "And in 1916 (Tom Crean)?"),
+        (("Who was Tom Crean?",), "Who was Frank Wild?", "Who was Frank Wild?"),
+        (("Who was Tom Crean?",), "What is scurvy caused by?", "What is scurvy caused by?"),
+        (("Who was Tom Crean?", "What about Frank Wild?"), "Did he die?", "Did Frank Wild die?"),
+        (("Wer war Tom Crean?",), "Wo wurde er geboren?", "Wo wurde Tom Crean geboren?"),
+        (("What is ice?",), "Where is it?", "Where is it?"),
+    ],
+)
+def test_by_rule_the_last_name_takes_the_place_of_a_pronoun(
+    index: Index, before: tuple[str, ...], question: str, rewritten: str
+) -> None:
+    assert after(*before).rewrite(question, index.model, None) == rewritten
+
+
+def test_a_model_rewrites_from_the_newest_turns(index: Index) -> None:
+    chat = FakeChat(lambda request: {"question": "Where was Tom Crean born?"})
+    conversation = after("Old question", *(f"Question {n}" for n in range(4)))
+    rewritten = conversation.rewrite("Where was he born?", index.model, chat)
+    assert rewritten == "Where was Tom Crean born?"
+    [prompt] = chat.prompts_sent
+    assert "Question 3" in prompt
+    assert "Old question" not in prompt
+    assert prompt.endswith("New question: Where was he born?")
+
+
+@pytest.mark.parametrize("reply", [None, {"question": " "}, {"answer": 3}])
+def test_a_question_that_cannot_be_rewritten_is_asked_as_it_is(index: Index, reply: object) -> None:
+    chat = FakeChat(lambda request: reply)
+    assert after("Who?").rewrite("Where was he born?", index.model, chat) == "Where was he born?"
+
+
+def test_a_first_question_costs_no_call(index: Index) -> None:
+    chat = FakeChat(lambda request: {"question": "Else?"})
+    assert Conversation().rewrite("Who was he?", index.model, chat) == "Who was he?"
+    assert chat.asked == []
+
+
+def test_a_conversation_goes_on_in_its_file(index: Index, tmp_path: Path) -> None:
+    path = tmp_path / "sessions" / "crean.json"
+    first = index.converse(index.conversation(path), "Who was Tom Crean?", "local")
+    answer = index.converse(index.conversation(path), "Where was he born?", "local")
+    assert first.question == "Who was Tom Crean?"
+    assert answer.question == "Where was Tom Crean born?"
+    assert "Annascaul" in answer.text
+    turns = json.loads(path.read_text(encoding="utf-8"))
+    assert [turn["question"] for turn in turns] == ["Who was Tom Crean?", "Where was he born?"]
+    assert turns[1]["asked"] == answer.question
+
+
+def test_two_that_go_on_with_a_file_lose_no_turn(tmp_path: Path) -> None:
+    path = tmp_path / "session.json"
+    conversations = [Conversation(path) for _ in range(6)]
+    threads = [
+        threading.Thread(
+            target=conversation.add,
+            args=(f"Question {n}", Answer("?", "So it was.", Outcome.ANSWERED, "local")),
+        )
+        for n, conversation in enumerate(conversations)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    asked = {turn.question for turn in Conversation(path).turns}
+    assert asked == {f"Question {n}" for n in range(6)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[1]", "{", "{}", '[{"question": "x"}]', '[{"question": 1, "asked": "", "answer": ""}]'],
+)
+def test_a_file_that_is_no_session_is_told_and_kept(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "notes.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(SettingsError, match="is no session"):
+        Conversation(path)
+    assert path.read_text(encoding="utf-8") == text

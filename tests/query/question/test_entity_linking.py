@@ -1,0 +1,171 @@
+"""Names in a question, found in an index of a few entities."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.steps.create_search_tables import create_search_tables
+from graphrag_query.question.entity_linking import is_other_spelling, names_in_question
+from graphrag_query.retrieval.index_store import KnowledgeModel
+from tests.fixtures.small_index import table, write_index
+
+# Title, degree, aliases.
+ENTITIES = [
+    ("Ernest Shackleton", 9, ["Shackleton"]),
+    ("Emily Shackleton", 2, []),
+    ("Robert Falcon Scott", 8, []),
+    ("Roald Amundsen", 7, []),
+    ("Leon Amundsen", 1, []),
+    ("Albert Armitage", 1, []),
+    ("South Pole", 9, []),
+    ("Pole", 1, []),
+    ("Łódź", 1, []),
+    ("罗伯特·斯科特", 3, ["斯科特"]),
+    ("南极洲", 3, []),
+    ("Pyotr Tchaikovsky", 2, []),
+    ("It", 1, []),
+    *((f"John Smith {n}", n, []) for n in range(9)),
+]
+TITLES = [title for title, _, _ in ENTITIES]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeModel:
+    return index_of(ENTITIES, tmp_path_factory.mktemp("names"))
+
+
+def index_of(entities: Sequence[tuple[str, int, list[str]]], folder: Path) -> KnowledgeModel:
+    rows = [
+        {"id": str(n), "human_readable_id": n, "title": title, "degree": degree, "aliases": aliases}
+        for n, (title, degree, aliases) in enumerate(entities)
+    ]
+    names = ("documents", "text_units", "relationships", "mentions", "communities")
+    empty = {name: TABLES[name].empty().lazy() for name in names}
+    named = table("entities", *rows).lazy()
+    frames = create_search_tables(
+        *(empty["documents"], empty["text_units"], named, empty["relationships"]),
+        *(empty["mentions"], empty["communities"]),
+    )
+    written = {name: frame for batch in frames for name, frame in batch.items()}
+    tables: dict[str, pl.DataFrame] = {
+        definition.name: written.get(definition.name, definition.empty())
+        for definition in create_search_tables.writes
+    }
+    return KnowledgeModel.open(write_index(folder, **tables))
+
+
+def found(model: KnowledgeModel, question: str) -> list[tuple[str, str]]:
+    return [(TITLES[named.entity], named.how) for named in names_in_question(model, question)]
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Who was Ernest Shackleton?", ["Ernest Shackleton"]),
+        ("Where did SHACKLETON’s men winter?", ["Ernest Shackleton"]),
+        ("Who reached the south pole first?", ["South Pole"]),
+        ("Wer war in Lodz?", ["Łódź"]),
+        ("南极洲在哪里？", ["南极洲"]),
+        ("斯科特去过南极洲吗", ["罗伯特·斯科特", "南极洲"]),
+        ("Is it?", []),
+        ("?", []),
+    ],
+)
+def test_whole_names_are_exact_and_the_longest_wins(
+    model: KnowledgeModel, question: str, names: list[str]
+) -> None:
+    assert sorted(found(model, question)) == sorted((name, "exact") for name in names)
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Where did Scott die?", ["Robert Falcon Scott"]),
+        ("Where did Robert Scott die?", ["Robert Falcon Scott"]),
+        ("where did amundsen live", ["Roald Amundsen", "Leon Amundsen"]),
+        ("Wann starb Amundsens Bruder?", ["Roald Amundsen", "Leon Amundsen"]),
+        ("Kiedy umarł Roald Amundsena?", ["Roald Amundsen"]),
+    ],
+)
+def test_parts_and_other_endings_are_found_the_best_linked_first(
+    model: KnowledgeModel, question: str, names: list[str]
+) -> None:
+    assert {how for _, how in found(model, question)} == {"part"}
+    assert {name for name, _ in found(model, question)} == set(names)
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("Who was Ernst Schackelton?", "Ernest Shackleton"),
+        ("What did Amunsen do?", "Roald Amundsen"),
+        ("Did he like Tschaikowski?", "Pyotr Tchaikovsky"),
+        ("Amundson died where?", "Roald Amundsen"),
+    ],
+)
+def test_other_spellings_are_found(model: KnowledgeModel, question: str, name: str) -> None:
+    assert (name, "spelling") in found(model, question)
+    assert {how for _, how in found(model, question)} == {"spelling"}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        # Not every word of the name is known: it is somebody else.
+        "What did Albert Einstein say?",
+        "Who was Ernestine Shackley?",
+        "Did Robert Peary know?",
+        "Who is the president of France?",
+    ],
+)
+def test_other_names_are_not_taken_for_those_of_the_index(
+    model: KnowledgeModel, question: str
+) -> None:
+    assert found(model, question) == []
+
+
+def test_a_part_that_many_have_gives_the_best_linked_and_weighs_little(
+    model: KnowledgeModel,
+) -> None:
+    named = names_in_question(model, "Where did Smith live?")
+    assert [TITLES[name.entity] for name in named] == [f"John Smith {n}" for n in (4, 5, 6, 7, 8)]
+    assert {name.weight for name in named} == {round((1 + 1 / 3) / 2 / 3, 6)}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "distance", "same_sound", "are_one"),
+    [
+        ("crean", "krean", 1, True, True),
+        ("martin", "martina", 1, True, False),
+        ("martin", "marvin", 1, False, False),
+        ("johnson", "johansen", 2, True, False),
+        ("amunsen", "amundsen", 1, False, True),
+        ("anderson", "henderson", 2, False, False),
+    ],
+)
+def test_what_differs_little_is_one_name(
+    one: str, other: str, distance: int, same_sound: bool, are_one: bool
+) -> None:
+    assert is_other_spelling(one, other, distance, same_sound) is are_one
+
+
+@given(st.text(max_size=40) | st.lists(st.sampled_from([*TITLES, "and", "Amunsen"])).map(" ".join))
+def test_any_question_gives_each_entity_once_with_a_weight(
+    model: KnowledgeModel, question: str
+) -> None:
+    named = names_in_question(model, question)
+    assert len({name.entity for name in named}) == len(named)
+    assert all(0 < name.weight <= 1 for name in named)
+    assert named == names_in_question(model, question)
+    assert [-name.weight for name in named] == sorted(-name.weight for name in named)
+
+
+def test_every_title_is_found_in_itself(model: KnowledgeModel) -> None:
+    for number, title in enumerate(TITLES):
+        if title != "It":
+            assert number in {named.entity for named in names_in_question(model, title)}

@@ -1,0 +1,188 @@
+"""Questions and vectors: made by one model, of one dimension, or the index says what to do."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import graphrag_query
+from graphrag_index.errors import ModelError, SettingsError
+from graphrag_index.pipeline.run import RunResult, run_workflow
+from graphrag_index.pipeline.services import models_of, services_of
+from graphrag_index.pipeline.workflow import load_workflow
+from graphrag_index.schema.settings.settings import load_settings
+from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.versions import Vectors
+from graphrag_query.answer import Outcome
+from graphrag_query.index import Index
+from tests.pipeline.test_model_workflow import KEY, write_project
+from tests.server import Server
+
+TABLES = ("text_unit_text", "entity_description", "community_full_content")
+STEP = "generate_text_embeddings"
+OTHER = "models.embedding.model=other-embedding"
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MODEL_KEY", KEY)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    models = ["test-model", "test-embedding", "other-embedding"]
+    with Server(dimensions=32, models=models) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Path:
+    """A project after a run with models; tests must not change it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MODEL_KEY", KEY)
+        root = write_project(tmp_path_factory.mktemp("vectors") / "project", server.url, 1)
+        run(root)
+    return root
+
+
+@pytest.fixture
+def project(indexed: Path, tmp_path: Path) -> Path:
+    """A copy of it to change."""
+    return Path(shutil.copytree(indexed, tmp_path / "project", symlinks=True))
+
+
+def run(root: Path, *overrides: str) -> RunResult:
+    settings = load_settings(root, overrides)
+    workflow = load_workflow(root, settings.workflow)
+    models = models_of(workflow, settings, root)
+    try:
+        return run_workflow(workflow, settings, root, services_of(settings, models, root))
+    finally:
+        models.close()
+
+
+def opened(root: Path, *overrides: str, as_of: int | None = None) -> Index:
+    settings = load_settings(root, ("search.model=none", *overrides))
+    return graphrag_query.open(root / "output", settings, root, as_of)
+
+
+def finds_its_own(index: Index) -> bool:
+    """Whether the text of a text unit is nearest to itself."""
+    (text,) = index.model.text_unit_texts([2])
+    (vector,) = index.model.embed([text])
+    table = index.model.vectors("text_unit_text")
+    found = table.nearest(vector, 1, ["human_readable_id"])
+    return bool(found["human_readable_id"][0] == 2 and found["similarity"][0] > 0.999)
+
+
+def vectors_of(root: Path) -> dict[str, Vectors | None]:
+    version = TableStore(root / "output").read_pointer()
+    assert version is not None
+    return {name: table.vectors for name, table in version.tables.items() if table.lance_version}
+
+
+def edit_pointer(root: Path, edit: Callable[[dict[str, Any]], object]) -> None:
+    path = root / "output" / "index.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    for step in content["steps"]:
+        for table in step["tables"].values():
+            edit(table)
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def test_the_index_says_what_its_vectors_are(indexed: Path) -> None:
+    assert vectors_of(indexed) == dict.fromkeys(TABLES, Vectors(32, True, "test-embedding", None))
+
+
+def test_the_embedded_model_is_noted_by_its_name(sample_project: Path) -> None:
+    noted = Vectors(384, True, "all-MiniLM-L6-v2", None)
+    assert vectors_of(sample_project) == dict.fromkeys(TABLES, noted)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (OTHER, "other-embedding"),
+        ("models.embedding.dimensions=16", r"test-embedding \(16 dimensions\)"),
+        ("generate_text_embeddings.model=all-MiniLM-L6-v2", "all-MiniLM-L6-v2"),
+    ],
+)
+def test_another_model_is_refused_when_the_index_is_opened(
+    change: str, says: str, indexed: Path
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        opened(indexed, change)
+    assert caught.match(
+        rf"^The vectors of {indexed / 'output'} were made by test-embedding, and the settings now "
+        rf"say {says}: run `graphrag-index run`, or set it back\.$"
+    )
+
+
+def test_what_vectors_do_not_depend_on_may_change(indexed: Path, server: Server) -> None:
+    embedding = load_settings(indexed).models["embedding"].model_dump()
+    called_otherwise = json.dumps({**embedding, "api_key": KEY, "temperature": 1, "concurrency": 1})
+    index = opened(
+        indexed, f"models.renamed={called_otherwise}", "generate_text_embeddings.model=renamed"
+    )
+    assert finds_its_own(index)
+    assert finds_its_own(opened(indexed, "models.embedding.temperature=1"))
+
+
+@pytest.mark.parametrize("change", [OTHER, "models.embedding.dimensions=16"])
+def test_after_a_change_only_vectors_are_made_and_no_chat_model_is_asked(
+    change: str, project: Path, server: Server
+) -> None:
+    n_asked = len(server.requests)
+    result = run(project, change)
+    assert result.steps_run == (STEP,)
+    paths = {request.path for request in server.requests[n_asked:]}
+    assert paths == {"/v1/models", "/v1/embeddings"}
+    dimension = 16 if "dimensions" in change else 32
+    assert {vectors and vectors.dimension for vectors in vectors_of(project).values()} == {
+        dimension
+    }
+    assert finds_its_own(opened(project, change))
+    with pytest.raises(SettingsError, match="run `graphrag-index run`, or set it back"):
+        opened(project)
+    # The version before has its own vectors, and is asked by the model that made them, as long
+    # as the settings know it.
+    assert finds_its_own(opened(project, as_of=1))
+    with pytest.raises(SettingsError, match=r"version 1, were made by .*: set it back to ask it"):
+        opened(project, change, as_of=1).basic("Who sailed?")
+
+
+def test_another_model_by_the_same_name_is_told_by_its_dimension(project: Path) -> None:
+    with Server(dimensions=48) as other:
+        moved = f"models.embedding.base_url={other.url}"
+        with pytest.raises(ModelError) as caught:
+            opened(project, moved).model.embed(["Who sailed?"])
+        assert str(caught.value) == (
+            f"The vectors of {project / 'output'} have 32 numbers, and model embedding gives 48 "
+            "for a question: it is another one by the same name. Put the one back that made them, "
+            "or set models.embedding.dimensions to 48 and run `graphrag-index run`."
+        )
+        answer = opened(project, moved).basic("Who sailed?")
+        assert answer.outcome == Outcome.PROVIDER_ERROR
+        # What the message says helps.
+        mended = (moved, f"models.chat.base_url={other.url}", "models.embedding.dimensions=48")
+        assert run(project, *mended).steps_run == (STEP,)
+        assert finds_its_own(opened(project, *mended))
+
+
+def test_an_index_of_an_earlier_program_opens_and_is_held_to_its_settings(project: Path) -> None:
+    edit_pointer(project, lambda table: table.pop("vectors"))
+    assert set(vectors_of(project).values()) == {None}
+    index = opened(project)
+    assert index.model.dimension == 32
+    assert finds_its_own(index)
+    with pytest.raises(SettingsError, match="and the settings now say other-embedding"):
+        opened(project, OTHER)
+    assert not run(project).new_version
+
+
+def test_without_settings_an_index_is_asked_by_its_own(indexed: Path) -> None:
+    index = graphrag_query.open(indexed / "output")
+    assert index.model.vector_identity == ("test-embedding", None)

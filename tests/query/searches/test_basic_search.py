@@ -1,0 +1,124 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import graphrag_query
+from graphrag_index.llm.request import Request
+from graphrag_index.schema.settings.searches import BasicSearch
+from graphrag_index.text.tokens import count_tokens, load_encoding
+from graphrag_query.answer import Outcome
+from graphrag_query.index import Index
+from graphrag_query.searches.basic_search import basic_search, rank_text_units
+from tests.fixtures.examples import examples
+from tests.fixtures.fake_chat import FakeChat, question_to
+from tests.query.searches.test_local_search import QUESTIONS, check_citations
+
+
+@pytest.fixture(scope="module")
+def index(sample_project: Path) -> Index:
+    return graphrag_query.open(sample_project / "output")
+
+
+@pytest.mark.parametrize("mode", ["vector", "text", "hybrid"])
+def test_a_passage_is_found_and_quoted(index: Index, sample_project: Path, mode: str) -> None:
+    answer = index.basic("Which fossil plant was found in the rocks?", mode=mode)
+    assert answer.outcome is Outcome.ANSWERED
+    assert "Glossopteris" in answer.text
+    assert answer.method == "basic"
+    assert answer.looked_at == {"text_units": 10}
+    check_citations(answer, sample_project / "output")
+
+
+def test_hybrid_ranks_first_what_both_rankings_have_high(index: Index) -> None:
+    question = question_to(index, "Which fossil plant was found in the rocks?")
+    rankings = {
+        mode: list(rank_text_units(question, BasicSearch(mode=mode, top_k_text_units=top_k)))
+        for mode, top_k in (("vector", 50), ("text", 50), ("hybrid", 5))
+    }
+
+    def fused(number: int) -> float:
+        places = [
+            rankings[mode].index(number) for mode in ("vector", "text") if number in rankings[mode]
+        ]
+        return sum(1 / (61 + place) for place in places)
+
+    both = {*rankings["vector"], *rankings["text"]}
+    expected = sorted(both, key=lambda number: (-fused(number), number))
+    assert rankings["hybrid"] == expected[:5]
+
+
+@pytest.mark.parametrize("mode", ["vector", "text", "hybrid"])
+def test_text_units_come_best_first_and_none_too_many(index: Index, mode: str) -> None:
+    question = question_to(index, "Who wintered at Cape Adare?")
+    scores = rank_text_units(question, BasicSearch(mode=mode, top_k_text_units=7))
+    assert len(scores) == 7
+    assert list(scores.values()) == sorted(scores.values(), reverse=True)
+
+
+@pytest.mark.parametrize(
+    "question", ["What is the capital of Mongolia?", "How do I bake sourdough bread?", "zxcv qwer"]
+)
+def test_what_the_documents_do_not_say_is_no_evidence(index: Index, question: str) -> None:
+    answer = index.basic(question)
+    assert answer.outcome is Outcome.NO_EVIDENCE
+    assert answer.citations == ()
+    assert answer.looked_at["text_units"] == 10
+
+
+def test_a_name_that_the_documents_do_not_hold_is_said_so(index: Index) -> None:
+    answer = index.basic("Did Marie Curie travel to Antarctica?")
+    assert (answer.outcome, answer.text) == (
+        Outcome.NO_EVIDENCE,
+        "The documents do not mention Marie Curie.",
+    )
+
+
+def test_words_that_nothing_holds_give_no_text_units_by_full_text(index: Index) -> None:
+    answer = index.basic("船はどこ", mode="text")
+    assert answer.outcome is Outcome.NO_EVIDENCE
+    assert answer.looked_at == {"text_units": 0}
+
+
+def _cites_first(request: Request) -> str:
+    number = request.messages[-1]["content"].splitlines()[2].split(",")[0]
+    return f"It was a plant [Data: Sources ({number}, 999999)]."
+
+
+def test_a_model_writes_from_the_passages_and_is_followed(
+    index: Index, sample_project: Path
+) -> None:
+    chat = FakeChat(_cites_first)
+    asked = question_to(index, "Which fossil plant was found in the rocks?", chat)
+    answer = basic_search(asked, BasicSearch())
+    assert answer.outcome is Outcome.ANSWERED
+    assert answer.text == "It was a plant [1]."
+    assert "plant" in answer.citations[0].quote
+    assert answer.notes == ("1 citation of rows that the model was not shown removed.",)
+    assert answer.context is not None
+    assert list(answer.context.tables) == ["Sources"]
+    assert answer.context.text in chat.prompts_sent[0]
+
+
+def test_a_model_that_finds_no_record_is_no_evidence(index: Index) -> None:
+    chat = FakeChat(lambda _: "NO_RECORD The passages are about ice.")
+    answer = basic_search(question_to(index, "How is bread baked?", chat), BasicSearch())
+    assert (answer.outcome, answer.text) == (Outcome.NO_EVIDENCE, "The passages are about ice.")
+
+
+@examples(10)
+@given(QUESTIONS, st.sampled_from(["vector", "text", "hybrid"]), st.integers(200, 3_000))
+def test_the_budget_holds_and_citations_resolve(
+    sample_project: Path, question: str, mode: Any, max_tokens: int
+) -> None:
+    with graphrag_query.open(sample_project / "output") as index:
+        answer = index.basic(question, mode=mode, max_context_tokens=max_tokens)
+        again = index.basic(question, mode=mode, max_context_tokens=max_tokens)
+    check_citations(answer, sample_project / "output")
+    assert bool(answer.citations) == (answer.outcome is Outcome.ANSWERED)
+    if answer.context is not None and again.context is not None:
+        n_tokens = count_tokens(answer.context.text, load_encoding("o200k_base"))
+        assert n_tokens <= answer.context.n_tokens <= max_tokens
+        assert again.context.text == answer.context.text

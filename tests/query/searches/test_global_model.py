@@ -1,0 +1,419 @@
+"""Global search with a model: which reports it is shown, what becomes of its replies."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import graphrag_query
+from graphrag_index.errors import ModelError
+from graphrag_index.llm.rendered_rows import n_prompt_tokens
+from graphrag_index.llm.request import Request
+from graphrag_index.schema.settings.searches import GlobalSearch
+from graphrag_index.schema.settings.settings import Settings, load_settings
+from graphrag_index.text.citations import cited
+from graphrag_index.text.tokens import count_tokens, load_encoding
+from graphrag_query.answer import Answer, Outcome
+from graphrag_query.index import Index
+from graphrag_query.searches.global_map import LONGEST_POINT, points_format
+from graphrag_query.searches.global_search import NO_POINTS, TOO_FAR, global_search
+from tests.fixtures.examples import examples
+from tests.fixtures.fake_chat import FakeChat, question_to
+from tests.query.searches.test_local_search import QUESTIONS
+from tests.server import Faults, Server
+
+SUBJECT = "How did the expeditions fight scurvy?"
+
+
+@pytest.fixture(scope="module")
+def index(sample_project: Path) -> Index:
+    return graphrag_query.open(sample_project / "output")
+
+
+def ask(
+    index: Index,
+    answer: Callable[[Request], Any],
+    text: str = SUBJECT,
+    max_prompt_tokens: int = 100_000,
+    **values: Any,
+) -> tuple[Answer, FakeChat]:
+    chat = FakeChat(answer, max_prompt_tokens)
+    question = question_to(index, text, chat)
+    return global_search(question, GlobalSearch().with_values(values)), chat
+
+
+def shown(request: Request) -> list[int]:
+    """The numbers of the reports in a request."""
+    lines = request.messages[1]["content"].split("id,text\n")[-1].splitlines()
+    return [int(line.split(",")[0]) for line in lines if line.split(",")[0].isdigit()]
+
+
+def one_point_a_report(request: Request) -> Any:
+    """A point for each report; an answer that cites what the points cite."""
+    if request.format.name == "points":
+        return {
+            "points": [
+                {"description": f"Report {n} tells. [Data: Reports ({n})]", "score": 90 - n % 50}
+                for n in shown(request)
+            ]
+        }
+    if request.format.name == "rating":
+        return {"rating": 3}
+    numbers = sorted(cited(request.messages[1]["content"]).get("Reports", ()) or shown(request))
+    return f"Fresh meat helped. [Data: Reports ({', '.join(map(str, numbers[:5]))})]"
+
+
+def test_reports_that_fit_one_context_are_answered_from_in_one_call(index: Index) -> None:
+    answer, chat = ask(index, one_point_a_report, max_map_tokens=3_000)
+    assert [asked.format.name for asked in chat.asked] == ["text"]
+    assert answer.outcome is Outcome.ANSWERED
+    assert answer.citations
+    assert all(citation.cited_as.startswith("Reports (") for citation in answer.citations)
+    assert "map_calls" not in answer.looked_at
+
+
+def test_what_was_left_out_is_told(index: Index) -> None:
+    answer, chat = ask(index, one_point_a_report)
+    read = {n for asked in chat.asked for n in shown(asked)}
+    assert answer.left_out
+    assert not read & set(answer.left_out)
+    assert len(read) == answer.looked_at["reports_read"]
+    assert answer.looked_at["reports_left_out"] == len(answer.left_out)
+    assert len(read) + len(answer.left_out) == answer.looked_at["community_reports"]
+    [note] = answer.notes
+    assert note.startswith(f"{len(answer.left_out)} of {answer.looked_at['community_reports']} ")
+    assert f"({answer.left_out[0]})" in note
+
+
+def test_a_whole_level_is_mapped_in_batches_and_reduced(index: Index) -> None:
+    answer, chat = ask(
+        index, one_point_a_report, selection="level", level=1, max_context_tokens=1_500
+    )
+    maps = [asked for asked in chat.asked if asked.format.name == "points"]
+    assert len(maps) == answer.looked_at["map_calls"] > 2
+    read = [n for asked in maps for n in shown(asked)]
+    assert len(read) == len(set(read)) == answer.looked_at["community_reports"]
+    assert answer.left_out == ()
+    assert chat.asked[-1].format.name == "text"
+    points = chat.asked[-1].messages[1]["content"].splitlines()[2:-2]
+    scores = [int(line.split(",")[1]) for line in points]
+    assert scores == sorted(scores, reverse=True)
+    assert answer.context is not None
+    assert answer.context.shown == {"Reports": set(read)}
+    assert answer.citations
+
+
+def test_a_question_about_the_whole_is_shown_summaries_of_the_highest_ranks(index: Index) -> None:
+    _, chat = ask(index, one_point_a_report, "What are the main themes?")
+    n_whole = len(shown(chat.asked[0]))
+    _, narrow = ask(index, one_point_a_report, "What about the scurvy?", level=0)
+    assert n_whole > len(shown(narrow.asked[0]))
+
+
+def test_the_default_sends_less_than_a_quarter_of_the_level(index: Index) -> None:
+    for text in (SUBJECT, "What are the main themes?"):
+        chosen, few = ask(index, one_point_a_report, text)
+        level = chosen.parameters["level"]
+        _, whole = ask(index, one_point_a_report, text, selection="level", level=level)
+        sent, all_sent = (
+            sum(count_tokens(prompt, load_encoding("o200k_base")) for prompt in chat.prompts_sent)
+            for chat in (few, whole)
+        )
+        assert 4 * sent <= all_sent
+
+
+def map_then_write(points: Any) -> Callable[[Request], Any]:
+    def answer(request: Request) -> Any:
+        if request.format.name == "points":
+            return points(request) if callable(points) else points
+        return one_point_a_report(request)
+
+    return answer
+
+
+SMALL = {"selection": "level", "level": 0, "max_context_tokens": 600}
+
+
+@pytest.mark.parametrize(
+    ("reply", "n"),
+    [
+        ({"points": [{"description": "Scott sailed.", "score": "4/5"}]}, 1),
+        ({"points": {"description": "Scott sailed.", "score": "80 %"}}, 1),
+        ([{"point": "Scott sailed.", "importance": 80}], 1),
+        ({"description": "Scott sailed.", "rating": 80}, 1),
+        ({"points": {"Scott sailed.": 80}}, 1),
+        ({"points": "Scott sailed."}, 1),
+        ({"points": ["Scott sailed.", 7, None, {"score": 3}, {"description": ""}]}, 1),
+        ({"points": [{"description": "Scott sailed.", "score": None}]}, 1),
+        ({"points": None}, 0),
+        ({}, 0),
+    ],
+)
+def test_points_are_read_tolerantly(index: Index, reply: Any, n: int) -> None:
+    answer, _ = ask(index, map_then_write(reply), **SMALL)
+    assert bool(answer.looked_at["points"]) == bool(n)
+    # A point that cites no report gets the one of its batch that says most of it.
+    assert answer.looked_at["points"] <= n * answer.looked_at["map_calls"]
+
+
+def test_points_cite_only_what_their_call_was_shown(index: Index) -> None:
+    def lies(request: Request) -> Any:
+        number = shown(request)[0]
+        text = f"Scott sailed. [Data: Reports ({number}, 99999)]"
+        return {"points": [{"description": text, "score": 90}]}
+
+    _, chat = ask(index, map_then_write(lies), **SMALL)
+    reduced = cited(chat.asked[-1].messages[1]["content"])["Reports"]
+    assert 99999 not in reduced
+    assert len(reduced) > 1
+
+
+def test_a_point_that_is_an_essay_is_cut_but_not_what_it_cites() -> None:
+    reports = pl.DataFrame({"id": [4, 7], "text": ["Of ice.", "Of ships."]})
+    essay = (
+        "The ice held the ship. " * 100 + "[Data: Reports (7)] So it was. [Data: Reports (4, 9)]"
+    )
+    (point,) = points_format(reports).read({"points": [{"description": essay, "score": 5}]}).value
+    assert len(point.description) < LONGEST_POINT + 50
+    assert point.description.endswith("… [Data: Reports (4, 7)]")
+    assert point.reports == {4, 7}
+
+
+def test_an_answer_cites_only_reports_that_points_cite(index: Index) -> None:
+    def lies(request: Request) -> Any:
+        if request.format.name == "points":
+            number = min(shown(request))
+            text = f"Scott sailed. [Data: Reports ({number})]"
+            return {"points": [{"description": text, "score": 90}]}
+        return "Scott sailed. [Data: Reports (99999)]"
+
+    answer, _ = ask(index, lies, **SMALL)
+    assert answer.citations == ()
+    assert any("1 citation" in note for note in answer.notes)
+
+
+def test_points_that_score_low_are_left_out(index: Index) -> None:
+    def scores(request: Request) -> Any:
+        first = shown(request)[0]
+        return {
+            "points": [
+                {"description": f"High {first}. [Data: Reports ({first})]", "score": 60},
+                {"description": f"Low {first}. [Data: Reports ({first})]", "score": 10},
+            ]
+        }
+
+    answer, chat = ask(index, map_then_write(scores), **SMALL)
+    assert "High" in chat.prompts_sent[-1]
+    assert "Low" not in chat.prompts_sent[-1]
+    assert answer.looked_at["points_below_min_score"] == answer.looked_at["map_calls"]
+
+
+def test_no_points_are_no_evidence_without_another_call(index: Index) -> None:
+    answer, chat = ask(index, map_then_write({"points": []}), **SMALL)
+    assert answer.outcome is Outcome.NO_EVIDENCE
+    assert answer.text == NO_POINTS
+    assert {asked.format.name for asked in chat.asked} == {"points"}
+    assert answer.looked_at["community_reports"] > 0
+    assert answer.looked_at["points"] == 0
+
+
+def test_a_failing_map_call_costs_its_reports_and_is_told(index: Index) -> None:
+    lost: list[int] = []
+
+    def fails(request: Request) -> Any:
+        if not lost:
+            lost.extend(shown(request))
+            return None
+        return one_point_a_report(request)["points"]
+
+    answer, chat = ask(index, map_then_write(fails), **SMALL)
+    assert answer.outcome is Outcome.ANSWERED
+    assert answer.looked_at["map_calls_failed"] == 1
+    assert answer.notes[0].startswith("A call failed (it is empty): reports ")
+    assert not set(lost) & cited(chat.asked[-1].messages[1]["content"])["Reports"]
+
+
+def test_an_outage_is_an_error(index: Index) -> None:
+    with pytest.raises(ModelError, match="read none of the reports"):
+        ask(index, map_then_write(lambda _: None), **SMALL)
+
+
+def test_nothing_similar_is_no_evidence_without_a_call(index: Index) -> None:
+    answer, chat = ask(index, one_point_a_report, "船は", level=0, min_similarity=0.99)
+    assert (answer.outcome, answer.text) == (Outcome.NO_EVIDENCE, TOO_FAR)
+    assert chat.asked == []
+    assert answer.looked_at["community_reports"] > 0
+
+
+def test_a_name_that_the_documents_do_not_hold_is_said_without_a_call(index: Index) -> None:
+    answer, chat = ask(index, one_point_a_report, "What did Albert Einstein find out about ice?")
+    assert answer.outcome is Outcome.NO_EVIDENCE
+    assert answer.text == "The documents do not mention Albert Einstein."
+    assert chat.asked == []
+
+
+def rated(request: Request) -> int:
+    return int(request.unit.removeprefix("report "))
+
+
+def dynamic(rating: Callable[[int], Any]) -> Callable[[Request], Any]:
+    def answer(request: Request) -> Any:
+        if request.format.name == "rating":
+            return rating(rated(request))
+        return one_point_a_report(request)
+
+    return answer
+
+
+@pytest.fixture(scope="module")
+def hierarchy(index: Index) -> dict[int, int]:
+    """The parent of each community."""
+    rows = index.model.scan("community_reports").select("community", "parent").collect()
+    return dict(rows.iter_rows())
+
+
+def test_only_children_of_relevant_reports_are_rated(
+    index: Index, hierarchy: dict[int, int]
+) -> None:
+    top = {number for number, parent in hierarchy.items() if parent == -1}
+    parents = [n for n in sorted(top) if n in hierarchy.values()]
+    opened = parents[0]
+    children = {number for number, parent in hierarchy.items() if parent == opened}
+    child = min(children)
+    answer, chat = ask(
+        index,
+        dynamic(lambda n: {"rating": 5 if n in (opened, child) else 1}),
+        selection="dynamic",
+    )
+    asked = {rated(request) for request in chat.asked if request.format.name == "rating"}
+    grandchildren = {number for number, parent in hierarchy.items() if parent == child}
+    assert asked == top | children | grandchildren
+    # The parent gave way to its relevant child.
+    assert shown(chat.asked[-1]) == [child]
+    assert answer.looked_at["reports_rated"] == len(asked)
+    assert set(answer.left_out) == asked - {opened, child}
+
+
+def test_a_parent_stays_if_none_of_its_children_is_relevant(
+    index: Index, hierarchy: dict[int, int]
+) -> None:
+    opened = min(parent for parent in hierarchy.values() if hierarchy.get(parent) == -1)
+    _, chat = ask(index, dynamic(lambda n: {"rating": 5 * (n == opened)}), selection="dynamic")
+    assert shown(chat.asked[-1]) == [opened]
+
+
+def test_levels_are_bounded(index: Index, hierarchy: dict[int, int]) -> None:
+    _, chat = ask(index, dynamic(lambda _: {"rating": 5}), selection="dynamic", max_levels=1)
+    asked = {rated(request) for request in chat.asked if request.format.name == "rating"}
+    assert asked == {number for number, parent in hierarchy.items() if parent == -1}
+
+
+@pytest.mark.parametrize(
+    "reply", [{"rating": "4/5"}, {"score": 4}, [4], [{"rating": 4}], "4 out of 5", {"x": "80%"}, 4]
+)
+def test_ratings_are_read_tolerantly(
+    index: Index, hierarchy: dict[int, int], reply: object
+) -> None:
+    first = min(number for number, parent in hierarchy.items() if parent == -1)
+    answer, chat = ask(
+        index,
+        dynamic(lambda n: reply if n == first else 0),
+        selection="dynamic",
+        max_levels=1,
+        min_rating=4,
+    )
+    assert shown(chat.asked[-1]) == [first]
+    assert answer.looked_at["ratings_failed"] == 0
+
+
+def test_a_failing_rating_costs_its_report_and_is_told(
+    index: Index, hierarchy: dict[int, int]
+) -> None:
+    first = min(number for number, parent in hierarchy.items() if parent == -1)
+    answer, _ = ask(
+        index, dynamic(lambda n: None if n == first else 5), selection="dynamic", max_levels=1
+    )
+    assert answer.notes[0] == f"1 calls failed: reports {first} were not rated."
+    assert first in answer.left_out
+
+
+def test_nothing_relevant_is_no_evidence(index: Index) -> None:
+    answer, chat = ask(index, dynamic(lambda _: {"rating": 0}), selection="dynamic")
+    assert answer.outcome is Outcome.NO_EVIDENCE
+    assert {asked.format.name for asked in chat.asked} == {"rating"}
+    with pytest.raises(ModelError, match="rated none"):
+        ask(index, dynamic(lambda _: None), selection="dynamic")
+
+
+@examples(6)
+@given(
+    text=QUESTIONS,
+    selection=st.sampled_from(["similar", "level", "dynamic"]),
+    max_map_tokens=st.integers(200, 4_000),
+    max_context_tokens=st.integers(200, 3_000),
+    window=st.integers(1_300, 4_000),
+)
+def test_budgets_hold_and_the_same_question_gets_the_same_prompts(
+    sample_project: Path,
+    text: str,
+    selection: str,
+    max_map_tokens: int,
+    max_context_tokens: int,
+    window: int,
+) -> None:
+    index = graphrag_query.open(sample_project / "output")
+    values: dict[str, Any] = {
+        "selection": selection,
+        "level": 0,
+        "max_map_tokens": max_map_tokens,
+        "max_context_tokens": max_context_tokens,
+    }
+    answer, chat = ask(index, one_point_a_report, text, window, **values)
+    again, chat_again = ask(index, one_point_a_report, text, window, **values)
+    assert chat.prompts_sent == chat_again.prompts_sent
+    assert (answer.text, answer.citations) == (again.text, again.citations)
+    for asked in chat.asked:
+        context = asked.messages[1]["content"]
+        if asked.format.name != "rating":
+            rows = context.rpartition("\nQuestion: ")[0]
+            assert count_tokens(rows, load_encoding("o200k_base")) <= max_context_tokens
+        assert sum(n_prompt_tokens(m["content"]) for m in asked.messages) <= window + 100
+    documents = {row["id"]: row["text"] for row in _documents(index)}
+    for citation in answer.citations:
+        text = documents[citation.document_id]
+        assert text[citation.start_char : citation.end_char] == citation.quote
+
+
+def _documents(index: Index) -> list[dict[str, str]]:
+    return index.model.scan("documents").select("id", "text").collect().to_dicts()
+
+
+def settings_with(project: Path, server: Server) -> Settings:
+    """The settings of a project whose answers are written by a server."""
+    chat = f"models.chat={{model: test-model, base_url: '{server.url}', retry_seconds: 0.5}}"
+    return load_settings(project, [chat, "search.model=chat"])
+
+
+def test_over_http_a_failing_map_call_is_told_and_an_outage_is_an_outcome(
+    sample_project: Path, model_server: Server
+) -> None:
+    settings = settings_with(sample_project, model_server)
+    with graphrag_query.open(sample_project / "output", settings, sample_project) as index:
+        values: dict[str, Any] = {"selection": "level", "level": 0, "max_context_tokens": 2_000}
+        whole = index.global_(SUBJECT, **values)
+        assert whole.outcome is Outcome.ANSWERED
+        assert whole.citations
+        assert whole.usage.calls == whole.looked_at["map_calls"] + 1
+        assert whole.usage.prompt_tokens > 0
+        model_server.faults = Faults(by_number=["content_filter"])
+        part = index.global_(f"{SUBJECT} All of it?", **values)
+        assert part.outcome is Outcome.ANSWERED
+        assert part.looked_at["map_calls_failed"] == 1
+        assert "content_filter" in part.notes[0]
+        model_server.faults = Faults(rate=1.0, kinds=["500"])
+        out = index.global_(f"{SUBJECT} Again?", **values)
+        assert out.outcome is Outcome.PROVIDER_ERROR

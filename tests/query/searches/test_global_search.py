@@ -1,0 +1,141 @@
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+
+import graphrag_query
+from graphrag_query.answer import Outcome
+from graphrag_query.index import Index
+from graphrag_query.retrieval.index_store import KnowledgeModel
+from graphrag_query.searches.global_sentences import REPORTS_READ, cited_sentences, locate
+from tests.conftest import copy_project, run_project
+from tests.fixtures.examples import examples
+from tests.query.searches.test_local_search import QUESTIONS, check_citations
+
+
+@pytest.fixture(scope="module")
+def index(sample_project: Path) -> Index:
+    return graphrag_query.open(sample_project / "output")
+
+
+def test_the_main_themes_are_those_of_the_largest_communities(
+    index: Index,
+) -> None:
+    answer = index.global_("What are the main themes?")
+    assert answer.outcome is Outcome.ANSWERED
+    assert answer.looked_at["community_reports"] >= 4
+    for name in ("Robert Falcon Scott", "Ernest Shackleton", "Roald Amundsen"):
+        assert name in answer.text
+    assert "[Data: Reports (" in answer.text
+
+
+def test_a_subject_is_answered_from_the_reports_that_speak_of_it(
+    index: Index,
+) -> None:
+    answer = index.global_("How did scurvy affect the expeditions?")
+    assert answer.outcome is Outcome.ANSWERED
+    assert "scurvy" in answer.citations[0].quote.lower()
+
+
+def test_the_texts_of_few_reports_are_read(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+
+    def with_texts(model: KnowledgeModel, reports: pl.DataFrame, *columns: str) -> pl.DataFrame:
+        read.extend(reports["community"])
+        return original(model, reports, *columns)
+
+    original = KnowledgeModel.with_texts
+    monkeypatch.setattr(KnowledgeModel, "with_texts", with_texts)
+    for search in (index.global_, index.drift):
+        read.clear()
+        assert search("How did scurvy affect the expeditions?").outcome is Outcome.ANSWERED
+        assert 0 < len(read) <= REPORTS_READ < index.model.rows("community_reports") / 4
+
+
+def test_a_word_that_is_all_over_the_corpus_makes_no_point(index: Index) -> None:
+    answer = index.global_("How did expeditions fight scurvy?")
+    assert len(answer.citations) > 2
+    assert all("scurvy" in citation.quote.lower() for citation in answer.citations)
+
+
+@pytest.mark.parametrize(
+    ("question", "titles"),
+    [
+        ("What are the most important people?", ("Ernest Shackleton", "Robert Falcon Scott")),
+        ("Which places are the main ones?", ("South Pole", "Cape Evans")),
+        ("Main events?", ("Discovery Expedition",)),
+    ],
+)
+def test_asked_for_the_main_ones_of_a_kind_it_lists_entities(
+    index: Index, sample_project: Path, question: str, titles: tuple[str, ...]
+) -> None:
+    answer = index.global_(question)
+    assert answer.outcome is Outcome.ANSWERED
+    assert all(f"**{title}** [Data: Entities (" in answer.text for title in titles)
+    assert len(answer.citations) == answer.looked_at["entities_listed"] == 6
+    check_citations(answer, sample_project / "output")
+
+
+@pytest.mark.usefixtures("embedding_model_files")
+def test_a_kind_of_which_there_is_none_is_no_evidence(tmp_path: Path) -> None:
+    project = copy_project(tmp_path / "project")
+    shutil.rmtree(project / "input")
+    (project / "input").mkdir()
+    (project / "input" / "a.txt").write_text(
+        "Anna Berg met Tom Crean. Tom Crean met Anna Berg again.", encoding="utf-8"
+    )
+    run_project(project)
+    answer = graphrag_query.open(project / "output").global_("What are the main events?")
+    assert answer.outcome is Outcome.NO_EVIDENCE
+    assert answer.text == "The index knows no events of these documents."
+
+
+def test_what_no_report_speaks_of_is_no_evidence(index: Index) -> None:
+    answer = index.global_("What is quantum chromodynamics?")
+    assert answer.outcome is Outcome.NO_EVIDENCE
+    assert answer.looked_at["community_reports"] > 0
+    assert answer.text == "No community report comes close enough to this question."
+
+
+def test_a_name_that_the_documents_do_not_hold_is_said_so(index: Index) -> None:
+    answer = index.global_("What did Albert Einstein find out about ice?")
+    assert answer.outcome is Outcome.NO_EVIDENCE
+    assert answer.text == "The documents do not mention Albert Einstein."
+
+
+@examples(8)
+@given(QUESTIONS)
+def test_every_citation_resolves_for_any_question(sample_project: Path, question: str) -> None:
+    answer = graphrag_query.open(sample_project / "output").global_(question)
+    check_citations(answer, sample_project / "output")
+
+
+def test_the_level_can_be_chosen(index: Index) -> None:
+    coarse = index.global_("What are the main themes?", level=0)
+    fine = index.global_("What are the main themes?", level=1)
+    assert coarse.parameters["level"] == 0
+    assert fine.looked_at["community_reports"] > coarse.looked_at["community_reports"]
+
+
+def test_themes_are_bounded(index: Index) -> None:
+    answer = index.global_("What are the main themes?", max_points=2)
+    assert answer.looked_at["reports_used"] == 2
+    assert "\n3. " not in answer.text
+
+
+def test_sentences_are_cut_from_reports_with_what_they_cite() -> None:
+    text = (
+        "Scott sailed. [Data: Entities (1, 2); Relationships (3); Sources (4)] "
+        "Ice came [early]. [Data: Entities (1); Sources (7)]"
+    )
+    assert cited_sentences(text) == [("Scott sailed.", 4), ("Ice came [early].", 7)]
+
+
+def test_a_sentence_is_found_where_lines_break_it() -> None:
+    unit = {"text": "Before.\nIce  came\nearly. After.", "start_char": 100, "human_readable_id": 3}
+    found = locate("Ice came early.", unit)
+    assert found is not None
+    assert (found.text, found.start_char, found.end_char) == ("Ice  came\nearly.", 108, 124)
+    assert locate("Never said.", unit) is None

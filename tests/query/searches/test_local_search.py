@@ -1,0 +1,175 @@
+import re
+from itertools import combinations
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import graphrag_query
+from graphrag_index.errors import SettingsError, TableError
+from graphrag_index.text.near_duplicates import alike, telling_words
+from graphrag_query.answer import Outcome
+from graphrag_query.index import Index
+from tests.fixtures.examples import examples
+
+
+@pytest.fixture(scope="module")
+def index(sample_project: Path) -> Index:
+    return graphrag_query.open(sample_project / "output")
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Who was Tom Crean?", "Irish seaman"),
+        ("How were the men rescued from Elephant Island?", "Yelcho"),
+        ("Who stood at the South Pole with Roald Amundsen?", "Helmer Hanssen"),
+        ("Who paid for the Southern Cross Expedition?", "Newnes"),
+        ("How did the Gauss get free of the ice?", "ash"),
+        ("Which fossil plant was found in the rocks from Scott's last camp?", "Glossopteris"),
+    ],
+)
+def test_questions_with_known_answers_are_answered(index: Index, question: str, said: str) -> None:
+    answer = index.local(question)
+    assert answer.outcome is Outcome.ANSWERED
+    assert said in answer.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the capital of Mongolia?",
+        "What is the capital of Brazil?",
+        "Who is the president of France?",
+        "What is the capital of France?",
+        "What is the population of London?",
+        "How do I bake sourdough bread?",
+        "Who won the football World Cup in 2014?",
+        "asdf qwer zxcv",
+    ],
+)
+def test_what_the_documents_do_not_say_is_no_evidence(index: Index, question: str) -> None:
+    answer = index.local(question)
+    assert answer.outcome is Outcome.NO_EVIDENCE
+    assert answer.citations == ()
+    assert answer.looked_at["text_units"] > 0
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("What did Albert Einstein say about the South Pole?", "Albert Einstein"),
+        ("Did Marie Curie travel to Antarctica?", "Marie Curie"),
+        ("How did Napoleon Bonaparte die in Antarctica?", "Napoleon Bonaparte"),
+        ("When was Elon Musk at Cape Evans?", "Elon Musk"),
+        ("Did Marie Curie meet Ernest Shackleton?", "Marie Curie"),
+    ],
+)
+def test_a_name_that_the_documents_do_not_hold_is_said_so(
+    index: Index, question: str, name: str
+) -> None:
+    answer = index.local(question)
+    assert answer.outcome is Outcome.NO_EVIDENCE
+    assert answer.text == f"The documents do not mention {name}."
+
+
+@pytest.mark.parametrize(
+    "question", ["When did the Fram leave Norway?", "Who wintered at Cape Adare?"]
+)
+def test_no_sentence_of_an_answer_repeats_another(index: Index, question: str) -> None:
+    said = [telling_words(citation.quote) for citation in index.local(question).citations]
+    assert not any(alike(one, other) for one, other in combinations(said, 2))
+
+
+def check_citations(answer: graphrag_query.Answer, output: Path) -> None:
+    documents = pl.read_parquet(output / "documents.parquet")
+    texts = {row["id"]: row for row in documents.iter_rows(named=True)}
+    for number, citation in enumerate(answer.citations, 1):
+        document = texts[citation.document_id]
+        assert citation.number == number
+        assert f"[{number}]" in answer.text
+        assert " ".join(citation.quote.split()) in answer.text
+        assert document["text"][citation.start_char : citation.end_char] == citation.quote
+        assert (document["title"], document["path"]) == (citation.document, citation.path)
+
+
+QUESTIONS = st.sampled_from(
+    [
+        "Shackleton",
+        "ice",
+        "dogs",
+        "penguin eggs",
+        "who",
+        "Ross Island?",
+        "船",
+        "<|endoftext|>",
+        "'\"",
+    ]
+) | st.text(min_size=1, max_size=40).filter(str.strip)
+
+
+@examples(10)
+@given(QUESTIONS)
+def test_every_citation_resolves_for_any_question(sample_project: Path, question: str) -> None:
+    answer = graphrag_query.open(sample_project / "output").local(question)
+    check_citations(answer, sample_project / "output")
+    assert bool(answer.citations) == (answer.outcome is Outcome.ANSWERED)
+
+
+def test_the_same_question_gets_the_same_answer(index: Index) -> None:
+    first, second = (index.local("Who was Frank Wild?") for _ in range(2))
+    assert (first.text, first.citations) == (second.text, second.citations)
+
+
+def test_sentences_of_the_answer_are_bounded(index: Index) -> None:
+    assert len(index.local("Who was Frank Wild?", max_sentences=2).citations) <= 2
+
+
+def test_unknown_parameters_are_refused(index: Index) -> None:
+    with pytest.raises(SettingsError, match="did you mean 'max_sentences'"):
+        index.local("Who?", max_sentence=2)
+
+
+def test_an_empty_question_is_refused(index: Index) -> None:
+    with pytest.raises(SettingsError, match="empty"):
+        index.local("  ")
+
+
+def test_no_index_is_one_sentence_with_the_command(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match="graphrag-index run"):
+        graphrag_query.open(tmp_path)
+
+
+def test_each_source_tells_why_it_was_taken(index: Index) -> None:
+    answer = index.local("Which ship rescued the men of Tom Crean's expedition?")
+    assert answer.context is not None
+    sources = answer.context.tables["Sources"]
+    numbers = set(index.model.scan("text_units").select("human_readable_id").collect().to_series())
+    kinds = set()
+    for why in sources["why"]:
+        found = re.fullmatch(
+            r"(it matches the question)|(it is about .+, which the question names|its document .+)"
+            r"|Sources \((\d+)\) leads to it over .+",
+            why,
+        )
+        assert found is not None, why
+        kinds.add(found.lastindex)
+        if found[3]:
+            assert int(found[3]) in numbers
+    assert {1, 3} <= kinds
+    assert "leads to it" not in answer.context.text
+
+
+def test_the_scope_graph_reads_what_the_entities_near_touch(index: Index) -> None:
+    question = "How did Tom Crean come to the Antarctic?"
+    answer = index.local(question, scope="graph")
+    assert answer.outcome is Outcome.ANSWERED
+    assert answer.context is not None
+    tables = answer.context.tables
+    mentions = index.model.scan("mentions")
+    near = tables["Entities"]["id"].implode()
+    touched = mentions.filter(pl.col("entity").is_in(near)).select("text_unit").collect()
+    linked = index.model.relationships(tables["Relationships"]["id"])["text_units"].explode()
+    assert set(tables["Sources"]["id"]) <= {*touched["text_unit"], *linked}

@@ -1,0 +1,524 @@
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from graphrag_index.extraction.alignment import Passage
+from graphrag_index.extraction.graph_reply import IN_WORDS, ExtractionFormat
+from graphrag_index.extraction.reply_records import Found, FoundEntity, read_records, read_strength
+from graphrag_index.extraction.schema_history import Schema
+from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.request import ReplyError, Request
+from graphrag_index.progress import Silent
+from graphrag_index.schema.settings.llm_steps import ExtractGraph
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.steps.extract_graph import extract_graph
+from graphrag_index.storage.table_store import Previous, TableStore
+from graphrag_index.text.tokens import count_tokens, load_encoding
+from tests.fixtures.examples import examples
+from tests.fixtures.fake_model import FakeChatModel
+
+PROMPTS = Prompts(Path("no such project"))
+NOTHING = Previous(TableStore(Path("no such output")), None)
+LOVELACE = "Ada Lovelace wrote to Charles Babbage. Babbage answered from London."
+
+
+@dataclass
+class Extracted:
+    """What the step made of some text units, and what it asked."""
+
+    units: list[str]
+    entities: pl.DataFrame
+    relationships: pl.DataFrame
+    mentions: pl.DataFrame
+    model: FakeChatModel
+
+    @property
+    def titles(self) -> list[str]:
+        return self.entities["title"].to_list()
+
+    def forms(self, title: str) -> list[tuple[int, str]]:
+        """The text units that mention an entity, and in which words."""
+        rows = self.mentions.filter(entity=self.titles.index(title)).iter_rows()
+        return [(unit, self.units[unit][start:end]) for _, unit, start, end in rows]
+
+    def links(self) -> list[tuple[str, str, str]]:
+        rows = self.relationships.select("source", "type", "target").iter_rows()
+        return [(self.titles[source], kind, self.titles[target]) for source, kind, target in rows]
+
+
+def extract(
+    answer: Callable[[Request], Any] | list[Any],
+    *units: str,
+    language: str = "en",
+    metadata: list[str | None] | None = None,
+    **values: Any,
+) -> Extracted:
+    """Run the step on text units, one document each; answers in their order, or by a function."""
+    n = len(units)
+    documents = pl.DataFrame(
+        {
+            "id": [f"d{i}" for i in range(n)],
+            "title": [f"Report {i}" for i in range(n)],
+            "path": [f"{i}.txt" for i in range(n)],
+            "language": [language] * n,
+            "metadata": metadata or [None] * n,
+        },
+        schema_overrides={"metadata": pl.String},
+    )
+    text_units = pl.DataFrame(
+        {
+            "human_readable_id": range(n),
+            "document_id": documents["id"],
+            "start_char": [0] * n,
+            "end_char": [len(unit) for unit in units],
+            "text": units,
+            "headings": [""] * n,
+        },
+        schema_overrides={"text": pl.String, "headings": pl.String},
+    )
+    replies = iter(answer if isinstance(answer, list) else [])
+    model = FakeChatModel((lambda request: next(replies)) if isinstance(answer, list) else answer)
+    tables = extract_graph(
+        text_units.lazy(),
+        documents.lazy(),
+        settings=ExtractGraph(**values),
+        chat_model=model,
+        prompts=PROMPTS,
+        previous=NOTHING,
+        progress=Silent(),
+    )
+    assert isinstance(tables, dict)
+    for name, frame in tables.items():
+        assert frame.schema == TABLES[name].schema
+    _, *merged = (tables[table.name] for table in extract_graph.writes)
+    return Extracted(list(units), *merged, model)
+
+
+def entity(name: str, type: str = "person", description: str = "") -> dict[str, str]:
+    return {"name": name, "type": type, "description": description}
+
+
+def link(source: str, target: str, type: str = "", description: str = "", strength: Any = 5) -> Any:
+    return {
+        **{"source": source, "target": target, "type": type},
+        **{"description": description, "strength": strength},
+    }
+
+
+def reply(*entities: Any, links: Any = ()) -> dict[str, Any]:
+    return {"entities": list(entities), "relationships": list(links)}
+
+
+def span(document: str, start: int, end: int) -> dict[str, object]:
+    return {"document_id": document, "start_char": start, "end_char": end}
+
+
+def test_what_text_units_tell_is_merged_by_name() -> None:
+    second = "ADA  LOVELACE knew Charles Babbage well."
+    found = extract(
+        [
+            reply(
+                entity("Ada Lovelace", "mathematician", "She wrote."),
+                entity("Charles Babbage", "person", "He answered."),
+                links=[link("Ada Lovelace", "Charles Babbage", "writes to", "A letter.", 3)],
+            ),
+            reply(
+                entity("Charles Babbage", "Person", "He answered."),
+                entity("ada lovelace", "person", "She knew him."),
+                links=[
+                    link("ada lovelace", "Charles Babbage", "WRITES_TO", "Often.", "4/10"),
+                    link("Charles Babbage", "ada lovelace", "knows", "", 2),
+                ],
+            ),
+        ],
+        LOVELACE,
+        second,
+    )
+    letter = span("d0", 0, 38)
+    whole = span("d1", 0, len(second))
+    assert_frame_equal(
+        found.entities,
+        pl.DataFrame(
+            {
+                "human_readable_id": [0, 1],
+                "title": ["Ada Lovelace", "Charles Babbage"],
+                "type": ["mathematician", "person"],
+                "descriptions": [["She wrote.", "She knew him."], ["He answered."]],
+                "description_text_units": [[0, 1], [0]],
+                "types": [["mathematician", "person"], ["person", "Person"]],
+                "text_units": [[0, 1], [0, 1]],
+                "aliases": [[], []],
+                "evidence": [[letter, whole], [letter, whole]],
+            },
+            schema=TABLES["extracted_entities"].schema,
+        ),
+    )
+    assert_frame_equal(
+        found.relationships,
+        pl.DataFrame(
+            {
+                "source": [0, 1],
+                "target": [1, 0],
+                "type": ["writes to", "knows"],
+                "descriptions": [["A letter.", "Often."], []],
+                "description_text_units": [[0, 1], []],
+                "weight": [7.0, 2.0],
+                "text_units": [[0, 1], [1]],
+                "evidence": [[letter, whole], [whole]],
+            },
+            schema=TABLES["extracted_relationships"].schema,
+        ),
+    )
+    assert found.mentions.rows() == [(0, 0, 0, 12), (1, 0, 22, 37), (0, 1, 0, 13), (1, 1, 19, 34)]
+
+
+def test_a_failed_request_costs_its_own_text_unit_only() -> None:
+    found = extract([reply(entity("Ada")), None, reply(entity("Carl"))], "Ada.", "Ben.", "Carl.")
+    assert found.titles == ["Ada", "Carl"]
+    assert found.mentions.rows() == [(0, 0, 0, 3), (1, 2, 0, 4)]
+
+
+def test_nothing_found_makes_empty_tables() -> None:
+    found = extract([reply(), None], "No name here.", "Nor here.")
+    assert found.entities.is_empty()
+    assert found.relationships.is_empty()
+    assert found.mentions.is_empty()
+    assert extract([]).entities.is_empty()
+
+
+def test_an_end_that_is_no_entity_becomes_one_if_the_text_names_it() -> None:
+    links = [link("Ada Lovelace", "LONDON"), link("Ada Lovelace", "Paris"), link("Paris", "London")]
+    found = extract([reply(entity("Ada Lovelace"), links=links)], LOVELACE)
+    assert found.titles == ["Ada Lovelace", "LONDON"]
+    assert found.links() == [("Ada Lovelace", "", "LONDON")]
+    assert found.entities["descriptions"].to_list() == [[], []]
+
+
+def test_a_strict_schema_keeps_only_its_types() -> None:
+    answer = reply(
+        entity("Ada Lovelace", "PERSON"),
+        entity("Charles Babbage", "Person"),
+        entity("London", "place"),
+        links=[
+            link("Ada Lovelace", "Charles Babbage", "Writes_to"),
+            link("Ada Lovelace", "Charles Babbage", "loves"),
+            link("Charles Babbage", "London", "writes to"),
+        ],
+    )
+    types = [{"type": "writes to", "source": "person", "target": "person"}]
+    strict = extract(
+        [answer], LOVELACE, entity_types=["person"], relationship_types=types, strict=True
+    )
+    assert strict.titles == ["Ada Lovelace", "Charles Babbage"]
+    assert strict.entities["type"].to_list() == ["person", "person"]
+    assert strict.links() == [("Ada Lovelace", "writes to", "Charles Babbage")]
+    (asked,) = strict.model.asked
+    assert asked.format.read(answer).dropped == 3
+    assert asked.format.schema["properties"]["entities"]["items"]["properties"]["type"] == {
+        "type": "string",
+        "enum": ["person"],
+    }
+    wished = extract([answer], LOVELACE, entity_types=["person"], relationship_types=types)
+    assert len(wished.titles) == 3
+    assert len(wished.links()) == 3
+    assert "writes to (person → person)" in wished.model.asked[0].messages[0]["content"]
+
+
+def test_a_type_joins_what_the_schema_lets_it_join() -> None:
+    answer = reply(
+        entity("Ada Lovelace", "person"),
+        entity("London", "place"),
+        links=[
+            link("Ada Lovelace", "London", "lives in"),
+            link("London", "Ada Lovelace", "lives in"),
+        ],
+    )
+    types = [{"type": "lives in", "source": "person", "target": "place"}, "knows"]
+    found = extract([answer], LOVELACE, relationship_types=types, strict=True)
+    assert found.links() == [("Ada Lovelace", "lives in", "London")]
+
+
+def test_gleaning_asks_for_what_was_missed_until_nothing_new_comes() -> None:
+    first = reply(entity("Ada Lovelace"))
+    second = reply(
+        entity("London", "place"), links=[link("Ada Lovelace", "London"), link("Ada", "Byron")]
+    )
+    found = extract([first, second, reply()], LOVELACE, max_gleanings=5)
+    assert found.titles == ["Ada Lovelace", "London"]
+    assert found.links() == [("Ada Lovelace", "", "London")]
+    roles = [[message["role"] for message in asked.messages] for asked in found.model.asked]
+    turn = ["assistant", "user"]
+    assert roles == [["system", "user"], ["system", "user", *turn], ["system", "user", *turn * 2]]
+    assert len(extract([first], LOVELACE).model.asked) == 1
+    assert len(extract([reply()], LOVELACE, max_gleanings=1).model.asked) == 1
+
+
+def test_a_failed_gleaning_leaves_the_first_reply() -> None:
+    found = extract([reply(entity("Ada Lovelace")), None], LOVELACE, max_gleanings=1)
+    assert found.titles == ["Ada Lovelace"]
+
+
+def test_a_star_links_the_documents_key_with_every_entity() -> None:
+    texts = ["NTSB-7 tells of Ada and Ben.", "Carl wrote it.", "Dora did not."]
+    answers = [reply(entity("Ada"), entity("Ben")), reply(entity("Carl")), reply(entity("Dora"))]
+    found = extract(
+        answers,
+        *texts,
+        metadata=['{"number": "NTSB-7"}', '{"number": 8}', "{}"],
+        star={"key": "number", "type": "report", "relationship": "mentions"},
+    )
+    assert found.titles == ["NTSB-7", "Ada", "Ben", "8", "Carl", "Dora"]
+    assert found.entities["type"].to_list()[0] == "report"
+    assert found.links() == [
+        *(("NTSB-7", "mentions", "Ada"), ("NTSB-7", "mentions", "Ben")),
+        ("8", "mentions", "Carl"),
+    ]
+    assert found.forms("NTSB-7") == [(0, "NTSB-7")]
+    assert found.forms("8") == [(1, "Carl wrote it.")]
+    by_title = extract([reply(entity("Ada"))], "Ada.", star={})
+    assert by_title.links() == [("Report 0", "mentions", "Ada")]
+
+
+HOSTILE = [
+    "{name}", "{{entity_types}}", "<|endoftext|>", '"Quoted" Ltd', "A<|>B", "##X##", "it's {0}",
+    "C:\\new\\table", "%s 100%", "名{字}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_mark_in_a_name_or_text_breaks_anything(name: str) -> None:
+    text = f"Some say {name} is a name. {{}} {{{{relationship_types}}}} <|im_start|>"
+    found = extract([reply(entity(name), links=[link(name, "Some")])], text, max_gleanings=0)
+    assert set(found.titles) == {name, "Some"}
+    assert found.forms(name) == [(0, name)]
+    assert found.model.asked[0].messages[1]["content"].endswith(text)
+
+
+def aligned(text: str, *names: str, language: str = "en") -> dict[str, list[str]]:
+    places = Passage(text, language).align(names)
+    return {name: [text[start:end] for start, end in places[name].spans] for name in names}
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "forms", "language"),
+    [
+        ("Ada saw Ada, not Adam.", "Ada", ["Ada", "Ada"], "en"),
+        ("The ROYAL SOCIETY met.", "Royal Society", ["ROYAL SOCIETY"], "en"),
+        ("Al-Qaeda and al Qaeda.", "al-Qaeda", ["Al-Qaeda", "al Qaeda"], "en"),
+        ("The U.S. told us.", "US", ["U.S"], "en"),
+        ("José y Jose\u0301 y JOSE.", "Jose", ["José", "Jose\u0301", "JOSE"], "es"),
+        ("W Krakowie i pod Krakowem.", "Kraków", ["Krakowie", "Krakowem"], "pl"),
+        ("Listy Marii Skłodowskiej.", "Maria Skłodowska", ["Marii Skłodowskiej"], "pl"),
+        ("Die Straßen. STRASSE.", "Straße", ["STRASSE"], "de"),
+        ("The Germans came.", "German", ["Germans"], "en"),
+        ("Shackleton sailed.", "Sir Ernest Shackleton", ["Shackleton"], "en"),
+        ("The Society met a society.", "Royal Geographical Society", ["Society"], "en"),
+        ("習近平訪問北京。", "習近平主席", ["習近平"], "zh"),
+        ("鲁迅生于绍兴。鲁迅是作家。", "鲁迅", ["鲁迅", "鲁迅"], "zh"),
+        ("서울은 크다.", "서울", ["서울"], "ko"),
+        ("It was long. A pact on nuclear arms followed.", "arms pact on all nuclear weapons ever",
+         ["A pact on nuclear arms followed."], "en"),
+        ("It was long.", "Zürich", ["It was long."], "de"),
+        ("Lord Byron wrote.\nHe left.", "wrote\x00", ["wrote"], "en"),
+    ],
+)  # fmt: skip
+def test_names_are_aligned_to_the_text(
+    text: str, name: str, forms: list[str], language: str
+) -> None:
+    assert aligned(text, name, language=language) == {name: forms}
+
+
+def test_a_part_of_another_name_is_no_mention() -> None:
+    text = "Anna Weber lives in New York. Weber left York for New York."
+    assert aligned(text, "Anna Weber", "Karl Weber", "York", "New York") == {
+        "Anna Weber": ["Anna Weber"],
+        "Karl Weber": ["Weber"],
+        "York": ["York"],
+        "New York": ["New York", "New York"],
+    }
+
+
+def test_inflected_forms_are_aliases_and_parts_are_not() -> None:
+    text = "Byłem w Krakowie z Curie."
+    found = extract([reply(entity("Kraków"), entity("Maria Curie"))], text, language="pl")
+    assert dict(found.entities.select("title", "aliases").iter_rows()) == {
+        "Kraków": ["Krakowie"],
+        "Maria Curie": [],
+    }
+
+
+def test_chinese_is_kept() -> None:
+    text = "鲁迅出生于绍兴。他是《狂人日记》的作者。"
+    answer = reply(
+        entity("鲁迅", "人物", "作家。"),
+        entity("狂人日记", "作品"),
+        links=[link("鲁迅", "狂人日记", "作者", "他写了它。", "高")],
+    )
+    found = extract([answer], text, language="zh")
+    assert found.titles == ["鲁迅", "狂人日记"]
+    assert found.links() == [("鲁迅", "作者", "狂人日记")]
+    assert found.relationships["evidence"].to_list() == [[span("d0", 0, 20)]]
+
+
+ADA, BEN = FoundEntity("Ada", "person", "A."), FoundEntity("Ben")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"Entities": [{"Name": "Ada", "TYPE": "person", "Description": "A."}, "Ben"]},
+        {"entities": {"Ada": {"type": "person", "description": "A."}, "Ben": {}}, "extra": 1},
+        {"entities": [["Ada", "person", "A."], ["Ben"]], "relationships": []},
+        {"result": {"nodes": [{"title": '"Ada"', "type": ["person"], "description": "A."}, "Ben"]}},
+        [{"kind": "entity", "name": "Ada", "category": "person", "desc": "A."}, {"name": "Ben"}],
+        [["entity", "Ada", "person", "A."], ["entity", "Ben"]],
+        [{"type": "entity", "name": "Ada", "entity_type": "person", "description": "A."}, "Ben"],
+        [{"entities": [["Ada", "person", "A."]]}, {"entities": ["Ben"], "relationships": None}],
+    ],
+)
+def test_entities_are_read_in_many_forms(data: Any) -> None:
+    assert read_records(data) == (Found((ADA, BEN)), 0)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {
+            "Source": "Ada",
+            "Target": "Ben",
+            "type": "knows",
+            "description": "K.",
+            "strength": "8/10",
+        },
+        {"from": {"name": "Ada"}, "to": "Ben", "relation": "knows", "desc": "K.", "weight": "high"},
+        ["Ada", "Ben", "knows", "K.", 8],
+        ["relationship", "Ada", "Ben", "knows", "K.", 0.8],
+    ],
+)
+def test_relationships_are_read_in_many_forms(record: Any) -> None:
+    found, n_bad = read_records({"entities": ["Ada", "Ben"], "relationships": [record]})
+    assert found.relationships == (("Ada", "Ben", "knows", "K.", 8.0),)
+    assert n_bad == 0
+
+
+def test_lists_of_three_are_triples_unless_two_names_come_first() -> None:
+    records = [["Ada", "knows", "Ben"], ["Ada", "Ben", "They met."], ["Ada", "Ben", "It.", "9"]]
+    found, _ = read_records({"entities": ["Ada", "Ben"], "relationships": records})
+    assert [row[:4] for row in found.relationships] == [
+        ("Ada", "Ben", "knows", ""),
+        ("Ada", "Ben", "", "They met."),
+        ("Ada", "Ben", "", "It."),
+    ]
+
+
+def test_a_type_that_never_ends_is_none() -> None:
+    found, n_bad = read_records({"entities": [{"name": "Ada", "type": "person " * 5_000}]})
+    assert (found, n_bad) == (Found((FoundEntity("Ada"),)), 0)
+
+
+def test_a_bad_record_is_dropped_and_counted() -> None:
+    bad: list[Any] = [None, 7, {}, {"name": None}, {"name": "..."}, [], "x" * 500]
+    links = [None, {"source": "Ada"}, {"source": "Ada", "target": "ADA"}, ["Ada"]]
+    found, n_bad = read_records({"entities": ["Ada", *bad], "relationships": links})
+    assert found == Found((FoundEntity("Ada"),))
+    assert n_bad == len(bad) + len(links)
+
+
+@pytest.mark.parametrize(
+    "data", [{"error": "no"}, {}, "text", 3, None, {"entities": [{}, None]}, {"entities": 5}]
+)
+def test_what_is_no_extraction_is_an_error(data: Any) -> None:
+    with pytest.raises(ReplyError):
+        read_records(data)
+
+
+def test_strengths_are_read_as_written() -> None:
+    values = [7, "7", "8/10", "80 %", 0.8, "high", "weak", "?", None, True, 99, -3, float("nan")]
+    assert [read_strength(value) for value in values] == [
+        *(7.0, 7.0, 8.0, 8.0, 8.0, 8.0, 2.0, 5.0, 5.0, 5.0, 10.0, 3.0, 5.0),
+    ]
+
+
+def test_the_prompt_around_a_text_unit_is_short_and_the_same_for_all() -> None:
+    encoding = load_encoding("o200k_base")
+    found = extract([reply(), reply()], LOVELACE, "Other.")
+    one, other = found.model.asked
+    assert one.messages[0] == other.messages[0]
+    said = sum(count_tokens(message["content"], encoding) for message in one.messages)
+    schema = json.dumps(ExtractionFormat(Schema()).schema)
+    around = said - count_tokens(LOVELACE, encoding) + count_tokens(IN_WORDS, encoding)
+    assert around <= 450
+    assert around + count_tokens(schema, encoding) <= 700
+
+
+@pytest.mark.parametrize("prompt", ["extract_graph", "continue_extraction"])
+def test_prompts_of_the_users_own_are_taken(prompt: str, tmp_path: Path) -> None:
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / f"{prompt}.txt").write_text("Mine {", encoding="utf-8")
+    assert Prompts(tmp_path).fill(prompt, {}) == "Mine {"
+
+
+TEXTS = st.text(alphabet="Aab ß.\n北京é\u0301İ{'-", min_size=1, max_size=60)
+NAMES = st.text(alphabet="Aab ß北京éI.-", min_size=1, max_size=12)
+
+
+@examples(100)
+@given(TEXTS, st.lists(NAMES, max_size=5), st.sampled_from(["en", "pl", "zh"]))
+def test_every_mention_and_every_evidence_lies_in_its_text_unit(
+    text: str, names: list[str], language: str
+) -> None:
+    links = [link(one, other) for one, other in pairwise(names)]
+    found = extract([reply(*map(entity, names), links=links)], text, language=language)
+    for _, _, start, end in found.mentions.iter_rows():
+        assert 0 <= start < end <= len(text)
+    for frame in (found.entities, found.relationships):
+        for places in frame["evidence"].to_list():
+            assert all(0 <= p["start_char"] < p["end_char"] <= len(text) for p in places)
+    assert set(found.mentions["entity"]) == set(range(len(found.titles)))
+
+
+def test_text_units_of_one_document_have_spans_of_the_document() -> None:
+    documents = pl.DataFrame(
+        {"id": ["blank", "d"], "title": ["", "T"], "path": ["a", "b"], "language": ["en", "en"]}
+    ).with_columns(metadata=pl.lit(None, pl.String))
+    units = pl.DataFrame(
+        {
+            "human_readable_id": [0, 1],
+            "document_id": ["d", "d"],
+            "start_char": [10, 30],
+            "end_char": [20, 40],
+            "text": ["Ada slept.", "It is Ada."],
+            "headings": ["", "Days > Nights"],
+        }
+    )
+    model = FakeChatModel(lambda request: reply(entity("Ada")))
+    tables = extract_graph(
+        units.lazy(),
+        documents.lazy(),
+        settings=ExtractGraph(),
+        chat_model=model,
+        prompts=PROMPTS,
+        previous=NOTHING,
+        progress=Silent(),
+    )
+    assert isinstance(tables, dict)
+    assert tables["raw_mentions"].rows() == [(0, 0, 10, 13), (0, 1, 36, 39)]
+    assert tables["extracted_entities"]["evidence"].to_list() == [
+        [span("d", 10, 20), span("d", 30, 40)]
+    ]
+    assert [asked.unit for asked in model.asked] == [
+        "b (T), characters 10 to 20",
+        "b (T), characters 30 to 40",
+    ]
+    assert model.asked[1].messages[1]["content"] == (
+        "Section: Days > Nights\n\nPassage:\nIt is Ada."
+    )

@@ -1,0 +1,235 @@
+import math
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from graphrag_index.errors import TableError
+from graphrag_index.schema.settings.settings import FinalizeGraph
+from graphrag_index.schema.tables import TABLES, content_id
+from graphrag_index.steps.finalize_graph import finalize_graph
+from graphrag_index.storage.table_writer import conform
+from tests.fixtures.examples import examples
+
+TEXT_UNITS = pl.DataFrame({"id": ["t0", "t1", "t2"], "human_readable_id": [0, 1, 2]})
+
+
+def raw_entities(*titles: str, **columns: list[object]) -> pl.DataFrame:
+    rows = {
+        "human_readable_id": list(range(len(titles))),
+        "title": list(titles),
+        "type": ["name"] * len(titles),
+        "description": [f"About {title}." for title in titles],
+        "aliases": [[] for _ in titles],
+        "evidence": [[] for _ in titles],
+    }
+    return pl.DataFrame({**rows, **columns}, schema=TABLES["raw_entities"].schema)
+
+
+def raw_relationships(*rows: dict[str, object]) -> pl.DataFrame:
+    default = {"description": "", "weight": 1.0, "text_units": [], "evidence": [], "type": ""}
+    return pl.DataFrame(
+        [{**default, **row} for row in rows], schema=TABLES["raw_relationships"].schema
+    )
+
+
+def raw_mentions(*rows: tuple[int, int, int, int]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=TABLES["raw_mentions"].schema, orient="row")
+
+
+def finalize(
+    entities: pl.DataFrame,
+    relationships: pl.DataFrame,
+    mentions: pl.DataFrame,
+    layout: bool = False,
+) -> dict[str, pl.DataFrame]:
+    batches: dict[str, list[pl.DataFrame]] = {
+        name: [] for name in ("entities", "relationships", "mentions")
+    }
+    for frames in finalize_graph(
+        entities,
+        relationships.lazy(),
+        mentions.lazy(),
+        TEXT_UNITS.lazy(),
+        settings=FinalizeGraph(layout=layout),
+    ):
+        for name, frame in frames.items():
+            batches[name].append(conform(frame, TABLES[name]))
+    return {name: pl.concat([TABLES[name].empty(), *parts]) for name, parts in batches.items()}
+
+
+def span(start: int) -> dict[str, object]:
+    return {"document_id": "d", "start_char": start, "end_char": start + 1}
+
+
+ADA, BYRON = content_id("entity", "ada"), content_id("entity", "byron")
+CARL = content_id("entity", "carl")
+
+
+def test_rows_between_the_same_two_entities_become_one():
+    tables = finalize(
+        raw_entities("Ada", "Byron", "Carl"),
+        raw_relationships(
+            {"source": 2, "target": 0, "description": "first", "text_units": [2]},
+            {
+                "source": 0,
+                "target": 1,
+                "weight": 1.0,
+                "description": "light",
+                "type": "knows",
+                "text_units": [1],
+                "evidence": [span(5)],
+            },
+            {
+                "source": 1,
+                "target": 0,
+                "weight": 2.5,
+                "description": "heavy",
+                "type": "writes to",
+                "text_units": [0, 1],
+                "evidence": [span(3)],
+            },
+        ),
+        raw_mentions((0, 0, 0, 3), (1, 0, 4, 9), (1, 1, 4, 9), (2, 2, 20, 24)),
+    )
+    expected = pl.DataFrame(
+        {
+            "id": [
+                content_id("relationship", *sorted([ADA, CARL])),
+                content_id("relationship", *sorted([ADA, BYRON])),
+            ],
+            "human_readable_id": [0, 1],
+            "source": ["Carl", "Ada"],
+            "target": ["Ada", "Byron"],
+            "description": ["first", "heavy light"],
+            "weight": [1.0, 3.5],
+            "combined_degree": [3, 3],
+            "text_unit_ids": [["t2"], ["t0", "t1"]],
+            "source_id": [CARL, ADA],
+            "target_id": [ADA, BYRON],
+            "evidence": [[], [span(5), span(3)]],
+            "type": ["", "writes to"],
+        },
+        schema=TABLES["relationships"].schema,
+    )
+    assert_frame_equal(tables["relationships"], expected)
+    assert tables["entities"]["degree"].to_list() == [2, 1, 1]
+
+
+def test_entities_with_the_same_title_but_for_case_width_and_spacing_become_one():
+    tables = finalize(
+        raw_entities(
+            "Ada",
+            "Byron",
+            "ＡＤＡ ",
+            aliases=[["Lady Ada"], [], ["A. L.", "Lady Ada", "Ada"]],
+            evidence=[[span(1)], [], [span(7)]],
+        ),
+        raw_relationships({"source": 0, "target": 2}, {"source": 2, "target": 1}),
+        raw_mentions((2, 1, 9, 12), (0, 1, 2, 5), (0, 0, 0, 3), (1, 2, 0, 5)),
+    )
+    expected = pl.DataFrame(
+        {
+            "id": [ADA, BYRON],
+            "human_readable_id": [0, 1],
+            "title": ["Ada", "Byron"],
+            "type": ["name", "name"],
+            "description": ["About Ada.", "About Byron."],
+            "text_unit_ids": [["t0", "t1"], ["t2"]],
+            "frequency": [2, 1],
+            "degree": [1, 1],
+            "x": [None, None],
+            "y": [None, None],
+            "aliases": [["Lady Ada", "A. L.", "ＡＤＡ "], []],
+            "evidence": [[span(1), span(7)], []],
+        },
+        schema=TABLES["entities"].schema,
+    )
+    assert_frame_equal(tables["entities"], expected)
+    assert_frame_equal(
+        tables["mentions"],
+        pl.DataFrame(
+            [(0, 0, 0, 3), (0, 1, 2, 5), (0, 1, 9, 12), (1, 2, 0, 5)],
+            schema=TABLES["mentions"].schema,
+            orient="row",
+        ),
+    )
+    assert tables["relationships"].select("source", "target").rows() == [("Ada", "Byron")]
+
+
+def test_loops_and_unknown_ends_are_dropped_and_isolated_entities_kept():
+    tables = finalize(
+        raw_entities("Ada", "Byron"),
+        raw_relationships(
+            {"source": 0, "target": 0}, {"source": 0, "target": 7}, {"source": -1, "target": 1}
+        ),
+        raw_mentions((1, 0, 0, 5), (9, 0, 0, 5)),
+    )
+    assert tables["relationships"].is_empty()
+    assert tables["entities"].select("title", "degree", "frequency").rows() == [
+        ("Ada", 0, 0),
+        ("Byron", 0, 1),
+    ]
+    assert tables["entities"]["text_unit_ids"].to_list() == [[], ["t0"]]
+    assert tables["mentions"].rows() == [(1, 0, 0, 5)]
+
+
+def test_equal_mentions_are_one_in_order_of_the_text():
+    tables = finalize(
+        raw_entities("Ada", "Ada Byron"),
+        raw_relationships(),
+        raw_mentions((1, 1, 0, 9), (0, 1, 0, 3), (0, 0, 8, 9), (1, 1, 0, 9)),
+    )
+    assert tables["mentions"].rows() == [(0, 0, 8, 9), (0, 1, 0, 3), (1, 1, 0, 9)]
+
+
+def test_nothing_gives_empty_tables():
+    for layout in (False, True):
+        tables = finalize(raw_entities(), raw_relationships(), raw_mentions(), layout)
+        assert [len(frame) for frame in tables.values()] == [0, 0, 0]
+
+
+def test_one_entity_has_a_place():
+    entities = finalize(raw_entities("Ada"), raw_relationships(), raw_mentions(), True)["entities"]
+    assert entities.select("x", "y").rows() == [(0.0, 0.0)]
+
+
+@pytest.mark.parametrize("weight", [math.nan, math.inf, 0.0, -1.0, None])
+def test_a_weight_that_is_none_is_refused_by_its_row(weight):
+    rows = raw_relationships(
+        {"source": 0, "target": 1}, {"source": 1, "target": 0, "weight": weight}
+    )
+    with pytest.raises(TableError, match=r"raw_relationships.*row 1 \(1 – 0\)"):
+        finalize(raw_entities("Ada", "Byron"), rows, raw_mentions())
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(1, 9)), min_size=1, max_size=30
+    ),
+    st.randoms(use_true_random=False),
+)
+@examples(20)
+def test_order_and_direction_of_rows_change_neither_ids_nor_weights_nor_places(edges, random):
+    entities = raw_entities(*"abcdefghij")
+    turned = [edge if random.random() < 0.5 else (edge[1], edge[0], edge[2]) for edge in edges]
+    random.shuffle(turned)
+    one, two = (
+        finalize(
+            entities,
+            raw_relationships(
+                *({"source": s, "target": t, "weight": float(w)} for s, t, w in rows)
+            ),
+            raw_mentions(),
+            layout=True,
+        )
+        for rows in (edges, turned)
+    )
+    columns = ["id", "combined_degree", "weight"]
+    assert_frame_equal(
+        one["relationships"].select(columns).sort("id"),
+        two["relationships"].select(columns).sort("id"),
+    )
+    assert_frame_equal(one["entities"], two["entities"], abs_tol=1e-6)

@@ -1,0 +1,142 @@
+"""Imports point one way, and what is cheap to import stays cheap."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[1]
+# What takes long to import, and only some commands need.
+HEAVY = {
+    *("polars", "numpy", "scipy", "pyarrow", "lancedb", "pandas", "onnxruntime", "tokenizers"),
+    *("igraph", "leidenalg", "networkx", "graspologic_native", "openai", "rich", "pydantic"),
+    *("yaml", "tiktoken", "charset_normalizer"),
+}
+# The modules that every part may import: the errors and what a command line begins with.
+FOUNDATION = {"errors", "progress", "command_line", "lean_imports"}
+# The parts of the program, and the parts that each may import.
+PARTS = {
+    "schema": "",
+    "text": "schema",
+    "storage": "schema text",
+    "llm": "schema text storage",
+    "communities": "schema storage",
+    "nlp": "schema text",
+    "extraction": "schema text storage llm nlp",
+    "resolution": "schema text storage llm nlp",
+    "reports": "schema text storage llm",
+    "readers": "schema text extraction",
+    "microsoft": "schema text storage llm extraction reports",
+    "steps": "schema text storage llm communities nlp extraction resolution reports readers "
+    "microsoft",
+    "pipeline": "schema text storage llm resolution readers microsoft steps",
+    "export": "schema storage communities",
+    "health": "schema text storage communities microsoft",
+    "cli": "schema text storage llm resolution microsoft steps pipeline export health",
+    "query": "schema text storage llm microsoft",
+}
+# The contract of a step lies beside the package's folders, and so does its first module.
+ROOTS = {"step": "steps", "__main__": "cli"}
+
+
+def part_of(module: str) -> str:
+    """Name the part of the program that a module belongs to; the foundation is part ""."""
+    package, _, rest = module.partition(".")
+    if package == "graphrag_query":
+        return "query"
+    folder = rest.partition(".")[0]
+    return "" if folder in FOUNDATION else ROOTS.get(folder, folder if folder in PARTS else "")
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    for package in ("graphrag_index", "graphrag_query"):
+        for path in sorted((REPOSITORY / package).rglob("*.py")):
+            names = path.relative_to(REPOSITORY).with_suffix("").parts
+            yield ".".join(name for name in names if name != "__init__"), path
+
+
+def imports(source: str) -> Iterator[str]:
+    """Every module of the program that a source imports, at the top or in a function."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports name the module in full"
+            # `from package import module` imports the module, if it is one.
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        yield from (name for name in names if name.split(".")[0].startswith("graphrag_"))
+
+
+@pytest.mark.parametrize(("module", "path"), [pytest.param(*m, id=m[0]) for m in modules()])
+def test_imports_point_one_way(module: str, path: Path) -> None:
+    own = part_of(module)
+    allowed = {"", own, *PARTS.get(own, "").split()}
+    wrong = {
+        name for name in imports(path.read_text(encoding="utf-8")) if part_of(name) not in allowed
+    }
+    assert not wrong, f"{module} must not import {', '.join(sorted(wrong))}"
+
+
+def test_parts_form_no_circle() -> None:
+    assert len(PARTS) <= 18
+    placed: set[str] = set()
+    for part, allowed in PARTS.items():
+        assert placed.issuperset(allowed.split()), f"{part} imports a part that comes after it"
+        placed.add(part)
+
+
+def test_imports_in_functions_are_seen_too() -> None:
+    source = "def f():\n    import graphrag_index.step\n    from graphrag_index import steps\n"
+    assert [*imports(source)] == ["graphrag_index.step", "graphrag_index.steps"]
+    assert part_of("graphrag_index.schema.settings.settings.Settings") == "schema"
+
+
+@pytest.mark.parametrize(
+    ("statements", "heavy"),
+    [
+        ("import graphrag_index, graphrag_query", set()),
+        ("import graphrag_index.errors, graphrag_index.command_line", set()),
+        ("import graphrag_index.__main__, graphrag_query.__main__", set()),
+        ("from graphrag_index.schema.settings import settings", {"pydantic", "yaml"}),
+        # Opening an index needs tables and settings; vectors and models come with a question.
+        ("from graphrag_query.retrieval import index_store", {"pydantic", "yaml", "polars"}),
+        # All steps: what asks models, reads vectors or draws comes with the step that runs.
+        (
+            "import graphrag_index.pipeline.run, importlib\n"
+            "from graphrag_index.steps import STEPS\n"
+            "for name in STEPS: importlib.import_module(f'graphrag_index.steps.{name}')",
+            {"pydantic", "yaml", "polars", "numpy", "pyarrow"},
+        ),
+    ],
+)
+def test_what_is_cheap_to_import_imports_nothing_heavy(statements: str, heavy: set[str]) -> None:
+    assert imported_by(statements) <= heavy
+
+
+@pytest.mark.parametrize("command", ["graphrag_index", "graphrag_query"])
+def test_help_imports_nothing_heavy(command: str) -> None:
+    statements = (
+        f"import sys, contextlib, {command}.__main__ as m\n"
+        "sys.argv = ['command', '--help']\n"
+        "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(None):\n"
+        "    m.app()\n"
+    )
+    assert imported_by(statements) == set()
+
+
+def imported_by(statements: str) -> set[str]:
+    """The heavy modules that a fresh interpreter has imported after some statements."""
+    code = f"{statements}\nimport sys\nprint(*(m for m in sys.modules if '.' not in m))"
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=REPOSITORY,
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    return HEAVY & set(result.stdout.split())
