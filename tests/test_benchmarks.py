@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import graphrag_query
@@ -120,3 +121,29 @@ def test_the_benchmark_of_indexing_prints_every_step_and_the_scores() -> None:
     assert rows.count("extract_graph_nlp") == 3  # once for each size, once for the growth
     assert "generate_text_embeddings" not in rows
     assert {"entity_recall", "relation_precision", "ari_level_0"} <= set(rows)
+
+
+def test_a_comparison_of_checkouts_finds_values_types_order_bytes_and_failures(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(REPOSITORY / "benchmarks")
+    from compare_checkouts import FAILED, Table, compare
+
+    rows = pl.DataFrame({"id": ["a", "b"], "n": [1, 2]})
+    table = Table(rows, "digest")
+    cases = {
+        "equal": (table, Table(rows.clone(), "digest"), ""),
+        "value": (table, Table(rows.with_columns(n=pl.Series([1, 3]))), "row 1, n: 3"),
+        "type": (table, Table(rows.cast({"n": pl.Int32})), "Int32"),
+        "order": (table, Table(rows.reverse(), "digest"), "row 0, id: b"),
+        "bytes": (table, Table(rows, "other"), "bytes"),
+        "answer": ('{"outcome": "answered"}', '{"outcome": "no_evidence"}', "no_evidence"),
+        "failure": (FAILED, FAILED, FAILED),
+    }
+    before = {("case", name): pair[0] for name, pair in cases.items()}
+    after = {("case", name): pair[1] for name, pair in cases.items()}
+    found = compare(before, after | {("case", "new"): table})
+    assert found.pop(("case", "new")) == "It is only there after."
+    assert [name for _, name in found if not found["case", name]] == ["equal"]
+    for name, (_, _, expected) in cases.items():
+        assert expected in found["case", name]
