@@ -1,0 +1,69 @@
+"""The scripts in examples/ run as they stand, without a network."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPOSITORY
+from tests.server import Server
+
+SCRIPTS = sorted((REPOSITORY / "examples").glob("*.py"))
+
+
+def run_example(name: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    path = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH")]))
+    return subprocess.run(
+        [sys.executable, REPOSITORY / "examples" / name, *arguments],
+        env={**os.environ, "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_examples_fit_a_screen_or_two(script: Path) -> None:
+    assert 20 <= len(script.read_text(encoding="utf-8").splitlines()) <= 60
+
+
+@pytest.mark.usefixtures("embedding_model_files")
+def test_a_folder_is_indexed_and_asked(tmp_path: Path) -> None:
+    documents = tmp_path / "documents"
+    documents.mkdir()
+    shutil.copy(REPOSITORY / "input" / "people" / "tom-crean.txt", documents)
+    result = run_example("index_and_ask.py", "--documents", str(documents))
+    assert result.returncode == 0, result.stderr
+    assert "Tom Crean was an Irish seaman" in result.stdout
+    assert "[1] tom-crean.txt, characters " in result.stdout
+
+
+def test_a_step_of_ones_own_redacts_the_documents() -> None:
+    result = run_example("own_step.py")
+    assert result.returncode == 0, result.stderr
+    assert "write to [e-mail] about the Analytical Engine." in result.stdout
+
+
+@pytest.mark.usefixtures("embedding_model_files")
+def test_a_graph_of_ones_own_is_searched() -> None:
+    result = run_example("own_graph.py")
+    assert result.returncode == 0, result.stderr
+    assert "Charles Babbage – Analytical Engine – Luigi Menabrea (2 hops)" in result.stdout
+
+
+@pytest.mark.usefixtures("embedding_model_files")
+def test_a_local_model_is_asked(model_server: Server) -> None:
+    result = run_example("local_model.py", "--base-url", model_server.url, "--model", "test-model")
+    assert result.returncode == 0, result.stderr
+    assert "[1] engine.txt" in result.stdout
+
+
+def test_without_a_model_server_one_sentence_says_what_to_start() -> None:
+    result = run_example("local_model.py", "--base-url", "http://127.0.0.1:9/v1")
+    assert result.returncode == 1
+    assert "ollama serve" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
