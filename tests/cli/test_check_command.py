@@ -12,10 +12,10 @@ from graphrag_index.health.health_text import as_json, as_text
 from graphrag_index.health.opening import open_index
 from graphrag_index.health.plots import columns, rows
 from graphrag_index.schema.settings.settings import Check
-from tests.cli.test_command_line import Call
 from tests.conftest import REPOSITORY
-from tests.export.test_graph_page import HOSTILE, Page
 from tests.fixtures.checked import change, check, found, healthy
+from tests.fixtures.commands import Call
+from tests.fixtures.page_parser import HOSTILE, Page
 from tests.fixtures.small_index import write_index
 
 

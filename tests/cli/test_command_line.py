@@ -7,18 +7,17 @@ import pty
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from graphrag_index.__main__ import app
 from graphrag_index.command_line import run_app
 from graphrag_index.pipeline.run import lock
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.commands import (
+    Call,
     call,
     call_process,
     command,
@@ -29,29 +28,6 @@ from tests.fixtures.commands import (
 
 REPOSITORY = Path(__file__).parents[2]
 COMMANDS = "init run validate schema show check download-model".split()
-
-
-@dataclass
-class Result:
-    """What a command printed, and its exit code."""
-
-    code: int
-    out: str
-    err: str
-
-
-class Call:
-    """Calls the command line inside this process."""
-
-    def __init__(self, capture: pytest.CaptureFixture[str]) -> None:
-        self.capture = capture
-
-    def __call__(self, *arguments: str | Path) -> Result:
-        texts = [str(argument) for argument in arguments]
-        with pytest.raises(SystemExit) as ended:
-            run_app(lambda: app(texts, prog_name="graphrag-index"))
-        out, err = self.capture.readouterr()
-        return Result(int(ended.value.code or 0), out, err)
 
 
 @pytest.fixture

@@ -9,9 +9,8 @@ import pytest
 
 from graphrag_index.cli import resolve_command as command
 from graphrag_index.storage.table_store import TableStore
-from tests.cli.test_command_line import Call, Result
-from tests.fixtures.commands import write_project
-from tests.pipeline.test_model_workflow import KEY
+from tests.fixtures.commands import Call, Result, write_project
+from tests.fixtures.model_project import KEY
 from tests.server import ChatRequest, Faults, Server
 
 STEPS = "load_documents create_text_units extract_graph_nlp resolve_entities finalize_graph".split()

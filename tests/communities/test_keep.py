@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from graphrag_index.communities.keep import changed_nodes, kept_hierarchy
 from graphrag_index.communities.leiden import ENGINES, Leiden, hierarchy, large_parts, partition
 from graphrag_index.communities.simple_graph import Graph, components, modularity, simple_graph
-from tests.communities.test_leiden import graph_of, graphs, parts, ring_of_rings
 from tests.fixtures.examples import examples
+from tests.fixtures.small_graphs import graph_of, graphs, parts, ring_of_rings
 
 SMALL = {"max_cluster_size": 4, "max_levels": 4}
 

@@ -16,7 +16,6 @@ from graphrag_index.communities.leiden import (
     partition,
 )
 from graphrag_index.communities.simple_graph import (
-    Graph,
     components,
     degrees,
     modularity,
@@ -24,32 +23,9 @@ from graphrag_index.communities.simple_graph import (
     sparse_rows,
 )
 from tests.fixtures.examples import examples
-
-
-def graph_of(n_nodes: int, *edges: tuple[int, int] | tuple[int, int, float]) -> Graph:
-    weighted = [(*edge, 1.0)[:3] for edge in edges]
-    sources, targets, weights = zip(*weighted, strict=True) if weighted else ((), (), ())
-    return simple_graph(
-        n_nodes,
-        np.array(sources, dtype=np.int64),
-        np.array(targets, dtype=np.int64),
-        np.array(weights, dtype=np.float64),
-    )
-
+from tests.fixtures.small_graphs import graph_of, graphs, parts, ring_of_rings
 
 TWO_TRIANGLES_AND_A_BRIDGE = graph_of(6, (0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (2, 3))
-
-
-@st.composite
-def graphs(draw: st.DrawFn) -> Graph:
-    n_nodes = draw(st.integers(1, 40))
-    node = st.integers(0, n_nodes - 1)
-    weight = st.floats(0.1, 10)
-    return graph_of(n_nodes, *draw(st.lists(st.tuples(node, node, weight), max_size=120)))
-
-
-def parts(labels: np.ndarray) -> set[frozenset[int]]:
-    return {frozenset(np.flatnonzero(labels == label).tolist()) for label in set(labels) - {-1}}
 
 
 def test_parallel_edges_are_added_up_and_loops_dropped():
@@ -138,13 +114,6 @@ def test_a_graph_without_nodes_has_one_empty_level():
 def test_a_star_stays_whole():
     star = graph_of(31, *((0, leaf) for leaf in range(1, 31)))
     assert [parts(labels) for labels in hierarchy(star)] == [{frozenset(range(31))}]
-
-
-def ring_of_rings() -> Graph:
-    """Four rings of 20 nodes, joined in a ring by light edges."""
-    edges = [(20 * i + j, 20 * i + (j + 1) % 20, 5.0) for i in range(4) for j in range(20)]
-    joints = [(20 * i, 20 * ((i + 1) % 4), 0.1) for i in range(4)]
-    return graph_of(80, *edges, *joints)
 
 
 def test_only_parts_above_the_size_are_split():

@@ -17,13 +17,13 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.create_communities import create_communities
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.versions import StepRecord, Version
-from tests.fixtures.examples import examples
-from tests.steps.test_create_communities import (
+from tests.fixtures.community_tables import (
     document_table,
     entity_table,
     relationship_table,
     text_unit_table,
 )
+from tests.fixtures.examples import examples
 
 Links = list[tuple[str, str, float]]
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from graphrag_index.export import cypher, neo4j, ntriples, parquet
-from tests.export.test_export_graph import FORBIDDEN
+from tests.fixtures.page_parser import FORBIDDEN
 from tests.fixtures.small_graph import NASTY, graph_of, write_nasty_index, write_small_index
 from tests.fixtures.small_index import table, write_index
 

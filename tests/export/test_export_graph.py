@@ -17,6 +17,7 @@ from graphrag_index.errors import ExportError
 from graphrag_index.export import exported_graph as export_graph
 from graphrag_index.export import gexf, graphml, node_link
 from graphrag_index.export.text_rows import clean, quoted, xml
+from tests.fixtures.page_parser import FORBIDDEN
 from tests.fixtures.small_graph import (
     NASTY,
     graph_of,
@@ -25,9 +26,6 @@ from tests.fixtures.small_graph import (
     write_small_index,
 )
 from tests.fixtures.small_index import table, write_index
-
-# What XML 1.0 forbids, which becomes the mark for an unknown letter.
-FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 @pytest.fixture(scope="module")

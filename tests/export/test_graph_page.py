@@ -1,10 +1,7 @@
-import json
 import tempfile
 from base64 import b64encode
 from hashlib import sha256
-from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -14,43 +11,8 @@ from hypothesis import strategies as st
 from graphrag_index.errors import TableError
 from graphrag_index.export.graph_page import write_page
 from tests.fixtures.examples import examples
+from tests.fixtures.page_parser import HOSTILE, Page
 from tests.fixtures.small_index import table, write_index
-
-HOSTILE = "</script><img src=x onerror=\"alert('x')\"><!-- <script> & {{data}} \u2028"
-
-
-class Page(HTMLParser):
-    """A page as a browser would take it apart."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str | None]] = []
-        self.scripts: list[str] = []
-        self.cells: list[str] = []
-        self.policy = ""
-        self.text = ""
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += attrs
-        if ("http-equiv", "Content-Security-Policy") in attrs:
-            self.policy = str(dict(attrs)["content"])
-        if tag == "td":
-            self.cells.append("")
-
-    def handle_data(self, data: str) -> None:
-        if self.lasttag == "script" and data.strip():
-            self.scripts.append(data)
-        elif self.cells and self.lasttag in ("td", "a") and data.strip():
-            self.cells[-1] += data
-        self.text += data
-
-    @property
-    def data(self) -> Any:
-        return json.loads(self.scripts[0])
 
 
 def draw(output: Path, **limits: int) -> Page:

@@ -13,7 +13,7 @@ from graphrag_index.extraction.reply_records import Found, FoundEntity, FoundRel
 from graphrag_index.extraction.schema_history import Kind, Path, Schema, type_key
 from graphrag_index.llm.request import Reading
 from graphrag_index.schema.tables import title_key
-from tests.steps.test_extract_graph import entity, link, reply
+from tests.fixtures.extraction import entity, link, reply
 
 ADA, KING = FoundEntity("Ada", "person", "Known."), FoundEntity("King", "person", "Known too.")
 KNOWN = {"ada": ADA, "king": KING}

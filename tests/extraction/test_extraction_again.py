@@ -14,8 +14,8 @@ from graphrag_index.schema.settings.llm_steps import ExtractGraph, Star
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.extract_graph import extract_graph
+from tests.fixtures.extraction import entity, link, reply
 from tests.fixtures.fake_model import EarlierTables, KeepingModel
-from tests.steps.test_extract_graph import entity, link, reply
 
 Tables = dict[str, pl.DataFrame]
 ADA = "Ada Lovelace wrote to Charles Babbage."

@@ -1,10 +1,9 @@
 """Types are added to an index, taken out and put back: what is asked, and what is there then."""
 
-import re
 import shutil
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from graphrag_index.pipeline.workflow import load_workflow
 from graphrag_index.schema.settings.settings import load_settings
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.commands import start, wait_for
+from tests.fixtures.extraction import named_in, wanted_types
 from tests.server import Faults, Server
 from tests.server.answers import answer_from_text
 from tests.server.chat import ChatRequest
@@ -31,46 +31,9 @@ DOCUMENTS = {
     "and the Great Exhibition in London went without it.",
     "turin.txt": "Charles Babbage spoke in Turin. The Royal Society did not send Ada Byron.",
 }  # fmt: skip
-NAMES = {
-    "Ada Byron": "person", "William King": "person", "Charles Babbage": "person",
-    "London": "place", "Turin": "place", "Great Exhibition": "event",
-    "Royal Society": "organization",
-}  # fmt: skip
-LINKS = [
-    ("Ada Byron", "William King", "marries"), ("Charles Babbage", "Ada Byron", "knows"),
-    ("Charles Babbage", "Turin", "visits"), ("Great Exhibition", "London", "takes place in"),
-    ("William King", "London", "visits"), ("Royal Society", "Ada Byron", "knows"),
-    ("Charles Babbage", "Royal Society", "belongs to"),
-]  # fmt: skip
 SHORT = "load_documents create_text_units extract_graph extract_covariates".split()
 WHOLE = """load_documents create_text_units extract_graph summarize_descriptions finalize_graph
 extract_covariates create_communities link_text_units create_community_reports""".split()
-
-
-def wanted_types(system: str) -> list[list[str] | None]:
-    """The types of entities and relationships that a prompt asks for; None: any."""
-    lines = re.findall(r"^- type: (?:one of: ([^.]*))?", system, re.M)
-    return [re.split("[,;] ", line) if line else None for line in lines]
-
-
-def named_in(texts: Sequence[str]) -> Any:
-    """Names and links that a passage has, of the types that are wanted."""
-    before, _, passage = texts[1].partition("Passage:\n")
-    entity_types, link_types = wanted_types(texts[0])
-    entities = [
-        {"name": name, "type": kind, "description": f"{name} occurs where it says: {passage}"}
-        for name, kind in NAMES.items()
-        if name in passage and (entity_types is None or kind in entity_types)
-    ]
-    named = {entity["name"] for entity in entities}
-    named |= set(re.findall(r"^- (.+) \(.*\)$", before, re.M))
-    links = [
-        {"source": source, "target": target, "type": kind, "strength": 5,
-         "description": f"{source} {kind} {target}."}
-        for source, target, kind in LINKS
-        if {source, target} <= named and (link_types is None or kind in link_types)
-    ]  # fmt: skip
-    return {"entities": entities, "relationships": links}
 
 
 def answer(request: ChatRequest) -> Any:

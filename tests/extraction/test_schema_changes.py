@@ -12,10 +12,9 @@ from graphrag_index.llm.request import Request
 from graphrag_index.progress import Silent
 from graphrag_index.schema.settings.llm_steps import ExtractGraph
 from graphrag_index.steps.extract_graph import extract_graph
-from tests.extraction.test_growing_schema import LINKS, NAMES, named_in
 from tests.fixtures.examples import examples
+from tests.fixtures.extraction import LINKS, NAMES, PROMPTS, named_in
 from tests.fixtures.fake_model import EarlierTables, FakeChatModel
-from tests.steps.test_extract_graph import PROMPTS
 
 UNITS = [
     "Ada Byron married William King in London.",

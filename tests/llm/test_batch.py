@@ -22,8 +22,8 @@ from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.table import Table
 from graphrag_index.step import step
 from graphrag_index.storage.table_store import TableStore
+from tests.fixtures.chat_requests import KEY, request, words_of_text
 from tests.fixtures.commands import call, write_project
-from tests.llm.test_chat_model import KEY, request, words_of_text
 from tests.server import ChatRequest, Faults, Server
 
 MADE: list[Models] = []

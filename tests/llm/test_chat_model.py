@@ -16,47 +16,12 @@ from graphrag_index.llm.caller import LoopThread, estimate_tokens
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.prices import Budget
-from graphrag_index.llm.request import Message, Outcome, Reading, ReplyError, ReplyFormat
+from graphrag_index.llm.request import Message, Outcome
 from graphrag_index.llm.request import Request as Asked
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.text.tokens import count_tokens, load_encoding
-from tests.server import ChatRequest, Faults, Server
-
-KEY = "sk-secret-1234567890"
-
-
-def read(data: Any) -> Reading:
-    if not isinstance(data, dict) or not isinstance(data.get("words"), list):
-        raise ReplyError("it has no list `words`")
-    words = [word for word in data["words"] if isinstance(word, str)]
-    return Reading(words, len(data["words"]) - len(words))
-
-
-WORDS = ReplyFormat(
-    "words",
-    {
-        "type": "object",
-        "properties": {"words": {"type": "array", "items": {"type": "string"}}},
-        "required": ["words"],
-        "additionalProperties": False,
-    },
-    read,
-    'Reply with JSON: {"words": ["..."]}',
-)
-
-
-def words_of_text(chat: ChatRequest) -> str:
-    """The server's model: gives the words of the last message back."""
-    return json.dumps({"words": str(chat.messages[-1]["content"]).split()})
-
-
-def request(text: str, **more: Any) -> Asked:
-    messages = [
-        Message(role="system", content="List the words."),
-        Message(role="user", content=text),
-    ]
-    return Asked(text, messages, WORDS, **more)
-
+from tests.fixtures.chat_requests import KEY, WORDS, request, words_of_text
+from tests.server import Faults, Server
 
 MADE: list[ChatModel] = []
 

@@ -16,7 +16,7 @@ from graphrag_index.llm.pacing import parse_duration
 from graphrag_index.llm.registry import Models
 from graphrag_index.llm.request import Message, Outcome, Request
 from graphrag_index.schema.settings.models import ModelSettings
-from tests.llm.test_chat_model import WORDS, words_of_text
+from tests.fixtures.chat_requests import WORDS, words_of_text
 from tests.server import ChatRequest, Faults, Server
 
 MADE: list[Models] = []
@@ -155,7 +155,7 @@ def test_the_openai_package_is_loaded_for_streams_and_not_for_plain_calls() -> N
         "from graphrag_index.llm.registry import Models\n"
         "from graphrag_index.schema.settings.models import ModelSettings\n"
         "from graphrag_index.llm.request import Request\n"
-        "from tests.llm.test_chat_model import WORDS\n"
+        "from tests.fixtures.chat_requests import WORDS\n"
         "for stream in (False, True):\n"
         "    model = ModelSettings(model='test-model', base_url=sys.argv[1], stream=stream)\n"
         "    models = Models({'chat': model}, needed={'chat': ''})\n"

@@ -18,7 +18,7 @@ from graphrag_index.pipeline.history.version_list import current_version
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.table_store import TableStore
 from tests.conftest import run_project
-from tests.pipeline.test_model_workflow import write_project
+from tests.fixtures.model_project import write_project
 from tests.server import Server
 
 DIMENSION = 8

@@ -21,20 +21,21 @@ from graphrag_index.pipeline.run import lock
 from graphrag_index.schema.settings.settings import Check, load_settings
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.text.citations import check_citations
-from tests.cli.test_command_line import Call
 from tests.conftest import REPOSITORY
 from tests.fixtures.checked import found
+from tests.fixtures.commands import Call
 from tests.fixtures.microsoft_index import (
     MICROSOFT,
+    SEARCHES,
     WIDTH,
     Tables,
+    answered,
     version_1,
     version_2,
     version_3,
     write,
     write_vectors,
 )
-from tests.query.retrieval.test_microsoft_store import SEARCHES, answered
 from tests.server import Server
 
 needs_index = pytest.mark.skipif(not MICROSOFT.is_dir(), reason="the index is not here")

@@ -19,7 +19,7 @@ from graphrag_index.llm.local_embeddings import load_embedding_model
 from graphrag_index.microsoft.export.microsoft_export import export
 from graphrag_index.pipeline.history.version_list import current_version
 from graphrag_index.storage.table_store import TableStore
-from tests.pipeline.test_model_workflow import run, write_project
+from tests.fixtures.model_project import run, write_project
 from tests.server import ChatRequest, Server, answer_from_text
 from tests.server.answers import Json, best_lines
 

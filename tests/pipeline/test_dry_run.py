@@ -9,12 +9,10 @@ from pathlib import Path
 import pytest
 
 from graphrag_index.llm.ledger import Ledger
-from tests.cli.test_command_line import Call, Result
 from tests.conftest import run_project
-from tests.fixtures.commands import small_project, write_project
-from tests.pipeline.test_estimate import files
-from tests.pipeline.test_model_workflow import KEY
-from tests.pipeline.test_model_workflow import write_project as write_model_project
+from tests.fixtures.commands import Call, Result, files, small_project, write_project
+from tests.fixtures.model_project import KEY
+from tests.fixtures.model_project import write_project as write_model_project
 from tests.server import Server
 
 READ = ["load_documents", "create_text_units"]

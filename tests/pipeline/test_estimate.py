@@ -17,8 +17,8 @@ from graphrag_index.pipeline.estimate.cost import Estimate, estimate, write_esti
 from graphrag_index.pipeline.workflow import load_workflow
 from graphrag_index.schema.settings.settings import load_settings
 from graphrag_index.text.tokens import count_tokens, load_encoding
-from tests.fixtures.commands import call
-from tests.pipeline.test_model_workflow import KEY, run, write_project
+from tests.fixtures.commands import call, files
+from tests.fixtures.model_project import KEY, run, write_project
 from tests.server import Server
 
 CHAT_PRICE = {"input": 1.0, "output": 4.0}
@@ -35,14 +35,6 @@ def estimated(
     )
     assert found is not None
     return found
-
-
-def files(root: Path) -> dict[str, tuple[int, bytes]]:
-    """Every file with its time and its bytes."""
-    return {
-        str(path): (path.stat().st_mtime_ns, path.read_bytes())
-        for path in root.rglob("*") if path.is_file()
-    }  # fmt: skip
 
 
 def sent_tokens(server: Server) -> Counter[str]:

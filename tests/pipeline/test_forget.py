@@ -16,8 +16,7 @@ from graphrag_index.llm.ledger import FILE, Ledger
 from graphrag_index.llm.mark import is_marked
 from graphrag_index.pipeline.history.version_list import current_version
 from graphrag_index.storage.table_store import TableStore
-from tests.cli.test_command_line import Call, Result
-from tests.fixtures.commands import REPOSITORY
+from tests.fixtures.commands import REPOSITORY, Call, Result
 from tests.server import Faults, Server
 
 # Whole, its stem, and its beginnings: what a full-text index might keep of it.

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import polars as pl
 import pytest
 import yaml
 
@@ -24,34 +23,14 @@ from graphrag_index.storage.table_store import TableStore
 from graphrag_query.retrieval.index_store import KnowledgeModel
 from tests.fixtures.checked import found
 from tests.fixtures.commands import REPOSITORY, call, command, environment
+from tests.fixtures.model_project import KEY, read, run, write_project
 from tests.server import Faults, Server, counts, read_log
 
-KEY = "sk-do-not-show-me-0123456789"
 
-
-def write_project(root: Path, url: str, n_documents: int = 6, **chat: object) -> Path:
-    """A few documents of the sample, each model behind the server."""
-    (root / "input").mkdir(parents=True)
-    paths = sorted(path for path in (REPOSITORY / "input").rglob("*.*") if path.suffix != ".csv")
-    for path in paths[:: max(1, len(paths) // n_documents)][:n_documents]:
-        shutil.copy(path, root / "input" / path.name)
-    shutil.copytree(REPOSITORY / "workflows", root / "workflows")
-    server = {"base_url": url, "api_key": "${MODEL_KEY}", "concurrency": 8, "timeout": 5}
-    settings = {
-        "workflow": "standard",
-        "models": {
-            "chat": {"model": "test-model", **server, **chat},
-            "embedding": {"model": "test-embedding", **server},
-        },
-        "generate_text_embeddings": {"model": "embedding"},
-        "finalize_graph": {"layout": False},
-    }
-    (root / "settings.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
-    return root
-
-
-def run(root: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    return call(root, "run", *arguments, MODEL_KEY=KEY)
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server(dimensions=32) as server:
+        yield server
 
 
 def tables(root: Path) -> dict[str, bytes]:
@@ -63,16 +42,6 @@ def tables(root: Path) -> dict[str, bytes]:
         name: (store.output / table.file).read_bytes() if table.file else table.digest.encode()
         for name, table in version.tables.items()
     }
-
-
-def read(root: Path, table: str) -> pl.DataFrame:
-    return KnowledgeModel.open(root / "output").scan(table).collect()
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server(dimensions=32) as server:
-        yield server
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from tests.fixtures.living_folder import LivingFolder
-from tests.pipeline.test_model_workflow import read
+from tests.fixtures.model_project import read
 from tests.server import Server
 
 REPOSITORY = Path(__file__).parents[2]

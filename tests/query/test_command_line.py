@@ -8,11 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.fixtures.in_process import call_here
-
-
-def ask(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return call_here("graphrag-query", arguments, Path())
+from tests.fixtures.commands import ask
 
 
 def test_an_answer_is_printed_with_its_citations(sample_project: Path) -> None:

@@ -13,12 +13,12 @@ from graphrag_index.health.checks import check_index
 from graphrag_index.health.opening import open_index
 from graphrag_index.schema.settings.settings import Check
 from graphrag_query.answer import Outcome
-from tests.cli.test_command_line import Call
 from tests.conftest import REPOSITORY, run_project
 from tests.fixtures.checked import found
+from tests.fixtures.commands import Call
 from tests.fixtures.given_graph import write_graph
-from tests.pipeline.test_model_workflow import KEY
-from tests.query.searches.test_local_search import check_citations
+from tests.fixtures.model_project import KEY
+from tests.fixtures.sample_questions import check_citations
 from tests.server import Server
 
 

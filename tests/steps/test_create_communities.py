@@ -15,61 +15,15 @@ from graphrag_index.schema.settings.settings import CreateCommunities, parse_set
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.steps.create_communities import create_communities
 from graphrag_index.storage.table_store import Previous, TableStore
+from tests.fixtures.community_tables import (
+    document_table,
+    entity_table,
+    relationship_table,
+    text_unit_table,
+)
 from tests.fixtures.examples import examples
 
 ENGINES = ["native", "igraph", "leidenalg", "microsoft"]
-
-
-def entity_table(text_units: dict[str, list[str]]) -> pl.DataFrame:
-    """Entities, whose ids are their titles, and the text units that name them."""
-    columns = {
-        "id": list(text_units),
-        "title": list(text_units),
-        "text_unit_ids": list(text_units.values()),
-    }
-    schema = {"id": pl.String, "title": pl.String, "text_unit_ids": pl.List(pl.String)}
-    return pl.DataFrame(columns, schema=schema)
-
-
-def relationship_table(*rows: tuple[str, str, float, list[str]]) -> pl.DataFrame:
-    columns = {
-        "id": [f"{source}-{target}" for source, target, _, _ in rows],
-        "source": [source for source, _, _, _ in rows],
-        "target": [target for _, target, _, _ in rows],
-        "source_id": [source for source, _, _, _ in rows],
-        "target_id": [target for _, target, _, _ in rows],
-        "weight": [weight for _, _, weight, _ in rows],
-        "text_unit_ids": [text_units for _, _, _, text_units in rows],
-    }
-    strings = ["id", "source", "target", "source_id", "target_id"]
-    schema = dict.fromkeys(strings, pl.String) | {
-        "weight": pl.Float64,
-        "text_unit_ids": pl.List(pl.String),
-    }
-    return pl.DataFrame(columns, schema=schema)
-
-
-def text_unit_table(n: int) -> pl.DataFrame:
-    """Text units t0, t1, ...; two of them make a document: d0, d1, ..."""
-    return pl.DataFrame(
-        {
-            "id": [f"t{i}" for i in range(n)],
-            "human_readable_id": list(range(n)),
-            "document_id": [f"d{i // 2}" for i in range(n)],
-        },
-        schema={"id": pl.String, "human_readable_id": pl.Int64, "document_id": pl.String},
-    )
-
-
-def document_table(*dates: str | None) -> pl.DataFrame:
-    return pl.DataFrame(
-        {
-            "id": [f"d{i}" for i in range(len(dates))],
-            "human_readable_id": list(range(len(dates))),
-            "creation_date": list(dates),
-        },
-        schema={"id": pl.String, "human_readable_id": pl.Int64, "creation_date": pl.String},
-    )
 
 
 def communities_of(

@@ -24,9 +24,9 @@ from graphrag_index.steps.extract_graph import extract_graph
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.text.tokens import count_tokens, load_encoding
 from tests.fixtures.examples import examples
+from tests.fixtures.extraction import PROMPTS, entity, link, reply
 from tests.fixtures.fake_model import FakeChatModel
 
-PROMPTS = Prompts(Path("no such project"))
 NOTHING = Previous(TableStore(Path("no such output")), None)
 LOVELACE = "Ada Lovelace wrote to Charles Babbage. Babbage answered from London."
 
@@ -101,21 +101,6 @@ def extract(
         assert frame.schema == TABLES[name].schema
     _, *merged = (tables[table.name] for table in extract_graph.writes)
     return Extracted(list(units), *merged, model)
-
-
-def entity(name: str, type: str = "person", description: str = "") -> dict[str, str]:
-    return {"name": name, "type": type, "description": description}
-
-
-def link(source: str, target: str, type: str = "", description: str = "", strength: Any = 5) -> Any:
-    return {
-        **{"source": source, "target": target, "type": type},
-        **{"description": description, "strength": strength},
-    }
-
-
-def reply(*entities: Any, links: Any = ()) -> dict[str, Any]:
-    return {"entities": list(entities), "relationships": list(links)}
 
 
 def span(document: str, start: int, end: int) -> dict[str, object]:

@@ -15,7 +15,7 @@ from graphrag_query.display.notebook import as_html, as_markdown
 from graphrag_query.display.subgraph import Subgraph
 from graphrag_query.display.subgraph_picture import MOST_DRAWN, draw
 from tests.fixtures.examples import examples
-from tests.query.searches.test_neighbourhood import subgraph
+from tests.fixtures.fake_links import subgraph
 
 EVIL = "<script>alert(1)</script>|](javascript:x) ![i](http://x/y.png) $a$ \"'&\n# h \x01"
 

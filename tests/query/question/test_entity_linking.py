@@ -1,18 +1,12 @@
 """Names in a question, found in an index of a few entities."""
 
-from collections.abc import Sequence
-from pathlib import Path
-
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.schema.tables import TABLES
-from graphrag_index.steps.create_search_tables import create_search_tables
 from graphrag_query.question.entity_linking import is_other_spelling, names_in_question
 from graphrag_query.retrieval.index_store import KnowledgeModel
-from tests.fixtures.small_index import table, write_index
+from tests.fixtures.linking_index import index_of
 
 # Title, degree, aliases.
 ENTITIES = [
@@ -37,26 +31,6 @@ TITLES = [title for title, _, _ in ENTITIES]
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeModel:
     return index_of(ENTITIES, tmp_path_factory.mktemp("names"))
-
-
-def index_of(entities: Sequence[tuple[str, int, list[str]]], folder: Path) -> KnowledgeModel:
-    rows = [
-        {"id": str(n), "human_readable_id": n, "title": title, "degree": degree, "aliases": aliases}
-        for n, (title, degree, aliases) in enumerate(entities)
-    ]
-    names = ("documents", "text_units", "relationships", "mentions", "communities")
-    empty = {name: TABLES[name].empty().lazy() for name in names}
-    named = table("entities", *rows).lazy()
-    frames = create_search_tables(
-        *(empty["documents"], empty["text_units"], named, empty["relationships"]),
-        *(empty["mentions"], empty["communities"]),
-    )
-    written = {name: frame for batch in frames for name, frame in batch.items()}
-    tables: dict[str, pl.DataFrame] = {
-        definition.name: written.get(definition.name, definition.empty())
-        for definition in create_search_tables.writes
-    }
-    return KnowledgeModel.open(write_index(folder, **tables))
 
 
 def found(model: KnowledgeModel, question: str) -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@ import pytest
 
 from graphrag_query.question.entity_linking import names_in_question
 from graphrag_query.retrieval.index_store import KnowledgeModel
-from tests.query.question.test_entity_linking import index_of
+from tests.fixtures.linking_index import index_of
 
 TITLES = [
     "Иван Петров",

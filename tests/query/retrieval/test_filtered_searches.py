@@ -13,8 +13,7 @@ import graphrag_query
 from graphrag_index.schema.settings.settings import load_settings
 from graphrag_query.answering.cited_text import CitedText
 from graphrag_query.index import METHODS, Index
-from tests.fixtures.commands import REPOSITORY, call
-from tests.query.test_command_line import ask
+from tests.fixtures.commands import REPOSITORY, ask, call
 from tests.server import Server
 
 ROWS = [

@@ -17,8 +17,11 @@ from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.cited_text import units_behind
 from graphrag_query.index import Index
 from graphrag_query.retrieval.in_memory_vectors import HeldVectors
+from tests.fixtures.commands import ask
 from tests.fixtures.microsoft_index import (
     MICROSOFT,
+    SEARCHES,
+    answered,
     version_0,
     version_1,
     version_2,
@@ -26,39 +29,10 @@ from tests.fixtures.microsoft_index import (
     write,
     write_vectors,
 )
-from tests.query.test_command_line import ask
 from tests.server import Server
-from tests.server.answers import answer_from_text
-from tests.server.chat import ChatRequest
 from tests.server.embeddings import embed
 
 needs_index = pytest.mark.skipif(not MICROSOFT.is_dir(), reason="the index is not here")
-SEARCHES = {
-    "local": "Who is Alex Mercer?",
-    "global": "What are the main themes?",
-    "basic": "What did the team find in Dulce base?",
-    "drift": "What do the agents do in Dulce base?",
-    "lazy": "What do the agents do in Dulce base?",
-    "ask": "Who is Taylor Cruz?",
-    "path": "How is Alex Mercer connected with Sam Rivera?",
-    "neighbourhood": "Jordan Hayes",
-}
-
-
-def answered(chat: ChatRequest) -> Any:
-    """Answer as the test server does, but take every passage for relevant, and cite it."""
-    kinds = set((chat.schema or {}).get("properties", {}))
-    numbers = [row.split(",")[0] for row in chat.texts[-1].splitlines() if row[:1].isdigit()]
-    if kinds == {"rating"}:
-        return {"rating": 5}
-    if kinds == {"claims"}:
-        claims = [{"claim": "Agents.", "sources": [int(n)], "score": 9} for n in numbers]
-        return {"claims": claims}
-    if kinds == {"why", "search"}:
-        return {"why": "it asks who", "search": "local"}
-    if not kinds and "Agents." in chat.texts[-1]:
-        return "Agents explore it [Data: Sources (1)]."
-    return answer_from_text(chat)
 
 
 @pytest.fixture(scope="module")

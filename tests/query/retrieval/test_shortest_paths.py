@@ -3,43 +3,12 @@
 from itertools import pairwise
 
 import networkx as nx
-import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_query.retrieval.links import Neighbours
 from graphrag_query.retrieval.shortest_paths import MOST_OF_ONE, Path, VisitedGraph, find_paths
-
-Edge = tuple[int, int, float]
-
-
-class FakeLinks:
-    """The links of a list of edges: relationship 0 is the first of them."""
-
-    def __init__(self, edges: list[Edge]) -> None:
-        self.edges = edges
-        self.n_read = 0
-
-    def relationships_of(self, entity: int, most: int | None = None) -> Neighbours:
-        rows = [
-            (b if a == entity else a, number, weight)
-            for number, (a, b, weight) in enumerate(self.edges)
-            if entity in (a, b)
-        ]
-        rows = sorted(rows, key=lambda row: -row[2])[:most]
-        self.n_read += len(rows)
-        neighbours, numbers, weights = zip(*rows, strict=True) if rows else ((), (), ())
-        return Neighbours(
-            np.array(neighbours, np.int32),
-            np.array(numbers, np.int32),
-            np.array(weights, np.float32),
-        )
-
-    def n_relationships_of(self, entities: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        counts = [sum(n in edge[:2] for edge in self.edges) for n in np.asarray(entities).tolist()]
-        return np.array(counts, np.int64)
+from tests.fixtures.fake_links import Edge, FakeLinks
 
 
 def paths(

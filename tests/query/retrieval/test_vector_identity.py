@@ -18,7 +18,7 @@ from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import Vectors
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
-from tests.pipeline.test_model_workflow import KEY, write_project
+from tests.fixtures.model_project import KEY, write_project
 from tests.server import Server
 
 TABLES = ("text_unit_text", "entity_description", "community_full_content")

@@ -14,7 +14,7 @@ from graphrag_query.index import Index
 from graphrag_query.searches.basic_search import basic_search, rank_text_units
 from tests.fixtures.examples import examples
 from tests.fixtures.fake_chat import FakeChat, question_to
-from tests.query.searches.test_local_search import QUESTIONS, check_citations
+from tests.fixtures.sample_questions import QUESTIONS, check_citations
 
 
 @pytest.fixture(scope="module")

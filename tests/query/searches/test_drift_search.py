@@ -23,9 +23,8 @@ from graphrag_query.searches.drift_search import NOTHING_FOUND, drift_search
 from graphrag_query.searches.global_search import global_search
 from tests.conftest import copy_project, run_project
 from tests.fixtures.examples import examples
-from tests.fixtures.fake_chat import FakeChat, question_to
-from tests.query.searches.test_global_model import one_point_a_report, settings_with
-from tests.query.searches.test_local_search import QUESTIONS, check_citations
+from tests.fixtures.fake_chat import FakeChat, one_point_a_report, question_to, settings_with
+from tests.fixtures.sample_questions import QUESTIONS, check_citations
 from tests.server import Faults, Server
 
 BROAD = "How did scurvy shape the expeditions?"

@@ -14,7 +14,6 @@ from graphrag_index.errors import ModelError
 from graphrag_index.llm.rendered_rows import n_prompt_tokens
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import GlobalSearch
-from graphrag_index.schema.settings.settings import Settings, load_settings
 from graphrag_index.text.citations import cited
 from graphrag_index.text.tokens import count_tokens, load_encoding
 from graphrag_query.answer import Answer, Outcome
@@ -22,8 +21,8 @@ from graphrag_query.index import Index
 from graphrag_query.searches.global_map import LONGEST_POINT, points_format
 from graphrag_query.searches.global_search import NO_POINTS, TOO_FAR, global_search
 from tests.fixtures.examples import examples
-from tests.fixtures.fake_chat import FakeChat, question_to
-from tests.query.searches.test_local_search import QUESTIONS
+from tests.fixtures.fake_chat import FakeChat, one_point_a_report, question_to, settings_with, shown
+from tests.fixtures.sample_questions import QUESTIONS
 from tests.server import Faults, Server
 
 SUBJECT = "How did the expeditions fight scurvy?"
@@ -44,27 +43,6 @@ def ask(
     chat = FakeChat(answer, max_prompt_tokens)
     question = question_to(index, text, chat)
     return global_search(question, GlobalSearch().with_values(values)), chat
-
-
-def shown(request: Request) -> list[int]:
-    """The numbers of the reports in a request."""
-    lines = request.messages[1]["content"].split("id,text\n")[-1].splitlines()
-    return [int(line.split(",")[0]) for line in lines if line.split(",")[0].isdigit()]
-
-
-def one_point_a_report(request: Request) -> Any:
-    """A point for each report; an answer that cites what the points cite."""
-    if request.format.name == "points":
-        return {
-            "points": [
-                {"description": f"Report {n} tells. [Data: Reports ({n})]", "score": 90 - n % 50}
-                for n in shown(request)
-            ]
-        }
-    if request.format.name == "rating":
-        return {"rating": 3}
-    numbers = sorted(cited(request.messages[1]["content"]).get("Reports", ()) or shown(request))
-    return f"Fresh meat helped. [Data: Reports ({', '.join(map(str, numbers[:5]))})]"
 
 
 def test_reports_that_fit_one_context_are_answered_from_in_one_call(index: Index) -> None:
@@ -390,12 +368,6 @@ def test_budgets_hold_and_the_same_question_gets_the_same_prompts(
 
 def _documents(index: Index) -> list[dict[str, str]]:
     return index.model.scan("documents").select("id", "text").collect().to_dicts()
-
-
-def settings_with(project: Path, server: Server) -> Settings:
-    """The settings of a project whose answers are written by a server."""
-    chat = f"models.chat={{model: test-model, base_url: '{server.url}', retry_seconds: 0.5}}"
-    return load_settings(project, [chat, "search.model=chat"])
 
 
 def test_over_http_a_failing_map_call_is_told_and_an_outage_is_an_outcome(

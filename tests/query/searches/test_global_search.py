@@ -12,7 +12,7 @@ from graphrag_query.retrieval.index_store import KnowledgeModel
 from graphrag_query.searches.global_sentences import REPORTS_READ, cited_sentences, locate
 from tests.conftest import copy_project, run_project
 from tests.fixtures.examples import examples
-from tests.query.searches.test_local_search import QUESTIONS, check_citations
+from tests.fixtures.sample_questions import QUESTIONS, check_citations
 
 
 @pytest.fixture(scope="module")

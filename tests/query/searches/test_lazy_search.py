@@ -25,7 +25,7 @@ from graphrag_query.searches.lazy_search import lazy_search
 from tests.conftest import REPOSITORY, copy_project, run_project
 from tests.fixtures.examples import examples
 from tests.fixtures.fake_chat import FakeChat, question_to
-from tests.query.searches.test_local_search import QUESTIONS, check_citations
+from tests.fixtures.sample_questions import QUESTIONS, check_citations
 from tests.server import ChatRequest, Faults, Server
 
 DOGS = "Which dogs did the expeditions use, and what became of them?"

@@ -5,7 +5,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 import graphrag_query
 from graphrag_index.errors import SettingsError, TableError
@@ -13,6 +12,7 @@ from graphrag_index.text.near_duplicates import alike, telling_words
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from tests.fixtures.examples import examples
+from tests.fixtures.sample_questions import QUESTIONS, check_citations
 
 
 @pytest.fixture(scope="module")
@@ -81,33 +81,6 @@ def test_a_name_that_the_documents_do_not_hold_is_said_so(
 def test_no_sentence_of_an_answer_repeats_another(index: Index, question: str) -> None:
     said = [telling_words(citation.quote) for citation in index.local(question).citations]
     assert not any(alike(one, other) for one, other in combinations(said, 2))
-
-
-def check_citations(answer: graphrag_query.Answer, output: Path) -> None:
-    documents = pl.read_parquet(output / "documents.parquet")
-    texts = {row["id"]: row for row in documents.iter_rows(named=True)}
-    for number, citation in enumerate(answer.citations, 1):
-        document = texts[citation.document_id]
-        assert citation.number == number
-        assert f"[{number}]" in answer.text
-        assert " ".join(citation.quote.split()) in answer.text
-        assert document["text"][citation.start_char : citation.end_char] == citation.quote
-        assert (document["title"], document["path"]) == (citation.document, citation.path)
-
-
-QUESTIONS = st.sampled_from(
-    [
-        "Shackleton",
-        "ice",
-        "dogs",
-        "penguin eggs",
-        "who",
-        "Ross Island?",
-        "船",
-        "<|endoftext|>",
-        "'\"",
-    ]
-) | st.text(min_size=1, max_size=40).filter(str.strip)
 
 
 @examples(10)

@@ -7,12 +7,11 @@ from hypothesis import given
 
 import graphrag_query
 from graphrag_query.answer import Outcome
-from graphrag_query.display.subgraph import Subgraph
 from graphrag_query.index import Index
 from graphrag_query.searches.neighbourhood import gather
 from tests.fixtures.examples import examples
-from tests.query.retrieval.test_shortest_paths import FakeLinks
-from tests.query.searches.test_local_search import QUESTIONS, check_citations
+from tests.fixtures.fake_links import FakeLinks, subgraph
+from tests.fixtures.sample_questions import QUESTIONS, check_citations
 
 # Two triangles and a bridge: 0-1-2, 2-3, 3-4-5.
 BRIDGE = [(0, 1, 1.0), (1, 2, 2.0), (0, 2, 3.0), (2, 3, 1.0), (3, 4, 1.0), (4, 5, 9.0), (3, 5, 2.0)]
@@ -120,32 +119,6 @@ def test_any_question_gives_what_can_be_followed(sample_project: Path, text: str
     check_citations(answer, sample_project / "output")
     assert bool(answer.graph and answer.graph.relationships.height) == bool(answer.citations)
     assert answer.context is None or answer.context.n_tokens <= 500
-
-
-def subgraph() -> Subgraph:
-    return Subgraph(
-        pl.DataFrame(
-            {
-                "human_readable_id": [7, 9],
-                "title": ["Ada", "Bo"],
-                "type": ["person", ""],
-                "description": ["", "A cat."],
-                "ring": [0, 1],
-            }
-        ),
-        pl.DataFrame(
-            {
-                "human_readable_id": [3, 4],
-                "source": ["Bo", "Ada"],
-                "target": ["Ada", "Bo"],
-                "source_entity": [9, 7],
-                "target_entity": [7, 9],
-                "type": ["belongs_to", ""],
-                "description": ["", "Ada feeds\nBo."],
-                "weight": [1.0, 2.0],
-            }
-        ),
-    )
 
 
 def test_a_subgraph_as_triples_and_sentences() -> None:

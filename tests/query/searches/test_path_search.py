@@ -19,8 +19,8 @@ from graphrag_query.index import Index
 from graphrag_query.searches.path_search import path_search
 from tests.fixtures.examples import examples
 from tests.fixtures.fake_chat import FakeChat, question_to
+from tests.fixtures.sample_questions import QUESTIONS, check_citations
 from tests.fixtures.small_index import table, write_index
-from tests.query.searches.test_local_search import QUESTIONS, check_citations
 
 
 @pytest.fixture(scope="module")

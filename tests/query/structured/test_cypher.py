@@ -15,9 +15,9 @@ from graphrag_query.structured.graph_schema import LINKS, NODES, graph_schema
 from graphrag_query.structured.limits import Limits
 from graphrag_query.structured.read_only import check_cypher
 from graphrag_query.structured.tables import table_files
+from tests.fixtures.commands import ask
 from tests.fixtures.small_index import table, write_index
 from tests.fixtures.structured_questions import QUESTIONS, AskedTwice
-from tests.query.test_command_line import ask
 
 
 @pytest.fixture(scope="module")

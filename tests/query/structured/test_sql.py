@@ -20,9 +20,9 @@ from graphrag_query.structured.read_only import check_sql
 from graphrag_query.structured.result import Result
 from graphrag_query.structured.sql import run_sql
 from graphrag_query.structured.tables import table_files
+from tests.fixtures.commands import ask
 from tests.fixtures.small_index import table, write_index
 from tests.fixtures.structured_questions import QUESTIONS, AskedTwice
-from tests.query.test_command_line import ask
 
 ENGINES = ("engine_duckdb", "engine_polars")
 

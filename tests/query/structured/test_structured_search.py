@@ -15,9 +15,9 @@ from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
 from graphrag_query.structured.structured_search import NO_RECORD, structured_search
 from graphrag_query.structured.written_query import FORMAT, read_query
+from tests.fixtures.commands import ask as command
 from tests.fixtures.fake_chat import FakeChat, question_to
 from tests.fixtures.model_index import index_behind
-from tests.query.test_command_line import ask as command
 from tests.server import ChatRequest, Faults, Server
 
 PEOPLE = "How many documents are about people?"
