@@ -1,8 +1,8 @@
-"""Rewrite what the pages say of settings, tables and steps: `python docs/generate.py`.
+"""Rewrite settings.yaml and the generated parts of the pages: `python docs/generate.py`.
 
-A generated part of a page stands between `<!-- begin: NAME -->` and `<!-- end: NAME -->`
-and comes from the code. One thing in it is prose: what a column means stays as the page
-has it, and is empty for a column that is new.
+A generated part lies between `<!-- begin: NAME -->` and `<!-- end: NAME -->`. Everything in it
+comes from the code except the meanings of columns: these are kept from the page, and are empty
+for new columns.
 """
 
 import inspect
@@ -15,6 +15,7 @@ import polars as pl
 import yaml
 
 from graphrag_index.pipeline.workflow import load_step
+from graphrag_index.schema.settings.project_files import settings_text
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.table import Table
 from graphrag_index.schema.tables import TABLES
@@ -26,7 +27,7 @@ _HEADING = re.compile(r"### `(\w+)`")
 _COLUMN = re.compile(r"\| `(\w+)` \| [^|]* \| (.*) \|")
 
 
-# Sections inside of others, by the names of their classes.
+# Headings of nested sections, by the names of their classes.
 PARTS_OF_MODELS = {
     "ModelSettings": "A model: `models.NAME`",
     "Price": "Its price: `models.NAME.price`",
@@ -36,7 +37,7 @@ PARTS_OF_MODELS = {
 
 
 def render(page: str) -> str:
-    """Return a page with its generated parts as the code has them now."""
+    """Return a page with its generated parts up to date."""
 
     def rewrite(block: re.Match[str]) -> str:
         name, mark, present = block.groups()
@@ -46,11 +47,11 @@ def render(page: str) -> str:
 
 
 def settings_block(_: str) -> str:
-    """Describe every section, key by key."""
+    """Return a table of keys for every section of the settings."""
     schema = Settings.model_json_schema()
     properties, parts = schema["properties"], []
     plain = {key: value for key, value in properties.items() if "$ref" not in value}
-    # Shown by the names of the models; what a model has stands in a part of its own.
+    # The default models are shown by name; a section of its own lists the keys of a model.
     plain["models"] = {**plain["models"], "default": list(plain["models"]["default"])}
     parts.append(f"### Top level\n\n{_settings_table(plain)}")
     for name, heading in PARTS_OF_MODELS.items():
@@ -66,10 +67,10 @@ def settings_block(_: str) -> str:
 
 
 def _settings_table(properties: Mapping[str, Any]) -> str:
-    lines = ["| key | default | may be | meaning |", "|---|---|---|---|"]
+    lines = ["| key | default | values | meaning |", "|---|---|---|---|"]
     for key, value in properties.items():
         meaning = value["description"].replace("see docs/settings.md", "see [below](#engines)")
-        default = f"`{_as_yaml(value['default'])}`" if "default" in value else "(needed)"
+        default = f"`{_as_yaml(value['default'])}`" if "default" in value else "(required)"
         lines.append(f"| `{key}` | {default} | {_allowed(value)} | {_cell(meaning)} |")
     return "\n".join(lines) + "\n"
 
@@ -80,14 +81,14 @@ def _as_yaml(value: object) -> str:
 
 
 def _allowed(schema: Mapping[str, Any]) -> str:
-    """Say in words which values a JSON Schema allows."""
+    """Return in words the values that a JSON Schema allows."""
     if "anyOf" in schema:
         return " or ".join(_allowed(option) for option in schema["anyOf"])
     if "$ref" in schema:
-        return "keys of its own"
+        return "mapping"
     if "enum" in schema:
         return ", ".join(f"`{value}`" for value in schema["enum"])
-    kinds = {"string": "text", "boolean": "`true`, `false`", "array": "list", "object": "sections"}
+    kinds = {"string": "text", "boolean": "`true`, `false`", "array": "list", "object": "mapping"}
     words = [kinds.get(schema["type"], schema["type"])]
     if "minimum" in schema and "maximum" in schema:
         words.append(f"{schema['minimum']:,} to {schema['maximum']:,}")
@@ -101,12 +102,12 @@ def _allowed(schema: Mapping[str, Any]) -> str:
 
 
 def _cell(text: str) -> str:
-    """Escape what Markdown would take for its own."""
+    """Escape characters that have a meaning in a Markdown table."""
     return " ".join(text.split()).replace("*", r"\*").replace("|", r"\|")
 
 
 def tables_block(kind: str) -> Callable[[str], str]:
-    """Describe every column of the tables of one kind."""
+    """Return a function that describes every column of the tables of one kind."""
 
     def block(present: str) -> str:
         meanings = _meanings(present)
@@ -118,7 +119,7 @@ def tables_block(kind: str) -> Callable[[str], str]:
 
 
 def _meanings(block: str) -> dict[tuple[str, str], str]:
-    """Read what the page says that each column means."""
+    """Return the meaning of each column as the page has it, by table and column."""
     meanings, table = {}, ""
     for line in block.splitlines():
         if heading := _HEADING.match(line):
@@ -142,7 +143,7 @@ def _table_part(table: Table, meanings: Mapping[tuple[str, str], str]) -> str:
 
 
 def type_name(dtype: Any) -> str:
-    """Write a type as people say it."""
+    """Return the readable name of a column type."""
     if isinstance(dtype, pl.List):
         return f"list of {type_name(dtype.inner)}"
     if isinstance(dtype, pl.Struct):
@@ -151,14 +152,12 @@ def type_name(dtype: Any) -> str:
 
 
 def steps_block(_: str) -> str:
-    """Say of every step what it does, reads and writes."""
+    """Return a table of the steps with their purpose, inputs and outputs."""
     lines = ["| step | what it does | reads | writes |", "|---|---|---|---|"]
     for name in STEPS:
         step = load_step(name, DOCS, str(DOCS))
         does = inspect.getdoc(step.function) or " "
-        reads = ", ".join(
-            f"`{read.table}`" + " (if there is one)" * read.optional for read in step.reads
-        )
+        reads = ", ".join(f"`{read.table}`" + " (optional)" * read.optional for read in step.reads)
         writes = ", ".join(f"`{table.name}`" for table in step.writes)
         lines.append(
             f"| `{name}` | {_cell(does.splitlines()[0])} | {reads or 'files'} | {writes} |"
@@ -177,7 +176,9 @@ BLOCKS: Mapping[str, Callable[[str], str]] = {
 
 
 def main() -> None:
-    """Rewrite every page of which a generated part is stale."""
+    """Rewrite settings.yaml and every page."""
+    settings = DOCS.parent / "settings.yaml"
+    settings.write_text(settings_text(), encoding="utf-8", newline="\n")
     for path in sorted(DOCS.glob("*.md")):
         page = path.read_text(encoding="utf-8")
         path.write_text(render(page), encoding="utf-8", newline="\n")
