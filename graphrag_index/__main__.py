@@ -9,9 +9,7 @@ import typer
 
 from graphrag_index.cli import export_command, history_commands, import_command, run_command
 from graphrag_index.cli.options import SAMPLE, Root, Set, load, root_option
-from graphrag_index.command_line import run_program
-from graphrag_index.errors import ExitCode
-from graphrag_index.lean_imports import leave_out_unused
+from graphrag_index.errors import ExitCode, run_program
 from graphrag_index.storage.memory import return_memory_soon
 
 app = typer.Typer(
@@ -279,7 +277,6 @@ import_command.add_commands(app)
 def main() -> None:
     """Run a command; explain what goes wrong in a sentence and exit with its code."""
     return_memory_soon()
-    leave_out_unused()
     run_program(app)
 
 

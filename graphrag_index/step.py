@@ -1,42 +1,62 @@
-"""What a step is: a function, the tables that it reads and the tables that it writes.
+"""The contract of a step: a function from tables to tables.
 
     @step(writes=["communities"])
     def create_communities(
         entities: pl.LazyFrame, relationships: pl.LazyFrame, *, settings: CreateCommunities
     ) -> pl.DataFrame: ...
 
-Positional parameters are tables by name: annotated `pl.LazyFrame` they are
-scanned, annotated `pl.DataFrame` they are read whole, with a default of None
-they may be missing. Keyword-only parameters are services by name: `settings` (the
-step's section), `progress`, `root`, `previous`, `embedding_model`, ...
+Positional parameters are input tables by name: annotated `pl.LazyFrame` they are scanned,
+annotated `pl.DataFrame` they are loaded, with a default of None they may be missing.
+Keyword-only parameters are services by name: `settings` (the section of the step), `progress`,
+`root`, `previous`, `embedding_model`, ...
 
-A step returns a frame (it writes one table), a mapping from table names to
-frames, or yields either of them batch by batch, so that a table larger than
-memory can be written.
+A step returns a frame (if it writes one table) or a mapping from table names to frames, or
+yields either of them batch by batch, so that a table larger than memory can be written.
 """
 
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, Protocol, get_type_hints
 
 import polars as pl
 from pydantic import BaseModel
 
 from graphrag_index.errors import WorkflowError
+from graphrag_index.schema.settings.section import Section
 from graphrag_index.schema.table import Table
 from graphrag_index.schema.tables import TABLES
 
-# Services that cost something to have.
+__all__ = ["Frames", "Progress", "Read", "Section", "Silent", "Step", "Table", "step"]
+
+# Services that `asks` may leave out, since they are expensive to open.
 MODELS = ("chat_model", "embedding_model")
 
 Frames = pl.DataFrame | Mapping[str, pl.DataFrame]
 
 
+class Progress(Protocol):
+    """The service `progress`: a step reports to it, the command line draws it."""
+
+    def start(self, total: int | None, unit: str) -> None:
+        """Begin to count `total` units ("text units"); None if the total is unknown."""
+
+    def advance(self, n: int = 1) -> None:
+        """Add n finished units."""
+
+
+class Silent:
+    """Progress that is not shown."""
+
+    def start(self, total: int | None, unit: str) -> None: ...
+
+    def advance(self, n: int = 1) -> None: ...
+
+
 @dataclass(frozen=True)
 class Read:
-    """A table that a step reads."""
+    """An input table of a step."""
 
     table: str
     optional: bool
@@ -45,10 +65,10 @@ class Read:
 
 @dataclass(frozen=True)
 class Step:
-    """A function that turns tables into tables.
+    """A function from tables to tables, and its requirements.
 
-    `code_version` is raised by hand when the function begins to compute something
-    else, so that results of the old code are not taken for current.
+    Raise `code_version` when the function begins to compute something else, so that results of
+    the old code are not reused.
     """
 
     name: str
@@ -61,8 +81,8 @@ class Step:
     fingerprint: Callable[[Any, Path], str] | None
     asks: Callable[[Any], Collection[str]] | None = None
 
-    def asked(self, section: Any) -> tuple[str, ...]:
-        """Return the services that it needs with these settings; of others it gets None."""
+    def needs(self, section: Any) -> tuple[str, ...]:
+        """Return the services that it needs with these settings; it gets None for the others."""
         if self.asks is None:
             return self.services
         needed = self.asks(section)
@@ -70,7 +90,7 @@ class Step:
 
     @property
     def is_shipped(self) -> bool:
-        """Whether it is one of the program's, not a user's own."""
+        """Whether it is part of the program, not a step of a user."""
         return self.function.__module__ == f"graphrag_index.steps.{self.name}"
 
     def __call__(self, *tables: Any, **services: Any) -> Frames | Iterator[Frames]:
@@ -86,10 +106,18 @@ def step(
 ) -> Callable[[Callable[..., Any]], Step]:
     """Declare a function as a step that writes these tables.
 
-    A table that the program does not know is given as a `Table` with its columns.
-    A step that reads anything but tables, such as the input folder, gives a function
-    from its settings and the root folder to a `fingerprint` of what it would read. A step
-    that needs a model with some settings only says by `asks` which of `MODELS` it needs.
+    Parameters
+    ----------
+    writes
+        Names of tables of the program, or a `Table` for a table of your own.
+    code_version
+        Raised by hand when the function begins to compute something else.
+    fingerprint
+        For a step that reads anything but tables, such as the input folder: a function from the
+        settings and the root folder to a hash of what it would read.
+    asks
+        For a step that needs a model only with some settings: a function from the settings to
+        the names of the `MODELS` that it needs.
     """
 
     def declare(function: Callable[..., Any]) -> Step:

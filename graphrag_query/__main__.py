@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphrag_index.command_line import run_program
-from graphrag_index.lean_imports import leave_out_unused
+from graphrag_index.errors import run_program
 from graphrag_query.opening import open_index
 from graphrag_query.structured_command import add_structured_commands
 
@@ -242,7 +241,6 @@ def main() -> None:
     # A command that lives for two seconds leaves its garbage to the system; collecting it
     # while the libraries load costs a tenth of that.
     gc.disable()
-    leave_out_unused()
     run_program(app)
 
 

@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from graphrag_index.pipeline.run import Watcher
-from graphrag_index.progress import Progress, Silent
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.step import Step
+from graphrag_index.step import Progress, Silent, Step
 from graphrag_index.storage.versions import StepRecord
 
 # Tables whose rows a person wants counted; the others are means to these.

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from graphrag_index.errors import ExportError
-from graphrag_index.progress import Progress, Silent
 from graphrag_index.schema.tables import TABLES
+from graphrag_index.step import Progress, Silent
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import Version
 

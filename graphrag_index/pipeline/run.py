@@ -41,11 +41,10 @@ from graphrag_index.pipeline.workflow import (
     check_settings,
     last_line,
 )
-from graphrag_index.progress import Progress, Silent
 from graphrag_index.schema.settings.models import identity, vector_identity
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.table import Table
-from graphrag_index.step import Frames, Step
+from graphrag_index.step import Frames, Progress, Silent, Step
 from graphrag_index.storage.atomic import write_json
 from graphrag_index.storage.memory import measure_peak_memory, release_memory
 from graphrag_index.storage.table_check import TableCheck
@@ -186,7 +185,7 @@ class _Run:
         release_memory()
         with measure_peak_memory() as memory:
             wall, cpu = time.perf_counter(), time.process_time()
-            needed = step.asked(self.sections.get(step.name))
+            needed = step.needs(self.sections.get(step.name))
             services = {
                 name: self._service(name, step, progress) if name in needed else None
                 for name in step.services
@@ -400,7 +399,7 @@ def _what(frames: object) -> str:
 
 def _replies(step: Step, section: Any, settings: Settings) -> Any:
     """Return what the replies and vectors of a step's models depend on; None if it asks none."""
-    asked = step.asked(section)
+    asked = step.needs(section)
     chat = identity(settings.models, section)
     if "embedding_model" not in asked:
         return chat if "chat_model" in asked else None

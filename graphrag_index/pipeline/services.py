@@ -81,7 +81,7 @@ def check_models(workflow: Workflow, settings: Settings) -> None:
     _named_models(workflow, settings)
     name = settings.generate_text_embeddings.model
     if name not in settings.models and any(
-        "embedding_model" in step.asked(getattr(settings, step.name, None))
+        "embedding_model" in step.needs(getattr(settings, step.name, None))
         for step in workflow.steps
     ):
         from graphrag_index.llm.local_embeddings import check_embedding_model
@@ -112,7 +112,7 @@ def _named_models(workflow: Workflow, settings: Settings) -> dict[str, str]:
     for step in workflow.steps:
         section = getattr(settings, step.name, None)
         name = getattr(section, "model", "chat")
-        asked = step.asked(section)
+        asked = step.needs(section)
         if "chat_model" in asked:
             find_model(settings.models, name, step.name)
             names.setdefault(name, "")

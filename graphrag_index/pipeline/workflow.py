@@ -22,7 +22,6 @@ from graphrag_index.errors import (
     WorkflowError,
     describe_error,
 )
-from graphrag_index.lean_imports import leave_out_nothing
 from graphrag_index.schema.settings.section import Section
 from graphrag_index.schema.settings.settings import Settings, describe_validation_error
 from graphrag_index.schema.yaml_text import read_yaml
@@ -87,7 +86,6 @@ def load_step(name: str, root: Path, where: str) -> Step:
                 f"{where}: {name!r} names no step; a step of your own is named module:function, "
                 "such as redaction:redact_names for a function in redaction.py."
             )
-        leave_out_nothing()
         if str(root.absolute()) not in sys.path:
             # A module that lies beside settings.yaml is found, as beside a script.
             sys.path.insert(0, str(root.absolute()))

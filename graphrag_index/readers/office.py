@@ -7,7 +7,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from graphrag_index.lean_imports import leave_out_nothing
 from graphrag_index.readers.document import Document, Unread, UnreadableFile, normalize_newlines
 from graphrag_index.readers.plain_text import whole_file
 from graphrag_index.schema.settings.settings import LoadDocuments
@@ -27,7 +26,6 @@ def read_office(path: Path, name: str, settings: LoadDocuments) -> Iterator[Docu
         The file is damaged or locked, or the extra is not installed.
     """
     suffix = path.suffix.lower()
-    leave_out_nothing()  # Tables are read with pandas.
     try:
         from markitdown import MarkItDownException, StreamInfo
 

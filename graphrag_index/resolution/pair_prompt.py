@@ -7,7 +7,7 @@ from typing import Any
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Message, Reading, ReplyError, ReplyFormat, Request
-from graphrag_index.progress import Progress
+from graphrag_index.step import Progress
 
 # What is shown of each description, in characters.
 MAX_DESCRIPTION = 600

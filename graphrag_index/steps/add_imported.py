@@ -7,9 +7,8 @@ import polars as pl
 
 from graphrag_index.microsoft.import_index.import_folder import Imported, fingerprint_imported
 from graphrag_index.microsoft.import_index.joining import Joining
-from graphrag_index.progress import Progress
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.step import step
+from graphrag_index.step import Progress, step
 from graphrag_index.steps.create_text_units import find_edges, sentence_rows
 
 # Documents read at once: bounds memory, not results.

@@ -11,7 +11,6 @@ from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.rendered_rows import n_prompt_tokens
 from graphrag_index.llm.request import Message, Outcome, Request
-from graphrag_index.progress import Progress
 from graphrag_index.reports.community_context import ReportContexts
 from graphrag_index.reports.community_members import Holdings
 from graphrag_index.reports.local_citations import Written
@@ -30,7 +29,7 @@ from graphrag_index.reports.row_costs import RowCosts
 from graphrag_index.reports.row_hashes import RowHashes
 from graphrag_index.schema.settings.llm_steps import CreateCommunityReports
 from graphrag_index.schema.tables import content_id
-from graphrag_index.step import step
+from graphrag_index.step import Progress, step
 from graphrag_index.storage.table_store import Previous
 from graphrag_index.text.citations import check_citations
 

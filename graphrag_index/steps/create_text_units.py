@@ -7,10 +7,9 @@ from zlib import crc32
 
 import polars as pl
 
-from graphrag_index.progress import Progress
 from graphrag_index.schema.settings.settings import CreateTextUnits
 from graphrag_index.schema.tables import TABLES, content_id
-from graphrag_index.step import step
+from graphrag_index.step import Progress, step
 from graphrag_index.storage.previous_text_units import CUT, GIVEN, EarlierTextUnits
 from graphrag_index.storage.table_store import Previous
 from graphrag_index.text.headings import Heading, breadcrumb, find_headings

@@ -15,10 +15,9 @@ from graphrag_index.extraction.previous_replies import earlier_rows, with_replie
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Message, Request
-from graphrag_index.progress import Progress
 from graphrag_index.schema.settings.llm_steps import ExtractCovariates
 from graphrag_index.schema.tables import TABLES, content_id
-from graphrag_index.step import step
+from graphrag_index.step import Progress, step
 from graphrag_index.storage.batches import batches
 from graphrag_index.storage.content_ids import content_ids
 from graphrag_index.storage.table_store import Previous

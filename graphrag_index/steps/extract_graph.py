@@ -21,10 +21,9 @@ from graphrag_index.extraction.schema_history import schema_of
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request
-from graphrag_index.progress import Progress
 from graphrag_index.schema.settings.llm_steps import ExtractGraph, Star
 from graphrag_index.schema.tables import content_id, title_key
-from graphrag_index.step import step
+from graphrag_index.step import Progress, step
 from graphrag_index.storage.batches import batches
 from graphrag_index.storage.content_ids import content_ids
 from graphrag_index.storage.table_store import Previous

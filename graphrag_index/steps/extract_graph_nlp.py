@@ -10,11 +10,10 @@ from graphrag_index.nlp.association import associate, pair_mentions, text_units_
 from graphrag_index.nlp.fallback_entities import find_stand_in
 from graphrag_index.nlp.mentions import MENTIONS, Entities, find_mentions
 from graphrag_index.nlp.name_spans import DEFINED, INITIAL
-from graphrag_index.progress import Progress
 from graphrag_index.schema.list_columns import gather_lists
 from graphrag_index.schema.settings.settings import ExtractGraphNlp
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.step import step
+from graphrag_index.step import Progress, step
 from graphrag_index.text.quotations import Quotations, quotable
 
 # Documents read at once: bounds memory, not results.

@@ -15,13 +15,12 @@ import polars as pl
 
 from graphrag_index.errors import InputError, SettingsError
 from graphrag_index.microsoft.import_index.import_folder import has_imported
-from graphrag_index.progress import Progress
 from graphrag_index.readers import READERS, Document, Unread, read_file, system_reason
 from graphrag_index.readers.document import MISSING, field, listed
 from graphrag_index.readers.office import office_version, read_office
 from graphrag_index.schema.settings.settings import LoadDocuments
 from graphrag_index.schema.tables import TABLES, content_id
-from graphrag_index.step import step
+from graphrag_index.step import Progress, step
 from graphrag_index.storage.table_store import INDEX_FILE
 
 logger = logging.getLogger(__name__)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.progress import Progress
 from graphrag_index.readers.graph.graph_entities import given_entities
 from graphrag_index.readers.graph.graph_evidence import Evidence
 from graphrag_index.readers.graph.graph_passages import Passages
@@ -16,7 +15,7 @@ from graphrag_index.readers.graph.row_evidence import add_records, count_records
 from graphrag_index.schema.settings.graph_files import ReadGraph
 from graphrag_index.schema.settings.settings import CreateTextUnits
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.step import step
+from graphrag_index.step import Progress, step
 from graphrag_index.steps.create_text_units import cut
 
 logger = logging.getLogger(__name__)

@@ -14,10 +14,9 @@ from graphrag_index.microsoft.import_index.import_folder import (
 )
 from graphrag_index.microsoft.import_index.imported_reports import evidence_of_reports
 from graphrag_index.microsoft.import_index.joining import Joining, as_raw
-from graphrag_index.progress import Progress
 from graphrag_index.schema.settings.settings import FinalizeGraph
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.step import step
+from graphrag_index.step import Progress, step
 from graphrag_index.steps.finalize_graph import finalize_graph
 
 

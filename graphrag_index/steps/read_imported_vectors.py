@@ -8,10 +8,9 @@ import polars as pl
 
 from graphrag_index.llm.local_embeddings import EmbeddingModel
 from graphrag_index.microsoft.import_index.import_folder import Imported, fingerprint_imported
-from graphrag_index.progress import Progress
 from graphrag_index.schema.list_columns import positions
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.step import step
+from graphrag_index.step import Progress, step
 from graphrag_index.steps.generate_text_embeddings import BATCH, embedded_rows
 
 

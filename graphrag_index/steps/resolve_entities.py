@@ -13,7 +13,6 @@ from graphrag_index.errors import WorkflowError
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.local_embeddings import EmbeddingModel
 from graphrag_index.llm.prompts import Prompts
-from graphrag_index.progress import Progress
 from graphrag_index.resolution.assigning import Found, Resolution
 from graphrag_index.resolution.blocking import candidates, neighbours
 from graphrag_index.resolution.candidates import (
@@ -31,7 +30,7 @@ from graphrag_index.resolution.parsed_name import Name
 from graphrag_index.resolution.scoring import Context, Pair, score_pairs
 from graphrag_index.schema.settings.llm_steps import ResolveEntities
 from graphrag_index.schema.tables import title_key
-from graphrag_index.step import step
+from graphrag_index.step import Progress, step
 
 logger = logging.getLogger(__name__)
 

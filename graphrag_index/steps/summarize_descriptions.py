@@ -14,12 +14,11 @@ from graphrag_index.extraction.summarization import Pieces, Writing, join
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request
-from graphrag_index.progress import Progress
 from graphrag_index.resolution.apply import Assignments
 from graphrag_index.schema.list_columns import positions
 from graphrag_index.schema.settings.llm_steps import SummarizeDescriptions
 from graphrag_index.schema.tables import TABLES, content_id
-from graphrag_index.step import step
+from graphrag_index.step import Progress, step
 from graphrag_index.storage.batches import batches
 from graphrag_index.storage.content_ids import content_ids
 from graphrag_index.storage.table_store import Previous

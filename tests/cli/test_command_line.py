@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from graphrag_index.command_line import run_app
+from graphrag_index.errors import explain_failures
 from graphrag_index.pipeline.run import lock
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.storage.table_store import TableStore
@@ -501,11 +501,8 @@ class TestRefusals:
     def test_failures_of_the_system_are_one_sentence(
         self, capsys: pytest.CaptureFixture[str], error: OSError, said: str
     ) -> None:
-        def fail() -> None:
+        with pytest.raises(SystemExit) as ended, explain_failures():
             raise error
-
-        with pytest.raises(SystemExit) as ended:
-            run_app(fail)
         assert ended.value.code == 1
         assert capsys.readouterr().err == said
 

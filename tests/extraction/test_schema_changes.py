@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.llm.request import Request
-from graphrag_index.progress import Silent
 from graphrag_index.schema.settings.llm_steps import ExtractGraph
+from graphrag_index.step import Silent
 from graphrag_index.steps.extract_graph import extract_graph
 from tests.fixtures.examples import examples
 from tests.fixtures.extraction import LINKS, NAMES, PROMPTS, named_in

@@ -20,11 +20,10 @@ from graphrag_index.errors import (
 )
 from graphrag_index.pipeline.run import RunResult, Watcher, lock, run_workflow
 from graphrag_index.pipeline.workflow import Workflow
-from graphrag_index.progress import Progress
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.table import Table
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.step import Step, step
+from graphrag_index.step import Progress, Step, step
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.versions import StepRecord
 from tests.fixtures.small_steps import (

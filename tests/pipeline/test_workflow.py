@@ -10,10 +10,9 @@ import pytest
 
 from graphrag_index.errors import ExitCode, SettingsError, WorkflowError
 from graphrag_index.pipeline.workflow import Workflow, check_services, check_settings, load_workflow
-from graphrag_index.progress import Progress
 from graphrag_index.schema.settings.settings import CreateCommunities, Settings
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.step import step
+from graphrag_index.step import Progress, step
 from graphrag_index.steps import STEPS
 from tests.fixtures.small_steps import NUMBERS, SMALL
 

@@ -126,7 +126,7 @@ def test_ctrl_c_ends_a_conversation_and_keeps_it(sample_project: Path, tmp_path:
 def test_a_second_ctrl_c_ends_with_the_same_code(place: str) -> None:
     program = f"""
 import atexit, os, signal, sys, time
-from graphrag_index.command_line import run_program
+from graphrag_index.errors import run_program
 
 def press():
     os.kill(os.getpid(), signal.SIGINT)

@@ -10,10 +10,10 @@ import pytest
 
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Reading, ReplyError, Request
-from graphrag_index.progress import Silent
 from graphrag_index.reports.report_reply import report_format
 from graphrag_index.schema.settings.llm_steps import CreateCommunityReports
 from graphrag_index.schema.tables import TABLES, content_id
+from graphrag_index.step import Silent
 from graphrag_index.steps.create_community_reports import create_community_reports
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.text.citations import check_citations, cited

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.progress import Silent
 from graphrag_index.schema.settings.settings import CreateTextUnits
 from graphrag_index.schema.tables import TABLES
+from graphrag_index.step import Silent
 from graphrag_index.steps.create_text_units import Passage, create_text_units
 from graphrag_index.steps.create_text_units import cut as cut_one
 from graphrag_index.text.headings import find_headings

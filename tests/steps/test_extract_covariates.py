@@ -11,9 +11,9 @@ from polars.testing import assert_frame_equal
 from graphrag_index.extraction.claims import Claim, locate, read_claims
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import ReplyError, Request
-from graphrag_index.progress import Silent
 from graphrag_index.schema.settings.llm_steps import ExtractCovariates
 from graphrag_index.schema.tables import TABLES
+from graphrag_index.step import Silent
 from graphrag_index.steps.extract_covariates import extract_covariates
 from graphrag_index.steps.link_text_units import link_text_units
 from tests.fixtures.fake_model import EarlierTables, FakeChatModel, KeepingModel

@@ -17,9 +17,9 @@ from graphrag_index.extraction.reply_records import Found, FoundEntity, read_rec
 from graphrag_index.extraction.schema_history import Schema
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import ReplyError, Request
-from graphrag_index.progress import Silent
 from graphrag_index.schema.settings.llm_steps import ExtractGraph
 from graphrag_index.schema.tables import TABLES
+from graphrag_index.step import Silent
 from graphrag_index.steps.extract_graph import extract_graph
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.text.tokens import count_tokens, load_encoding

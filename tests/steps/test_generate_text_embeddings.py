@@ -4,9 +4,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.progress import Silent
 from graphrag_index.schema.settings.settings import GenerateTextEmbeddings
 from graphrag_index.schema.tables import TABLES
+from graphrag_index.step import Silent
 from graphrag_index.steps.generate_text_embeddings import generate_text_embeddings
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.versions import StepRecord, Version

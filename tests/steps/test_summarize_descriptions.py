@@ -13,10 +13,10 @@ from graphrag_index.extraction.summarization import FORMAT, Writing, join
 from graphrag_index.llm.caller import estimate_tokens
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request
-from graphrag_index.progress import Silent
 from graphrag_index.schema.settings.llm_steps import SummarizeDescriptions
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.tables import TABLES
+from graphrag_index.step import Silent
 from graphrag_index.steps.summarize_descriptions import summarize_descriptions
 from graphrag_index.text.tokens import count_tokens, load_encoding
 from tests.fixtures.examples import examples

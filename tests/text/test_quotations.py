@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.progress import Silent
 from graphrag_index.schema.settings.settings import CreateTextUnits
 from graphrag_index.schema.tables import TABLES
+from graphrag_index.step import Silent
 from graphrag_index.steps.create_text_units import create_text_units
 from graphrag_index.text.quotations import find_quotation, one_line, quotable
 from tests.fixtures.fake_model import EarlierTables

@@ -243,7 +243,7 @@ def asking_steps(workflow: Workflow, settings: Settings) -> set[str]:
     return {
         step.name
         for step in workflow.steps
-        if "chat_model" in (asked := step.asked(getattr(settings, step.name, None)))
+        if "chat_model" in (asked := step.needs(getattr(settings, step.name, None)))
         or (embeds and "embedding_model" in asked)
     }
 

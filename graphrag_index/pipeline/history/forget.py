@@ -44,7 +44,7 @@ class Purge:
             for step in self._workflow.steps
             # Texts that have vectors are requests, whether these were asked for now or before.
             if step.name != EMBEDDING_STEP
-            and asks.intersection(step.asked(getattr(self._settings, step.name, None)))
+            and asks.intersection(step.needs(getattr(self._settings, step.name, None)))
         ]
 
     def end(self, result: RunResult) -> None:
