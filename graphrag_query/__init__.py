@@ -98,7 +98,7 @@ def open(
         The settings name another embedding model than the one that made its vectors, or an
         earlier version is asked of an index that keeps none.
     """
-    from graphrag_index.microsoft.read_index.index_files import is_microsoft
+    from graphrag_index.microsoft.read_files import is_microsoft
     from graphrag_query.index import Index
     from graphrag_query.retrieval.index_store import KnowledgeModel
 

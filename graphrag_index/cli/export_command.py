@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Forms of the whole index: the module has a function `export` from the store, the version and
 # the target to what is to be told about it, line by line.
-FORMS: dict[str, str] = {"microsoft": "graphrag_index.microsoft.export.microsoft_export"}
+FORMS: dict[str, str] = {"microsoft": "graphrag_index.microsoft.export_index"}
 # Forms of the graph, by name, and what they are. The module of that name in `export/` has a
 # function `write` from the graph and a path to such lines, in which TARGET stands for where that
 # will be; and `FILES`, the names in it, if what it writes is a folder.

@@ -93,7 +93,7 @@ def _imported(folder: Path, result: "Result", root: Path) -> list[str]:
 def _going_on(settings: "Settings", root: Path, vectors: bool) -> list[str]:
     """Let `run` go on from what was imported; tells how."""
     from graphrag_index.errors import WorkflowError
-    from graphrag_index.microsoft.import_index.derived_workflow import name_workflow, write_workflow
+    from graphrag_index.microsoft.import_workflow import name_workflow, write_workflow
     from graphrag_index.schema.settings.project_files import write_missing_workflows
     from graphrag_index.schema.settings.settings import SETTINGS_FILE
 
@@ -121,7 +121,7 @@ def _going_on(settings: "Settings", root: Path, vectors: bool) -> list[str]:
 
 def _lost_reports(root: Path, workflow: str) -> list[str]:
     """Say so where a run would not keep the reports."""
-    from graphrag_index.microsoft.import_index.import_folder import Imported
+    from graphrag_index.microsoft.import_folder import Imported
 
     steps = (root / "workflows" / f"{workflow}.yaml").read_text(encoding="utf-8")
     if not Imported(root).has("community_reports") or "create_community_reports_nlp" not in steps:

@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 
 from graphrag_index.cli.options import root_option
-from graphrag_index.microsoft.migrate.migration import Taken, init_from
+from graphrag_index.microsoft.migrate import Taken, init_from
 
 
 def take_over(

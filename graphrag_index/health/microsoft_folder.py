@@ -10,10 +10,9 @@ from graphrag_index.errors import TableError
 from graphrag_index.health.finding import Finding
 from graphrag_index.health.opened_index import READ, Opened, Vectors, damaged_table
 from graphrag_index.health.vector_checks import VECTOR_TABLES
-from graphrag_index.microsoft.read_index.hierarchy import members_from_nodes
-from graphrag_index.microsoft.read_index.index_files import RawTable, find_folder, open_table
-from graphrag_index.microsoft.read_index.index_tables import generation
-from graphrag_index.microsoft.read_index.index_vectors import open_vectors
+from graphrag_index.microsoft.read_communities import members_from_nodes
+from graphrag_index.microsoft.read_files import RawTable, find_folder, open_table, open_vectors
+from graphrag_index.microsoft.read_tables import generation
 
 # Columns of records: what is in them is not looked at anyway.
 _RECORDS = ("raw_data", "metadata")

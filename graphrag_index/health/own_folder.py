@@ -7,7 +7,7 @@ import polars as pl
 from graphrag_index.errors import TableError, describe_error
 from graphrag_index.health.finding import Finding
 from graphrag_index.health.opened_index import Opened, damaged_table
-from graphrag_index.microsoft.read_index.index_vectors import LanceVectors
+from graphrag_index.microsoft.read_files import LanceVectors
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.table_store import TableStore, open_index
 from graphrag_index.storage.vector_store import VectorTable

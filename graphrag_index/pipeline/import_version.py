@@ -8,9 +8,8 @@ from typing import Any
 import polars as pl
 
 from graphrag_index.errors import InputError, SettingsError
-from graphrag_index.microsoft.import_index.import_folder import Imported, has_imported
-from graphrag_index.microsoft.import_index.import_source import Source, open_source
-from graphrag_index.microsoft.import_index.import_writer import new_imported
+from graphrag_index.microsoft.import_folder import Imported, has_imported
+from graphrag_index.microsoft.import_source import Source, new_imported, open_source
 from graphrag_index.pipeline.run import Watcher, lock, run_workflow
 from graphrag_index.pipeline.workflow import Workflow, load_step
 from graphrag_index.schema.settings.models import vector_identity

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from graphrag_index.microsoft.import_index.import_folder import has_imported
+from graphrag_index.microsoft.import_folder import has_imported
 from graphrag_index.pipeline.workflow import Workflow
 from graphrag_index.readers.graph.graph_rows import check_not_output, given_files
 from graphrag_index.schema.settings.settings import Settings

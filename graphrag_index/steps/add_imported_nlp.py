@@ -5,8 +5,8 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.microsoft.import_index.import_folder import Imported, fingerprint_imported
-from graphrag_index.microsoft.import_index.joining import Joining
+from graphrag_index.microsoft.import_folder import Imported, fingerprint_imported
+from graphrag_index.microsoft.import_merge import Joining
 from graphrag_index.step import Progress, step
 from graphrag_index.steps.add_imported import shared
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import polars as pl
 
 from graphrag_index.errors import InputError, SettingsError
-from graphrag_index.microsoft.import_index.import_folder import has_imported
+from graphrag_index.microsoft.import_folder import has_imported
 from graphrag_index.readers import READERS, Document, Unread, read_file, system_reason
 from graphrag_index.readers.document import MISSING, field, listed
 from graphrag_index.readers.office import office_version, read_office

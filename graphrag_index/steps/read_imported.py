@@ -6,14 +6,14 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_index.microsoft.import_index.import_folder import (
+from graphrag_index.microsoft.import_folder import (
     BATCH,
     PUBLIC,
     Imported,
     fingerprint_imported,
 )
-from graphrag_index.microsoft.import_index.imported_reports import evidence_of_reports
-from graphrag_index.microsoft.import_index.joining import Joining, as_raw
+from graphrag_index.microsoft.import_merge import Joining, as_raw
+from graphrag_index.microsoft.import_reports import evidence_of_reports
 from graphrag_index.schema.settings.settings import FinalizeGraph
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step

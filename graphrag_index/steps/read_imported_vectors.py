@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.llm.local_embeddings import EmbeddingModel
-from graphrag_index.microsoft.import_index.import_folder import Imported, fingerprint_imported
+from graphrag_index.microsoft.import_folder import Imported, fingerprint_imported
 from graphrag_index.schema.list_columns import positions
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step

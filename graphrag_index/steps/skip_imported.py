@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.microsoft.import_index.import_folder import Imported, fingerprint_imported
+from graphrag_index.microsoft.import_folder import Imported, fingerprint_imported
 from graphrag_index.step import step
 
 logger = logging.getLogger(__name__)

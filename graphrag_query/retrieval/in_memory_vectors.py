@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from graphrag_index.microsoft.read_index.derived import rows_of
+from graphrag_index.microsoft.read_positions import rows_of
 from graphrag_index.storage.mapped_table import MappedTable
 from graphrag_query.answering.sentence_ranking import stem
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from graphrag_index.microsoft.read_index.index_vectors import MicrosoftVectors
+    from graphrag_index.microsoft.read_files import MicrosoftVectors
 
 # Of BM25, as most programs set them.
 _SATURATION, _LENGTH_SHARE = 1.2, 0.75

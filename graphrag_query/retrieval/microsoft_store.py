@@ -1,7 +1,7 @@
 """An index of Microsoft's in the place of one of ours: opened where it lies, nothing is copied.
 
 What searches look up is made in memory when the first search asks for it, from the tables that
-`graphrag_index.microsoft.read_index` reads. Vectors are read when the first search compares them.
+`graphrag_index.microsoft.read_tables` reads. Vectors are read when the first search compares them.
 """
 
 import shutil
@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from graphrag_index.microsoft.read_index.index_files import failures_of_files
-from graphrag_index.microsoft.read_index.index_tables import MicrosoftIndex
-from graphrag_index.microsoft.read_index.row_numbers import numbered
+from graphrag_index.microsoft.read_files import failures_of_files
+from graphrag_index.microsoft.read_tables import MicrosoftIndex, numbered
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.table import Table
 from graphrag_index.schema.tables import TABLES

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphrag_index.microsoft.export.microsoft_export import export
-from graphrag_index.microsoft.export.microsoft_tables import DIFFERENT, shared_columns
-from graphrag_index.microsoft.read_index.index_tables import MicrosoftIndex
+from graphrag_index.microsoft.export_index import export
+from graphrag_index.microsoft.export_tables import DIFFERENT, shared_columns
+from graphrag_index.microsoft.read_tables import MicrosoftIndex
 from graphrag_index.pipeline.history.version_list import current_version
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.table_store import TableStore

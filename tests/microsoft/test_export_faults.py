@@ -16,9 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.errors import ExportError, TableError
-from graphrag_index.microsoft.export.microsoft_export import export
-from graphrag_index.microsoft.export.microsoft_tables import FIRST_OWN
-from graphrag_index.microsoft.export.raw_data import record_type, records
+from graphrag_index.microsoft.export_index import export
+from graphrag_index.microsoft.export_tables import FIRST_OWN, record_type, records
 from graphrag_index.pipeline.history.version_list import current_version
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.table_store import TableStore

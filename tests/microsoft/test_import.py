@@ -15,8 +15,7 @@ import graphrag_query
 from graphrag_index.errors import ExitCode, TableError
 from graphrag_index.health.checks import check_index
 from graphrag_index.health.opening import open_index
-from graphrag_index.microsoft.read_index.index_tables import MicrosoftIndex
-from graphrag_index.microsoft.read_index.row_numbers import numbered
+from graphrag_index.microsoft.read_tables import MicrosoftIndex, numbered
 from graphrag_index.pipeline.run import lock
 from graphrag_index.schema.settings.settings import Check, load_settings
 from graphrag_index.storage.table_store import TableStore

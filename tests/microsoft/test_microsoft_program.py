@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from graphrag_index.llm.local_embeddings import load_embedding_model
-from graphrag_index.microsoft.export.microsoft_export import export
+from graphrag_index.microsoft.export_index import export
 from graphrag_index.pipeline.history.version_list import current_version
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.model_project import run, write_project

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.prompts import Prompts as OwnPrompts
-from graphrag_index.microsoft.migrate.migrated_prompts import (
+from graphrag_index.microsoft.migrate_project import read_project
+from graphrag_index.microsoft.migrate_prompts import (
     PROMPT_KEYS,
     Prompts,
     Target,
@@ -18,7 +19,6 @@ from graphrag_index.microsoft.migrate.migrated_prompts import (
     read_prompts,
     translate,
 )
-from graphrag_index.microsoft.migrate.settings_file import read_project
 from tests.fixtures.microsoft_projects import EXTRACTION, write
 
 TARGETS = {key: target for key, target in PROMPT_KEYS.items() if isinstance(target, Target)}

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from graphrag_index.errors import SettingsError
-from graphrag_index.microsoft.migrate.migrated_settings import carry_settings
-from graphrag_index.microsoft.migrate.migration_notes import Carried
-from graphrag_index.microsoft.migrate.setting_keys import CARRIED, MODEL_OF
-from graphrag_index.microsoft.migrate.settings_file import read_project
+from graphrag_index.microsoft.migrate_keys import CARRIED, MODEL_OF
+from graphrag_index.microsoft.migrate_project import Carried, read_project
+from graphrag_index.microsoft.migrate_settings import carry_settings
 from graphrag_index.schema.settings.settings import Settings
 from tests.fixtures.microsoft_projects import V1, V2, V3, write
 

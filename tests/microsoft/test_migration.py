@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+import graphrag_index.microsoft.migrate as writing
 from graphrag_index.errors import GraphRAGError, SettingsError
 from graphrag_index.llm.prompts import Prompts
-from graphrag_index.microsoft.migrate import migration as writing
-from graphrag_index.microsoft.migrate.migration import init_from
+from graphrag_index.microsoft.migrate import init_from
 from graphrag_index.pipeline.services import check_models, services_of
 from graphrag_index.pipeline.workflow import check_services, check_settings, load_workflow
 from graphrag_index.schema.settings.settings import load_settings, read_env_file

@@ -20,7 +20,7 @@ from graphrag_index.llm.embeddings import text_key
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.registry import Models
-from graphrag_index.microsoft.migrate.migration import Taken, init_from
+from graphrag_index.microsoft.migrate import Taken, init_from
 from graphrag_index.schema.settings.settings import Settings, load_settings
 from tests.fixtures.microsoft_projects import EXTRACTION, write
 

@@ -8,10 +8,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from graphrag_index.errors import TableError
-from graphrag_index.microsoft.read_index.hierarchy import whole_communities
-from graphrag_index.microsoft.read_index.index_tables import MicrosoftIndex
-from graphrag_index.microsoft.read_index.positions import place_in_document, places_of_names
-from graphrag_index.microsoft.read_index.row_numbers import numbered
+from graphrag_index.microsoft.read_communities import whole_communities
+from graphrag_index.microsoft.read_positions import place_in_document, places_of_names
+from graphrag_index.microsoft.read_tables import MicrosoftIndex, numbered
 from graphrag_index.schema.tables import TABLES
 from tests.fixtures.microsoft_index import (
     MICROSOFT,

@@ -8,11 +8,10 @@ import polars as pl
 import pytest
 
 from graphrag_index.errors import WorkflowError
-from graphrag_index.microsoft.import_index.derived_workflow import continued, name_workflow
-from graphrag_index.microsoft.import_index.import_folder import Imported
-from graphrag_index.microsoft.import_index.import_source import open_source
-from graphrag_index.microsoft.import_index.import_writer import new_imported
-from graphrag_index.microsoft.import_index.joining import Joining
+from graphrag_index.microsoft.import_folder import Imported
+from graphrag_index.microsoft.import_merge import Joining
+from graphrag_index.microsoft.import_source import new_imported, open_source
+from graphrag_index.microsoft.import_workflow import continued, name_workflow
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.skip_imported import skip_imported
 from tests.fixtures.microsoft_index import TEXTS, version_3, write

@@ -17,7 +17,7 @@ import polars as pl
 
 from graphrag_index.llm.prices import cost_of, price_of
 from graphrag_index.llm.request import Usage
-from graphrag_index.microsoft.import_index.import_folder import has_imported
+from graphrag_index.microsoft.import_folder import has_imported
 from graphrag_index.pipeline.estimate.counting_models import Count, CountingModels
 from graphrag_index.pipeline.estimate.past_replies import ENOUGH_CALLS, Past
 from graphrag_index.pipeline.estimate.sample import Growth, Sample

@@ -11,7 +11,7 @@ import pytest
 
 import graphrag_query
 from graphrag_index.errors import SettingsError, TableError
-from graphrag_index.microsoft.read_index.index_vectors import ParquetVectors
+from graphrag_index.microsoft.read_files import ParquetVectors
 from graphrag_index.schema.settings.settings import Settings, parse_settings
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.cited_text import units_behind

@@ -22,13 +22,14 @@ from pathlib import Path
 import polars as pl
 
 from graphrag_index.errors import ExportError, TableError, describe_error
-from graphrag_index.microsoft.export.microsoft_tables import (
+from graphrag_index.microsoft.export_tables import (
     FIRST_OWN,
     OWN_TABLES,
+    VECTOR_TABLES,
     write_own,
     write_tables,
+    write_vectors,
 )
-from graphrag_index.microsoft.export.microsoft_vectors import VECTOR_TABLES, write_vectors
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.atomic import write_json
 from graphrag_index.storage.export_target import new_folder

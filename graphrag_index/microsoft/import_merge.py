@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from graphrag_index.microsoft.import_index.import_folder import Imported
+from graphrag_index.microsoft.import_folder import Imported
 from graphrag_index.schema.list_columns import distinct_pairs, gather_lists, positions, spread_lists
 from graphrag_index.schema.tables import TABLES, title_key
 

@@ -10,15 +10,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from graphrag_index.microsoft.migrate.migration_notes import UNKNOWN, Carried
-from graphrag_index.microsoft.migrate.model_setting_keys import (
+from graphrag_index.microsoft.migrate_keys import (
     ADDRESSES,
     LEFT,
     SAME,
     SECRET,
     TO_PARAMETERS,
 )
-from graphrag_index.microsoft.migrate.settings_file import (
+from graphrag_index.microsoft.migrate_project import (
+    UNKNOWN,
+    Carried,
     MicrosoftProject,
     UnsetVariableError,
     references,

@@ -5,16 +5,15 @@ Only what its file says is carried over: where it is silent, ours has its own de
 
 import difflib
 import json
+import os
+import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from graphrag_index.microsoft.migrate.input_files import carry_documents
-from graphrag_index.microsoft.migrate.migrated_prompts import PROMPT_KEYS
-from graphrag_index.microsoft.migrate.migration_notes import UNKNOWN, Carried, shown
-from graphrag_index.microsoft.migrate.model_settings import carry_models
-from graphrag_index.microsoft.migrate.setting_keys import (
+from graphrag_index.microsoft.migrate_keys import (
     ANSWERING,
     CARRIED,
     ELSEWHERE,
@@ -22,11 +21,16 @@ from graphrag_index.microsoft.migrate.setting_keys import (
     LEFT,
     MODEL_OF,
 )
-from graphrag_index.microsoft.migrate.settings_file import (
+from graphrag_index.microsoft.migrate_models import carry_models
+from graphrag_index.microsoft.migrate_project import (
+    UNKNOWN,
+    Carried,
     MicrosoftProject,
     UnsetVariableError,
     references,
+    shown,
 )
+from graphrag_index.microsoft.migrate_prompts import PROMPT_KEYS
 from graphrag_index.schema.settings.settings import Settings, describe_validation_error
 
 # The workflow without claims, which `standard` extracts.
@@ -269,3 +273,72 @@ def _escaped(value: Any) -> Any:
     if isinstance(value, list):
         return [_escaped(part) for part in value]
     return value.replace("$", "$$") if isinstance(value, str) else value
+
+
+# What was read there of each type, where no pattern is given.
+_PATTERNS = {
+    "text": ["**/*.txt"],
+    "csv": ["**/*.csv"],
+    "json": ["**/*.json"],
+    "jsonl": ["**/*.jsonl"],
+    "parquet": ["**/*.parquet"],
+}
+# `.*\.txt$`, `.*\.(md|txt)$` and the like.
+_BY_ENDING = re.compile(r"\^?(?:\.\*)?\\\.(?:(\w+)|\((?:\?:)?(\w+(?:\|\w+)*)\))\$?")
+
+
+def carry_documents(project: MicrosoftProject, carried: Carried) -> None:
+    """Take over where the documents lie, and which of them are read."""
+    key = next(
+        (
+            key
+            for key in ("input_storage.base_dir", "input.storage.base_dir", "input.base_dir")
+            if project.get(key) is not None
+        ),
+        "",
+    )
+    kind = project.get("input_storage.type", "input.storage.type", "input.type")
+    elsewhere = kind in ("blob", "cosmosdb", "memory")
+    if key and elsewhere:
+        carried.left(key, "documents are read from a local folder only: copy them into one")
+    elif key:
+        try:
+            folder = str(project.expand(project.get(key)))
+            path = Path(os.path.abspath(project.root / folder))
+            carried.values["load_documents"] = {"folder": str(path)}
+            carried.kept(key, "load_documents.folder", path)
+        except UnsetVariableError as error:
+            carried.left(key, f"it uses the variable {error}, which is not set")
+    elif not elsewhere:
+        path = Path(os.path.abspath(project.root / "input"))
+        carried.values["load_documents"] = {"folder": str(path)}
+    _patterns(project, carried)
+
+
+def _patterns(project: MicrosoftProject, carried: Carried) -> None:
+    pattern = project.get("input.file_pattern")
+    kind = str(project.get("input.file_type") or project.get("input.type") or "")
+    if kind == "file":
+        kind = ""
+    include = _PATTERNS.get(kind)
+    if pattern is not None:
+        try:
+            expression = str(project.expand(pattern))
+        except UnsetVariableError as error:
+            carried.left("input.file_pattern", f"it uses the variable {error}, which is not set")
+            return
+        found = _BY_ENDING.fullmatch(expression)
+        if found is None:
+            carried.left(
+                "input.file_pattern",
+                f"the regular expression {expression} is no pattern: write load_documents.include",
+            )
+        else:
+            include = [f"**/*.{ending}" for ending in (found[1] or found[2]).split("|")]
+    if include:
+        section = carried.values.setdefault("load_documents", {})
+        section["include"] = include
+        by = "input.file_pattern" if pattern is not None else "input.type"
+        if by == "input.type" and project.get("input.file_type"):
+            by = "input.file_type"
+        carried.kept(by, "load_documents.include", shown(include))

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from graphrag_index.microsoft.read_index.derived import rows_of
+from graphrag_index.microsoft.read_positions import rows_of
 from graphrag_index.schema.list_columns import spread_lists
 from graphrag_index.schema.table import INTEGERS, STRINGS
 from graphrag_index.schema.tables import TABLES

@@ -12,15 +12,16 @@ from typing import Any
 
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.prompts import FOLDER
-from graphrag_index.microsoft.migrate.migrated_prompts import Prompts, read_prompts
-from graphrag_index.microsoft.migrate.migrated_settings import WITHOUT_CLAIMS, carry_settings
-from graphrag_index.microsoft.migrate.migration_notes import Carried, Line
-from graphrag_index.microsoft.migrate.paid_replies import read_cache
-from graphrag_index.microsoft.migrate.settings_file import (
+from graphrag_index.microsoft.migrate_project import (
+    Carried,
+    Line,
     MicrosoftProject,
     read_project,
     references,
 )
+from graphrag_index.microsoft.migrate_prompts import Prompts, read_prompts
+from graphrag_index.microsoft.migrate_replies import read_cache
+from graphrag_index.microsoft.migrate_settings import WITHOUT_CLAIMS, carry_settings
 from graphrag_index.schema.settings.project_files import (
     check_can_be_folder,
     settings_text,

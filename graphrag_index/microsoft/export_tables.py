@@ -1,19 +1,28 @@
 """The tables of Microsoft GraphRAG 3, and beside them what only ours have."""
 
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from graphrag_index.microsoft.export.raw_data import record_type, records
+from graphrag_index.errors import TableError, describe_error
 from graphrag_index.schema.table import STRINGS, Table
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.batches import batches
 from graphrag_index.storage.table_writer import ROW_GROUP, arrow_schema, to_arrow
+from graphrag_index.storage.vector_store import (
+    FRAGMENT_ROWS,
+    VectorTable,
+    connect,
+    failures_of_the_disk,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 # The first column of each table that is only ours; None if there is none.
 FIRST_OWN: Mapping[str, str | None] = {
@@ -169,3 +178,131 @@ def _texts(rows: pl.LazyFrame) -> "Iterator[list[str | None]]":
 def _part(table: Table, columns: list[str]) -> Table:
     types: dict[str, Any] = {name: table.columns[name] for name in columns}
     return Table(table.name, table.row, table.order, types)
+
+
+def record_type(batches: "Iterable[list[str | None]]") -> "pa.DataType":
+    """Find the one type of all records.
+
+    Null if there is none; text if no struct can hold them all, as where a field is a number in
+    one and a list in another, or where one is no JSON object.
+    """
+    import pyarrow as pa
+
+    found = pa.null()
+    for batch in batches:
+        try:
+            types = [found, pa.array(_values(batch)).type]
+            fields = [pa.schema([("record", each)]) for each in types]
+            found = pa.unify_schemas(fields, promote_options="permissive").field(0).type
+        except (pa.ArrowException, ValueError, TypeError, OverflowError):
+            return pa.large_string()
+    is_record = pa.types.is_null(found) or (pa.types.is_struct(found) and _can_be_written(found))
+    return found if is_record else pa.large_string()
+
+
+def records(texts: "list[str | None]", kind: "pa.DataType") -> "pa.Array":
+    """Turn JSON texts into values of the type that `record_type` found."""
+    import pyarrow as pa
+
+    return pa.array(texts if pa.types.is_large_string(kind) else _values(texts), kind)
+
+
+def _values(texts: "list[str | None]") -> list[Any]:
+    return [None if text is None else json.loads(text) for text in texts]
+
+
+def _can_be_written(kind: "pa.DataType") -> bool:
+    """Parquet has no struct without fields."""
+    import pyarrow as pa
+
+    if pa.types.is_struct(kind):
+        return kind.num_fields > 0 and all(_can_be_written(part.type) for part in kind)
+    return not pa.types.is_list(kind) or _can_be_written(kind.value_type)
+
+
+# Each has the same name there.
+VECTOR_TABLES = ("text_unit_text", "entity_description", "community_full_content")
+# Its drift search takes the vector of every report, and stops where one lacks.
+_COMPLETE = "community_full_content"
+
+
+def write_vectors(vectors: VectorTable, name: str, lancedb: Path, date: str | None) -> int:
+    """Write ids and vectors; return how many rows were left out.
+
+    A vector of zeros stands for one that could not be had. There the smallest distance wins,
+    and zeros would lie nearer to most questions than what answers them.
+    """
+    schema, stamps, left_out = _schema(vectors.dimension), _stamps(date), 0
+    with failures_of_the_disk(lancedb):
+        written = connect(lancedb).create_table(name, schema=schema)
+    for batch in _batches(vectors, name):
+        is_there = _is_there(batch, vectors.dimension)
+        if name != _COMPLETE and not is_there.all():
+            left_out += int((~is_there).sum())
+            batch = batch.filter(is_there)
+        with failures_of_the_disk(lancedb):
+            written.add(_complete(batch, schema, stamps))
+    return left_out
+
+
+def _batches(vectors: VectorTable, name: str) -> "Iterator[pa.RecordBatch]":
+    """The rows in the order of our table, as many at once as a fragment has."""
+    try:
+        yield from vectors.table.search().select(["id", "vector"]).to_batches(FRAGMENT_ROWS)
+    except (ValueError, RuntimeError, OSError) as error:
+        raise TableError(
+            f"The vectors {name} break off ({describe_error(error)[:120]}): run "
+            "`graphrag-index run` to write them again."
+        ) from error
+
+
+def _is_there(batch: "pa.RecordBatch", width: int) -> Any:
+    numbers = batch.column("vector").flatten().to_numpy(zero_copy_only=False)
+    return numbers.reshape(-1, width).any(axis=1)
+
+
+def _complete(batch: "pa.RecordBatch", schema: "pa.Schema", stamps: Mapping[str, Any]) -> Any:
+    """Add the columns that are the same in every row."""
+    import pyarrow as pa
+
+    columns = [
+        batch.column(field.name).cast(field.type)
+        if field.name in batch.schema.names
+        else pa.repeat(pa.scalar(stamps.get(field.name), field.type), batch.num_rows)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)
+
+
+def _schema(dimension: int) -> "pa.Schema":
+    import pyarrow as pa
+
+    fields = [("id", pa.string()), ("vector", pa.list_(pa.float32(), dimension))]
+    fields += [("create_date", pa.string()), ("update_date", pa.string())]
+    parts = _parts(datetime.min)
+    for moment in ("create_date", "update_date"):
+        fields += [
+            (f"{moment}_{part}", pa.string() if isinstance(value, str) else pa.int64())
+            for part, value in parts.items()
+        ]
+    return pa.schema(fields)
+
+
+def _stamps(date: str | None) -> dict[str, Any]:
+    """The columns that tell when a row was made; it has not been changed since."""
+    if date is None:
+        return {}
+    parts = _parts(datetime.fromisoformat(date))
+    return {"create_date": date, **{f"create_date_{part}": parts[part] for part in parts}}
+
+
+def _parts(moment: datetime) -> dict[str, int | str]:
+    return {
+        "year": moment.year,
+        "month": moment.month,
+        "month_name": moment.strftime("%B"),
+        "day": moment.day,
+        "day_of_week": moment.strftime("%A"),
+        "hour": moment.hour,
+        "quarter": (moment.month - 1) // 3 + 1,
+    }

@@ -18,7 +18,7 @@ import polars as pl
 import yaml
 
 from graphrag_index.errors import GraphRAGError
-from graphrag_index.microsoft.migrate.settings_file import MicrosoftProject, UnsetVariableError
+from graphrag_index.microsoft.migrate_project import MicrosoftProject, UnsetVariableError
 from graphrag_index.schema.settings.models import ModelSettings
 
 # Rows of a table that are read at once.

@@ -1,1 +1,0 @@
-"""Export an index in the layout of Microsoft GraphRAG 3."""
