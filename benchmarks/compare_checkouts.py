@@ -12,7 +12,6 @@ the model server is the one of the checkout that holds this script.
 """
 
 import argparse
-import difflib
 import json
 import os
 import re
@@ -39,7 +38,9 @@ from planted import make_corpus
 UNSTABLE = re.compile(r'"seconds": [\d.e-]+')
 FAILED = "The command failed"
 MAX_DETAILS = 20  # printed of one kind in one stage
-MAX_LINES, MAX_CHARACTERS = 8, 200  # printed of one difference
+MAX_VALUES = 3  # printed of one table
+MAX_CHARACTERS = 140  # printed of one value from the first difference on
+PRECEDING_CHARACTERS = 60  # printed before it
 
 RUN = (("run", "--quiet"), ("check", "--json"))
 SAMPLE_QUESTIONS = (
@@ -327,21 +328,21 @@ def table_difference(before: Table, after: Table) -> str:
     for name in left.columns:
         for row, (a, b) in enumerate(zip(left[name].to_list(), right[name].to_list(), strict=True)):
             if a != b:
-                lines += [f"- row {row}, {name}: {a}", f"+ row {row}, {name}: {b}"]
-    return shorten(lines)
+                lines.append(f"row {row}, {name}:\n{text_difference(str(a), str(b))}")
+    if len(lines) > MAX_VALUES:
+        lines[MAX_VALUES:] = [f"and {len(lines) - MAX_VALUES:,} more values"]
+    return "\n".join(lines)
 
 
 def text_difference(before: str, after: str) -> str:
+    """Show both texts from shortly before their first difference."""
     if before == after:
         # Two failures prove nothing.
         return before if before.startswith(FAILED) else ""
-    diff = difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
-    return shorten([line for line in diff if not line.startswith(("---", "+++", "@@"))])
-
-
-def shorten(lines: Sequence[str]) -> str:
-    more = [f"and {len(lines) - MAX_LINES:,} more lines"] if len(lines) > MAX_LINES else []
-    return "\n".join([*(line[:MAX_CHARACTERS] for line in lines[:MAX_LINES]), *more])
+    unequal = (i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b)
+    first = next(unequal, min(len(before), len(after)))
+    shown = slice(max(0, first - PRECEDING_CHARACTERS), first + MAX_CHARACTERS)
+    return f"- {before[shown]}\n+ {after[shown]}"
 
 
 def describe_seconds(before: Side, after: Side) -> str:

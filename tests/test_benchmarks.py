@@ -133,9 +133,9 @@ def test_a_comparison_of_checkouts_finds_values_types_order_bytes_and_failures(
     table = Table(rows, "digest")
     cases = {
         "equal": (table, Table(rows.clone(), "digest"), ""),
-        "value": (table, Table(rows.with_columns(n=pl.Series([1, 3]))), "row 1, n: 3"),
+        "value": (table, Table(rows.with_columns(n=pl.Series([1, 3]))), "row 1, n:\n- 2\n+ 3"),
         "type": (table, Table(rows.cast({"n": pl.Int32})), "Int32"),
-        "order": (table, Table(rows.reverse(), "digest"), "row 0, id: b"),
+        "order": (table, Table(rows.reverse(), "digest"), "row 0, id:\n- a\n+ b"),
         "bytes": (table, Table(rows, "other"), "bytes"),
         "answer": ('{"outcome": "answered"}', '{"outcome": "no_evidence"}', "no_evidence"),
         "failure": (FAILED, FAILED, FAILED),
