@@ -25,7 +25,7 @@ class Findings:
 
     def __init__(self) -> None:
         self._units: dict[str, list[Any]] = {
-            name: [] for name in ("text_unit", "made_from", "requests", "dropped")
+            name: [] for name in ("text_unit", "input_hash", "request_keys", "dropped")
         }
         self._columns = {name: _Columns(name) for name in _PARTS}
         self._frames: list[pl.DataFrame] = []
@@ -37,15 +37,15 @@ class Findings:
         found: Found,
         places: Mapping[str, Places],
         *,
-        made_from: str = "",
-        requests: Sequence[str] = (),
+        input_hash: str = "",
+        request_keys: Sequence[str] = (),
         dropped: int = 0,
     ) -> None:
         """Add what was found in one text unit, and where it names each entity."""
         units = self._units
         units["text_unit"].append(number)
-        units["made_from"].append(made_from)
-        units["requests"].append(requests)
+        units["input_hash"].append(input_hash)
+        units["request_keys"].append(request_keys)
         units["dropped"].append(dropped)
         entities = sorted(found.entities, key=lambda entity: places[entity.name].spans[0][0])
         at: dict[str, int] = {}

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_index.errors import GraphRAGError
-from graphrag_index.llm.mark import TRIGGERS
 from graphrag_index.llm.request import Spent, Usage
 
 FILE = "ledger.sqlite"
@@ -159,7 +158,7 @@ class Ledger:
             self._database.execute("PRAGMA journal_mode = WAL")
             # A killed process loses nothing; a power cut may lose the last moments.
             self._database.execute("PRAGMA synchronous = NORMAL")
-            self._database.executescript(_SCHEMA + TRIGGERS)
+            self._database.executescript(_SCHEMA)
             self._take_over_uses()
             # Whoever looks for a reply need not wait for one that is being written.
             self._reader = self._connect() if output else self._database

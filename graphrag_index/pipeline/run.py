@@ -31,7 +31,6 @@ from graphrag_index.errors import (
     WorkflowError,
     describe_error,
 )
-from graphrag_index.llm.mark import begin_mark, leave_mark
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Spent
 from graphrag_index.pipeline.workflow import (
@@ -190,11 +189,7 @@ class _Run:
                 name: self._service(name, step, progress) if name in needed else None
                 for name in step.services
             }
-            chat_model = services.get("chat_model")
-            if chat_model is not None:
-                begin_mark(chat_model, step.name)
             stored = self._write(step, key, step(*self._inputs(step), **services))
-            mark = leave_mark(chat_model, step.name) if chat_model is not None else ""
             if services.get("embedding_model") is not None:
                 stored = _name_model(stored, services["embedding_model"])
             stored = {name: self._keep_unchanged(name, table) for name, table in stored.items()}
@@ -207,7 +202,6 @@ class _Run:
             seconds=round(wall, 3),
             cpu_seconds=round(cpu, 3),
             peak_memory_bytes=memory.peak,
-            mark=mark,
             quarantined=self.quarantined(step.name),
         )
 

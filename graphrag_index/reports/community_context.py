@@ -12,8 +12,7 @@ from graphrag_index.errors import SettingsError
 from graphrag_index.llm.rendered_rows import Budget
 from graphrag_index.reports.community_members import Holdings
 from graphrag_index.reports.local_citations import Written
-from graphrag_index.reports.report_context import HEADINGS, Context, Costs, Lines, Page, StandIn
-from graphrag_index.reports.row_costs import row_costs
+from graphrag_index.reports.report_context import HEADINGS, Context, Lines, Page, StandIn
 from graphrag_index.schema.list_columns import Integers, positions
 
 ENTITIES = ("title", "type", "description")
@@ -42,8 +41,6 @@ class ReportContexts:
         Longest context.
     room
         What the prompt leaves of the model's window, in tokens.
-    costs
-        Tells what rows take of the budget.
 
     Raises
     ------
@@ -57,7 +54,6 @@ class ReportContexts:
         *,
         max_tokens: int,
         room: int,
-        costs: Costs = row_costs,
     ) -> None:
         limit = min(max_tokens, room) - TOKENS_OF_HEADINGS
         if limit < LEAST_TOKENS:
@@ -69,7 +65,7 @@ class ReportContexts:
         communities, nodes = holdings.communities, holdings.entities
         self.parent = positions(communities["parent"], communities["community"])
         self.lines = {
-            name: Lines(rows.select(columns), self.budget, costs)
+            name: Lines(rows.select(columns), self.budget)
             for name, rows, columns in (
                 ("Entities", nodes, ENTITIES),
                 ("Relationships", holdings.relationships, RELATIONSHIPS),

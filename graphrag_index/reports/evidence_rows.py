@@ -9,8 +9,7 @@ import polars as pl
 
 from graphrag_index.reports.local_citations import Written
 from graphrag_index.reports.report import Finding, Report, text_columns
-from graphrag_index.reports.report_evidence import Flags
-from graphrag_index.reports.row_hashes import Hashes
+from graphrag_index.reports.report_evidence import Flags, Hashes
 from graphrag_index.schema.list_columns import gather_lists, positions, spread_lists
 from graphrag_index.schema.tables import TABLES
 

@@ -1,13 +1,11 @@
 """Reports of the last run that need not be written again, since hardly anything changed."""
 
-import logging
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from graphrag_index.errors import TableError
 from graphrag_index.reports.evidence_rows import TABLE, Keys, Places, read_cited, read_written
 from graphrag_index.reports.local_citations import Written
 from graphrag_index.reports.report_evidence import (
@@ -16,9 +14,8 @@ from graphrag_index.reports.report_evidence import (
     have_half_the_members,
     share_changed,
 )
+from graphrag_index.storage.memo import reuse_rows
 from graphrag_index.storage.table_store import Previous
-
-logger = logging.getLogger(__name__)
 
 # What is written in `asked` of a report that was imported, whoever was asked for it and how.
 IMPORTED = "imported"
@@ -59,23 +56,7 @@ class EarlierReports:
     """
 
     def __init__(self, previous: Previous, asked: str, rewrite_above: float) -> None:
-        self._rows: pl.LazyFrame | None = None
-        self.asked, self.rewrite_above = asked, rewrite_above
-        # With 0 nothing is kept but replies: the result is that of a first run.
-        if rewrite_above > 0:
-            self._open(previous)
-
-    def _open(self, previous: Previous) -> None:
-        try:
-            rows = previous.scan(TABLE.name)
-            if rows is not None and rows.collect_schema() == TABLE.schema:
-                self._rows = rows.filter(pl.col("asked").is_in([self.asked, IMPORTED]))
-        except (OSError, TableError, pl.exceptions.PolarsError) as error:
-            self._give_up(error)
-
-    def _give_up(self, error: Exception) -> None:
-        self._rows = None
-        logger.warning("Reports of the last run cannot be read: all are written again (%s)", error)
+        self.previous, self.asked, self.rewrite_above = previous, asked, rewrite_above
 
     def keep(
         self,
@@ -95,8 +76,16 @@ class EarlierReports:
         below
             For each of the level, the communities of its parts that have a report now.
         """
-        at = pl.Series("at", level, pl.Int64)
-        found = self._read(pl.DataFrame({"community": keys["Reports"].gather(at), "at": at}))
+        # With 0 nothing is kept but replies: the result is that of a first run.
+        rows = pl.Series(level if self.rewrite_above > 0 else [], dtype=pl.Int64)
+        found, _ = reuse_rows(
+            self.previous,
+            TABLE,
+            keys["Reports"].gather(rows),
+            column="community",
+            where=pl.col("asked").is_in([self.asked, IMPORTED]),
+        )
+        found = found.with_columns(at=rows.gather(found["at"]))
         unchanged = [
             self._is_unchanged(part, evidence) for part in found.iter_slices(BATCH_REPORTS)
         ]
@@ -118,14 +107,3 @@ class EarlierReports:
             & evidence.are_there(before["borrowed_text_unit_hashes"])
         )
         return flags
-
-    def _read(self, communities: pl.DataFrame) -> pl.DataFrame:
-        """Read the rows of these communities; `at` says where each stands among all."""
-        rows = TABLE.empty()
-        if self._rows is not None:
-            wanted = pl.col("community").is_in(communities["community"].to_list())
-            try:
-                rows = self._rows.filter(wanted).collect()
-            except (OSError, TableError, pl.exceptions.PolarsError) as error:
-                self._give_up(error)
-        return rows.join(communities, on="community").sort("at")

@@ -1,7 +1,7 @@
 """What stands in one prompt: rows of a community, each with a number of its own."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,7 +16,6 @@ from graphrag_index.llm.rendered_rows import (
     csv_line,
 )
 from graphrag_index.reports.local_citations import Rows, Written
-from graphrag_index.reports.row_costs import row_costs
 from graphrag_index.schema.list_columns import Integers
 from graphrag_index.text.citations import NumberOf, renumber_written
 
@@ -31,21 +30,16 @@ HEADINGS = {
 LONGEST_REPORT = 2
 # A citation that was cut off at the end of a text.
 _BROKEN_CITATION = re.compile(r"\s*[\[［【][^\]］】]*$")
-# What rows take of a budget; the first column is a number.
-Costs = Callable[[pl.DataFrame, Budget], Integers]
 
 
 class Lines:
-    """The rows of a table as lines: what each takes, and the text of those that are shown.
+    """The rows of a table as lines: the tokens of each, and the text of those that are shown."""
 
-    `costs` tells what rows take, if somebody knows it already.
-    """
-
-    def __init__(self, rows: pl.DataFrame, budget: Budget, costs: Costs = row_costs) -> None:
+    def __init__(self, rows: pl.DataFrame, budget: Budget) -> None:
         # Each row takes more than a token, so that no number is longer than this one.
         widest = pl.Series("id", np.full(rows.height, budget.limit))
         self._rows, self._budget = rows.insert_column(0, widest), budget
-        self.cost = costs(self._rows, budget)
+        self.cost = RenderedRows.of(self._rows, budget).cost
 
     def texts(self, wanted: Iterable[int]) -> Mapping[int, str]:
         """Write the lines of some rows, without their numbers."""

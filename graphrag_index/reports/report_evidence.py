@@ -1,6 +1,6 @@
 """What reports rest on, as hashes: so that a later run can tell how much of it has changed."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,6 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.reports.community_members import Holdings
-from graphrag_index.reports.row_hashes import Hashes, row_hashes
 from graphrag_index.schema.list_columns import (
     Grouped,
     Integers,
@@ -16,12 +15,16 @@ from graphrag_index.schema.list_columns import (
     positions,
     spread_lists,
 )
+from graphrag_index.storage.content_ids import content_ids
 
 Flags = npt.NDArray[np.bool_]
+Hashes = npt.NDArray[np.uint64]
 Shares = npt.NDArray[np.float64]
 
 # Rows whose text units are read at once: bounds memory, not results.
 BATCH_ROWS = 200_000
+# Rows that are hashed at once: bounds memory, not results.
+BATCH_HASHED = 10_000
 
 
 def share_changed(now: pl.DataFrame, before: pl.DataFrame) -> Shares:
@@ -54,10 +57,7 @@ def _lengths(lists: pl.Series) -> Integers:
 
 
 class EvidenceOfCommunities:
-    """The evidence of communities, which are named by their rows.
-
-    `hashes` hashes rows of one kind, if somebody knows their hashes already.
-    """
+    """The evidence of communities, which are named by their rows."""
 
     def __init__(
         self,
@@ -65,18 +65,17 @@ class EvidenceOfCommunities:
         entities: pl.LazyFrame,
         relationships: pl.LazyFrame,
         base_text_units: pl.LazyFrame,
-        hashes: Callable[[str, pl.DataFrame], Hashes] = row_hashes,
     ) -> None:
         self._members, self._inner = holdings.members, holdings.inner
         self._claims_of = holdings.claims_of
         nodes, links, claims = holdings.entities, holdings.relationships, holdings.claims
-        self._ids = hashes("id", nodes.select("id"))
-        self._nodes = hashes("entity", nodes.select("id", "title", "type", "description"))
-        self._links = hashes("relationship", links.select("id", "type", "description"))
+        self._ids = row_hashes("id", nodes.select("id"))
+        self._nodes = row_hashes("entity", nodes.select("id", "title", "type", "description"))
+        self._links = row_hashes("relationship", links.select("id", "type", "description"))
         said = claims.columns[claims.columns.index("human_readable_id") + 1 : -1]
-        self._claims = hashes("claim", claims.select("id", *said))
+        self._claims = row_hashes("claim", claims.select("id", *said))
         ids = base_text_units.select("id").collect()["id"]
-        self._text_units = hashes("text unit", pl.DataFrame([ids]))
+        self._text_units = row_hashes("text unit", pl.DataFrame([ids]))
         self._all_text_units = pl.Series(self._text_units).unique()
         self._of_nodes = _text_units(entities, nodes["row"], ids)
         self._of_links = _text_units(relationships, links["row"], ids)
@@ -120,6 +119,16 @@ class EvidenceOfCommunities:
         there = np.ones(len(text_units), bool)
         there[owners[~wanted.is_in(self._all_text_units).to_numpy()]] = False
         return there
+
+
+def row_hashes(kind: str, rows: pl.DataFrame) -> Hashes:
+    """Hash each row, which is of this kind; the same in every run, unlike the hashes of polars."""
+    texts = rows.select(pl.all().cast(pl.String).fill_null(""))
+    hashes = [np.zeros(0, np.uint64)]
+    for part in texts.iter_slices(BATCH_HASHED):
+        first_half = content_ids(kind, *part).str.head(16)
+        hashes.append(first_half.str.to_integer(base=16, dtype=pl.UInt64).to_numpy())
+    return np.concatenate(hashes)
 
 
 def _text_units(table: pl.LazyFrame, order: pl.Series, ids: pl.Series) -> Grouped:

@@ -11,8 +11,7 @@ from graphrag_index.reports.evidence_rows import WrittenOn, evidence_rows
 from graphrag_index.reports.local_citations import Written
 from graphrag_index.reports.previous_reports import Kept
 from graphrag_index.reports.report import Report, report_rows
-from graphrag_index.reports.report_evidence import EvidenceOfCommunities, union
-from graphrag_index.reports.row_hashes import Hashes
+from graphrag_index.reports.report_evidence import EvidenceOfCommunities, Hashes, union
 
 
 class Writing:

@@ -120,9 +120,9 @@ _DEFINITIONS = [
         "text unit",
         {
             # Hash of all that was asked of the model; empty if it did not answer all.
-            "made_from": pl.String,
-            "requests": STRINGS,  # keys of the requests in the ledger
-            "replies": STRINGS,  # hashes of the replies
+            "input_hash": pl.String,
+            "request_keys": STRINGS,  # keys of the requests in the ledger
+            "reply_hashes": STRINGS,  # hashes of the replies
             "dropped": pl.Int64,  # records of the replies that were no good
             "entities": pl.List(
                 pl.Struct(
@@ -198,9 +198,9 @@ _DEFINITIONS = [
         "entities, then relationships, in the order of their tables",
         {
             # Hash of all that it was made of; empty if a model did not answer all.
-            "made_from": pl.String,
-            "requests": STRINGS,  # keys of the requests in the ledger; none if they were joined
-            "replies": STRINGS,  # hashes of the replies
+            "input_hash": pl.String,
+            "request_keys": STRINGS,  # keys of the requests in the ledger; none if they were joined
+            "reply_hashes": STRINGS,  # hashes of the replies
             "description": pl.String,
         },
         "internal",
@@ -470,36 +470,14 @@ _DEFINITIONS = [
         nullable=("rank",),
     ),
     Table(
-        "row_costs",
-        "one entity, relationship or claim as reports show it, and what it takes of a context",
-        "hash",
-        {
-            "hash": pl.UInt64,  # as this version of polars makes it
-            "cost": pl.Int32,  # tokens
-        },
-        "internal",
-        nullable=(),
-    ),
-    Table(
-        "row_hashes",
-        "one row that reports rest on, or its id, and what their evidence calls it",
-        "hash",
-        {
-            "hash": pl.UInt64,  # as this version of polars makes it
-            "evidence": pl.UInt64,  # the same in every run
-        },
-        "internal",
-        nullable=(),
-    ),
-    Table(
         "text_unit_claims",
         "what a model found claimed in one text unit",
         "text unit",
         {
             # Hash of all that was asked of the model; empty if it did not answer all.
-            "made_from": pl.String,
-            "requests": STRINGS,  # keys of the requests in the ledger
-            "replies": STRINGS,  # hashes of the replies
+            "input_hash": pl.String,
+            "request_keys": STRINGS,  # keys of the requests in the ledger
+            "reply_hashes": STRINGS,  # hashes of the replies
             "dropped": pl.Int64,  # claims of the replies that were no good
             "claims": pl.List(
                 pl.Struct(

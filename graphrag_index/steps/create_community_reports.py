@@ -25,8 +25,6 @@ from graphrag_index.reports.report_context import Context
 from graphrag_index.reports.report_evidence import EvidenceOfCommunities
 from graphrag_index.reports.report_reply import IN_WORDS, report_format
 from graphrag_index.reports.report_writer import Writing
-from graphrag_index.reports.row_costs import RowCosts
-from graphrag_index.reports.row_hashes import RowHashes
 from graphrag_index.schema.settings.llm_steps import CreateCommunityReports
 from graphrag_index.schema.tables import content_id
 from graphrag_index.step import Progress, step
@@ -46,7 +44,7 @@ NOT_ASKED = "No model was asked about this community."
 BATCH_REPORTS = 1_000
 
 
-@step(writes=["community_reports", "report_evidence", "row_costs", "row_hashes"], code_version=5)
+@step(writes=["community_reports", "report_evidence"], code_version=6)
 def create_community_reports(
     communities: pl.LazyFrame,
     entities: pl.LazyFrame,
@@ -76,10 +74,6 @@ def create_community_reports(
         One row per community with a report, ordered by level, deepest first, then `community`.
     report_evidence
         One row for each of these that a model wrote.
-    row_costs
-        What the rows take that may be shown.
-    row_hashes
-        The hashes of the rows that reports rest on.
     """
     rows = community_rows(communities)
     lists = communities.select("community", "entity_ids", "relationship_ids").collect()
@@ -93,17 +87,12 @@ def create_community_reports(
         relationships,
         covariates,
     )
-    row_costs = RowCosts(previous)
     contexts = ReportContexts(
         holdings,
         max_tokens=settings.max_input_tokens,
         room=chat_model.max_prompt_tokens - n_prompt_tokens(system + IN_WORDS),
-        costs=row_costs.of,
     )
-    yield {"row_costs": row_costs.table()}
-    hashes = RowHashes(previous)
-    evidence = EvidenceOfCommunities(holdings, entities, relationships, base_text_units, hashes.of)
-    yield {"row_hashes": hashes.table()}
+    evidence = EvidenceOfCommunities(holdings, entities, relationships, base_text_units)
     holdings = holdings.without_texts()
     asking = _Asking(rows, holdings, contexts, Message(role="system", content=system))
     asked = _hash(settings, chat_model, system, contexts.budget.limit)

@@ -5,12 +5,13 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 from zlib import crc32
 
+import numpy as np
 import polars as pl
 
 from graphrag_index.schema.settings.settings import CreateTextUnits
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Progress, step
-from graphrag_index.storage.previous_text_units import CUT, GIVEN, EarlierTextUnits
+from graphrag_index.storage.memo import OwnedRows, open_previous, read_or
 from graphrag_index.storage.table_store import Previous
 from graphrag_index.text.headings import Heading, breadcrumb, find_headings
 from graphrag_index.text.languages import detect_language
@@ -21,6 +22,29 @@ from graphrag_index.text.tokens import TokenCounts, count_tokens, load_encoding
 BATCH_DOCUMENTS = 256
 # A longer line is a paragraph, which repeats for a reason, and not furniture of the page.
 MAX_FURNITURE = 200
+# Rows of the last version are read from the first to the last that is wanted, if these are at
+# most so many times as many as are wanted.
+MAX_READ_RATIO = 4
+# Columns that the text units of a document depend on.
+INPUTS = ("id", "text", "metadata")
+
+
+def _cut_schema(name: str, *left_out: str) -> pl.Schema:
+    columns = TABLES[name].schema
+    kept = [(column, kind) for column, kind in columns.items() if column not in left_out]
+    return pl.Schema([("at", pl.UInt32()), *kept])
+
+
+# Rows by the position `at` of their document in a batch, without the columns that depend on
+# other documents.
+CUT = {
+    "documents": pl.Schema(
+        [("at", pl.UInt32()), ("text_unit_ids", pl.List(pl.String)), ("language", pl.String())]
+    ),
+    "base_text_units": _cut_schema("base_text_units", "human_readable_id"),
+    "sentences": _cut_schema("sentences", "document"),
+}
+_NOTHING_CUT = {name: pl.DataFrame(schema=schema) for name, schema in CUT.items()}
 
 
 class Passage(NamedTuple):
@@ -65,7 +89,7 @@ def create_text_units(
     """
     n_documents = input_documents.select(pl.len()).collect().item()
     progress.start(n_documents, "documents")
-    earlier = EarlierTextUnits(previous)
+    earlier = _LastCut(previous)
     n_units = 0
     for offset in range(0, n_documents, BATCH_DOCUMENTS):
         batch = input_documents.slice(offset, BATCH_DOCUMENTS).collect()
@@ -97,12 +121,59 @@ def create_text_units(
         progress.advance(batch.height)
 
 
+class _LastCut:
+    """Finds the rows that this step made of unchanged documents in the last version."""
+
+    def __init__(self, previous: Previous) -> None:
+        self._tables: dict[str, OwnedRows] = {}
+        # Imported text units need not be in the order of their documents.
+        if previous.is_same_step and "given_ids" not in previous.tables:
+            tables = open_previous(previous, [TABLES[name] for name in CUT])
+            if tables is not None:
+                read_or(None, "documents", lambda: self._open(*tables))
+
+    def _open(
+        self, documents: pl.LazyFrame, text_units: pl.LazyFrame, sentences: pl.LazyFrame
+    ) -> None:
+        found = documents.select("id", n=pl.col("text_unit_ids").list.len()).collect()
+        self._numbers = found.select("id", number=pl.int_range(pl.len()))
+        owners = np.arange(found.height + 1)
+        of_sentences = sentences.select("document").collect().to_series().to_numpy()
+        self._tables = {
+            "documents": OwnedRows(documents, owners),
+            "base_text_units": OwnedRows(
+                text_units, np.append(0, np.cumsum(found["n"].to_numpy().astype(np.int64)))
+            ),
+            "sentences": OwnedRows(sentences, np.searchsorted(of_sentences, owners)),
+        }
+
+    def of(self, documents: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
+        """Return the rows of `CUT` for the documents that are unchanged."""
+        if not self._tables:
+            return _NOTHING_CUT
+        return read_or(_NOTHING_CUT, "documents", lambda: self._read(documents))
+
+    def _read(self, documents: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
+        known = documents.join(self._numbers, on="id").sort("number")
+        numbers = known["number"]
+        if known.is_empty() or numbers[-1] - numbers[0] >= MAX_READ_RATIO * known.height:
+            return _NOTHING_CUT
+        before = self._tables["documents"].of(known.select("number"))
+        same = known.join(before, on=("number", *INPUTS), how="semi", nulls_equal=True)
+        owners = same.select("at", "number")
+        if owners.is_empty():
+            return _NOTHING_CUT
+        return {
+            name: rows.of(owners).select(CUT[name].names()) for name, rows in self._tables.items()
+        }
+
+
 def _cut_all(documents: pl.DataFrame, settings: CreateTextUnits) -> Mapping[str, pl.DataFrame]:
     """Cut some documents: the rows of `CUT`, in which `at` is what the documents have there."""
     units: list[tuple[object, ...]] = []
     sentences: list[tuple[int, int, int, bool, int]] = []
     cut_documents: list[tuple[int, list[str], str]] = []
-    for at, document_id, text, metadata in documents.select("at", *GIVEN).iter_rows():
+    for at, document_id, text, metadata in documents.select("at", *INPUTS).iter_rows():
         headings, starts = find_edges(text)
         sentences += sentence_rows(at, text, starts)
         ids = []

@@ -6,12 +6,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
 import polars as pl
 
 from graphrag_index import __version__
 from graphrag_index.extraction.claims import CLAIMS_FORMAT, Claim, locate, together
-from graphrag_index.extraction.previous_replies import earlier_rows, with_replies
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Message, Request
@@ -20,6 +18,7 @@ from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Progress, step
 from graphrag_index.storage.batches import batches
 from graphrag_index.storage.content_ids import content_ids
+from graphrag_index.storage.memo import add_reply_hashes, reuse_rows
 from graphrag_index.storage.table_store import Previous
 
 logger = logging.getLogger(__name__)
@@ -61,23 +60,21 @@ def extract_covariates(
     progress.start(len(ids), "text units")
     asking = _Asking(settings, prompts)
     alike = _alike(settings, chat_model, asking)
-    made_from = pl.Series([], dtype=pl.String)
+    input_hash = pl.Series([], dtype=pl.String)
     for batch in _text_units(base_text_units, documents):
-        made_from.append(content_ids(alike, batch["text"]))
-    earlier = earlier_rows(previous, TABLE, "text_unit", made_from, chat_model)
-    is_known = np.zeros(len(ids), bool)
-    is_known[earlier["text_unit"].to_numpy()] = True
-    progress.advance(earlier.height)
+        input_hash.append(content_ids(alike, batch["text"]))
+    kept, todo = reuse_rows(previous, TABLE, input_hash, replies=chat_model)
+    progress.advance(kept.height)
     waiting: deque[_TextUnit] = deque()
 
     def requests() -> Iterator[Request]:
         for batch in _text_units(base_text_units, documents):
-            for row in batch.filter(~is_known[batch["number"]]).iter_rows():
+            for row in batch.filter(todo[batch["number"]]).iter_rows():
                 unit = _TextUnit(*row)
                 waiting.append(unit)
                 yield asking.request(unit)
 
-    tables = _Tables(ids, earlier, chat_model)
+    tables = _Tables(ids, kept, chat_model)
     rows: list[_Row] = []
     n_failed, end = 0, BATCH_TEXT_UNITS
     for outcome in chat_model.replies(requests()):
@@ -89,7 +86,7 @@ def extract_covariates(
         found = _located(claims, unit.text)
         dropped = outcome.dropped + len(claims) - len(found)
         # What is missing is asked for again, once it is released.
-        made = "" if outcome.failure else made_from[unit.number]
+        made = "" if outcome.failure else input_hash[unit.number]
         rows.append((unit.number, made, outcome.keys, dropped, found))
         n_failed += bool(outcome.failure)
         progress.advance()
@@ -130,25 +127,25 @@ _Row = tuple[int, str, Sequence[str], int, Sequence[Claim]]
 class _Tables:
     """Puts what was found now and what was found earlier in the order of the text units."""
 
-    def __init__(self, ids: pl.Series, earlier: pl.DataFrame, chat_model: ChatModel) -> None:
-        self._ids, self._earlier, self._chat_model = ids, earlier, chat_model
+    def __init__(self, ids: pl.Series, kept: pl.DataFrame, chat_model: ChatModel) -> None:
+        self._ids, self._kept, self._chat_model = ids, kept, chat_model
         self.n_units = self._n_claims = self.n_dropped = 0
 
     def until(self, end: int, rows: Sequence[_Row]) -> Mapping[str, pl.DataFrame]:
         """Return the rows of the text units from where the last ended; `rows` are the new ones."""
-        schema = {"text_unit": pl.Int64, **TABLE.columns}
-        del schema["replies"]
-        new = with_replies(pl.DataFrame(rows, schema, orient="row"), self._chat_model)
-        known = self._earlier.filter(pl.col("text_unit").is_between(self.n_units, end - 1))
-        units = pl.concat([new.select(known.columns), known]).sort("text_unit")
+        schema = {"at": pl.Int64, **TABLE.columns}
+        del schema["reply_hashes"]
+        new = add_reply_hashes(pl.DataFrame(rows, schema, orient="row"), self._chat_model)
+        known = self._kept.filter(pl.col("at").is_between(self.n_units, end - 1))
+        units = pl.concat([new.select(known.columns), known]).sort("at")
         self.n_units += units.height
         self.n_dropped += int(units["dropped"].sum())
         covariates = self._covariates(units)
         self._n_claims += covariates.height
-        return {TABLE.name: units.drop("text_unit"), "covariates": covariates}
+        return {TABLE.name: units.drop("at"), "covariates": covariates}
 
     def _covariates(self, units: pl.DataFrame) -> pl.DataFrame:
-        own_ids = units.select("claims", text_unit_id=self._ids.gather(units["text_unit"]))
+        own_ids = units.select("claims", text_unit_id=self._ids.gather(units["at"]))
         claims = own_ids.filter(pl.col("claims").list.len() > 0).explode("claims").unnest("claims")
         parts = claims.select("text_unit_id", "subject", "object", "description")
         known = {

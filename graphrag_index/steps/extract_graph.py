@@ -7,14 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from itertools import chain
 
-import numpy as np
 import polars as pl
 
 from graphrag_index import __version__
 from graphrag_index.extraction.alignment import Passage, Places
 from graphrag_index.extraction.findings import TABLE, Findings
 from graphrag_index.extraction.merging import merge_findings
-from graphrag_index.extraction.previous_replies import earlier_rows, with_replies
 from graphrag_index.extraction.prompting import Asked, Asking
 from graphrag_index.extraction.reply_records import Found, FoundEntity, FoundRelationship, clean
 from graphrag_index.extraction.schema_history import schema_of
@@ -26,6 +24,7 @@ from graphrag_index.schema.tables import content_id, title_key
 from graphrag_index.step import Progress, step
 from graphrag_index.storage.batches import batches
 from graphrag_index.storage.content_ids import content_ids
+from graphrag_index.storage.memo import add_reply_hashes, reuse_rows
 from graphrag_index.storage.table_store import Previous
 
 logger = logging.getLogger(__name__)
@@ -97,17 +96,15 @@ def extract_graph(
         nothing = pl.Series([], dtype=pl.String)
         return pl.concat([nothing, *(content_ids(alike, *part) for part in parts)])
 
-    made_from = hashes()
+    input_hash = hashes()
     paths = asking.history.text()
-    earlier = earlier_rows(previous, TABLE, "text_unit", made_from, chat_model)
-    is_known = np.zeros(text_units.height, bool)
-    is_known[earlier["text_unit"].to_numpy()] = True
-    progress.advance(earlier.height)
+    kept, todo = reuse_rows(previous, TABLE, input_hash, replies=chat_model)
+    progress.advance(kept.height)
     waiting: deque[tuple[_TextUnit, Passage]] = deque()
 
     def requests() -> Iterator[Request]:
         for batch in _text_units(base_text_units, documents, settings.star):
-            for row in batch.filter(~is_known[batch["number"]]).iter_rows():
+            for row in batch.filter(todo[batch["number"]]).iter_rows():
                 unit = _TextUnit(*row)
                 passage = Passage(unit.text, unit.language)
                 waiting.append((unit, passage))
@@ -127,20 +124,23 @@ def extract_graph(
             found,
             places,
             # What is missing is asked for again, once it is released.
-            made_from="" if outcome.failure else made_from[unit.number],
-            requests=outcome.keys,
+            input_hash="" if outcome.failure else input_hash[unit.number],
+            request_keys=outcome.keys,
             dropped=outcome.dropped,
         )
         n_failed += bool(outcome.failure)
         progress.advance()
-    rows = with_replies(findings.frame(), chat_model)
+    rows = add_reply_hashes(findings.frame(), chat_model)
     if not asking.asks_all_the_same and asking.history.text() != paths:
         # The next run knows what was asked now.
-        is_whole = pl.col("made_from") != ""
-        made_from = hashes().gather(rows["text_unit"])
-        rows = rows.with_columns(made_from=pl.when(is_whole).then(made_from).otherwise(pl.lit("")))
-    if earlier.height:
-        rows = pl.concat([rows.select(earlier.columns), earlier]).sort("text_unit")
+        is_whole = pl.col("input_hash") != ""
+        input_hash = hashes().gather(rows["text_unit"])
+        rows = rows.with_columns(
+            input_hash=pl.when(is_whole).then(input_hash).otherwise(pl.lit(""))
+        )
+    if kept.height:
+        kept = kept.rename({"at": "text_unit"})
+        rows = pl.concat([rows.select(kept.columns), kept]).sort("text_unit")
     n_dropped = rows["dropped"].sum()
     if n_failed or n_dropped:
         logger.warning(

@@ -5,11 +5,9 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
-import numpy as np
 import polars as pl
 
 from graphrag_index import __version__
-from graphrag_index.extraction.previous_replies import earlier_rows, with_replies
 from graphrag_index.extraction.summarization import Pieces, Writing, join
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
@@ -21,6 +19,7 @@ from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Progress, step
 from graphrag_index.storage.batches import batches
 from graphrag_index.storage.content_ids import content_ids
+from graphrag_index.storage.memo import add_reply_hashes, reuse_rows
 from graphrag_index.storage.table_store import Previous
 
 TABLE = TABLES["description_summaries"]
@@ -64,38 +63,36 @@ def summarize_descriptions(
         extracted_relationships = links.lazy()
     writing = Writing(settings, prompts, chat_model.max_prompt_tokens)
     alike = _alike(settings, chat_model, writing)
-    made_from = pl.Series([], dtype=pl.String)
+    input_hash = pl.Series([], dtype=pl.String)
     for several in _several(extracted_entities, extracted_relationships):
-        made_from.append(content_ids(alike, several["about"], several["descriptions"]))
-    earlier = earlier_rows(previous, TABLE, "at", made_from, chat_model)
-    is_known = np.zeros(len(made_from), bool)
-    is_known[earlier["at"].to_numpy()] = True
-    progress.advance(earlier.height)
+        input_hash.append(content_ids(alike, several["about"], several["descriptions"]))
+    kept, todo = reuse_rows(previous, TABLE, input_hash, replies=chat_model)
+    progress.advance(kept.height)
     rows: list[tuple[int, str, Sequence[str], str]] = []
     waiting: deque[tuple[int, Pieces]] = deque()
 
     def requests() -> Iterator[Request]:
         for several in _several(extracted_entities, extracted_relationships):
-            new = several.filter(~is_known[several["at"]])
+            new = several.filter(todo[several["at"]])
             for at, about, descriptions in new.select("at", "about", "descriptions").iter_rows():
                 if writing.needs_call(descriptions):
                     pieces = writing.pieces(descriptions)
                     waiting.append((at, pieces))
                     yield writing.request(about, pieces)
                 else:
-                    rows.append((at, made_from[at], (), join(descriptions)))
+                    rows.append((at, input_hash[at], (), join(descriptions)))
                     progress.advance()
 
     for outcome in chat_model.replies(requests()):
         at, pieces = waiting.popleft()
         description = writing.description(outcome, pieces)
         # What failed is asked for again, once it is released.
-        rows.append((at, "" if outcome.failure else made_from[at], outcome.keys, description))
+        rows.append((at, "" if outcome.failure else input_hash[at], outcome.keys, description))
         progress.advance()
     schema = {"at": pl.Int64, **TABLE.columns}
-    del schema["replies"]
-    summaries = with_replies(pl.DataFrame(rows, schema, orient="row"), chat_model)
-    summaries = pl.concat([summaries.select(earlier.columns), earlier]).sort("at")
+    del schema["reply_hashes"]
+    summaries = add_reply_hashes(pl.DataFrame(rows, schema, orient="row"), chat_model)
+    summaries = pl.concat([summaries.select(kept.columns), kept]).sort("at")
     yield {TABLE.name: summaries.drop("at")}
     n_before = 0
     for name, frame in (

@@ -294,11 +294,6 @@ class Previous:
             return None
         return self.store.scan(name, table)
 
-    def written_by(self, name: str) -> StepRecord | None:
-        """Return the step that wrote a table of the last run."""
-        steps = self.version.steps if self.version else ()
-        return next((record for record in reversed(steps) if name in record.tables), None)
-
     def left_behind(self, name: str) -> Iterator[pl.LazyFrame]:
         """Open a table of each version between the last one and that whose tables it has.
 

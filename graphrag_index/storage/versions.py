@@ -52,9 +52,6 @@ class StepRecord:
     seconds: float = field(default=0.0, compare=False)
     cpu_seconds: float = field(default=0.0, compare=False)
     peak_memory_bytes: int | None = field(default=None, compare=False)
-    # What it left in the ledger, see `core.models.mark`; empty where it asks no chat model, where
-    # a reply changed meanwhile, and by earlier programs.
-    mark: str = field(default="", compare=False)
     quarantined: int = 0  # requests to a model that gave nothing, and so are missing in the tables
 
 

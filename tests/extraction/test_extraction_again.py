@@ -107,7 +107,7 @@ def test_only_new_text_units_are_read_and_the_tables_are_those_of_a_rebuild() ->
     # What is taken over rests on its replies as if they had been read.
     assert len(model.used) == 2
     assert set(model.used) == {
-        str(r["requests"][0]) for r in first["text_unit_findings"].rows(named=True)
+        str(r["request_keys"][0]) for r in first["text_unit_findings"].rows(named=True)
     }
     rebuilt, read = extract(model, [GREY, PUNCH, ADA])
     assert len(read) == 3

@@ -12,8 +12,7 @@ import pytest
 import yaml
 
 from graphrag_index.__main__ import app
-from graphrag_index.llm.ledger import FILE, Ledger
-from graphrag_index.llm.mark import is_marked
+from graphrag_index.llm.ledger import FILE
 from graphrag_index.pipeline.history.version_list import current_version
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.commands import REPOSITORY, Call, Result
@@ -166,27 +165,6 @@ def test_what_the_index_rests_on_is_kept_and_a_purge_with_nothing_to_forget_chan
     assert replies(project) == before
     assert current_version(TableStore(project / "output")) == version
     assert {request.path for request in server.requests[asked:]} <= {"/v1/models"}
-
-
-def marked(project: Path) -> list[str]:
-    """The steps whose replies are known to be what they were when the steps ran."""
-    version = current_version(TableStore(project / "output"))
-    with closing(Ledger(project / "output")) as ledger:
-        return [r.name for r in version.steps if is_marked(ledger, r.name, r.mark)]
-
-
-def test_replies_are_known_to_be_unchanged_until_some_are_forgotten(
-    project: Path, graphrag_index: Call
-) -> None:
-    asking = ["extract_graph", "summarize_descriptions", "extract_covariates"]
-    asking.append("create_community_reports")
-    assert marked(project) == asking
-    change(project)
-    assert graphrag_index("run", "--root", project).code == 0
-    assert marked(project) == asking
-    (project / "input" / "shackleton.md").unlink()
-    assert purge(graphrag_index, project).code == 0
-    assert marked(project) == []
 
 
 def change(project: Path) -> None:

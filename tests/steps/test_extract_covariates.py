@@ -264,7 +264,9 @@ def test_claims_of_text_units_that_are_as_they_were_are_taken_from_the_last_run(
     second, asked = extract(model, TEXTS[1], "No penguins.", TEXTS[0], earlier=first)
     assert [request.messages[1]["content"] for request in asked] == ["Passage:\nNo penguins."]
     # What is taken over rests on its replies as if they had been read.
-    assert sorted(model.used) == sorted(map(str, first["text_unit_claims"]["requests"].explode()))
+    assert sorted(model.used) == sorted(
+        map(str, first["text_unit_claims"]["request_keys"].explode())
+    )
     rebuilt, asked = extract(model, TEXTS[1], "No penguins.", TEXTS[0])
     assert len(asked) == 3
     for name, frame in rebuilt.items():
@@ -272,7 +274,7 @@ def test_claims_of_text_units_that_are_as_they_were_are_taken_from_the_last_run(
     assert second["covariates"]["subject_id"].to_list() == ["the crew", "Scott", "Amundsen"]
     # Another wish, or another reply, is read.
     assert len(extract(model, *TEXTS, earlier=first, description="Who lied?")[1]) == 2
-    model.kept[first["text_unit_claims"]["requests"][1][0]] = {"claims": []}
+    model.kept[first["text_unit_claims"]["request_keys"][1][0]] = {"claims": []}
     third, asked = extract(model, TEXTS[1], earlier=second)
     assert len(asked) == 1
     assert third["covariates"].is_empty()
@@ -281,7 +283,7 @@ def test_claims_of_text_units_that_are_as_they_were_are_taken_from_the_last_run(
 def test_claims_that_a_failed_request_leaves_out_are_asked_for_again() -> None:
     model = KeepingModel(by_text(Scott=None, dogs={"claims": []}))
     first, _ = extract(model, *TEXTS)
-    assert first["text_unit_claims"]["made_from"].to_list()[0] == ""
+    assert first["text_unit_claims"]["input_hash"].to_list()[0] == ""
     model.function = by_text(Scott={"claims": [claim()]})
     second, asked = extract(model, *TEXTS, earlier=first)
     assert len(asked) == 1

@@ -298,10 +298,6 @@ class TestReading:
         assert Previous(store, None).scan("unread_files") is None
         stored = write(store, 1, BROKEN)
         previous = Previous(store, version(1, {"unread_files": stored}))
-        step = previous.written_by("unread_files")
-        assert step is not None
-        assert step.name == "only_step"
-        assert previous.written_by("documents") is None
         assert previous.scan("documents") is None
         found = previous.scan("unread_files")
         assert found is not None

@@ -1,0 +1,151 @@
+"""Rows of the last version, reused where the input that they were computed from is unchanged."""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from graphrag_index.errors import TableError
+from graphrag_index.schema.list_columns import Integers, gather_lists, spread_lists
+from graphrag_index.schema.table import Table
+from graphrag_index.storage.table_store import Previous
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Flags = npt.NDArray[np.bool_]
+
+
+class Replies(Protocol):
+    """The kept replies of models: a ledger, or a chat model in front of one."""
+
+    def reply_hashes(self, keys: Iterable[str]) -> list[str]: ...
+
+    def use(self, keys: Iterable[str]) -> None: ...
+
+
+def reuse_rows(
+    previous: Previous,
+    table: Table,
+    key: pl.Series,
+    *,
+    column: str = "input_hash",
+    where: pl.Expr | None = None,
+    replies: Replies | None = None,
+) -> tuple[pl.DataFrame, Flags]:
+    """Return the rows of the last version that can be reused, and flags for all others.
+
+    Parameters
+    ----------
+    key
+        Value of `column` for each row that is wanted. An empty string matches nothing.
+    where
+        Condition on the rows of the last version.
+    replies
+        Store of the replies that rows were read from, for a table with the columns
+        `request_keys` and `reply_hashes`. A row is reused only if all its replies are kept
+        unchanged; its requests are then marked as used.
+
+    Returns
+    -------
+    kept
+        The columns of the table and `at`, the position in `key`, ascending.
+    todo
+        For each key, whether no row was kept.
+    """
+    kept = table.empty().with_columns(pl.lit(None, pl.Int64).alias("at"))
+    tables = open_previous(previous, [table])
+    if tables is not None:
+        rows = tables[0] if where is None else tables[0].filter(where)
+        kept = read_or(
+            kept, table.name, lambda: _match(rows, key, column, replies).select(kept.columns)
+        )
+    if replies is not None:
+        replies.use(spread_lists(kept["request_keys"])[1].to_list())
+    todo = np.ones(len(key), bool)
+    todo[kept["at"].to_numpy()] = False
+    return kept, todo
+
+
+def open_previous(previous: Previous, tables: Sequence[Table]) -> list[pl.LazyFrame] | None:
+    """Open tables of the last version; None if one is missing or has other columns."""
+    opened = [read_or(None, table.name, partial(_open, previous, table)) for table in tables]
+    found = [rows for rows in opened if rows is not None]
+    return found if len(found) == len(tables) else None
+
+
+def _open(previous: Previous, table: Table) -> pl.LazyFrame | None:
+    rows = previous.scan(table.name)
+    return rows if rows is not None and rows.collect_schema() == table.schema else None
+
+
+def read_or(fallback: T, name: str, read: Callable[[], T]) -> T:
+    """Read from a table of the last version; log and return the fallback if it is damaged."""
+    try:
+        return read()
+    except (OSError, TableError, pl.exceptions.PolarsError) as error:
+        logger.warning(
+            "The table %s of the last run cannot be read: its rows are made again (%s)",
+            name,
+            error,
+        )
+        return fallback
+
+
+def add_reply_hashes(rows: pl.DataFrame, replies: Replies) -> pl.DataFrame:
+    """Add `reply_hashes`: a hash of the kept reply to each of `request_keys`, empty if none is."""
+    owners, keys = spread_lists(rows["request_keys"])
+    hashes = pl.Series(replies.reply_hashes(keys), dtype=pl.String)
+    return rows.with_columns(reply_hashes=gather_lists(owners, hashes, rows.height))
+
+
+def _match(
+    rows: pl.LazyFrame, key: pl.Series, column: str, replies: Replies | None
+) -> pl.DataFrame:
+    """Join the rows to the keys; rows with the same key are equal, so that the first will do."""
+    wanted = pl.DataFrame({column: key, "at": np.arange(len(key))})
+    if key.dtype == pl.String:
+        wanted = wanted.filter(pl.col(column) != "")
+    checked = [] if replies is None else ["request_keys", "reply_hashes"]
+    numbered = rows.with_row_index("row")
+    found = (
+        numbered.select("row", column, *checked)
+        .unique(column, keep="first")
+        .join(wanted.lazy(), on=column)
+        .collect()
+    )
+    if replies is not None:
+        # A row without a kept reply rests on nothing that could be compared.
+        found = found.filter(~pl.col("reply_hashes").list.contains(""))
+        now = add_reply_hashes(found.select("request_keys"), replies)["reply_hashes"]
+        found = found.filter(found["reply_hashes"] == now)
+    return numbered.join(found.lazy().select("row", "at"), on="row").sort("at").collect()
+
+
+class OwnedRows:
+    """Rows of the last version in the order of their owners, such as documents.
+
+    Parameters
+    ----------
+    starts
+        Position of the first row of each owner, and after these the number of rows.
+    """
+
+    def __init__(self, rows: pl.LazyFrame, starts: Integers) -> None:
+        self._rows, self._starts = rows, starts
+
+    def of(self, owners: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of some owners, joined to `owners` on its column `number`.
+
+        All rows from the first owner to the last are read.
+        """
+        wanted = owners["number"].to_numpy()
+        first, last = int(wanted.min()), int(wanted.max())
+        starts = self._starts[first : last + 2]
+        rows = self._rows.slice(int(starts[0]), int(starts[-1] - starts[0])).collect()
+        numbers = np.repeat(np.arange(first, last + 1), np.diff(starts))
+        return rows.with_columns(number=numbers).join(owners, on="number", maintain_order="left")
