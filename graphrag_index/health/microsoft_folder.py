@@ -55,7 +55,7 @@ def open_folder(folder: Path) -> Opened:
             "they are not looked at."
         )
     opened: dict[str, Vectors] = dict(vectors)
-    made_by = f"Microsoft GraphRAG {generation(found.is_early, raw)}"
+    made_by = f"Microsoft GraphRAG {generation(found.is_legacy, raw)}"
     return Opened(found.place, made_by, None, tables, opened, {}, damaged, notes)
 
 

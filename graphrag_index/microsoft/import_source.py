@@ -13,8 +13,8 @@ import polars as pl
 
 from graphrag_index.errors import TableError, describe_error
 from graphrag_index.microsoft.import_folder import ABOUT, BATCH, FOLDER, FORMAT, PUBLIC
-from graphrag_index.microsoft.read_files import VECTOR_TABLES, MicrosoftVectors, unreadable
-from graphrag_index.microsoft.read_tables import MicrosoftIndex, numbered
+from graphrag_index.microsoft.read_files import VECTOR_TABLES, MicrosoftVectors, damaged_file
+from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumbered
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.atomic import temporary_path, write_json
 from graphrag_index.storage.table_check import TableCheck
@@ -60,7 +60,7 @@ def open_source(folder: Path) -> Source:
         )
     about = _about(index.place)
     if about is None:
-        tables = numbered(index.tables)
+        tables = renumbered(index.tables)
         tables["community_lineage"] = _without_history(tables["communities"])
         kind = f"Microsoft GraphRAG {index.generation}"
         return Source(index.place, index.files, kind, tables, index.vectors, None)
@@ -100,7 +100,7 @@ def _whole(index: MicrosoftIndex, name: str) -> pl.LazyFrame:
             columns = parts[0].collect_schema().names()
             n_own = parts[0].select(pl.len()).collect().item()
         except (pl.exceptions.PolarsError, OSError) as error:
-            raise unreadable(path, error) from error
+            raise damaged_file(path, error) from error
         if name in index.raw:
             n_rows = index.n_rows(name)
             if n_own != n_rows:
@@ -188,7 +188,7 @@ def _write_table(source: Source, name: str, path: Path) -> None:
     except (pl.exceptions.PolarsError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise unreadable(file, error) from error
+        raise damaged_file(file, error) from error
     check = TableCheck("import", TABLES[name])
     check.wrote = f"{file} makes the table {name} with"
     for batch in _batches(pl.scan_parquet(path, glob=False)):

@@ -1,25 +1,30 @@
-"""Communities of Microsoft's with members, parents and children, whichever version wrote them."""
+"""Communities and reports of any version of Microsoft GraphRAG, completed to our columns."""
 
-import numpy as np
+from collections.abc import Collection
+from typing import Any
+
 import polars as pl
 
-from graphrag_index.microsoft.read_positions import rows_of
-from graphrag_index.schema.list_columns import spread_lists
+from graphrag_index.microsoft.read_positions import first_rows
+from graphrag_index.schema.list_columns import gather_lists, spread_lists
 from graphrag_index.schema.table import INTEGERS, STRINGS
 from graphrag_index.schema.tables import TABLES
 
+# Columns that a report takes from its community, and their defaults without one.
+_OF_COMMUNITY = {"level": 0, "parent": -1, "children": [], "period": "", "size": 0}
 
-def whole_communities(
+
+def complete_communities(
     communities: pl.LazyFrame,
     nodes: pl.LazyFrame | None,
     entities: pl.LazyFrame,
     relationships: pl.LazyFrame,
 ) -> pl.DataFrame:
-    """Complete the table of communities; rows and their order stay.
+    """Add the columns that a table of communities lacks; rows and their order stay.
 
-    Members that only `nodes` has are taken from there. A parent is the community one level up
-    that holds the first member; children follow from parents, relationships from their ends,
-    and text units from those relationships.
+    Members come from `nodes`. The parent is the community one level up that holds the first
+    member; children follow from parents, relationships from members, text units from
+    relationships.
     """
     rows = communities.collect()
     has = set(rows.columns)
@@ -34,29 +39,47 @@ def whole_communities(
     if "children" not in has:
         rows = rows.with_columns(_children(rows))
     if "relationship_ids" not in has:
-        rows = rows.with_columns(_relationships(rows, entities, relationships))
+        rows = rows.with_columns(relationship_ids=_relationships(rows, entities, relationships))
     rows = rows.with_columns(pl.col("relationship_ids").fill_null([]))
     if "text_unit_ids" not in has:
-        rows = rows.with_columns(_text_units(rows, relationships))
-    size = pl.col("entity_ids").list.len().cast(pl.Int64)
-    given = {name for name in ("period", "title", "size", "human_readable_id") if name in has}
-    title = pl.concat_str(pl.lit("Community "), pl.col("community"))
+        rows = rows.with_columns(text_unit_ids=_text_units(rows, relationships))
+    defaults: dict[str, Any] = {
+        "period": pl.lit(""),
+        "title": pl.concat_str(pl.lit("Community "), pl.col("community")),
+        "size": pl.col("entity_ids").list.len().cast(pl.Int64),
+        "human_readable_id": pl.col("community"),
+    }
+    filled = {
+        name: pl.col(name).fill_null(default) if name in has else default
+        for name, default in defaults.items()
+    }
     rows = rows.with_columns(
-        period=pl.col("period").fill_null("") if "period" in given else pl.lit(""),
-        title=pl.col("title").fill_null(title) if "title" in given else title,
-        size=pl.col("size").fill_null(size) if "size" in given else size,
-        human_readable_id=pl.col("human_readable_id").fill_null(pl.col("community"))
-        if "human_readable_id" in given
-        else pl.col("community"),
-        children=pl.col("children").fill_null([]),
-        text_unit_ids=pl.col("text_unit_ids").fill_null([]),
-        island=pl.lit(False),
+        pl.col("children", "text_unit_ids").fill_null([]), island=pl.lit(False), **filled
     )
     return rows.select(list(TABLES["communities"].columns))
 
 
+def complete_reports(
+    reports: pl.DataFrame, has: Collection[str], communities: pl.DataFrame
+) -> pl.DataFrame:
+    """Fill the columns of reports that their file lacks; `has` are those of the file."""
+    at = first_rows(reports["community"], communities["community"])
+    for name, default in _OF_COMMUNITY.items():
+        if name not in has:
+            known = communities[name]
+            values = pl.concat([known, pl.Series(name, [default], known.dtype)])
+            reports = reports.with_columns(values.gather(at).alias(name))
+    defaults = {
+        "human_readable_id": pl.col("community"),
+        "id": pl.col("community").cast(pl.String),
+        "title": pl.concat_str(pl.lit("Community "), pl.col("community")),
+    }
+    missing = {name: value for name, value in defaults.items() if name not in has}
+    return reports.with_columns(**missing).select(list(TABLES["community_reports"].columns))
+
+
 def members_from_nodes(nodes: pl.LazyFrame, entities: pl.LazyFrame) -> pl.LazyFrame | None:
-    """Return `community` and `entity_ids`, in the order of entities; None if nodes do not tell."""
+    """Return `community` and `entity_ids`, in entity order; None if a column is missing."""
     if not {"title", "community"}.issubset(nodes.collect_schema()):
         return None
     if not {"title", "id"}.issubset(entities.collect_schema()):
@@ -77,10 +100,7 @@ def _members(rows: pl.DataFrame, nodes: pl.LazyFrame | None, entities: pl.LazyFr
     members = members_from_nodes(nodes, entities) if nodes is not None else None
     if members is None:
         return pl.Series("entity_ids", [[]] * rows.height, dtype=STRINGS)
-    joined = rows.select("community").join(
-        members.collect(), on="community", how="left", maintain_order="left"
-    )
-    return joined["entity_ids"].fill_null([])
+    return _look_up(rows, members.collect(), "entity_ids").fill_null([])
 
 
 def _parents(rows: pl.DataFrame) -> pl.Series:
@@ -98,10 +118,7 @@ def _parents(rows: pl.DataFrame) -> pl.Series:
     )
     first = held.unique("community", keep="first", maintain_order=True)
     parents = first.join(above, on=["member", "level"], how="left").select("community", "parent")
-    joined = rows.select("community").join(
-        parents, on="community", how="left", maintain_order="left"
-    )
-    return joined["parent"].fill_null(-1)
+    return _look_up(rows, parents, "parent").fill_null(-1)
 
 
 def _children(rows: pl.DataFrame) -> pl.Series:
@@ -111,35 +128,38 @@ def _children(rows: pl.DataFrame) -> pl.Series:
         .group_by(community="parent", maintain_order=True)
         .agg(children=pl.col("community"))
     )
-    joined = rows.select("community").join(
-        children, on="community", how="left", maintain_order="left"
-    )
-    return joined["children"].cast(INTEGERS).fill_null([])
+    return _look_up(rows, children, "children").cast(INTEGERS).fill_null([])
+
+
+def _look_up(rows: pl.DataFrame, values: pl.DataFrame, column: str) -> pl.Series:
+    """Return the value of each row's community."""
+    numbers = rows.select("community")
+    return numbers.join(values, on="community", how="left", maintain_order="left")[column]
 
 
 def _relationships(
     rows: pl.DataFrame, entities: pl.LazyFrame, relationships: pl.LazyFrame
 ) -> pl.Series:
-    """Find the relationships whose ends are both members, sorted by id."""
+    """Return the ids of the relationships between two members, sorted."""
     known = entities.select("id", "title").collect()
     links = relationships.select("id", "source", "target").collect()
-    ends = [rows_of(links[end], known["title"]) for end in ("source", "target")]
     owners, members = spread_lists(rows["entity_ids"])
-    held = pl.DataFrame({"row": owners, "entity": rows_of(members, known["id"])})
-    named = pl.DataFrame({"id": links["id"], "source": ends[0], "target": ends[1]})
-    named = named.filter(pl.col("source") >= 0, pl.col("target") >= 0)
+    held = pl.DataFrame({"row": owners, "entity": first_rows(members, known["id"])})
+    ends = links.with_columns(
+        pl.Series(end, first_rows(links[end], known["title"])) for end in ("source", "target")
+    ).filter(pl.col("source") >= 0, pl.col("target") >= 0)
     inside = (
-        named.join(held, left_on="source", right_on="entity")
+        ends.join(held, left_on="source", right_on="entity")
         .join(held, left_on=["target", "row"], right_on=["entity", "row"])
         .select("row", "id")
         .unique()
         .sort("row", "id")
     )
-    return _gathered(inside, "id", rows.height).alias("relationship_ids")
+    return gather_lists(inside["row"].to_numpy(), inside["id"], rows.height)
 
 
 def _text_units(rows: pl.DataFrame, relationships: pl.LazyFrame) -> pl.Series:
-    """Find the text units of the relationships of each community, sorted by id."""
+    """Return the ids of the text units of each community's relationships, sorted."""
     owners, ids = spread_lists(rows["relationship_ids"])
     links = relationships.select("id", "text_unit_ids").unique("id", keep="first").collect()
     units = (
@@ -151,11 +171,4 @@ def _text_units(rows: pl.DataFrame, relationships: pl.LazyFrame) -> pl.Series:
         .unique()
         .sort("row", "unit")
     )
-    return _gathered(units, "unit", rows.height).alias("text_unit_ids")
-
-
-def _gathered(rows: pl.DataFrame, column: str, n_rows: int) -> pl.Series:
-    lists = rows.group_by("row", maintain_order=True).agg(column)
-    every = pl.DataFrame({"row": np.arange(n_rows)})
-    joined = every.join(lists, on="row", how="left", maintain_order="left")
-    return joined[column].cast(STRINGS).fill_null([])
+    return gather_lists(units["row"].to_numpy(), units["unit"], rows.height)

@@ -1,4 +1,4 @@
-"""The files of an index of Microsoft GraphRAG 0 to 3, and their names, columns and types."""
+"""The files of a Microsoft GraphRAG index, version 0 to 3: Parquet tables and vectors."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,50 +11,67 @@ from graphrag_index.errors import TableError, describe_error
 from graphrag_index.schema.table import FINDINGS, STRINGS
 from graphrag_index.schema.tables import TABLES
 
-# The tables, by the names of version 2 and 3; up to version 1 `nodes` had the places of entities.
-NAMES = (
-    *("documents", "text_units", "entities", "relationships", "communities"),
-    *("community_reports", "covariates", "nodes"),
-)
-_PREFIX = "create_final_"
-# What versions 0 and 1 called it.
-_EARLIER_NAMES = {
+# The table names of versions 2 and 3. Up to version 1, `nodes` held the layout of entities.
+NAMES = "documents text_units entities relationships communities community_reports covariates nodes"
+_LEGACY_PREFIX = "create_final_"
+# Column names of versions 0 and 1.
+_LEGACY_COLUMNS = {
     "documents": {"raw_content": "text"},
     "entities": {"name": "title"},
     "relationships": {"rank": "combined_degree"},
     "community_reports": {"rank_explanation": "rating_explanation"},
 }
-# What only Microsoft's tables have, and is read.
-_NODES: Mapping[str, Any] = {
-    "id": pl.String,
-    "title": pl.String,
-    "community": pl.Int64,
-    "level": pl.Int64,
-    "x": pl.Float64,
-    "y": pl.Float64,
+# Columns that we read but have no place for in our own tables.
+_FOREIGN_COLUMNS: Mapping[str, Mapping[str, Any]] = {
+    "text_units": {"document_ids": STRINGS},
+    "nodes": {
+        "id": pl.String,
+        "title": pl.String,
+        "community": pl.Int64,
+        "level": pl.Int64,
+        "x": pl.Float64,
+        "y": pl.Float64,
+    },
 }
-_MORE: Mapping[str, Mapping[str, Any]] = {"text_units": {"document_ids": STRINGS}}
 # Columns of records, which become JSON text.
 _RECORDS = ("raw_data", "metadata")
+# Each vector table with the table and the column that version 0 kept the vectors in.
+VECTOR_TABLES = {
+    "text_unit_text": ("text_units", "text_embedding"),
+    "entity_description": ("entities", "description_embedding"),
+    "community_full_content": ("community_reports", "full_content_embedding"),
+}
+_VECTOR_BATCH = 8_192  # rows
+# Columns that cannot be derived. Of names joined by | one is enough.
+_REQUIRED = {
+    "documents": "id text",
+    "text_units": "id text document_id|document_ids",
+    "entities": "id title",
+    "relationships": "id source target",
+    "communities": "community",
+    "community_reports": "community full_content",
+    "covariates": "subject_id text_unit_id",
+}
+_OPTIONAL_TABLES = ("community_reports", "covariates")
 
 
 class Folder(NamedTuple):
-    """Where the tables of an index lie."""
+    """The folder of an index, and its table files by table name."""
 
     place: Path
-    files: Mapping[str, Path]  # by the name of the table
+    files: Mapping[str, Path]
 
     @property
-    def is_early(self) -> bool:
+    def is_legacy(self) -> bool:
         """Whether version 0 or 1 wrote it."""
-        return any(path.name.startswith(_PREFIX) for path in self.files.values())
+        return any(path.name.startswith(_LEGACY_PREFIX) for path in self.files.values())
 
 
 class RawTable(NamedTuple):
-    """A table with the names and types of ours, as far as the file has them."""
+    """A file with our column names and types; `left_out` are columns of an unusable type."""
 
     rows: pl.LazyFrame
-    left_out: Mapping[str, pl.DataType]  # columns whose type cannot become that of ours
+    left_out: Mapping[str, pl.DataType]
 
     @property
     def columns(self) -> list[str]:
@@ -62,9 +79,7 @@ class RawTable(NamedTuple):
 
 
 def find_folder(folder: Path) -> Folder:
-    """Find the tables in a folder, or in the folder `output` in it.
-
-    Version 0 wrote `output/<time>/artifacts`: of several the newest is taken.
+    """Find the tables in a folder, in its `output`, or in its newest `output/<time>/artifacts`.
 
     Raises
     ------
@@ -76,16 +91,21 @@ def find_folder(folder: Path) -> Folder:
         raise TableError(f"{folder} {what}: name the folder of an index.")
     runs = sorted(folder.glob("output/*/artifacts"), reverse=True)
     for place in (folder, folder / "output", *runs):
-        files = _files(place)
-        if files:
-            return Folder(place, files)
+        paths = {
+            name: path
+            for name in NAMES.split()
+            for path in (place / f"{_LEGACY_PREFIX}{name}.parquet", place / f"{name}.parquet")
+            if path.is_file()
+        }
+        if paths:
+            return Folder(place, paths)
     raise TableError(
         f"There is no index in {folder}: neither index.json nor a table such as entities.parquet."
     )
 
 
 def is_microsoft(folder: Path) -> bool:
-    """Tell whether a folder, or `output` in it, holds tables of Microsoft's, and not of ours."""
+    """Tell whether a folder, or `output` in it, holds tables of Microsoft GraphRAG."""
     try:
         place = find_folder(folder).place
     except TableError:
@@ -93,17 +113,8 @@ def is_microsoft(folder: Path) -> bool:
     return not any((place / name).exists() for name in ("index.json", "versions"))
 
 
-def _files(folder: Path) -> dict[str, Path]:
-    found: dict[str, Path] = {}
-    for name in NAMES:
-        for path in (folder / f"{name}.parquet", folder / f"{_PREFIX}{name}.parquet"):
-            if path.is_file():
-                found.setdefault(name, path)
-    return found
-
-
 def open_table(name: str, path: Path) -> RawTable:
-    """Open a table; nothing but its columns is read yet.
+    """Open a table lazily, with our column names and types.
 
     Raises
     ------
@@ -111,45 +122,70 @@ def open_table(name: str, path: Path) -> RawTable:
         The file is cut off, or no Parquet file.
     """
     try:
-        # A name with brackets is no pattern.
+        # Without glob=False, brackets in a path would be a pattern.
         rows = pl.scan_parquet(path, glob=False)
         schema = rows.collect_schema()
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise unreadable(path, error) from error
-    earlier = _EARLIER_NAMES.get(name, {})
-    renames = {old: new for old, new in earlier.items() if old in schema and new not in schema}
-    rows = rows.rename(renames)
+        raise damaged_file(path, error) from error
+    legacy = _LEGACY_COLUMNS.get(name, {})
+    rows = rows.rename({a: b for a, b in legacy.items() if a in schema and b not in schema})
     if name == "communities" and "community" not in schema:
         # Up to version 0 the id was the number.
         number = next((n for n in ("human_readable_id", "id") if n in schema), None)
         if number is not None:
             rows = rows.with_columns(community=pl.col(number))
-    wanted: dict[str, Any] = dict(TABLES[name].schema if name in TABLES else _NODES)
-    wanted |= _MORE.get(name, {})
+    wanted: dict[str, Any] = dict(TABLES[name].schema) if name in TABLES else {}
+    wanted |= _FOREIGN_COLUMNS.get(name, {})
     columns, left_out = [], {}
     for column, dtype in rows.collect_schema().items():
         if column not in wanted:
             continue
         if column in _RECORDS and dtype.is_nested():
-            columns.append(as_json(column, dtype))
+            columns.append(_as_json(column, dtype))
         elif column == "findings" and isinstance(dtype, pl.List | pl.Array):
-            columns.append(_findings(dtype))
-        elif _becomes(dtype, wanted[column]):
+            columns.append(_as_findings(dtype))
+        elif _is_castable(dtype, wanted[column]):
             columns.append(pl.col(column).cast(wanted[column], strict=False))
         else:
             left_out[column] = dtype
     return RawTable(rows.select(columns), left_out)
 
 
-@contextmanager
-def failures_of_files(files: Mapping[str, Path]) -> Iterator[None]:
-    """Say which file is damaged, where reading tables fails in their midst.
+def check_tables(folder: Folder, tables: Mapping[str, RawTable]) -> None:
+    """Check that the tables and columns which cannot be derived are there.
 
     Raises
     ------
     TableError
-        One is.
+        One is missing, or of an unusable type.
     """
+    for name, columns in _REQUIRED.items():
+        if name not in tables:
+            if name in _OPTIONAL_TABLES:
+                continue
+            raise TableError(
+                f"{folder.place} has no {name}.parquet (in version 0 and 1 "
+                f"create_final_{name}.parquet): copy it there from where the index was made."
+            )
+        given, path = tables[name], folder.files[name]
+        missing = [c for c in columns.split() if not set(c.split("|")) & set(given.columns)]
+        if not missing:
+            continue
+        column = missing[0].partition("|")[0]
+        if column in given.left_out:
+            raise TableError(
+                f"{path}: the column {column} is {given.left_out[column]}, and should be "
+                f"{TABLES[name].schema[column]}: write it anew from a whole index."
+            )
+        raise TableError(
+            f"{path} has no column {column}: is it the table {name} of Microsoft GraphRAG? "
+            "Copy it again from where the index was made."
+        )
+
+
+@contextmanager
+def name_damaged_file(files: Mapping[str, Path]) -> Iterator[None]:
+    """Turn a failure while tables are read into a `TableError` that names the damaged file."""
     try:
         yield
     except (pl.exceptions.PolarsError, OSError) as error:
@@ -157,20 +193,20 @@ def failures_of_files(files: Mapping[str, Path]) -> Iterator[None]:
             try:
                 pl.scan_parquet(path, glob=False).collect()
             except (pl.exceptions.PolarsError, OSError) as found:
-                raise unreadable(path, found) from error
+                raise damaged_file(path, found) from error
         raise
 
 
-def unreadable(path: Path, error: Exception) -> TableError:
-    """Say that a file cannot be read, and what to do."""
+def damaged_file(path: Path, error: Exception) -> TableError:
+    """Return the error for a file that cannot be read."""
     return TableError(
         f"{path} cannot be read ({describe_error(error)[:160]}): it is cut off or no Parquet file; "
         "copy it again from where the index was made."
     )
 
 
-def as_json(column: str, dtype: pl.DataType) -> pl.Expr:
-    """Write a column of records as JSON text, bytes in them as null."""
+def _as_json(column: str, dtype: pl.DataType) -> pl.Expr:
+    """Encode a column of records as JSON text, with null for bytes."""
     value = _without_bytes(pl.col(column), dtype)
     if not isinstance(dtype, pl.Struct):
         value = pl.struct(value)
@@ -178,7 +214,6 @@ def as_json(column: str, dtype: pl.DataType) -> pl.Expr:
 
 
 def _without_bytes(value: pl.Expr, dtype: Any) -> pl.Expr:
-    """Put null for bytes, which JSON has not."""
     if isinstance(dtype, pl.Binary):
         return pl.when(False).then(pl.lit(""))
     if isinstance(dtype, pl.Struct):
@@ -195,62 +230,47 @@ def _may_hold_bytes(dtype: Any) -> bool:
     return isinstance(dtype, pl.Binary) or dtype.is_nested()
 
 
-def _findings(dtype: Any) -> pl.Expr:
-    """Read findings whatever their fields are; a mere text is an explanation."""
+def _as_findings(dtype: Any) -> pl.Expr:
+    """Convert findings of any fields; a plain text becomes an explanation."""
     item = pl.element()
     if isinstance(dtype.inner, pl.Struct):
-        names = {part.name for part in dtype.inner.fields}
-        fields = [
-            (item.struct.field(n).cast(pl.String) if n in names else pl.lit("")).alias(n)
-            for n in ("explanation", "summary")
-        ]
-    elif dtype.inner.is_nested():
-        fields = [pl.lit("").alias("explanation"), pl.lit("").alias("summary")]
+        values = {part.name: item.struct.field(part.name) for part in dtype.inner.fields}
     else:
-        fields = [item.cast(pl.String).alias("explanation"), pl.lit("").alias("summary")]
+        values = {} if dtype.inner.is_nested() else {"explanation": item}
+    fields = [
+        (values[name].cast(pl.String) if name in values else pl.lit("")).alias(name)
+        for name in ("explanation", "summary")
+    ]
     findings = pl.col("findings")
     if isinstance(dtype, pl.Array):
         findings = findings.arr.to_list()
     return findings.list.eval(pl.struct(fields)).cast(FINDINGS).alias("findings")
 
 
-def _becomes(given: pl.DataType, wanted: Any) -> bool:
-    """Tell whether a column can be read as what it should be."""
+def _is_castable(given: pl.DataType, wanted: Any) -> bool:
     if given == wanted or isinstance(given, pl.Null):
         return True
     if isinstance(wanted, pl.List):
-        if isinstance(given, pl.List | pl.Array):
-            inner: Any = given.inner
-            return not inner.is_nested()
-        return False
+        inner: Any = given.inner if isinstance(given, pl.List | pl.Array) else None
+        return inner is not None and not inner.is_nested()
     return not given.is_nested() and not isinstance(given, pl.Binary)
 
 
-# Our names, which version 3 has too, with the table and the column that version 0 kept them in.
-VECTOR_TABLES = {
-    "text_unit_text": ("text_units", "text_embedding"),
-    "entity_description": ("entities", "description_embedding"),
-    "community_full_content": ("community_reports", "full_content_embedding"),
-}
-# Vectors read at once.
-_AT_ONCE = 8_192
-
-
 class LanceVectors:
-    """A LanceDB table, read batch by batch."""
+    """Vectors in a LanceDB table, read in batches."""
 
     def __init__(self, table: Any, place: str = "") -> None:
         self.table, self.place = table, place or str(table.name)
 
     @property
     def dimension(self) -> int:
-        # A list of any length has none.
+        # Lists of variable length have no dimension.
         return int(getattr(self.table.schema.field("vector").type, "list_size", 0))
 
     def batches(self) -> Iterator[pl.DataFrame]:
         columns = [name for name in ("id", "vector", "text") if name in self.table.schema.names]
         try:
-            for batch in self.table.search().select(columns).to_batches(_AT_ONCE):
+            for batch in self.table.search().select(columns).to_batches(_VECTOR_BATCH):
                 yield pl.DataFrame(batch).with_columns(pl.col("id").cast(pl.String))
         except (ValueError, RuntimeError, OSError) as error:
             raise TableError(
@@ -260,7 +280,7 @@ class LanceVectors:
 
 
 class ParquetVectors:
-    """Vectors in a column of a Parquet file."""
+    """Vectors in a column of a Parquet file; rows without one are skipped."""
 
     def __init__(self, path: Path, column: str = "embedding") -> None:
         self.place = str(path)
@@ -273,12 +293,12 @@ class ParquetVectors:
         first = self.rows.select(pl.col("vector").list.len()).head(1).collect()
         return int(first.item()) if first.height else 0
 
-    def batches(self, at_once: int = _AT_ONCE) -> Iterator[pl.DataFrame]:
+    def batches(self, batch_size: int = _VECTOR_BATCH) -> Iterator[pl.DataFrame]:
         dtype = pl.Array(pl.Float32, self.dimension)
         n_rows = self.rows.select(pl.len()).collect().item()
-        for start in range(0, n_rows, at_once):
+        for start in range(0, n_rows, batch_size):
             try:
-                rows = self.rows.slice(start, at_once).collect()
+                rows = self.rows.slice(start, batch_size).collect()
                 yield rows.with_columns(pl.col("vector").cast(dtype))
             except (pl.exceptions.PolarsError, OSError) as error:
                 raise TableError(
@@ -293,41 +313,41 @@ MicrosoftVectors = LanceVectors | ParquetVectors
 def open_vectors(
     place: Path, files: Mapping[str, Path]
 ) -> tuple[dict[str, MicrosoftVectors], dict[str, tuple[Path, str]]]:
-    """Open the vectors that lie beside the tables.
+    """Open the vectors of an index.
 
     Returns
     -------
     vectors
-        By our names: from `lancedb/`, else from `embeddings.<name>.parquet`, else from a column
-        of the table.
+        By our table names: from `lancedb/`, else from `embeddings.<name>.parquet`, else from a
+        column of the table.
     damaged
-        Those that cannot be opened: where they are, and why.
+        Vectors that cannot be opened: their path, and the reason.
     """
     found: dict[str, MicrosoftVectors] = {}
     damaged: dict[str, tuple[Path, str]] = {}
-    # Where versions 2 and 3 wrote into one folder, version 3 was the last.
+    # Where versions 2 and 3 share a folder, version 3 wrote last.
     stems = sorted(path.stem for path in (place / "lancedb").glob("*.lance"))
     for stem in sorted(stems, key=lambda stem: stem not in VECTOR_TABLES):
         path = place / "lancedb" / f"{stem}.lance"
-        name = _name(stem)
+        name = _vector_table(stem)
         if name is None or name in found:
             continue
         try:
-            found[name] = _lance(path)
+            found[name] = _open_lance(path)
         except (ValueError, RuntimeError, OSError, KeyError) as error:
             damaged[name] = (path, describe_error(error))
     for name, (table, column) in VECTOR_TABLES.items():
         snapshot = place / f"embeddings.{name}.parquet"
-        kept = [(snapshot, "embedding")] if snapshot.is_file() else []
-        kept += [(files[table], column)] if table in files else []
-        for path, of in kept:
+        sources = [(snapshot, "embedding")] if snapshot.is_file() else []
+        sources += [(files[table], column)] if table in files else []
+        for path, source in sources:
             if name in found:
                 break
             try:
-                if of not in pl.scan_parquet(path, glob=False).collect_schema():
+                if source not in pl.scan_parquet(path, glob=False).collect_schema():
                     continue
-                vectors = ParquetVectors(path, of)
-                # A column of nothing but nulls has no vectors.
+                vectors = ParquetVectors(path, source)
+                # A column of nulls has dimension 0.
                 if vectors.dimension:
                     found[name] = vectors
             except (pl.exceptions.PolarsError, OSError) as error:
@@ -336,15 +356,17 @@ def open_vectors(
     return found, {name: why for name, why in damaged.items() if name not in found}
 
 
-def _name(stem: str) -> str | None:
-    """Return our name of a table of vectors: version 2 calls them default-text_unit-text, or has
-    the name of a container before it; version 0 and 1 wrote entity_description_embeddings.
+def _vector_table(stem: str) -> str | None:
+    """Return our name of a vector table; None if it is another table.
+
+    Version 2 writes `default-text_unit-text` or puts the name of a container in front; versions
+    0 and 1 write `entity_description_embeddings`.
     """
     plain = stem.replace("-", "_").replace(".", "_").removesuffix("_embeddings")
     return next((name for name in VECTOR_TABLES if plain.endswith(name)), None)
 
 
-def _lance(path: Path) -> LanceVectors:
+def _open_lance(path: Path) -> LanceVectors:
     import lancedb
 
     # LanceDB may take a bare relative name for a cloud address.

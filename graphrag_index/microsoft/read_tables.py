@@ -1,71 +1,72 @@
-"""An index of Microsoft's as our public tables, with all of our columns."""
+"""A Microsoft GraphRAG index, version 0 to 3, opened in place as our public tables.
+
+    index = MicrosoftIndex(folder)       # TableError: what is missing or damaged, and what to do
+    index.tables["entities"]             # LazyFrame with all columns of our table, in our order
+    index.vectors["entity_description"]  # `.dimension`, `.batches()` of `id` and `vector`
+
+Rows, ids, numbers and the order of rows are those of the files. Our searches and citations need
+numbers that are row numbers, which those of versions 0 and 1 are not: `renumbered(index.tables)`.
+"""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from graphrag_index.errors import TableError
-from graphrag_index.microsoft.read_communities import whole_communities
+from graphrag_index.microsoft.read_communities import complete_communities, complete_reports
 from graphrag_index.microsoft.read_files import (
     MicrosoftVectors,
     RawTable,
+    check_tables,
+    damaged_file,
     find_folder,
     open_table,
     open_vectors,
-    unreadable,
 )
 from graphrag_index.microsoft.read_positions import (
-    Places,
-    degrees,
-    lists_turned,
-    pairs_of,
-    rows_of,
+    TextPositions,
+    first_rows,
+    invert_lists,
+    row_pairs,
 )
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.text.citations import renumber_citations
 from graphrag_index.text.languages import detect_language
 
-# The columns without which a table says nothing. Of a name with | one is enough.
-_NEEDED: Mapping[str, Sequence[str]] = {
-    "documents": ("id", "text"),
-    "text_units": ("id", "text", "document_id|document_ids"),
-    "entities": ("id", "title"),
-    "relationships": ("id", "source", "target"),
-    "communities": ("community",),
-    "community_reports": ("community", "full_content"),
-    "covariates": ("subject_id", "text_unit_id"),
+# Columns that a file may lack, or that only we have.
+_DERIVED = {
+    "documents": "title text_unit_ids path metadata language",
+    "text_units": "n_tokens entity_ids relationship_ids covariate_ids start_char end_char",
+    "entities": "text_unit_ids frequency degree x y evidence",
+    "relationships": "weight combined_degree source_id target_id evidence",
 }
-# An index may be without them.
-_OPTIONAL = ("community_reports", "covariates")
-# Documents whose texts are looked at at once.
-_AT_ONCE = 1_024
+_BATCH = 1_024  # documents or text units
 _ENCODING = "cl100k_base"
 
 
 class MicrosoftIndex:
-    """The tables and vectors of a folder, opened for reading; nothing is copied.
+    """The tables and vectors of a folder, opened lazily.
 
-    `tables` are our public tables by name, `mentions` with them. `raw` are the files themselves
-    with the names and types of ours. `notes` say what is missing or was made up, a sentence each.
+    `tables` are our public tables by name, `mentions` among them; `raw` are the files themselves
+    with our column names and types.
     """
 
     def __init__(self, folder: Path) -> None:
         found = find_folder(folder)
-        self.place, self.files, self.is_early = found.place, found.files, found.is_early
+        self.place, self.files, self.is_legacy = found.place, found.files, found.is_legacy
         self.raw: Mapping[str, RawTable] = {
             name: open_table(name, path) for name, path in found.files.items()
         }
-        self._check()
-        self.tables: Mapping[str, pl.LazyFrame] = self._tables()
+        check_tables(found, self.raw)
+        self.tables: Mapping[str, pl.LazyFrame] = self._public_tables()
 
     @property
     def generation(self) -> str:
-        """Which versions write tables like these: `0 or 1`, `2` or `2 or 3`."""
-        return generation(self.is_early, self.raw)
+        """The versions that write such tables: `0 or 1`, `2` or `2 or 3`."""
+        return generation(self.is_legacy, self.raw)
 
     @cached_property
     def _opened_vectors(self) -> Any:
@@ -73,79 +74,50 @@ class MicrosoftIndex:
 
     @property
     def vectors(self) -> Mapping[str, MicrosoftVectors]:
-        """The tables of vectors by our names, as far as they are there and can be opened."""
+        """The vector tables that can be opened, by our names."""
         found: Mapping[str, MicrosoftVectors] = self._opened_vectors[0]
         return found
 
     @property
     def damaged_vectors(self) -> Mapping[str, tuple[Path, str]]:
-        """Where vectors are that cannot be opened, and why."""
+        """Path of the vector tables that cannot be opened, and the reason."""
         found: Mapping[str, tuple[Path, str]] = self._opened_vectors[1]
         return found
 
     @cached_property
-    def places(self) -> Places:
-        """Where text units and names stand. Asking for it reads all texts once."""
-        base = self._base
-        return Places(*(base[name] for name in list(_NEEDED)[:4]))
+    def positions(self) -> TextPositions:
+        """Offsets of text units and names; the first use reads all texts once."""
+        return TextPositions(self._base)
 
     def n_rows(self, table: str) -> int:
-        """Count the rows of a table that is a file."""
+        """Count the rows of a file."""
         try:
             return int(self.raw[table].rows.select(pl.len()).collect().item())
         except (pl.exceptions.PolarsError, OSError) as error:
-            raise unreadable(self.files[table], error) from error
+            raise damaged_file(self.files[table], error) from error
 
-    def _check(self) -> None:
-        """See that what cannot be derived is there."""
-        for name, columns in _NEEDED.items():
-            if name not in self.raw:
-                if name in _OPTIONAL:
-                    continue
-                raise TableError(
-                    f"{self.place} has no {name}.parquet (in version 0 and 1 "
-                    f"create_final_{name}.parquet): copy it there from where the index was made."
-                )
-            given = self.raw[name]
-            lacking = [c for c in columns if not set(c.split("|")) & set(given.columns)]
-            if lacking:
-                column = lacking[0].partition("|")[0]
-                path = self.files[name]
-                if column in given.left_out:
-                    raise TableError(
-                        f"{path}: the column {column} is {given.left_out[column]}, and should be "
-                        f"{TABLES[name].schema[column]}: write it anew from a whole index."
-                    )
-                raise TableError(
-                    f"{path} has no column {column}: is it the table {name} of Microsoft GraphRAG? "
-                    "Copy it again from where the index was made."
-                )
+    def _has(self, table: str) -> set[str]:
+        return set(self.raw[table].columns) if table in self.raw else set()
 
     @cached_property
     def _base(self) -> dict[str, pl.LazyFrame]:
-        """The tables as far as each file tells by itself: no nulls where ours have none."""
+        """Each file by itself with all of our columns, and no nulls where ours have none."""
         found = {}
-        for name in _NEEDED:
-            if name not in self.raw:
-                continue
-            rows, has = self.raw[name].rows, set(self.raw[name].columns)
+        for name in self.raw.keys() & TABLES.keys():
+            rows, has, table = self.raw[name].rows, self._has(name), TABLES[name]
             if name == "text_units" and "document_id" not in has:
                 rows = rows.with_columns(document_id=pl.col("document_ids").list.first())
                 has.add("document_id")
-            table = TABLES[name]
-            nullable = set(table.nullable or ())
             columns = []
             for column, dtype in table.schema.items():
+                default = None if column in (table.nullable or ()) else _default(dtype)
                 if column in has:
                     value = pl.col(column)
-                    nothing = _nothing(dtype)
-                    if column not in nullable and nothing is not None:
-                        value = value.fill_null(pl.lit(nothing, dtype))
+                    if default is not None:
+                        value = value.fill_null(pl.lit(default, dtype))
                     columns.append(value)
-                elif column in nullable:
-                    columns.append(pl.lit(None, dtype).alias(column))
-                elif (nothing := _nothing(dtype)) is not None:
-                    columns.append(pl.lit(nothing, dtype).alias(column))
+                elif default is not None or column in (table.nullable or ()):
+                    columns.append(pl.lit(default, dtype).alias(column))
             rows = rows.select(columns)
             if "human_readable_id" in table.columns:
                 number = pl.int_range(pl.len(), dtype=pl.Int64)
@@ -154,78 +126,68 @@ class MicrosoftIndex:
             found[name] = rows
         return found
 
-    def _tables(self) -> dict[str, pl.LazyFrame]:
+    def _public_tables(self) -> dict[str, pl.LazyFrame]:
         tables = {
-            "documents": self._beside("documents", self._of_documents),
-            "text_units": self._beside("text_units", self._of_text_units),
-            "entities": self._beside("entities", self._of_entities),
-            "relationships": self._beside("relationships", self._of_relationships),
-            "mentions": pl.defer(lambda: self.places.mentions, schema=TABLES["mentions"].schema),
+            "documents": self._with_derived("documents", self._documents),
+            "text_units": self._with_derived("text_units", self._text_units),
+            "entities": self._with_derived("entities", self._entities),
+            "relationships": self._with_derived("relationships", self._relationships),
+            "mentions": pl.defer(lambda: self.positions.mentions, schema=TABLES["mentions"].schema),
             "communities": pl.defer(lambda: self._communities, schema=TABLES["communities"].schema),
         }
         if "community_reports" in self.raw:
             schema = TABLES["community_reports"].schema
             tables["community_reports"] = pl.defer(lambda: self._reports, schema=schema)
         if "covariates" in self.raw:
-            rows = self._base["covariates"]
-            if "id" not in self.raw["covariates"].columns:
+            rows, has = self._base["covariates"], self._has("covariates")
+            if "id" not in has:
                 rows = rows.with_columns(id=pl.col("human_readable_id").cast(pl.String))
-            if "covariate_type" not in self.raw["covariates"].columns:
+            if "covariate_type" not in has:
                 rows = rows.with_columns(covariate_type=pl.lit("claim"))
             tables["covariates"] = rows
         return {name: tables[name].select(list(TABLES[name].columns)) for name in tables}
 
-    def _beside(self, name: str, made: Callable[[], pl.DataFrame]) -> pl.LazyFrame:
-        """Put columns that are found when they are asked for in the place of those of a file."""
+    def _with_derived(self, name: str, derive: Callable[[], Mapping[str, Any]]) -> pl.LazyFrame:
+        """Replace the derived columns of a file by columns that are computed on first use."""
         schema = TABLES[name].schema
-        columns = pl.Schema({column: schema[column] for column in _DERIVED[name]})
-        found = cache(lambda: made().select(columns.names()).cast(columns))
+        columns = pl.Schema({column: schema[column] for column in _DERIVED[name].split()})
+        compute = cache(lambda: pl.DataFrame(derive()).select(columns.names()).cast(columns))
         own = self._base[name].drop(columns.names(), strict=False)
-        derived = pl.defer(found, schema=columns)
-        return pl.concat([own, derived], how="horizontal")
+        return pl.concat([own, pl.defer(compute, schema=columns)], how="horizontal")
 
-    def _of_documents(self) -> pl.DataFrame:
-        rows, has = self._base["documents"], set(self.raw["documents"].columns)
+    def _documents(self) -> Mapping[str, Any]:
+        rows, has = self._base["documents"], self._has("documents")
         n_rows = self.n_rows("documents")
         languages: list[str] = []
         metadata: list[str | None] = []
-        for start in range(0, n_rows, _AT_ONCE):
-            columns = ("text", "raw_data", "metadata")
-            for text, record, stated in (
-                rows.select(columns).slice(start, _AT_ONCE).collect().rows()
-            ):
+        for start in range(0, n_rows, _BATCH):
+            batch = rows.select("text", "raw_data", "metadata").slice(start, _BATCH).collect()
+            for text, record, stated in batch.rows():
                 languages.append(detect_language(text))
-                is_record = _record_in(stated) is not None
-                metadata.append(stated if is_record else _short_values(record, text))
+                is_record = _json_object(stated) is not None
+                metadata.append(stated if is_record else _metadata(record, text))
         small = rows.select("id", "title", "text_unit_ids").collect()
         title = small["title"] if "title" in has else small["id"]
         text_unit_ids = small["text_unit_ids"]
         if "text_unit_ids" not in has:
             units = self._base["text_units"].select("id", "document_id").collect()
-            owners = rows_of(units["document_id"], small["id"])
+            owners = first_rows(units["document_id"], small["id"])
             known = owners >= 0
-            text_unit_ids = lists_turned(known.nonzero()[0], owners[known], units["id"], n_rows)
-        return pl.DataFrame(
-            {
-                "title": title,
-                "text_unit_ids": text_unit_ids,
-                "path": title,
-                "metadata": pl.Series(metadata, dtype=pl.String),
-                "language": pl.Series(languages, dtype=pl.String),
-            }
-        )
-
-    def _of_text_units(self) -> pl.DataFrame:
-        has = set(self.raw["text_units"].columns)
-        rows = self._base["text_units"]
-        ids = rows.select("id").collect()["id"]
-        made = self.places.text_units.select("start_char", "end_char").to_dict()
-        others = {
-            "entity_ids": "entities",
-            "relationship_ids": "relationships",
-            "covariate_ids": "covariates",
+            text_unit_ids = invert_lists(known.nonzero()[0], owners[known], units["id"], n_rows)
+        return {
+            "title": title,
+            "text_unit_ids": text_unit_ids,
+            "path": title,
+            "metadata": pl.Series(metadata, dtype=pl.String),
+            "language": pl.Series(languages, dtype=pl.String),
         }
-        for column, table in others.items():
+
+    def _text_units(self) -> Mapping[str, Any]:
+        rows, has = self._base["text_units"], self._has("text_units")
+        ids = rows.select("id").collect()["id"]
+        made = self.positions.text_units.select("start_char", "end_char").to_dict()
+        for kind in ("entity", "relationship", "covariate"):
+            column, table = f"{kind}_ids", "entities" if kind == "entity" else f"{kind}s"
             if column in has or table not in self._base:
                 made[column] = rows.select(column).collect()[column]
                 continue
@@ -234,77 +196,84 @@ class MicrosoftIndex:
             lists = linked[links]
             if lists.dtype == pl.String:
                 lists = lists.reshape((len(lists), 1)).arr.to_list()
-            made[column] = lists_turned(*pairs_of(lists, ids), linked["id"], len(ids))
+            made[column] = invert_lists(*row_pairs(lists, ids), linked["id"], len(ids))
         if "n_tokens" in has:
             made["n_tokens"] = rows.select("n_tokens").collect()["n_tokens"]
         else:
-            made["n_tokens"] = self._counted()
-        return pl.DataFrame(made)
+            made["n_tokens"] = self._token_counts()
+        return made
 
-    def _counted(self) -> pl.Series:
-        """Count the tokens of text units, where the file does not say."""
+    def _token_counts(self) -> pl.Series:
         from graphrag_index.text.tokens import count_tokens, load_encoding
 
         encoding, counts = load_encoding(_ENCODING), []
         rows = self._base["text_units"].select("text")
-        for start in range(0, self.n_rows("text_units"), _AT_ONCE):
-            texts = rows.slice(start, _AT_ONCE).collect()["text"]
+        for start in range(0, self.n_rows("text_units"), _BATCH):
+            texts = rows.slice(start, _BATCH).collect()["text"]
             counts += [count_tokens(text, encoding) for text in texts]
         return pl.Series("n_tokens", counts, pl.Int64)
 
-    def _of_entities(self) -> pl.DataFrame:
-        has, rows = set(self.raw["entities"].columns), self._base["entities"]
+    def _entities(self) -> Mapping[str, Any]:
+        rows, has = self._base["entities"], self._has("entities")
         small = rows.select("title", "frequency", "degree", "text_unit_ids", "x", "y").collect()
-        made = {"evidence": self.places.of_entities["evidence"]}
         text_unit_ids = small["text_unit_ids"]
-        if "text_unit_ids" not in has and "entity_ids" in self.raw["text_units"].columns:
+        if "text_unit_ids" not in has and "entity_ids" in self._has("text_units"):
             units = self._base["text_units"].select("id", "entity_ids").collect()
             ids = rows.select("id").collect()["id"]
-            pairs = pairs_of(units["entity_ids"], ids)
-            text_unit_ids = lists_turned(*pairs, units["id"], len(ids))
-        made["text_unit_ids"] = text_unit_ids
-        made["frequency"] = (
-            small["frequency"] if "frequency" in has else text_unit_ids.list.n_unique()
-        )
-        made["degree"] = (
-            small["degree"] if "degree" in has else _numbers_of(small["title"], self._degrees)
-        )
+            pairs = row_pairs(units["entity_ids"], ids)
+            text_unit_ids = invert_lists(*pairs, units["id"], len(ids))
         places = small.select("x", "y")
-        nodes = self.raw.get("nodes")
-        if nodes is not None and "x" not in has and {"title", "x", "y"} <= set(nodes.columns):
-            first = nodes.rows.select("title", "x", "y").unique("title", keep="first").collect()
-            titles = small.select("title")
-            places = titles.join(first, on="title", how="left", maintain_order="left")
-        made |= {"x": places["x"], "y": places["y"]}
-        return pl.DataFrame([values.alias(name) for name, values in made.items()])
+        if "x" not in has and {"title", "x", "y"} <= self._has("nodes"):
+            nodes = self.raw["nodes"].rows.select("title", "x", "y")
+            first = nodes.unique("title", keep="first").collect()
+            places = small.select("title").join(
+                first, on="title", how="left", maintain_order="left"
+            )
+        return {
+            "text_unit_ids": text_unit_ids,
+            "frequency": small["frequency"]
+            if "frequency" in has
+            else text_unit_ids.list.n_unique(),
+            "degree": small["degree"] if "degree" in has else self._degrees_of(small["title"]),
+            "x": places["x"],
+            "y": places["y"],
+            "evidence": self.positions.entity_evidence["evidence"],
+        }
 
     @cached_property
     def _degrees(self) -> dict[str, int]:
-        return degrees(self._base["relationships"])
+        """The number of relationships of each title; A to B and B to A count once."""
+        one, other = (f("source", "target") for f in (pl.min_horizontal, pl.max_horizontal))
+        ends = self._base["relationships"].select(one=one, other=other).drop_nulls().unique()
+        # A relationship of an entity with itself counts twice.
+        titles = pl.concat([ends.select(title="one"), ends.select(title="other")])
+        return dict(titles.group_by("title").len().collect().iter_rows())
 
-    def _of_relationships(self) -> pl.DataFrame:
-        has, rows = set(self.raw["relationships"].columns), self._base["relationships"]
+    def _degrees_of(self, titles: pl.Series) -> pl.Series:
+        return pl.Series([self._degrees.get(title, 0) for title in titles], dtype=pl.Int64)
+
+    def _relationships(self) -> Mapping[str, Any]:
+        rows, has = self._base["relationships"], self._has("relationships")
         small = rows.select("source", "target", "combined_degree", "weight").collect()
         known = self._base["entities"].select("id", "title").collect()
-        made = {"evidence": self.places.of_relationships["evidence"]}
+        made = {"evidence": self.positions.relationship_evidence["evidence"]}
+        # Row -1, for titles that no entity has, is the empty id.
+        ids = pl.concat([known["id"], pl.Series("id", [""])])
         for end in ("source", "target"):
-            at = rows_of(small[end], known["title"])
-            ids = pl.concat([known["id"], pl.Series("id", [""])])
-            # A title that no entity has gives the last, which is no id.
-            made[f"{end}_id"] = ids.gather(at)
+            made[f"{end}_id"] = ids.gather(first_rows(small[end], known["title"]))
         made["combined_degree"] = small["combined_degree"]
         if "combined_degree" not in has:
-            ends = [_numbers_of(small[end], self._degrees) for end in ("source", "target")]
-            made["combined_degree"] = ends[0] + ends[1]
+            one, other = (self._degrees_of(small[end]) for end in ("source", "target"))
+            made["combined_degree"] = one + other
         made["weight"] = small["weight"]
         if "weight" not in has:
             made["weight"] = pl.Series([1.0] * small.height, dtype=pl.Float64)
-        return pl.DataFrame([values.alias(name) for name, values in made.items()])
+        return made
 
     @cached_property
     def _communities(self) -> pl.DataFrame:
         nodes = self.raw.get("nodes")
-        return whole_communities(
+        return complete_communities(
             self.raw["communities"].rows,
             nodes.rows if nodes else None,
             self._base["entities"],
@@ -313,76 +282,36 @@ class MicrosoftIndex:
 
     @cached_property
     def _reports(self) -> pl.DataFrame:
-        """The reports, with what their communities tell."""
-        has = set(self.raw["community_reports"].columns)
-        rows = self._base["community_reports"].collect()
-        known = self._communities
-        at = rows_of(rows["community"], known["community"])
-        for name, nothing in _OF_COMMUNITIES.items():
-            if name not in has:
-                values = pl.concat([known[name], pl.Series(name, [nothing], known[name].dtype)])
-                rows = rows.with_columns(values.gather(at).alias(name))
-        if "human_readable_id" not in has:
-            rows = rows.with_columns(human_readable_id=pl.col("community"))
-        if "id" not in has:
-            rows = rows.with_columns(id=pl.col("community").cast(pl.String))
-        if "title" not in has:
-            rows = rows.with_columns(title=pl.concat_str(pl.lit("Community "), pl.col("community")))
-        return rows.select(list(TABLES["community_reports"].columns))
+        rows, has = self._base["community_reports"].collect(), self._has("community_reports")
+        return complete_reports(rows, has, self._communities)
 
 
-# Columns that a file may lack, or that are ours, and how a table lacks nothing then.
-_DERIVED = {
-    "documents": ("title", "text_unit_ids", "path", "metadata", "language"),
-    "text_units": (
-        *("n_tokens", "entity_ids", "relationship_ids", "covariate_ids"),
-        *("start_char", "end_char"),
-    ),
-    "entities": ("text_unit_ids", "frequency", "degree", "x", "y", "evidence"),
-    "relationships": ("weight", "combined_degree", "source_id", "target_id", "evidence"),
-}
-# What a report has of its community, and what if there is no such.
-_OF_COMMUNITIES: Mapping[str, Any] = {
-    "level": 0,
-    "parent": -1,
-    "children": [],
-    "period": "",
-    "size": 0,
-}
-
-
-def generation(is_early: bool, raw: Mapping[str, RawTable]) -> str:
-    """Tell which versions of Microsoft GraphRAG write tables like these."""
-    if is_early:
+def generation(is_legacy: bool, raw: Mapping[str, RawTable]) -> str:
+    """Return which versions of Microsoft GraphRAG write such tables."""
+    if is_legacy:
         return "0 or 1"
     text_units = raw.get("text_units")
-    if text_units is not None and "document_ids" in text_units.columns:
-        return "2"
-    return "2 or 3"
+    return "2" if text_units is not None and "document_ids" in text_units.columns else "2 or 3"
 
 
-def _nothing(dtype: Any) -> Any:
-    """What stands for a null where a column has none; None where a number would be invented."""
-    if dtype == pl.String:
-        return ""
+def _default(dtype: Any) -> Any:
+    """Return the value that replaces null; None for types that have none."""
     if isinstance(dtype, pl.List):
         return []
-    if dtype in (pl.Int64, pl.Float64):
-        return 0
-    return False if dtype == pl.Boolean else None
+    defaults: dict[Any, Any] = {pl.String: "", pl.Int64: 0, pl.Float64: 0, pl.Boolean: False}
+    return defaults.get(dtype)
 
 
-def _short_values(record: str | None, text: str) -> str | None:
-    """Return a record without the text of its document, so that filters can name its values."""
-    values = _record_in(record)
+def _metadata(record: str | None, text: str) -> str | None:
+    """Return a record without the text of its document; None if it is no JSON object."""
+    values = _json_object(record)
     if values is None:
         return None
     short = {key: value for key, value in values.items() if value != text}
     return json.dumps(short, ensure_ascii=False)
 
 
-def _record_in(text: str | None) -> dict[str, Any] | None:
-    """Read a JSON object; None if it is anything else."""
+def _json_object(text: str | None) -> dict[str, Any] | None:
     try:
         values = json.loads(text) if text is not None else None
     except ValueError:
@@ -390,76 +319,62 @@ def _record_in(text: str | None) -> dict[str, Any] | None:
     return values if isinstance(values, dict) else None
 
 
-def _numbers_of(titles: pl.Series, numbers: Mapping[str, int]) -> pl.Series:
-    return pl.Series([numbers.get(title, 0) for title in titles], dtype=pl.Int64)
-
-
-# How the tables are cited whose numbers reports name.
+# The tables that citations in reports name, and all whose numbers become row numbers.
 _CITED = {"Entities": "entities", "Relationships": "relationships", "Claims": "covariates"}
-_NUMBERED = ("documents", "text_units", "entities", "relationships", "covariates")
-# Beside them, tables whose ids must tell their rows apart.
-_WITH_IDS = (*_NUMBERED, "communities", "community_reports")
+_NUMBERED = ("documents", "text_units", *_CITED.values())
 
 
-def numbered(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.LazyFrame]:
-    """Give each row its row number as `human_readable_id`, and an id that no other row has.
+def renumbered(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.LazyFrame]:
+    """Make `human_readable_id` the row number and `id` unique, and adapt citations in reports.
 
-    The numbers that reports cite change likewise; one that no row had is taken out, or it would
-    name another row now. The second row of an id gets `-2` after it; what names the id means the
-    first. Communities keep their numbers.
+    Citations of numbers that no row had are removed. The second row of an id gets the suffix
+    `-2`; references to the id mean the first. Communities keep their numbers.
     """
     found = dict(tables)
     moved: dict[str, dict[int, int]] = {}
-    for name in _WITH_IDS:
+    for name in (*_NUMBERED, "communities", "community_reports"):
         if name not in tables:
             continue
-        numbers = name in _NUMBERED
-        columns = ["id", "human_readable_id"] if numbers else ["id"]
-        rows = tables[name].select(columns).collect()
+        has_numbers = name in _NUMBERED
+        rows = tables[name].select("id", *["human_readable_id"] * has_numbers).collect()
         if rows["id"].n_unique() < rows.height:
-            again = pl.int_range(1, pl.len() + 1).over("id")
-            apart = pl.when(again > 1).then(pl.format("{}-{}", "id", again)).otherwise("id")
-            found[name] = _with_column(found[name], rows.select(apart.alias("id")))
-        if numbers:
-            row = pl.Series("human_readable_id", range(rows.height), pl.Int64)
-            if not (rows["human_readable_id"] == row).all():
-                found[name] = found[name].with_columns(
-                    human_readable_id=pl.int_range(pl.len(), dtype=pl.Int64)
-                )
-                pairs = zip(rows["human_readable_id"].to_list(), row.to_list(), strict=True)
-                # Of several rows of one number the first is meant.
-                moved[name] = dict(reversed(list(pairs)))
-    moves = {cited: moved[name] for cited, name in _CITED.items() if name in moved}
+            occurrence = pl.int_range(1, pl.len() + 1).over("id")
+            unique = pl.when(occurrence > 1).then(pl.format("{}-{}", "id", occurrence))
+            found[name] = _replace(found[name], rows.select(unique.otherwise("id").alias("id")))
+        if has_numbers:
+            numbers = rows["human_readable_id"].to_list()
+            if numbers != list(range(rows.height)):
+                row_number = pl.int_range(pl.len(), dtype=pl.Int64)
+                found[name] = found[name].with_columns(human_readable_id=row_number)
+                # Of several rows of one number, the first is meant.
+                moved[name] = {numbers[row]: row for row in reversed(range(rows.height))}
+    moves = {section: moved[name] for section, name in _CITED.items() if name in moved}
     if moves and "community_reports" in found:
-        found["community_reports"] = _recited(found["community_reports"], moves)
+        found["community_reports"] = _with_citations(found["community_reports"], moves)
     return found
 
 
-def _with_column(rows: pl.LazyFrame, column: pl.DataFrame) -> pl.LazyFrame:
+def _replace(rows: pl.LazyFrame, column: pl.DataFrame) -> pl.LazyFrame:
     order = rows.collect_schema().names()
     others = rows.drop(column.columns)
     return pl.concat([others, column.lazy()], how="horizontal").select(order)
 
 
-def _recited(reports: pl.LazyFrame, moves: Mapping[str, Mapping[int, int]]) -> pl.LazyFrame:
-    """Change the numbers in the citations of reports."""
+def _with_citations(reports: pl.LazyFrame, moves: Mapping[str, Mapping[int, int]]) -> pl.LazyFrame:
+    """Renumber the citations of reports: `Entities (5)` becomes `Entities (4)`."""
+
+    def new_number(section: str, number: int) -> int | None:
+        return moves[section].get(number) if section in moves else number
+
+    def changed(text: str) -> str:
+        return renumber_citations(text, new_number)[0]
+
     rows = reports.collect()
     texts = ("summary", "full_content", "full_content_json", "rating_explanation")
-    changed = [
-        pl.Series(name, [recited(text, moves) for text in rows[name]], pl.String) for name in texts
-    ]
+    columns = [pl.Series(name, map(changed, rows[name]), pl.String) for name in texts]
     findings = [
-        [{key: recited(text or "", moves) for key, text in finding.items()} for finding in of_one]
-        for of_one in rows["findings"]
+        [{key: changed(text or "") for key, text in finding.items()} for finding in report]
+        for report in rows["findings"]
     ]
-    column = pl.Series("findings", findings, rows["findings"].dtype)
-    return rows.with_columns(*changed, column).lazy()
-
-
-def recited(text: str, moves: Mapping[str, Mapping[int, int]]) -> str:
-    """Write a text with other numbers in its citations: `Entities (5)` as `Entities (4)`."""
-
-    def number_of(name: str, number: int) -> int | None:
-        return moves[name].get(number) if name in moves else number
-
-    return renumber_citations(text, number_of)[0]
+    columns.append(pl.Series("findings", findings, rows["findings"].dtype))
+    return rows.with_columns(columns).lazy()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from graphrag_index.microsoft.read_positions import rows_of
+from graphrag_index.microsoft.read_positions import first_rows
 from graphrag_index.storage.mapped_table import MappedTable
 from graphrag_query.answering.sentence_ranking import stem
 
@@ -70,12 +70,12 @@ class HeldVectors:
                 return found
             last = np.full(len(ids), -1, np.int64)
             for batch in self._vectors.batches():
-                at = rows_of(batch["id"], ids)
+                at = first_rows(batch["id"], ids)
                 known = at >= 0
                 found[at[known]] = batch["vector"].to_numpy()[known]
                 last[at[known]] = at[known]
             # The second row of an id has the vector of the first.
-            again = rows_of(ids, ids)
+            again = first_rows(ids, ids)
             found[last < 0] = found[again[last < 0]]
             np.nan_to_num(found, copy=False)
             lengths = np.linalg.norm(found, axis=1, keepdims=True)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from graphrag_index.microsoft.read_files import failures_of_files
-from graphrag_index.microsoft.read_tables import MicrosoftIndex, numbered
+from graphrag_index.microsoft.read_files import name_damaged_file
+from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumbered
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.table import Table
 from graphrag_index.schema.tables import TABLES
@@ -89,7 +89,7 @@ class MicrosoftStore:
                 f"{self.output / 'lancedb'}: these are found by names and words alone."
             )
         # Known by now: the search that is answered has asked for it.
-        are_found = self.index.places.text_units["is_found"]
+        are_found = self.index.positions.text_units["is_found"]
         n_lost = int((~are_found).sum())
         if n_lost:
             said.append(
@@ -162,8 +162,8 @@ class MicrosoftStore:
     @cached_property
     def tables(self) -> Mapping[str, pl.LazyFrame]:
         """Our public tables, in which every number is that of the row."""
-        with self._lock, failures_of_files(self.index.files):
-            tables = numbered(self.index.tables)
+        with self._lock, name_damaged_file(self.index.files):
+            tables = renumbered(self.index.tables)
             tables["documents"] = with_unknown_documents(tables["documents"], tables["text_units"])
             if "community_reports" in tables:
                 tables["communities"] = with_unknown_communities(
@@ -191,7 +191,7 @@ class MicrosoftStore:
     @cached_property
     def _mapped(self) -> dict[str, MappedTable]:
         parts: dict[str, list[pl.DataFrame]] = {}
-        with failures_of_files(self.index.files):
+        with name_damaged_file(self.index.files):
             tables = {
                 # Read once: each part of a table would read its file anew.
                 name: (rows.drop("text") if name == "documents" else rows).collect().lazy()
@@ -208,7 +208,7 @@ class MicrosoftStore:
 
     def public_files(self) -> Mapping[str, Path]:
         """Write the public tables as Parquet files, for queries, until the program ends."""
-        with self._lock, failures_of_files(self.index.files):
+        with self._lock, name_damaged_file(self.index.files):
             if not self._written:
                 for name, rows in self.tables.items():
                     path = self._scratch / f"{name}.parquet"

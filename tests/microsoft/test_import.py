@@ -15,7 +15,7 @@ import graphrag_query
 from graphrag_index.errors import ExitCode, TableError
 from graphrag_index.health.checks import check_index
 from graphrag_index.health.opening import open_index
-from graphrag_index.microsoft.read_tables import MicrosoftIndex, numbered
+from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumbered
 from graphrag_index.pipeline.run import lock
 from graphrag_index.schema.settings.settings import Check, load_settings
 from graphrag_index.storage.table_store import TableStore
@@ -106,7 +106,7 @@ def test_rows_ids_numbers_and_vectors_are_those_of_the_files(
     result = graphrag_index("import", theirs, "--root", project)
     assert result.code == 0, result.err
     index = MicrosoftIndex(theirs)
-    for name, rows in numbered(index.tables).items():
+    for name, rows in renumbered(index.tables).items():
         assert_frame_equal(read(project, name), rows.collect())
     for name in NAMES:
         given = pl.concat(index.vectors[name].batches())

@@ -8,9 +8,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from graphrag_index.errors import TableError
-from graphrag_index.microsoft.read_communities import whole_communities
-from graphrag_index.microsoft.read_positions import place_in_document, places_of_names
-from graphrag_index.microsoft.read_tables import MicrosoftIndex, numbered
+from graphrag_index.microsoft.read_communities import complete_communities
+from graphrag_index.microsoft.read_positions import find_names, find_text_unit
+from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumbered
 from graphrag_index.schema.tables import TABLES
 from tests.fixtures.microsoft_index import (
     MICROSOFT,
@@ -111,7 +111,7 @@ def test_what_versions_0_and_1_lack_is_derived(
 ) -> None:
     index = MicrosoftIndex(write(tmp_path, early()))
     assert index.generation == "0 or 1"
-    found = {name: rows.collect() for name, rows in numbered(index.tables).items()}
+    found = {name: rows.collect() for name, rows in renumbered(index.tables).items()}
     for name in ("documents", "text_units", "entities", "relationships", "mentions"):
         ours = opened[name]
         if name == "entities":
@@ -141,7 +141,7 @@ def test_what_communities_lack_follows_from_their_members() -> None:
     links = [("s", "B", "C", ["v", "u"]), ("r", "A", "B", ["u"]), ("t", "A", "NOBODY", ["w"])]
     columns = ["id", "source", "target", "text_unit_ids"]
     relationships = pl.DataFrame(links, schema=columns, orient="row")
-    whole = whole_communities(rows.lazy(), None, entities.lazy(), relationships.lazy())
+    whole = complete_communities(rows.lazy(), None, entities.lazy(), relationships.lazy())
     derived = whole.select("community", "parent", "children", "relationship_ids", "text_unit_ids")
     assert derived.rows() == [
         (3, 0, [], ["s"], ["u", "v"]),
@@ -198,7 +198,7 @@ def test_version_0_in_folders_by_time_is_read_from_the_newest(tmp_path: Path) ->
 
 def test_rows_whose_numbers_and_ids_are_in_order_are_not_touched(tmp_path: Path) -> None:
     tables = MicrosoftIndex(write(tmp_path, version_3())).tables
-    assert all(rows is tables[name] for name, rows in numbered(tables).items())
+    assert all(rows is tables[name] for name, rows in renumbered(tables).items())
 
 
 def test_equal_text_units_that_share_an_id_are_told_apart(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_equal_text_units_that_share_an_id_are_told_apart(tmp_path: Path) -> Non
     )
     index = MicrosoftIndex(write(tmp_path, tables))
     assert index.tables["text_units"].collect()["id"].to_list() == ["u0", "u1", "u2", "u2"]
-    found = numbered(index.tables)
+    found = renumbered(index.tables)
     assert found["text_units"].collect()["id"].to_list() == ["u0", "u1", "u2", "u2-2"]
     assert index.tables["mentions"].collect()["text_unit"].to_list()[-2:] == [2, 3]
 
@@ -219,7 +219,7 @@ def test_numbers_that_no_row_had_are_taken_out_of_reports(tmp_path: Path) -> Non
     tables["community_reports"] = tables["community_reports"].with_columns(
         summary=pl.lit("It is so [Data: Entities (8, 0); Reports (2)], and [Data: Entities (1)].")
     )
-    reports = numbered(MicrosoftIndex(write(tmp_path, tables)).tables)["community_reports"]
+    reports = renumbered(MicrosoftIndex(write(tmp_path, tables)).tables)["community_reports"]
     assert reports.collect()["summary"][0] == ("It is so [Data: Entities (3); Reports (2)], and.")
 
 
@@ -229,7 +229,7 @@ def test_of_several_rows_with_one_number_the_first_is_meant(tmp_path: Path) -> N
     tables["community_reports"] = tables["community_reports"].with_columns(
         summary=pl.lit("It is so [Data: Entities (7, 8)].")
     )
-    reports = numbered(MicrosoftIndex(write(tmp_path, tables)).tables)["community_reports"]
+    reports = renumbered(MicrosoftIndex(write(tmp_path, tables)).tables)["community_reports"]
     assert reports.collect()["summary"][0] == "It is so [Data: Entities (0, 2)]."
 
 
@@ -339,32 +339,32 @@ def test_a_file_that_is_cut_off_is_named(tmp_path: Path) -> None:
 
 def test_a_text_unit_is_found_where_its_document_has_it() -> None:
     document = "\ufeffOne two. One two. Thrée"
-    assert place_in_document("\ufeffOne two.", document, 0) == 0
-    assert place_in_document("One two.", document, 2) == 10
+    assert find_text_unit("\ufeffOne two.", document, 0) == 0
+    assert find_text_unit("One two.", document, 2) == 10
     # Cut through a letter; lines of metadata before it; not there.
-    assert place_in_document(" Thr\ufffd", document, 0) == 18
-    assert place_in_document("title: a.\nsource: b.\nOne", document, 0) == 1 - 21
-    assert place_in_document("title: a.\nFour", document, 0) is None
+    assert find_text_unit(" Thr\ufffd", document, 0) == 18
+    assert find_text_unit("title: a.\nsource: b.\nOne", document, 0) == 1 - 21
+    assert find_text_unit("title: a.\nFour", document, 0) is None
 
 
 def test_names_are_found_in_whatever_case_as_whole_words() -> None:
     text = "The dulce base, Dulce\nBase and Dulce; İdris, not Dulcea. 北京大学"
     titles = ["DULCE BASE", "DULCE", "AGENT MERCER", "THE DULCEA COMPANY", "北京"]
-    found = places_of_names(text, titles)
+    found = find_names(text, titles)
     spelt = [[text[a:b] for a, b in named.spans] for named in found]
     assert spelt == [["dulce base", "Dulce\nBase"], ["Dulce"], [text], ["Dulcea"], ["北京"]]
-    assert [named.whole for named in found] == [True, True, False, False, True]
+    assert [named.is_named for named in found] == [True, True, False, False, True]
 
 
 def test_what_is_only_part_of_longer_names_is_still_the_name() -> None:
     titles = ["DULCE BASE", "DULCE"]
-    [base, dulce] = places_of_names("At Dulce Base.", titles)
-    assert (base.spans, dulce.spans, dulce.whole) == (((3, 13),), ((3, 8),), True)
+    [base, dulce] = find_names("At Dulce Base.", titles)
+    assert (base.spans, dulce.spans, dulce.is_named) == (((3, 13),), ((3, 8),), True)
 
 
 def test_a_name_in_capitals_is_found_as_german_spells_it() -> None:
     text = "Die Große Straße, die grosse Strasse; Grossen und Straßen."
-    [street] = places_of_names(text, ["GROSSE STRASSE"])
+    [street] = find_names(text, ["GROSSE STRASSE"])
     assert [text[a:b] for a, b in street.spans] == ["Große Straße", "grosse Strasse"]
 
 
