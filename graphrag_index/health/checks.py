@@ -19,7 +19,7 @@ from graphrag_index.health.references import dangling_ids
 from graphrag_index.health.report_checks import empty_reports, missing_reports, unresolved_citations
 from graphrag_index.health.search_table_checks import stale_search_tables
 from graphrag_index.health.vector_checks import VectorChecks
-from graphrag_index.schema.settings.settings import Check as Limits
+from graphrag_index.schema.settings.embedded_steps import Check as Limits
 from graphrag_index.step import Progress, Silent
 
 

@@ -25,7 +25,8 @@ from graphrag_index.microsoft.migrate_project import (
     references,
 )
 from graphrag_index.schema.settings.models import ModelSettings
-from graphrag_index.schema.settings.settings import DEFAULT_MODELS, describe_validation_error
+from graphrag_index.schema.settings.section import describe_validation_error
+from graphrag_index.schema.settings.settings import DEFAULT_MODELS
 
 # What theirs asks unless it is told otherwise.
 _DEFAULTS = ("default_completion_model", "default_chat_model", "default_embedding_model")

@@ -31,7 +31,8 @@ from graphrag_index.microsoft.migrate_project import (
     shown,
 )
 from graphrag_index.microsoft.migrate_prompts import PROMPT_KEYS
-from graphrag_index.schema.settings.settings import Settings, describe_validation_error
+from graphrag_index.schema.settings.section import describe_validation_error
+from graphrag_index.schema.settings.settings import Settings
 
 # The workflow without claims, which `standard` extracts.
 WITHOUT_CLAIMS = "standard_without_claims"

@@ -14,7 +14,7 @@ from graphrag_index.nlp.type_keywords import type_of
 from graphrag_index.nlp.uncased import find_caseless
 from graphrag_index.nlp.variants import Variants, merge_variants
 from graphrag_index.nlp.word_table import Vocabulary
-from graphrag_index.schema.settings.settings import ExtractGraphNlp
+from graphrag_index.schema.settings.embedded_steps import ExtractGraphNlp
 from graphrag_index.step import Progress
 from graphrag_index.text.languages import language_of
 from graphrag_index.text.sentences import Sentence

@@ -22,8 +22,8 @@ from graphrag_index.errors import (
     WorkflowError,
     describe_error,
 )
-from graphrag_index.schema.settings.section import Section
-from graphrag_index.schema.settings.settings import Settings, describe_validation_error
+from graphrag_index.schema.settings.section import Section, describe_validation_error
+from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.yaml_text import read_yaml
 from graphrag_index.step import Step
 from graphrag_index.steps import STEPS

@@ -13,7 +13,7 @@ from graphrag_index.readers.html import read_html
 from graphrag_index.readers.office import read_office
 from graphrag_index.readers.plain_text import read_markdown, read_text_file
 from graphrag_index.readers.record_files import read_csv, read_json, read_json_lines, read_parquet
-from graphrag_index.schema.settings.settings import LoadDocuments
+from graphrag_index.schema.settings.embedded_steps import LoadDocuments
 
 # The file, its path below the input folder, the settings.
 Reader = Callable[[Path, str, LoadDocuments], Iterator[Document | Unread]]

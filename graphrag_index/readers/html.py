@@ -8,7 +8,7 @@ from pathlib import Path
 from graphrag_index.readers.document import Document, Unread, UnreadableFile
 from graphrag_index.readers.encodings import read_text
 from graphrag_index.readers.plain_text import whole_file
-from graphrag_index.schema.settings.settings import LoadDocuments
+from graphrag_index.schema.settings.embedded_steps import LoadDocuments
 
 # A document type that declares something itself; the parser takes its first ">" for its end.
 _INTERNAL_SUBSET = re.compile(

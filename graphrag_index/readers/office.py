@@ -9,7 +9,7 @@ from typing import Any
 
 from graphrag_index.readers.document import Document, Unread, UnreadableFile, normalize_newlines
 from graphrag_index.readers.plain_text import whole_file
-from graphrag_index.schema.settings.settings import LoadDocuments
+from graphrag_index.schema.settings.embedded_steps import LoadDocuments
 
 _INSTALL = 'needs more packages: pip install "graphrag-index[documents]"'
 # What the converters write of their own: numbers of slides, and NaN for empty cells.

@@ -17,7 +17,7 @@ from graphrag_index.readers.document import (
     one_line,
 )
 from graphrag_index.readers.encodings import read_text
-from graphrag_index.schema.settings.settings import LoadDocuments
+from graphrag_index.schema.settings.embedded_steps import LoadDocuments
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 # A fenced block is matched whole, so that a comment in it is not taken for a heading.

@@ -29,7 +29,7 @@ from graphrag_index.readers.document import (
 )
 from graphrag_index.readers.encodings import open_text
 from graphrag_index.readers.json_stream import JsonStream, parse_json
-from graphrag_index.schema.settings.settings import LoadDocuments
+from graphrag_index.schema.settings.embedded_steps import LoadDocuments
 
 if TYPE_CHECKING:
     import pyarrow as pa

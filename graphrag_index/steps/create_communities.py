@@ -23,7 +23,7 @@ from graphrag_index.communities.rows import describe, number, renumber, with_ear
 from graphrag_index.communities.simple_graph import Graph, Integers, modularity, simple_graph
 from graphrag_index.communities.weights import check_weights
 from graphrag_index.schema.list_columns import spread_lists
-from graphrag_index.schema.settings.settings import CreateCommunities
+from graphrag_index.schema.settings.embedded_steps import CreateCommunities
 from graphrag_index.step import step
 from graphrag_index.storage.table_store import Previous
 

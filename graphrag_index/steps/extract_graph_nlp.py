@@ -11,7 +11,7 @@ from graphrag_index.nlp.fallback_entities import find_stand_in
 from graphrag_index.nlp.mentions import MENTIONS, Entities, find_mentions
 from graphrag_index.nlp.name_spans import DEFINED, INITIAL
 from graphrag_index.schema.list_columns import gather_lists
-from graphrag_index.schema.settings.settings import ExtractGraphNlp
+from graphrag_index.schema.settings.embedded_steps import ExtractGraphNlp
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
 from graphrag_index.text.quotations import Quotations, quotable

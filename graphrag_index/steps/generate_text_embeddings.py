@@ -7,8 +7,8 @@ import polars as pl
 
 from graphrag_index.llm.embeddings import identity
 from graphrag_index.llm.local_embeddings import EmbeddingModel
+from graphrag_index.schema.settings.embedded_steps import GenerateTextEmbeddings
 from graphrag_index.schema.settings.models import ModelSettings
-from graphrag_index.schema.settings.settings import GenerateTextEmbeddings
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
 from graphrag_index.storage.batches import batches

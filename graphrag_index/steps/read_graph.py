@@ -12,8 +12,7 @@ from graphrag_index.readers.graph.graph_passages import Passages
 from graphrag_index.readers.graph.graph_relationships import Given, given_graph
 from graphrag_index.readers.graph.graph_rows import Rows, fingerprint_files, read_given
 from graphrag_index.readers.graph.row_evidence import add_records, count_records
-from graphrag_index.schema.settings.graph_files import ReadGraph
-from graphrag_index.schema.settings.settings import CreateTextUnits
+from graphrag_index.schema.settings.embedded_steps import CreateTextUnits, ReadGraph
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
 from graphrag_index.steps.create_text_units import cut

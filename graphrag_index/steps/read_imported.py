@@ -14,7 +14,7 @@ from graphrag_index.microsoft.import_folder import (
 )
 from graphrag_index.microsoft.import_merge import Joining, as_raw
 from graphrag_index.microsoft.import_reports import evidence_of_reports
-from graphrag_index.schema.settings.settings import FinalizeGraph
+from graphrag_index.schema.settings.embedded_steps import FinalizeGraph
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
 from graphrag_index.steps.finalize_graph import finalize_graph

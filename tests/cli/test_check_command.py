@@ -11,7 +11,7 @@ from graphrag_index.health.health_page import write_page
 from graphrag_index.health.health_text import as_json, as_text
 from graphrag_index.health.opening import open_index
 from graphrag_index.health.plots import columns, rows
-from graphrag_index.schema.settings.settings import Check
+from graphrag_index.schema.settings.embedded_steps import Check
 from tests.conftest import REPOSITORY
 from tests.fixtures.checked import change, check, found, healthy
 from tests.fixtures.commands import Call

@@ -11,7 +11,7 @@ from graphrag_index.health.checks import check_index
 from graphrag_index.health.figures import histogram, measure
 from graphrag_index.health.opening import open_index
 from graphrag_index.health.vector_checks import read_vectors
-from graphrag_index.schema.settings.settings import Check
+from graphrag_index.schema.settings.embedded_steps import Check
 from tests.fixtures.checked import (
     WIDTH,
     Tables,

@@ -17,7 +17,8 @@ from graphrag_index.health.checks import check_index
 from graphrag_index.health.opening import open_index
 from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumbered
 from graphrag_index.pipeline.run import lock
-from graphrag_index.schema.settings.settings import Check, load_settings
+from graphrag_index.schema.settings.embedded_steps import Check
+from graphrag_index.schema.settings.settings import load_settings
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.text.citations import check_citations
 from tests.conftest import REPOSITORY

@@ -18,7 +18,7 @@ from graphrag_index.health.opening import open_index
 from graphrag_index.llm.ledger import FILE, Ledger
 from graphrag_index.pipeline.request_status import MOST
 from graphrag_index.pipeline.run import lock
-from graphrag_index.schema.settings.settings import Check
+from graphrag_index.schema.settings.embedded_steps import Check
 from graphrag_index.storage.table_store import TableStore
 from graphrag_query.retrieval.index_store import KnowledgeModel
 from tests.fixtures.checked import found

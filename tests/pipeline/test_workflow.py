@@ -10,7 +10,8 @@ import pytest
 
 from graphrag_index.errors import ExitCode, SettingsError, WorkflowError
 from graphrag_index.pipeline.workflow import Workflow, check_services, check_settings, load_workflow
-from graphrag_index.schema.settings.settings import CreateCommunities, Settings
+from graphrag_index.schema.settings.embedded_steps import CreateCommunities
+from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
 from graphrag_index.steps import STEPS

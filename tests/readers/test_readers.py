@@ -24,7 +24,7 @@ from graphrag_index.readers.encodings import Encoding, detect_encoding
 from graphrag_index.readers.html import Page
 from graphrag_index.readers.json_stream import JsonStream
 from graphrag_index.readers.plain_text import first_heading, split_front_matter
-from graphrag_index.schema.settings.settings import LoadDocuments
+from graphrag_index.schema.settings.embedded_steps import LoadDocuments
 from graphrag_index.text.headings import find_headings
 
 GERMAN = (
@@ -768,7 +768,7 @@ class TestOffice:
         program = (
             "import sys; sys.modules['markitdown'] = None\n"
             "from pathlib import Path\n"
-            "from graphrag_index.schema.settings.settings import LoadDocuments\n"
+            "from graphrag_index.schema.settings.embedded_steps import LoadDocuments\n"
             "from graphrag_index.readers import read_file\n"
             "print(next(read_file(Path('a.pdf'), 'a.pdf', LoadDocuments())).reason)"
         )

@@ -6,7 +6,7 @@ from typing import Literal
 
 from graphrag_index.errors import InputError
 from graphrag_index.readers.document import listed
-from graphrag_index.schema.settings.graph_files import ReadGraph
+from graphrag_index.schema.settings.embedded_steps import ReadGraph
 
 Kind = Literal["entities", "relationships", "text_units", "documents"]
 

@@ -14,7 +14,7 @@ from graphrag_index.readers.graph.graph_entities import (
     with_missing,
 )
 from graphrag_index.readers.graph.graph_rows import Rows
-from graphrag_index.schema.settings.graph_files import ReadGraph
+from graphrag_index.schema.settings.embedded_steps import ReadGraph
 from graphrag_index.schema.table import STRINGS
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from graphrag_index.readers.graph.cell_lists import aliases_of, ids_of
 from graphrag_index.readers.graph.graph_columns import FIELDS, Kind, find_columns
 from graphrag_index.readers.graph.graphml_file import EDGES, NODE_ID, NODES, read_graphml
 from graphrag_index.readers.graph.tabular import ROW, read_csv, read_parquet
-from graphrag_index.schema.settings.graph_files import ReadGraph
+from graphrag_index.schema.settings.embedded_steps import ReadGraph
 from graphrag_index.schema.table import STRINGS
 from graphrag_index.schema.tables import content_id
 

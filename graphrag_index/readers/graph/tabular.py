@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from graphrag_index.errors import InputError, describe_error
-from graphrag_index.schema.settings.graph_files import ReadGraph
+from graphrag_index.schema.settings.embedded_steps import ReadGraph
 from graphrag_index.schema.table import STRINGS
 
 # Where the line or row of a file is told, among its own columns: none of these has such a name.

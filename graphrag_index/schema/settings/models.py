@@ -1,4 +1,4 @@
-"""What a user says of a model: its address, its parameters, its limits and its price."""
+"""One entry of `models`: the address, parameters, limits and price of a model."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -10,110 +10,116 @@ from graphrag_index.schema.settings.section import Section
 
 
 class Price(Section):
-    """Dollars for a million tokens."""
+    """Price in dollars per million tokens."""
 
     input: float = Field(0.0, ge=0, description="Prompt tokens.")
     cached_input: float | None = Field(
-        None, ge=0, description="Prompt tokens that the provider had cached; null: as input."
+        None, ge=0, description="Prompt tokens from the cache of the provider; null: as input."
     )
-    output: float = Field(0.0, ge=0, description="Tokens of the reply, thoughts included.")
+    output: float = Field(0.0, ge=0, description="Tokens of the reply, reasoning included.")
     batch_discount: float = Field(
-        0.5, ge=0, le=1, description="Share of the price that a batch (run --batch) saves."
+        0.5, ge=0, le=1, description="Discount of a batch (run --batch), as a share."
     )
 
     def in_batch(self) -> "Price":
-        """Return what the same costs in a batch."""
+        """Return the price in a batch."""
         share = 1 - self.batch_discount
         cached = None if self.cached_input is None else self.cached_input * share
         return Price(input=self.input * share, cached_input=cached, output=self.output * share)
 
 
 class BatchLimits(Section):
-    """What the provider takes as one batch, with `run --batch`."""
+    """Limits of the provider for batches, with `run --batch`."""
 
     max_requests: int = Field(
-        50_000, ge=1, le=10_000_000, description="Requests of one batch at most."
+        50_000, ge=1, le=10_000_000, description="Requests in a batch at most."
     )
     max_bytes: int = Field(
         200_000_000,
         ge=1,
         le=1 << 40,
-        description="Bytes of one batch at most; larger ones are split.",
+        description="Bytes of a batch at most; larger ones are split.",
     )
     max_tokens: int | None = Field(
         None,
         ge=1,
         le=1 << 40,
-        description="Tokens that may wait in all batches at once, as the account allows; the rest "
-        "follows when they are done. null: no limit of ours.",
+        description="Tokens in all open batches at once, as the account allows; the rest follows "
+        "when they are done. null: no limit.",
     )
     poll_seconds: float = Field(
         30.0,
         gt=0,
         le=3_600,
-        description="How often run --batch --wait looks first; it slows down to a tenth of that.",
+        description="Interval of run --batch --wait in seconds; it grows up to tenfold.",
     )
 
 
 class ModelSettings(Section):
-    """A model behind an OpenAI-compatible address."""
+    """A model behind an OpenAI-compatible API."""
 
-    model: str = Field(description="Name of the model, as its server knows it.")
+    model: str = Field(description="Name of the model on its server.")
     provider: Literal["openai", "azure"] = Field(
         "openai", description="azure: an Azure OpenAI deployment; openai: every other server."
     )
     base_url: str | None = Field(
-        None, description="Address of the server, such as http://localhost:11434/v1; null: OpenAI."
+        None, description="URL of the server, such as http://localhost:11434/v1; null: OpenAI."
     )
     api_key: SecretStr = Field(
-        SecretStr(""), description="Key; ${OPENAI_API_KEY} takes it from the environment."
+        SecretStr(""), description="API key; ${OPENAI_API_KEY} takes it from the environment."
     )
     api_version: str = Field("2024-10-21", description="Azure: version of the API.")
     deployment: str | None = Field(None, description="Azure: name of the deployment; null: model.")
     context_window: int = Field(
-        128_000, ge=512, description="Tokens that prompt and reply may have together."
+        128_000, ge=512, description="Tokens of prompt and reply together at most."
     )
     max_output_tokens: int = Field(
-        8_192, ge=16, description="Longest reply, in tokens; thoughts count."
+        8_192, ge=16, description="Longest reply, in tokens, reasoning included."
     )
     temperature: float | None = Field(
-        0.0, ge=0, le=2, description="null: the server's own; dropped where it is not supported."
+        0.0, ge=0, le=2, description="null: default of the server; omitted if it is not supported."
     )
     parameters: dict[str, Any] = Field(
-        {}, description="Sent with each request as they are, such as reasoning_effort: low."
+        {}, description="Further parameters of each request, such as reasoning_effort: low."
     )
     structured: Literal["auto", "json_schema", "tool", "json_object", "text"] = Field(
-        "auto", description="How a reply is made to fit; auto tries them in this order, once."
+        "auto",
+        description="How a reply is made to fit its schema; auto tries these in order, once.",
     )
     stream: bool = Field(
         False,
-        description="Receive replies as they are written: timeout then counts from the "
-        "last piece, not from the start. For slow servers.",
+        description="Stream replies: timeout then counts from the last chunk, not from the "
+        "start. For slow servers.",
     )
-    timeout: float = Field(300.0, gt=0, le=86_400, description="Seconds without an answer.")
+    timeout: float = Field(300.0, gt=0, le=86_400, description="Seconds without a response.")
     retry_seconds: float = Field(
-        600.0, ge=0, le=86_400, description="How long one request is tried again after failures."
+        600.0, ge=0, le=86_400, description="How long a failed request is retried."
     )
     concurrency: int = Field(
-        32, ge=1, le=4_096, description="Requests at once at most; fewer where the server objects."
+        32,
+        ge=1,
+        le=4_096,
+        description="Concurrent requests at most; fewer if the server returns rate limits.",
     )
-    requests_per_minute: int | None = Field(None, ge=1, description="null: no limit of ours.")
-    tokens_per_minute: int | None = Field(None, ge=1, description="null: no limit of ours.")
+    requests_per_minute: int | None = Field(None, ge=1, description="null: no limit.")
+    tokens_per_minute: int | None = Field(None, ge=1, description="null: no limit.")
     batch: BatchLimits = Field(BatchLimits(), description="Limits of run --batch.")
     dimensions: int | None = Field(
-        None, ge=1, description="Embeddings: shorter vectors, where the model can; null: all."
+        None,
+        ge=1,
+        description="Embeddings: length of shortened vectors, if the model can; null: full.",
     )
     price: Price | None = Field(
-        None, description="null: from the price list of this program, where the model is in it."
+        None, description="null: from the price list of this program, if it has the model."
     )
 
     @property
     def key(self) -> str:
-        """The key itself, which no log, table or message may show."""
+        """The key in plain text, which no log, table or message may show."""
         return self.api_key.get_secret_value()
 
     def identity(self) -> dict[str, Any]:
-        """What replies depend on; limits, address and key are no part of it."""
+        """Return all that replies depend on; not limits, address and key."""
         return {
             "model": self.deployment or self.model,
             "temperature": self.temperature,
@@ -123,13 +129,13 @@ class ModelSettings(Section):
         }
 
     def vector_identity(self) -> tuple[str, int | None]:
-        """What a vector depends on beside its text; an embedding model is sent nothing else."""
+        """Return all that a vector depends on besides its text."""
         return self.deployment or self.model, self.dimensions
 
     @field_validator("api_key")
     @classmethod
     def _key_fits_a_header(cls, api_key: SecretStr) -> SecretStr:
-        """A key that was copied with a dash or a space of the page around it is told at once."""
+        """Refuse a key that was copied with characters that no HTTP header can have."""
         key = api_key.get_secret_value().strip()
         wrong = next((at for at, sign in enumerate(key, 1) if not "!" <= sign <= "~"), None)
         if wrong is not None:
@@ -141,9 +147,9 @@ class ModelSettings(Section):
     @field_validator("base_url", mode="before")
     @classmethod
     def _address_is_no_secret(cls, address: object) -> object:
-        """An address is shown in messages and kept in the index."""
+        """Refuse an address with a key in it, since messages and the index show it."""
         if isinstance(address, str) and address:
-            # Only behind these can a key stand; what may be one is not repeated.
+            # A key can only follow one of these characters; the messages do not repeat it.
             if "@" in address:
                 raise ValueError("it may hold no user or password: put the key into api_key")
             if "?" in address or "#" in address:
@@ -165,7 +171,7 @@ class ModelSettings(Section):
 
 
 def identity(models: Mapping[str, ModelSettings], section: Any) -> Any:
-    """Return what the replies to a step depend on beyond its own settings.
+    """Return all that the replies to a step depend on besides its own settings.
 
     None if its section names no model of these.
     """
@@ -174,9 +180,9 @@ def identity(models: Mapping[str, ModelSettings], section: Any) -> Any:
 
 
 def vector_identity(models: Mapping[str, ModelSettings], name: str) -> tuple[str, int | None]:
-    """Return what vectors depend on: an embedding model, by its name in the settings.
+    """Return all that the vectors of an embedding model depend on, besides their texts.
 
-    One that is not in the section `models` is of this machine, and is what it is called.
+    A model that is not in the section `models` runs locally; its name identifies it.
     """
     return models[name].vector_identity() if name in models else (name, None)
 
@@ -187,7 +193,7 @@ def find_model(models: Mapping[str, ModelSettings], name: str, step: str) -> Mod
     Raises
     ------
     SettingsError
-        There is none of this name.
+        No model has this name.
     """
     if name not in models:
         known = ", ".join(models) or "none"

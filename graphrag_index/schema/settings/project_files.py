@@ -1,4 +1,4 @@
-"""The files of a new project: `settings.yaml` with every setting explained, and the workflows."""
+"""The files of a new project: `settings.yaml` with all settings, and the workflows."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -16,15 +16,15 @@ from graphrag_index.schema.settings.settings import DEFAULT_MODELS, SETTINGS_FIL
 
 
 def init_project(folder: Path, input_folder: Path | None = None) -> list[Path]:
-    """Write `settings.yaml` with every setting explained, and the workflows.
+    """Write `settings.yaml` with all settings and their descriptions, and the workflows.
 
-    Returns the files that were written. `input_folder` is where the documents lie; without
-    it an empty `input` is made.
+    Returns the files that were written. `input_folder` is the folder of the documents; without
+    it an empty `input` is created.
 
     Raises
     ------
     SettingsError
-        There is a `settings.yaml` already; nothing is written.
+        There is a `settings.yaml` already; nothing was written.
     """
     settings_path = folder / SETTINGS_FILE
     if settings_path.exists():
@@ -43,7 +43,7 @@ def init_project(folder: Path, input_folder: Path | None = None) -> list[Path]:
     if input_folder is None:
         (folder / documents).mkdir(exist_ok=True)
     elif input_folder.resolve() != (folder / documents).resolve():
-        # A dollar sign in its name is no variable.
+        # A dollar sign in its name must not begin a variable.
         documents = _relative(input_folder.resolve(), folder.resolve()).replace("$", "$$")
     settings_path.write_text(
         settings_text({"load_documents": {"folder": documents}}), encoding="utf-8"
@@ -52,7 +52,7 @@ def init_project(folder: Path, input_folder: Path | None = None) -> list[Path]:
 
 
 def write_missing_workflows(folder: Path) -> list[Path]:
-    """Write the workflows of this program that a project does not have."""
+    """Write the workflows of this program that a project lacks."""
     written = []
     for name, text in shipped_workflows().items():
         path = folder / "workflows" / f"{name}.yaml"
@@ -64,7 +64,7 @@ def write_missing_workflows(folder: Path) -> list[Path]:
 
 
 def check_can_be_folder(path: Path) -> None:
-    """See that a folder is there or can be made: no file is in its way."""
+    """Check that a folder exists or can be created."""
     there = next((part for part in (path, *path.parents) if os.path.lexists(part)), path)
     if os.path.lexists(there) and not there.is_dir():
         raise SettingsError(
@@ -74,19 +74,18 @@ def check_can_be_folder(path: Path) -> None:
 
 
 def settings_text(values: Mapping[str, Any] | None = None, heading: Sequence[str] = ()) -> str:
-    """Write all settings with their defaults and what they mean, as YAML with comments.
+    """Return all settings with their defaults and descriptions, as YAML with comments.
 
-    `values` stand in place of the defaults: those of sections by their names, and `models`
-    whole. `heading` is what is said first, a comment for each line.
+    `values` replace the defaults: those of sections by name, and `models` as a whole. `heading`
+    is a comment at the top, line by line.
     """
     values = values or {}
-    but = ", but for what is told above" if heading else ""
+    but = ", except as described above" if heading else ""
     lines = [
         *(f"# {line}".rstrip() for line in heading),
         *([""] * bool(heading)),
-        "# Settings of this project. Every key may be left out; what stands here is the default"
-        f"{but}.",
-        "# ${NAME} is replaced by an environment variable, or by what .env beside this file says.",
+        f"# Settings of this project. Every key may be left out; the values are the defaults{but}.",
+        "# ${NAME} is replaced by an environment variable, or a variable in .env beside this file.",
         "# `graphrag-index schema` prints a JSON Schema for editors.",
     ]
     sections = []
@@ -110,12 +109,12 @@ def settings_text(values: Mapping[str, Any] | None = None, heading: Sequence[str
 
 
 def _models_text(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Write models: every key of the first is explained, the others leave most out."""
+    """Return the lines of `models`: all keys of the first, the given keys of the others."""
     lines: list[str] = []
     for name, values in models.items():
         fields = ModelSettings.model_fields
         keys = [key for key in fields if key in values] if lines else list(fields)
-        lines += [f"  # What steps call {name}.", f"  {_yaml(name)}:"]
+        lines += [f"  # The model {name} of the steps.", f"  {_yaml(name)}:"]
         for key in keys:
             lines.append(f"    # {fields[key].description}")
             lines.append(f"    {key}: {_yaml(values.get(key, fields[key].default))}")
@@ -123,23 +122,23 @@ def _models_text(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def _yaml(value: Any) -> str:
-    """Write a value on one line."""
+    """Format a value as YAML on one line."""
     if isinstance(value, BaseModel):
         value = value.model_dump()
     elif isinstance(value, SecretStr):
-        # A default, which is none.
+        # A default, which is no secret.
         value = value.get_secret_value()
     text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10_000)
     return text.strip().removesuffix("...").strip()
 
 
 def _relative(path: Path, folder: Path) -> str:
-    """Name a path relative to a folder if it lies inside it."""
+    """Return a path relative to a folder if it is inside of it."""
     return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else path.as_posix()
 
 
 def shipped_workflows() -> dict[str, str]:
-    """Return the workflows of this program by name: in the wheel, or beside a checkout's code."""
+    """Return the workflows of this program by name, from the wheel or the checkout."""
     package = Path(str(files("graphrag_index")))
     for folder in (package / "workflows", package.parent / "workflows"):
         found = sorted(folder.glob("*.yaml"))
