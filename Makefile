@@ -1,19 +1,19 @@
-# `make demo` shows the whole program at work on the sample; `make help` lists the rest.
+# `make demo` runs the program on the sample; `make help` lists the targets.
 
-# Another Python 3.11 to 3.13 is chosen with `make demo PYTHON=python3.12`.
+# Choose another Python, 3.11 to 3.13, with `make demo PYTHON=python3.12`.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
 
-# What was done to .venv; each is made again when something that it depends on is newer.
+# Stamp files of .venv; each is rebuilt when one of its dependencies is newer.
 MADE := $(VENV)/.made-with-python-$(VERSION)
 INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test slow-tests bench wheel clean python
-# A recipe that fails half-way must not leave its stamp.
+# A failed recipe must not leave its stamp file.
 .DELETE_ON_ERROR:
 
 help:
@@ -23,7 +23,7 @@ help:
 	@echo 'make bench       measure indexing and the start of the commands (minutes)'
 	@echo 'make wheel       build the wheel into dist/'
 	@echo 'make clean       remove .venv, caches, dist/ and the index of the sample'
-	@echo 'PYTHON=python3.12 after any of them chooses another Python.'
+	@echo 'Add PYTHON=python3.12 to any of them to choose another Python.'
 
 demo: $(INSTALLED)
 	$(BIN)/graphrag-index download-model
@@ -33,7 +33,7 @@ demo: $(INSTALLED)
 	@echo
 	$(BIN)/graphrag-query local "Who was Tom Crean?"
 	@echo
-	@echo 'The tables are output/*.parquet, the vectors lie in output/lancedb; output/README.md tells what is in them.'
+	@echo 'The tables are output/*.parquet, the vectors are in output/lancedb; output/README.md describes them.'
 	@echo 'Ask your own question: $(BIN)/graphrag-query local "Who was Frank Wild?"'
 
 test: $(INSTALLED_DEV)
@@ -62,21 +62,21 @@ clean:
 
 python:
 	@case '$(VERSION)' in 3.11|3.12|3.13) ;; *) \
-		echo 'Python 3.11, 3.12 or 3.13 is needed and $(PYTHON) is not one of them: name one with `make demo PYTHON=python3.12`.' >&2; \
+		echo 'Python 3.11, 3.12 or 3.13 is needed, and $(PYTHON) is not one of them: choose one with `make demo PYTHON=python3.12`.' >&2; \
 		exit 1;; esac
 
-# An environment made by another Python is replaced.
+# An environment of another Python is replaced.
 $(MADE): | python
-	@echo 'Making $(VENV) with Python $(VERSION).'
+	@echo 'Creating $(VENV) with Python $(VERSION).'
 	@$(PYTHON) -m venv --clear $(VENV)
 	@touch $@
 
 $(INSTALLED): $(MADE) pyproject.toml
-	@echo 'Installing what the program needs, about 1 GB; the first time it takes a minute or more.'
+	@echo 'Installing the program and its dependencies, about 1 GB; the first time takes a minute or more.'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
 $(INSTALLED_DEV): $(INSTALLED)
-	@echo 'Installing the tools of development.'
+	@echo 'Installing the development tools.'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
