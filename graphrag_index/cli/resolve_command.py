@@ -10,8 +10,8 @@ import polars as pl
 from graphrag_index.errors import SettingsError, TableError
 from graphrag_index.resolution import decisions_edit
 from graphrag_index.resolution.decisions_file import Decisions, read_decisions
-from graphrag_index.schema.tables import title_key
 from graphrag_index.storage.table_store import TableStore
+from graphrag_index.text.normalize import title_key
 
 APPLY = "`graphrag-index run` applies it."
 _KEYS = "m merge, o merge under the other name, n never, s skip, q quit"

@@ -12,7 +12,7 @@ from graphrag_index.extraction.reply_records import (
 )
 from graphrag_index.extraction.schema_history import Path, type_key, whole
 from graphrag_index.llm.request import Reading, ReplyFormat
-from graphrag_index.schema.tables import title_key
+from graphrag_index.text.normalize import title_key
 
 
 class AddedFormat:

@@ -5,6 +5,7 @@ where the text inflects, in full where the text shortens. Each name takes the fi
 that the text has: its exact form, its letters and digits, its words inflected, a part of it.
 """
 
+import re
 import unicodedata
 from bisect import bisect_right
 from collections import defaultdict
@@ -12,16 +13,10 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from graphrag_index.extraction.spelling import (
-    FOLDED,
-    JOINED,
-    Words,
-    fold,
-    is_form,
-    is_whole,
-)
-from graphrag_index.nlp.inflection import MIN_STEM
+from graphrag_index.extraction.spelling import Words, is_form, is_whole
+from graphrag_index.text.inflection import MIN_STEM
 from graphrag_index.text.languages import language_of
+from graphrag_index.text.normalize import UNSPACED_OR_HANGUL, letters, letters_with_offsets
 from graphrag_index.text.sentences import split_sentences
 
 Span = tuple[int, int]
@@ -32,6 +27,7 @@ SHORT = 3
 MIN_PART = 0.25
 # Mentions of an entity in one text unit that are looked at for evidence.
 MAX_MENTIONS = 16
+_is_joined = re.compile(UNSPACED_OR_HANGUL).search
 
 
 class Places(NamedTuple):
@@ -101,8 +97,7 @@ class Passage:
     @cached_property
     def _letters(self) -> tuple[str, list[int]]:
         """The letters and digits of the text, folded, and where each stands."""
-        parts = [FOLDED[c] for c in self.text]
-        return "".join(parts), [at for at, part in enumerate(parts) for _ in part]
+        return letters_with_offsets(self.text)
 
     @cached_property
     def _words(self) -> Words:
@@ -112,8 +107,8 @@ class Passage:
     def _by_stem(self) -> Mapping[str, list[int]]:
         """The numbers of the words that begin with the same letters."""
         groups = defaultdict(list)
-        for number, letters in enumerate(self._words.letters):
-            groups[letters[:MIN_STEM]].append(number)
+        for number, word in enumerate(self._words.letters):
+            groups[word[:MIN_STEM]].append(number)
         return groups
 
     def _exact(self, name: str) -> list[Span]:
@@ -128,10 +123,10 @@ class Passage:
 
     def _by_letters(self, name: str) -> list[Span]:
         """Find a name but for case, accents, width, punctuation and spaces."""
-        key = fold(name)
-        letters, offsets = self._letters
+        key = letters(name)
+        text, offsets = self._letters
         spans = []
-        at = letters.find(key) if key else -1
+        at = text.find(key) if key else -1
         while at >= 0:
             start, end = offsets[at], offsets[at + len(key) - 1] + 1
             while end < len(self.text) and unicodedata.combining(self.text[end]):
@@ -144,12 +139,12 @@ class Passage:
                 and "\n\n" not in form
             ):
                 spans.append((start, end))
-            at = letters.find(key, at + len(key))
+            at = text.find(key, at + len(key))
         return spans
 
     def _by_words(self, name: str, taken: list[Span]) -> Places | None:
         """Find a name by its longest word that the text has, and those beside it."""
-        if JOINED.search(name):
+        if _is_joined(name):
             return self._by_characters(name, taken)
         words = Words(name)
         n_letters = sum(map(len, words.letters))
@@ -207,7 +202,7 @@ class Passage:
 
     def _about(self, name: str) -> Span:
         """Return the first sentence that has most words of a name; the text if none has any."""
-        if JOINED.search(name):
+        if _is_joined(name):
             characters = set(filter(str.isalnum, name))
             shares = [len(characters & set(self.text[a:b])) for a, b in self._sentences]
         else:
@@ -215,8 +210,8 @@ class Passage:
             starts = [start for start, _ in self._sentences]
             words = Words(name)
             telling = {
-                letters
-                for number, letters in enumerate(words.letters)
+                word
+                for number, word in enumerate(words.letters)
                 if not self._is_function_word(words, number)
             }
             for word in telling:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from graphrag_index.llm.request import Reading, ReplyError, ReplyFormat
-from graphrag_index.schema.tables import title_key
+from graphrag_index.text.normalize import title_key
 from graphrag_index.text.quotations import find_quotation
 from graphrag_index.text.sentences import split_sentences
 

@@ -13,7 +13,8 @@ import polars as pl
 from graphrag_index.extraction.alignment import Passage, Places
 from graphrag_index.extraction.reply_records import Found, clean
 from graphrag_index.schema.list_columns import gather_lists
-from graphrag_index.schema.tables import TABLES, title_key
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.text.normalize import title_key
 
 TABLE = TABLES["text_unit_findings"]
 # Lists of structs: a row for each thing that was found.

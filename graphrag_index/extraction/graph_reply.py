@@ -11,7 +11,7 @@ from graphrag_index.extraction.reply_records import (
 )
 from graphrag_index.extraction.schema_history import Schema, type_key
 from graphrag_index.llm.request import Reading, ReplyFormat
-from graphrag_index.schema.tables import title_key
+from graphrag_index.text.normalize import title_key
 
 # What models write where they know no name.
 NO_NAMES = frozenset(("none", "null", "n/a", "unknown", "unnamed"))

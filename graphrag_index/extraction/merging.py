@@ -10,7 +10,8 @@ import polars as pl
 
 from graphrag_index.extraction.schema_history import type_key
 from graphrag_index.schema.list_columns import Integers, gather_lists
-from graphrag_index.schema.tables import TABLES, title_key
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.text.normalize import title_key
 
 
 def merge_findings(findings: pl.DataFrame, text_units: pl.DataFrame) -> dict[str, pl.DataFrame]:

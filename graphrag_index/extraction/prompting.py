@@ -21,7 +21,7 @@ from graphrag_index.extraction.schema_history import (
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Message, ReplyFormat, Request
-from graphrag_index.schema.tables import title_key
+from graphrag_index.text.normalize import title_key
 
 # Under this name the schemas that were asked for are remembered beside the replies.
 HISTORY = "schemas of extract_graph"

@@ -6,7 +6,7 @@ from itertools import product
 from graphrag_index.extraction.graph_reply import ExtractionFormat
 from graphrag_index.extraction.reply_records import Found, FoundEntity, FoundRelationship
 from graphrag_index.extraction.schema_history import Schema, type_key
-from graphrag_index.schema.tables import title_key
+from graphrag_index.text.normalize import title_key
 
 
 class Narrowing:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from graphrag_index.llm.request import ReplyError
-from graphrag_index.schema.tables import title_key
+from graphrag_index.text.normalize import title_key
 
 # Longer is no name but a sentence.
 LONGEST_NAME = 200

@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from graphrag_index.schema.settings.llm_steps import ExtractGraph
-from graphrag_index.schema.tables import title_key
+from graphrag_index.text.normalize import title_key
 
 
 @lru_cache(maxsize=4_096)

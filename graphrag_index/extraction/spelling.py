@@ -2,43 +2,17 @@
 
 import re
 import unicodedata
-from functools import cached_property, lru_cache
+from functools import cached_property
 
-from graphrag_index.nlp.inflection import stems_of
-from graphrag_index.text.languages import Language, language_of
+from graphrag_index.text.inflection import stems_of
+from graphrag_index.text.languages import Language
+from graphrag_index.text.normalize import UNSPACED_OR_HANGUL, letters
 
 # Letters by which two forms of a word may differ at the end, in languages without known endings.
 MAX_ENDING = 3
 MIN_ALIKE = 4
 _WORD = re.compile(r"[^\W_]+")
-# Scripts that do not part words, or (Hangul) join particles to them.
-JOINED = re.compile(
-    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-    r"\uf900-\ufaff\U00020000-\U0003ffff]"
-)
-
-
-class _Folded(dict[str, str]):
-    """The letters and digits that a character is, without case, accent and width."""
-
-    def __missing__(self, character: str) -> str:
-        folded = unicodedata.normalize("NFKD", character).casefold()
-        folded = unicodedata.normalize("NFKD", folded).replace("ł", "l")
-        kept = "".join(
-            c
-            for c in folded
-            if c.isalnum() or (unicodedata.category(c)[0] == "M" and not unicodedata.combining(c))
-        )
-        self[character] = kept
-        return kept
-
-
-FOLDED = _Folded()
-
-
-def fold(text: str) -> str:
-    """The letters and digits of a text, without case, accents and width."""
-    return "".join([FOLDED[c] for c in text])
+_is_joined = re.compile(UNSPACED_OR_HANGUL).match
 
 
 def is_form(form: str, word: str, language: Language) -> bool:
@@ -48,15 +22,10 @@ def is_form(form: str, word: str, language: Language) -> bool:
     if not word.isalpha():
         return False
     if language.endings:
-        return bool(_stems(form, language.code) & _stems(word, language.code))
+        return bool(stems_of(form, language) & stems_of(word, language))
     longer, shorter = max(len(form), len(word)), min(len(form), len(word))
     alike = next((n for n in range(shorter) if form[n] != word[n]), shorter)
     return alike >= MIN_ALIKE and longer - alike <= MAX_ENDING and alike * 5 >= longer * 3
-
-
-@lru_cache(maxsize=65_536)
-def _stems(word: str, code: str) -> frozenset[str]:
-    return stems_of(word, language_of(code))
 
 
 class Words:
@@ -64,7 +33,7 @@ class Words:
 
     def __init__(self, text: str) -> None:
         self.forms: list[str] = _WORD.findall(text)
-        self.letters = list(map(_folded_word, self.forms))
+        self.letters = list(map(letters, self.forms))
         self._text = text
 
     def __len__(self) -> int:
@@ -82,11 +51,6 @@ class Words:
         return self.forms[number][0].isupper()
 
 
-@lru_cache(maxsize=65_536)
-def _folded_word(word: str) -> str:
-    return fold(word)
-
-
 def is_whole(text: str, start: int, end: int) -> bool:
     """Tell whether a span begins and ends where words do."""
     return not (
@@ -101,4 +65,4 @@ def _are_joined(left: str, right: str) -> bool:
         return False
     if not right.isalnum():
         return right > "\u02ff" and unicodedata.category(right)[0] == "M"
-    return not (JOINED.match(left) or JOINED.match(right))
+    return not (_is_joined(left) or _is_joined(right))

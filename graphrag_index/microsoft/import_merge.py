@@ -9,7 +9,8 @@ import polars as pl
 
 from graphrag_index.microsoft.import_folder import Imported
 from graphrag_index.schema.list_columns import distinct_pairs, gather_lists, positions, spread_lists
-from graphrag_index.schema.tables import TABLES, title_key
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.text.normalize import title_key
 
 # Rows read and written at once: bounds memory, not results.
 BATCH = 8_192

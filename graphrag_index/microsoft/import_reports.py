@@ -12,8 +12,8 @@ from graphrag_index.reports.previous_reports import IMPORTED
 from graphrag_index.reports.report import Finding, Report
 from graphrag_index.reports.report_evidence import EvidenceOfCommunities
 from graphrag_index.schema.list_columns import Integers, gather_lists, positions, spread_lists
-from graphrag_index.schema.tables import title_key
 from graphrag_index.text.citations import renumber_citations
+from graphrag_index.text.normalize import title_key
 
 Tables = Mapping[str, pl.LazyFrame]
 # Which of the rows that stand now is each imported one, -1 if none.

@@ -18,6 +18,7 @@ from graphrag_index.schema.list_columns import (
 )
 from graphrag_index.schema.table import EVIDENCE
 from graphrag_index.schema.tables import TABLES
+from graphrag_index.text.normalize import fold_in_place, is_unspaced
 from graphrag_index.text.sentences import split_sentences
 
 Span = tuple[int, int]
@@ -26,7 +27,6 @@ Span = tuple[int, int]
 _METADATA_LINE = re.compile(r"[^\n:]{1,100}: [^\n]*\n")
 # The replacement character, left by a cut through the bytes of a character.
 _CUT = "\ufffd"
-_WHITESPACE = str.maketrans("\t\n\v\f\r\x85\xa0\u2028\u2029\u202f", " " * 10)
 _WORD = re.compile(r"\w+")
 # A shorter word of a name does not stand for the name.
 _MIN_LETTERS = 4
@@ -228,8 +228,8 @@ def find_names(text: str, titles: Sequence[str]) -> list[Mentions]:
     A part of a longer name among `titles` is not a mention. The fallback for a name that does
     not occur is its longest word that does, then the whole text.
     """
-    folded = _fold(text)
-    names = [_fold(title).strip() for title in titles]
+    folded = fold_in_place(text)
+    names = [fold_in_place(title).strip() for title in titles]
     found: dict[str, list[Span]] = {}
     taken: list[Span] = []
     for name in sorted(set(names), key=lambda name: (-len(name), name)):
@@ -242,15 +242,6 @@ def find_names(text: str, titles: Sequence[str]) -> list[Mentions]:
         fallback = () if spans else (_find_part(name, folded) or (0, len(text)),)
         mentions.append(Mentions(tuple(spans) or fallback, bool(spans)))
     return mentions
-
-
-def _fold(text: str) -> str:
-    """Lowercase a text and its whitespace without changing its length."""
-    folded = text.lower()
-    if len(folded) != len(text):
-        # A few letters become two in lower case: they stay as they are.
-        folded = "".join(low if len(low := letter.lower()) == 1 else letter for letter in text)
-    return folded.translate(_WHITESPACE)
 
 
 def _find_name(name: str, text: str) -> list[Span]:
@@ -276,7 +267,7 @@ def _occurrences(name: str, text: str) -> Iterator[Span]:
 
 def _continues_word(letter: str) -> bool:
     """Tell whether a letter belongs to the word beside it; not in scripts without spaces."""
-    return letter.isalnum() and letter < "\u0e00"
+    return letter.isalnum() and not is_unspaced(letter)
 
 
 def _find_part(name: str, text: str) -> Span | None:

@@ -4,28 +4,19 @@ There is no dictionary: two forms are one word if they share a stem and differ b
 endings that the language knows, and the base form is the one that looks most like it.
 """
 
-import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from functools import cache
 
 from graphrag_index.nlp.given_names import GIVEN_NAMES
+from graphrag_index.text.inflection import MIN_STEM, folded_endings, stems_of
 from graphrag_index.text.languages import Language, language_of
+from graphrag_index.text.normalize import fold
 
-# Shorter stems say too little.
-MIN_STEM = 3
 # What given names with a shorter stem end in: Ewa, Ewy, Ewie.
 _SHORT_ENDINGS = frozenset(("a", "e", "ie", "o", "ou", "u", "y"))
 # Words that begin alike are compared pair by pair; beyond so many it costs more than it tells.
 MAX_GROUP = 200
-
-
-def fold(text: str) -> str:
-    """Fold case and accents, and turn whatever is no letter or digit into single spaces."""
-    decomposed = unicodedata.normalize("NFKD", text).casefold()
-    decomposed = unicodedata.normalize("NFKD", decomposed).replace("ł", "l")
-    kept = (c if c.isalnum() else " " for c in decomposed if not unicodedata.combining(c))
-    return " ".join("".join(kept).split())
 
 
 def base_forms(
@@ -98,39 +89,6 @@ def _owner(word: str, counts: Mapping[str, int], surnames: Collection[str]) -> s
     return word if owner in GIVEN_NAMES and word in surnames else owner
 
 
-def stems_of(word: str, language: Language) -> frozenset[str]:
-    """Return what may be the stem of a word: what is left of it without one of the endings."""
-    # Parts of a double name are inflected each by themselves: Skłodowskiej-Curie.
-    parts = fold(word).split(" ")
-    stems = [_stems(part, language.code) for part in parts]
-    if len(parts) == 1:
-        return stems[0]
-    combined = {""}
-    for options in stems:
-        combined = {f"{left} {right}" for left in combined for right in options}
-    return frozenset(combined)
-
-
-def _stems(word: str, code: str) -> frozenset[str]:
-    stems = {word}
-    for ending in _folded_endings(code):
-        if word.endswith(ending) and len(word) - len(ending) >= MIN_STEM:
-            stems.add(word[: len(word) - len(ending)])
-    for ending, stem_end in language_of(code).alternations:
-        if word.endswith(ending) and len(word) - len(ending) + len(stem_end) >= MIN_STEM:
-            stems.add(word[: len(word) - len(ending)] + stem_end)
-    fleeting = language_of(code).fleeting_vowel
-    # Paweł, Pawła: the vowel before the last consonant comes and goes.
-    if fleeting and len(word) > MIN_STEM and word[-2] == fleeting:
-        stems.add(word[:-2] + word[-1])
-    return frozenset(stems)
-
-
-@cache
-def _folded_endings(code: str) -> tuple[str, ...]:
-    return tuple(sorted({fold(ending) for ending in language_of(code).endings}))
-
-
 def is_given_name(word: str, language: Language) -> bool:
     """Tell whether a word is a known given name, in any of its cases."""
     if word in GIVEN_NAMES:
@@ -146,7 +104,7 @@ def _given_names(word: str, language: Language) -> set[str]:
     names = {known[stem] for stem in stems_of(word, language) if stem in known}
     folded = fold(word)
     stem, ending = folded[: MIN_STEM - 1], folded[MIN_STEM - 1 :]
-    if stem in known and ending in _SHORT_ENDINGS and ending in _folded_endings(language.code):
+    if stem in known and ending in _SHORT_ENDINGS and ending in folded_endings(language.code):
         names.add(known[stem])
     return names
 

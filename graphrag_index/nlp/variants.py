@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphrag_index.nlp.given_names import GIVEN_NAMES
-from graphrag_index.nlp.inflection import fold, is_given_name, is_oblique
+from graphrag_index.nlp.inflection import is_given_name, is_oblique
 from graphrag_index.nlp.name_classifier import Judged
 from graphrag_index.nlp.type_keywords import KINDS, NAMING_TITLES, PARTICLES, SURNAMES, n_titles
 from graphrag_index.text.languages import Language
+from graphrag_index.text.normalize import fold
 
 # A short form stands for the one that it means in this share of the documents that tell.
 USUAL = 0.9

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.schema.list_columns import Grouped, Integers, positions
-from graphrag_index.schema.tables import title_key
+from graphrag_index.text.normalize import title_key
 
 _CLAIM = "subject_id object_id type status start_date end_date source_text description".split()
 

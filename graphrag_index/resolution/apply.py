@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_index.schema.tables import title_key
+from graphrag_index.text.normalize import title_key
 
 Row = dict[str, Any]
 Span = tuple[int, int, int]

@@ -10,7 +10,8 @@ from graphrag_index.resolution.candidates import Node
 from graphrag_index.resolution.decisions_file import Decisions
 from graphrag_index.resolution.scoring import Pair
 from graphrag_index.resolution.splitting import Piece, split_entities, units_of_entities
-from graphrag_index.schema.tables import TABLES, title_key
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.text.normalize import title_key
 
 # What decided a name, where a person did.
 BY_PERSON = ("decided by a person",)

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.resolution.name_similarity import SHORT_LETTERS
-from graphrag_index.resolution.parsed_name import Name, fold, is_initial
-from graphrag_index.text.normalize import UNSPACED
+from graphrag_index.resolution.parsed_name import Name, is_initial
+from graphrag_index.text.normalize import UNSPACED, fold
 
 Vectors = npt.NDArray[np.float32]
 

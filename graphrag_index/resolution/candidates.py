@@ -8,7 +8,7 @@ import polars as pl
 
 from graphrag_index.resolution.decisions_file import Decisions
 from graphrag_index.resolution.parsed_name import Name, kind_of_type
-from graphrag_index.schema.tables import title_key
+from graphrag_index.text.normalize import title_key
 
 
 @dataclass

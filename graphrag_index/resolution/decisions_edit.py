@@ -14,8 +14,8 @@ import yaml
 
 from graphrag_index.errors import SettingsError
 from graphrag_index.resolution.decisions_file import Decisions, parse_decisions, read_text
-from graphrag_index.schema.tables import title_key
 from graphrag_index.storage.atomic import temporary_path
+from graphrag_index.text.normalize import title_key
 
 HEADER = (
     "# What is one thing and what is not, decided by people; `graphrag-index resolve` adds to it,\n"

@@ -24,8 +24,8 @@ from typing import Any, NoReturn
 import yaml
 
 from graphrag_index.errors import SettingsError
-from graphrag_index.schema.tables import title_key
 from graphrag_index.schema.yaml_text import read_yaml
+from graphrag_index.text.normalize import title_key
 
 SECTIONS = ("merge", "never", "rename", "split")
 # By what a part of a split is told.

@@ -6,9 +6,9 @@ as that of Paris and Parish, makes a pair doubtful at most.
 """
 
 from dataclasses import dataclass
-from unicodedata import normalize
 
-from graphrag_index.resolution.parsed_name import Name, fold, is_initial, is_unspaced
+from graphrag_index.resolution.parsed_name import Name, is_initial
+from graphrag_index.text.normalize import fold, is_unspaced, letters_accented
 
 # Of what differs in letters or words no more than this may be said.
 MOST_DOUBTFUL = 0.89
@@ -103,10 +103,8 @@ def _are_companies(a: Name, b: Name) -> bool:
 
 
 def _differ_in_accents(a: Name, b: Name) -> bool:
-    one, other = (
-        "".join(filter(str.isalnum, normalize("NFKC", name.title).casefold())) for name in (a, b)
-    )
-    return a.letters == b.letters and one != other
+    accented = letters_accented(a.title) != letters_accented(b.title)
+    return a.letters == b.letters and accented
 
 
 def _is_common(a: Name, b: Name) -> bool:

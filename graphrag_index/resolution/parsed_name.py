@@ -1,12 +1,10 @@
 """A name, taken apart: what it consists of, and what may be left out of it."""
 
 import re
-import unicodedata
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
-from graphrag_index.nlp import inflection
 from graphrag_index.nlp.type_keywords import (
     HONORIFICS,
     KINDS,
@@ -17,7 +15,7 @@ from graphrag_index.nlp.type_keywords import (
     TITLE_PARTS,
     n_titles,
 )
-from graphrag_index.resolution.once import Once
+from graphrag_index.text.normalize import fold
 
 # Forms of companies: with and without them a name means the same company.
 _LEGAL = frozenset(
@@ -49,7 +47,6 @@ _NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
 # Signs that are part of a name: C++ is not C#, .NET is not a net.
 _SIGNS = re.compile(r"[+#@$%*=<>~^|°§€£¥]|(?<![^\W_])\.(?=\w)|(?<![\w\s])[-−](?=\d)|^[-−](?=\d)")
 _BRACKETS = re.compile(r"\s*[(\[（]([^()\[\]（）]*)[)\]）]\s*$")
-_NO_WORD = re.compile(r"[^a-z0-9]+")
 _DOTTED = re.compile(r"(?:[^\W\d_]\.){2,}[^\W\d_]?")
 _JOINING = re.compile(r"(?<=\w)[-‐‑–.'’·](?=\w)")
 _UMLAUTS = str.maketrans(
@@ -79,14 +76,6 @@ _KINDS_OF_TYPES = {
 _KIND_OF_TYPE = {word: kind for kind, words in _KINDS_OF_TYPES.items() for word in words.split()}
 
 
-@lru_cache(maxsize=65_536)
-def fold(text: str) -> str:
-    """Fold case and accents, and turn whatever is no letter or digit into single spaces."""
-    if text.isascii():
-        return _NO_WORD.sub(" ", text.lower()).strip()
-    return inflection.fold(text)
-
-
 def kind_of_type(kind: str) -> str:
     """Return what kind of thing a type is for; empty if it does not say."""
     return _KIND_OF_TYPE.get(kind.strip().casefold(), "")
@@ -107,28 +96,28 @@ class Name:
     title: str
     kind: str = field(default="", compare=False)  # of kind_of_type
 
-    @Once
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """The words without case and accents."""
         return tuple(fold(_without_dots(self.title).replace(" & ", " and ")).split(" "))
 
-    @Once
+    @cached_property
     def letters(self) -> str:
         return "".join(self.words)
 
-    @Once
+    @cached_property
     def spelled_out(self) -> tuple[str, ...]:
         """The words with ä as ae."""
         if self.title.isascii():
             return self.words
         return tuple(fold(self.title.casefold().translate(_UMLAUTS)).split(" "))
 
-    @Once
+    @cached_property
     def joined(self) -> tuple[str, ...]:
         """The words, where hyphens, stops and apostrophes join what they stand between."""
         return tuple(fold(_JOINING.sub("", self.title)).split(" "))
 
-    @Once
+    @cached_property
     def numbers(self) -> tuple[str, ...]:
         """Numbers in digits or Roman ones, and words with digits in them; sorted."""
         found = [number.replace(",", ".") for number in _NUMBER.findall(self.title)]
@@ -141,20 +130,20 @@ class Name:
                 roman += [word] * (len(word) >= least)
         return tuple(sorted(found)) + tuple(sorted(str(_value(word)) for word in roman))
 
-    @Once
+    @cached_property
     def single_letters(self) -> tuple[str, ...]:
         """Words of one letter at the end: Vitamin C, Plan B."""
         return tuple(word for word in self.words[-1:] if len(word) == 1 and len(self.words) > 1)
 
-    @Once
+    @cached_property
     def signs(self) -> tuple[str, ...]:
         return tuple(sorted(_SIGNS.findall(self.title)))
 
-    @Once
+    @cached_property
     def distinguishing(self) -> frozenset[str]:
         return _DISTINGUISHING.intersection(self.words)
 
-    @Once
+    @cached_property
     def is_acronym(self) -> bool:
         """Whether it looks like RGS or U.N.: two to six capitals."""
         if not self.title.isupper():
@@ -162,7 +151,7 @@ class Name:
         letters = self.title.replace(".", "")
         return 2 <= len(letters) <= 6 and letters.isalpha()
 
-    @Once
+    @cached_property
     def first_letters(self) -> frozenset[str]:
         """What may shorten the name: first letters of its words, with and without small ones."""
         if self.title.isspace() or not 2 <= len(self.plain.words) <= 8:
@@ -174,18 +163,18 @@ class Name:
         made = {"".join(letters).casefold() for letters in (capital, whole)}
         return frozenset(fold(letters) for letters in made if 2 <= len(letters) <= 6)
 
-    @Once
+    @cached_property
     def bracketed(self) -> str:
         """What stands in brackets at the end."""
         found = _BRACKETS.search(self.title)
         return found[1].strip() if found and found.start() else ""
 
-    @Once
+    @cached_property
     def owns(self) -> bool:
         """Whether it ends like a possessive: McDonald's."""
         return bool(_APOSTROPHE_S.search(self.title))
 
-    @Once
+    @cached_property
     def parts(self) -> tuple[str, ...]:
         """The words of what may be a person's name, in their order; initials keep their stop."""
         title = self.title
@@ -198,7 +187,7 @@ class Name:
             return tuple(raw)
         return tuple(letter for word in raw for letter in _initials(word))
 
-    @Once
+    @cached_property
     def may_be_person(self) -> bool:
         """Whether its words look like given names, or their initials, and a surname."""
         if not self.parts:
@@ -211,7 +200,7 @@ class Name:
             and all(word[:1].isupper() or word in PARTICLES for word in self.parts)
         )
 
-    @Once
+    @cached_property
     def plain(self) -> Plain:
         return _plain(self.title)
 
@@ -283,8 +272,3 @@ def _is_plain(title: str) -> bool:
         and words[0].lower() not in _OPENINGS
         and fold(words[-1]) not in _LEGAL
     )
-
-
-def is_unspaced(text: str) -> bool:
-    """Tell whether a name is in a script whose letters say as much as words do."""
-    return any(unicodedata.name(c, "").startswith(("CJK", "HIRAGANA", "KATAKANA")) for c in text)

@@ -14,7 +14,8 @@ from graphrag_index.resolution.name_similarity import (
     compare,
     contradict,
 )
-from graphrag_index.resolution.parsed_name import Name, fold
+from graphrag_index.resolution.parsed_name import Name
+from graphrag_index.text.normalize import fold
 
 # What documents and neighbours in common add to a doubtful pair.
 SAME_DOCUMENT = 0.05

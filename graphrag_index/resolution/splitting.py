@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from graphrag_index.resolution.decisions_file import Part
-from graphrag_index.schema.tables import title_key
+from graphrag_index.text.normalize import title_key
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,7 @@ Character offsets count Unicode code points and are half open:
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
 from hashlib import blake2b
-from unicodedata import normalize
 
 import polars as pl
 
@@ -544,9 +542,3 @@ def content_id(*parts: str) -> str:
         digest.update(len(data).to_bytes(8, "little"))
         digest.update(data)
     return digest.hexdigest()
-
-
-@lru_cache(maxsize=65_536)
-def title_key(title: str) -> str:
-    """The title without case, width and superfluous space: equal keys are one entity."""
-    return " ".join(normalize("NFKC", normalize("NFKC", title).casefold()).split())

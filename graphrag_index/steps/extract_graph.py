@@ -20,12 +20,13 @@ from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.llm_steps import ExtractGraph, Star
-from graphrag_index.schema.tables import content_id, title_key
+from graphrag_index.schema.tables import content_id
 from graphrag_index.step import Progress, step
 from graphrag_index.storage.batches import batches
 from graphrag_index.storage.content_ids import content_ids
 from graphrag_index.storage.memo import add_reply_hashes, reuse_rows
 from graphrag_index.storage.table_store import Previous
+from graphrag_index.text.normalize import title_key
 
 logger = logging.getLogger(__name__)
 

@@ -12,9 +12,9 @@ from graphrag_index.communities.weights import check_weights
 from graphrag_index.resolution.apply import Assignments
 from graphrag_index.schema.list_columns import Spread, distinct_pairs, gather_lists, spread_lists
 from graphrag_index.schema.settings.embedded_steps import FinalizeGraph
-from graphrag_index.schema.tables import title_key
 from graphrag_index.step import step
 from graphrag_index.storage.content_ids import content_ids
+from graphrag_index.text.normalize import title_key
 
 Floats = npt.NDArray[np.float64]
 

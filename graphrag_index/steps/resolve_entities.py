@@ -29,8 +29,8 @@ from graphrag_index.resolution.pair_prompt import Shown, ask
 from graphrag_index.resolution.parsed_name import Name
 from graphrag_index.resolution.scoring import Context, Pair, score_pairs
 from graphrag_index.schema.settings.llm_steps import ResolveEntities
-from graphrag_index.schema.tables import title_key
 from graphrag_index.step import Progress, step
+from graphrag_index.text.normalize import title_key
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.schema.list_columns import Integers, distinct_pairs
-from graphrag_index.text.normalize import folded_name
+from graphrag_index.text.normalize import fold_names
 
 _IN_BRACKETS = r"\s*\([^()]*\)"
 
@@ -86,7 +86,7 @@ def _titled(
             name=pl.concat_list(pl.concat_list("title"), "aliases"),
         )
         .explode("name")
-        .with_columns(folded_name(pl.col("name")))
+        .with_columns(fold_names(pl.col("name")))
         .filter(pl.col("name") != "")
         .unique()
     )
@@ -96,7 +96,7 @@ def _titled(
     titles = (
         documents.select(document_id="id", name=names_of_title(pl.col("title")))
         .explode("name")
-        .with_columns(folded_name(pl.col("name")))
+        .with_columns(fold_names(pl.col("name")))
         .unique()
         .join(names, on="name")
         .select("document_id", "entity")
@@ -113,7 +113,7 @@ def _titled(
         .explode("name")
         .select("text_unit", name=names_of_title(pl.col("name")))
         .explode("name")
-        .with_columns(folded_name(pl.col("name")))
+        .with_columns(fold_names(pl.col("name")))
         .join(names, on="name")
         .select("text_unit", "entity", opening=pl.lit(False))
     )

@@ -15,7 +15,7 @@ from graphrag_index.schema.table import PLACES
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.batches import batches
 from graphrag_index.storage.main_entities import about, names_of_title
-from graphrag_index.text.normalize import folded_name, sound
+from graphrag_index.text.normalize import fold_names, sounds_of
 
 # Rows read or written at once: bounds memory, not results.
 LINKS_AT_ONCE = 1_000_000
@@ -248,7 +248,7 @@ def _names(entities: pl.LazyFrame) -> pl.DataFrame:
             entity=pl.col("human_readable_id").cast(pl.Int32),
         )
         .explode("name")
-        .with_columns(folded_name(pl.col("name")))
+        .with_columns(fold_names(pl.col("name")))
         .filter(pl.col("name") != "")
         .unique()
         .sort("name", "entity")
@@ -264,7 +264,7 @@ def _titles(documents: pl.LazyFrame) -> pl.DataFrame:
             document=pl.col("human_readable_id").cast(pl.Int32),
         )
         .explode("name")
-        .with_columns(folded_name(pl.col("name")))
+        .with_columns(fold_names(pl.col("name")))
         .filter(pl.col("name") != "")
         .unique()
         .sort("name", "document")
@@ -281,7 +281,7 @@ def _words(names: pl.DataFrame, degrees: pl.Series) -> Frames:
     listed = pl.DataFrame([distinct.alias("word"), entities.alias("entities")])
     yield from _in_parts("name_words", listed)
     sounds = (
-        listed.select(sound=sound(pl.col("word")))
+        listed.select(sound=sounds_of(pl.col("word")))
         .with_columns(word=pl.int_range(pl.len(), dtype=pl.Int32))
         .filter(pl.col("sound") != "")
         .sort("sound", "word")
@@ -310,7 +310,7 @@ def _claims(covariates: pl.DataFrame, names: pl.DataFrame, text_unit_ids: pl.Ser
     told = (
         renamed.select(claim=pl.int_range(pl.len(), dtype=pl.Int32), name=ends)
         .explode("name")
-        .with_columns(folded_name(pl.col("name")))
+        .with_columns(fold_names(pl.col("name")))
         .join(names, on="name")
         .select("entity", "claim")
         .unique()

@@ -21,6 +21,7 @@ from graphrag_index.schema.table import Table
 from graphrag_index.storage.memory import total_memory
 from graphrag_index.storage.table_writer import check_columns
 from graphrag_index.storage.versions import StoredTable, Vectors
+from graphrag_index.text.normalize import UNSPACED
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,7 +53,6 @@ NUMBER = "human_readable_id"
 BEGINNING = 200
 # Letters of scripts without spaces. Where more than a fifth of all characters are such, n-grams
 # are indexed instead of words.
-_UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
 
 
 class VectorWriter:
@@ -95,7 +95,7 @@ class VectorWriter:
         lengths = beginnings.str.len_chars()
         # Texts of ASCII alone, which may be all there are, are not looked through.
         others = beginnings.filter(beginnings.str.len_bytes() != lengths)
-        self.unspaced += int(others.str.count_matches(_UNSPACED).sum())
+        self.unspaced += int(others.str.count_matches(UNSPACED).sum())
         self.characters += int(lengths.sum())
         for chunk in data.to_batches():
             self.digest.update(chunk.serialize())

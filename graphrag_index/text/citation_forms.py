@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 
+from graphrag_index.text.normalize import UNSPACED
+
 # A citation is no longer than this, in characters, unless it is made of names and numbers alone.
 LONGEST_CITATION = 300
 # Such a number in round brackets, which was not shown, is a year.
@@ -44,7 +46,7 @@ def _one_of(words: Iterable[str]) -> str:
     # A longer word comes first; Chinese and Japanese part theirs by no space.
     ordered = sorted(words, key=lambda word: (-len(word), word))
     # `re` folds the case of each character of a class at compiling: these have none.
-    return rf"(?:{'|'.join(ordered)})(?!(?-i:[^\W\d_\u3040-\u30ff\u3400-\u9fff]))"
+    return rf"(?:{'|'.join(ordered)})(?!(?-i:(?!{UNSPACED})[^\W\d_]))"
 
 
 def _begins(word: str) -> str:

@@ -1,15 +1,59 @@
-"""Names without what may differ between two ways of writing them."""
+"""Text normalization: case, accents, width, words, scripts without spaces, stems.
 
-import polars as pl
+Everything that compares texts or names uses a function of this module.
 
-# Letters that no accent can be taken off.
-_PLAIN = {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "ß": "ss", "æ": "ae", "œ": "oe"}
-# A word of a text, the possessive with it.
+=================== ==== ======= ===== =========== ==============================================
+function            case accents width punctuation for
+=================== ==== ======= ===== =========== ==============================================
+`fold`              no   no      no    one space   words of names that are compared or inflected
+`fold_name`         no   no      no    one space   names in search tables and questions; drops 's
+`letters`           no   no      no    none        texts that models copy with other punctuation
+`letters_accented`  no   yes     no    none        two names that differ in accents alone
+`title_key`         no   yes     no    yes         the identity of an entity
+`fold_in_place`     no   yes     yes   yes         spans: the result is as long as the text
+`stem`              –    –       –     –           one English word in lower case
+=================== ==== ======= ===== =========== ==============================================
+
+The rules of `fold`, in this order: compatibility forms become plain ones (ﬁ, Ａ, ①), letters lower
+case; accents of Latin, Greek, Cyrillic, Hebrew and Arabic are removed; letters that no accent
+can be taken off are replaced (ł, ø, ß); letters, digits and the marks of all other scripts, which
+are vowels or change the letter, are words, and everything else separates words.
+"""
+
+import re
+from collections.abc import Callable
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
+from unicodedata import category, normalize
+
+if TYPE_CHECKING:
+    import polars as pl
+
+# Character classes, for `re` as for polars.
+# Scripts without spaces between words: Thai, Lao, Myanmar, Khmer, kana, Han.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007"
+    "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
+    "\U00020000-\U000323af"
+)
+UNSPACED = f"[{_UNSPACED}]"
+# With Hangul: Korean has spaces, but writes particles onto the noun.
+UNSPACED_OR_HANGUL = f"[{_UNSPACED}\u1100-\u11ff\u3130-\u318f\uac00-\ud7af]"
+# Combining marks that a reader may leave out.
+_ACCENTS = (
+    "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a"
+    "\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u08d3-\u08ff"
+    "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
+)
+# Letters that no accent can be taken off; of the two small sigmas one stays.
+_PLAIN = {
+    "ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "ß": "ss", "æ": "ae", "œ": "oe", "ħ": "h",
+    "ŧ": "t", "ŋ": "n", "ı": "i", "ς": "σ",
+}  # fmt: skip
+# A word of a name or question, with its possessive; for polars.
 WORD = r"[\p{L}\p{N}][\p{L}\p{M}\p{N}]*(?:['’]s\b)?"
-# Scripts that set no spaces between words.
-UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
-# What different spellings of a name have for one sound, longest first.
-_ALIKE = (
+# Consonants that spellings of one sound exchange, longest first.
+_SAME_SOUND = (
     ("tsch|tch|sch|sh|ch|z", "s"),
     ("ph|v|w", "f"),
     ("ck|c|q", "k"),
@@ -17,34 +61,143 @@ _ALIKE = (
     ("dt|th|d", "t"),
 )
 
+_is_accent = re.compile(_ACCENTS).match
+_is_unspaced = re.compile(UNSPACED).search
+_ASCII_WORD = re.compile("[a-z0-9]+")
+# In a folded text, where every character is of a word, an apostrophe or a space.
+_POSSESSIVE = re.compile(r"'s(?![^\s'])")
+# White space characters of one code unit, which a model or an editor may replace by a space.
+_SPACES = str.maketrans("\t\n\v\f\r\x85\xa0\u2028\u2029\u202f", " " * 10)
 
-def folded_name(name: pl.Expr) -> pl.Expr:
-    """Take case, accents, the possessive and punctuation off a name; words have a space between.
 
-    Marks are taken off Latin, Greek and Cyrillic letters only: elsewhere they are vowels.
-    """
-    plain = name.str.to_lowercase().str.normalize("NFKD")
-    plain = plain.str.replace_all(r"([\p{Latin}\p{Greek}\p{Cyrillic}])\p{Mn}+", "$1")
+class _Folds(dict[int, str]):
+    """The folded form of each character by its code; "'" and " " stand between words."""
+
+    def __missing__(self, code: int) -> str:
+        decomposed = normalize("NFKD", chr(code)).lower()
+        folded = "".join(_fold_character(c) for c in decomposed if not _is_accent(c))
+        self[code] = folded = normalize("NFC", folded)
+        return folded
+
+
+class _Letters(dict[str, str]):
+    """The letters and digits of each character, folded: none, one, or several (ß, ﬁ)."""
+
+    def __missing__(self, character: str) -> str:
+        self[character] = kept = _FOLDS[ord(character)].strip("' ")
+        return kept
+
+
+def _fold_character(character: str) -> str:
+    if character in "'’":
+        return "'"
+    return _PLAIN.get(character, character if category(character)[0] in "LNM" else " ")
+
+
+_FOLDS, _LETTERS = _Folds(), _Letters()
+
+
+@lru_cache(maxsize=65_536)
+def fold(text: str) -> str:
+    """Fold case, accents and width; whatever is no letter or digit becomes one space."""
+    if text.isascii():
+        return " ".join(_ASCII_WORD.findall(text.lower()))
+    return " ".join(normalize("NFC", text.translate(_FOLDS)).replace("'", " ").split())
+
+
+def fold_name(name: str) -> str:
+    """Fold a name as the search tables hold it: `fold` without the possessive."""
+    folded = normalize("NFC", name.translate(_FOLDS))
+    return " ".join(_POSSESSIVE.sub("", folded).replace("'", " ").split())
+
+
+def fold_names(names: "pl.Expr") -> "pl.Expr":
+    """Apply `fold_name` to a column."""
     return (
-        plain.str.normalize("NFC")
+        names.str.normalize("NFKD")
+        .str.to_lowercase()
+        .str.replace_all(_ACCENTS, "")
         .str.replace_many(list(_PLAIN), list(_PLAIN.values()))
+        .str.normalize("NFC")
         .str.replace_all(r"['’]s\b", "")
         .str.replace_all(r"[^\p{L}\p{M}\p{N}]+", " ")
         .str.strip_chars(" ")
     )
 
 
-def sound(word: pl.Expr) -> pl.Expr:
-    """Return what spellings of a folded word have in common; empty if it says too little.
+def letters(text: str) -> str:
+    """Return the letters and digits of a text without case, accents and width."""
+    return fold(text).replace(" ", "")
+
+
+def letters_with_offsets(text: str) -> tuple[str, list[int]]:
+    """Return `letters` of a text, and the offset of the character that each comes from."""
+    parts = [_LETTERS[character] for character in text]
+    return "".join(parts), [offset for offset, part in enumerate(parts) for _ in part]
+
+
+def letters_accented(text: str) -> str:
+    """Return the letters and digits of a text without case and width, with their accents."""
+    return "".join(filter(str.isalnum, title_key(text)))
+
+
+@lru_cache(maxsize=65_536)
+def title_key(title: str) -> str:
+    """Return a title without case, width and superfluous space: equal keys are one entity."""
+    return " ".join(normalize("NFKC", normalize("NFKC", title).casefold()).split())
+
+
+def fold_in_place(text: str) -> str:
+    """Fold case and white space of a text whose length must not change."""
+    folded = text.lower()
+    if len(folded) != len(text):
+        # The few letters that become two in lower case stay as they are.
+        folded = "".join(low if len(low := c.lower()) == 1 else c for c in text)
+    return folded.translate(_SPACES)
+
+
+def is_unspaced(text: str) -> bool:
+    """Tell whether a text has characters of a script without spaces between words."""
+    return _is_unspaced(text) is not None
+
+
+@lru_cache(maxsize=65_536)
+def stem(word: str) -> str:
+    """Return the stem of a word in lower case: Snowball's for English, as in full-text search.
+
+    It changes endings only. `text.inflection` knows the cases of names in other languages.
+    """
+    return _stemmer()(word)
+
+
+@cache
+def _stemmer() -> Callable[[str], str]:
+    import snowballstemmer
+
+    stem_word: Callable[[str], str] = snowballstemmer.stemmer("english").stemWord
+    return stem_word
+
+
+def sounds_of(words: "pl.Expr") -> "pl.Expr":
+    """Return the sound of each folded word of a column; empty where it tells too little.
 
     That is its consonants, those that are easily confused as one and each run once, and
     whether it begins with a vowel. Words of Latin letters alone have a sound.
     """
-    plain = word
-    for written, as_one in _ALIKE:
+    import polars as pl
+
+    plain = words
+    for written, as_one in _SAME_SOUND:
         plain = plain.str.replace_all(written, as_one)
     plain = plain.str.replace(r"^[aeiouyhj]+", "A").str.replace_all(r"[aeiouyhj]+", "")
     for letter in "bfgklmnprst":
         plain = plain.str.replace_all(f"{letter}{letter}+", letter)
-    tells = word.str.contains(r"^[a-z]{4,}$") & (plain.str.len_bytes() > 1)
+    tells = words.str.contains(r"^[a-z]{4,}$") & (plain.str.len_bytes() > 1)
     return pl.when(tells).then(plain).otherwise(pl.lit(""))
+
+
+def sound(word: str) -> str:
+    """Return the sound of one folded word."""
+    import polars as pl
+
+    return str(pl.select(sounds_of(pl.lit(word))).item())

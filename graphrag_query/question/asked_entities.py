@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 import polars as pl
 
 from graphrag_index.text.languages import detect_language, language_of
-from graphrag_index.text.normalize import folded_name, sound
+from graphrag_index.text.normalize import fold_names, sounds_of
 from graphrag_query.question.entity_linking import How, names_in_question
 from graphrag_query.question.written_names import folded, names_in
 from graphrag_query.retrieval.index_store import KnowledgeModel
@@ -87,7 +87,7 @@ def asked_entities(model: KnowledgeModel, question: str) -> list[Asked]:
         inside = [name for name in of_name if words.issuperset(name.split())]
         if words - {word for name in inside for word in name.split()}:
             of_name = {name: of_name[name] for name in of_name if name not in words}
-    [plain] = pl.DataFrame({"name": [question]}).select(folded_name(pl.col("name"))).to_series()
+    [plain] = pl.DataFrame({"name": [question]}).select(fold_names(pl.col("name"))).to_series()
     asked = sorted(of_name.values(), key=lambda asked: (plain.find(asked.name), asked.name))
     return list({entity.entity: entity for entity in reversed(asked)}.values())[::-1]
 
@@ -168,9 +168,9 @@ def similar_names(model: KnowledgeModel, name: str, most: int = 3) -> list[str]:
 
 def _folded_words(name: str) -> list[tuple[str, str]]:
     """Return the folded words of a name, and the sound of each."""
-    words = pl.DataFrame({"word": [name]}).select(folded_name(pl.col("word")).str.split(" "))
+    words = pl.DataFrame({"word": [name]}).select(fold_names(pl.col("word")).str.split(" "))
     table = words.explode("word").filter(pl.col("word") != "")
-    return list(table.select("word", sound=sound(pl.col("word"))).iter_rows())
+    return list(table.select("word", sound=sounds_of(pl.col("word"))).iter_rows())
 
 
 def _sounding(model: KnowledgeModel, like: str) -> set[int]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import polars as pl
 
 from graphrag_index.text.languages import detect_language, language_of
-from graphrag_index.text.normalize import UNSPACED, WORD, folded_name, sound
+from graphrag_index.text.normalize import UNSPACED, WORD, fold_names, sounds_of
 from graphrag_query.answering.sentence_ranking import ASKING
 from graphrag_query.question.edit_distance import edit_distance
 from graphrag_query.question.written_names import forms_of, names_in
@@ -128,7 +128,7 @@ class _Names:
             pl.col("word").str.extract_all(WORD).explode()
         )
         parts = words.select(
-            "word", units=folded_name(pl.col("word")).str.extract_all(_UNITS)
+            "word", units=fold_names(pl.col("word")).str.extract_all(_UNITS)
         ).drop_nulls("word")
         units, telling = [], []
         for word, found in parts.iter_rows():
@@ -311,8 +311,8 @@ def _row_of(table: "MappedTable", column: str, text: str) -> int | None:
 
 def _folded(names: Sequence[str]) -> list[str]:
     frame = pl.DataFrame({"name": names}, {"name": pl.String})
-    return frame.select(folded_name(pl.col("name")))["name"].to_list()
+    return frame.select(fold_names(pl.col("name")))["name"].to_list()
 
 
 def _sound(word: str) -> str:
-    return str(pl.DataFrame({"word": [word]}).select(sound(pl.col("word"))).item())
+    return str(pl.DataFrame({"word": [word]}).select(sounds_of(pl.col("word"))).item())

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from graphrag_index.text.languages import detect_language, language_of
-from graphrag_index.text.normalize import folded_name
+from graphrag_index.text.normalize import fold_names
 from graphrag_query.answering.sentence_ranking import ASKING, content_words
 from graphrag_query.retrieval.text_unit_ranking import (
     MAX_TEXT_UNITS,
@@ -124,7 +124,7 @@ def _names_in(question: str, names: "MappedTable") -> list[range]:
     plain = _plain_words(question)
     written = _WORD.findall(question)
     words = pl.Series("word", written, pl.String).to_frame()
-    folded = words.select(folded_name(pl.col("word"))).to_series().to_list()
+    folded = words.select(fold_names(pl.col("word"))).to_series().to_list()
     has_capitals = any(letter.isupper() for letter in question[1:])
     spans = []
     for first, word in enumerate(written):

@@ -12,7 +12,7 @@ from graphrag_index.extraction.removed_types import Narrowing
 from graphrag_index.extraction.reply_records import Found, FoundEntity, FoundRelationship
 from graphrag_index.extraction.schema_history import Kind, Path, Schema, type_key
 from graphrag_index.llm.request import Reading
-from graphrag_index.schema.tables import title_key
+from graphrag_index.text.normalize import title_key
 from tests.fixtures.extraction import entity, link, reply
 
 ADA, KING = FoundEntity("Ada", "person", "Known."), FoundEntity("King", "person", "Known too.")

@@ -2,8 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.nlp.inflection import base_forms, fold, is_given_name
+from graphrag_index.nlp.inflection import base_forms, is_given_name
 from graphrag_index.text.languages import language_of
+from graphrag_index.text.normalize import fold
 
 POLISH, GERMAN, RUSSIAN, ENGLISH = map(language_of, ("pl", "de", "ru", "en"))
 

@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.create_search_tables import create_search_tables
 from graphrag_index.storage.table_store import TableStore
-from graphrag_index.text.normalize import folded_name, sound
+from graphrag_index.text.normalize import fold_names, sounds_of
 from graphrag_query.retrieval.links import Links
 from tests.fixtures.small_index import table
 
@@ -249,7 +249,7 @@ def test_names_fold_to_what_their_ways_of_writing_share() -> None:
         "Ｆｒａｍ",
         "…",
     ]
-    folded = pl.DataFrame({"name": names}).select(folded_name(pl.col("name")))["name"]
+    folded = pl.DataFrame({"name": names}).select(fold_names(pl.col("name")))["name"]
     assert folded.to_list() == [
         *("shackleton", "muller lodz", "o brien", "s p q r", "हिन्दी", "елка", "가나", "fram", ""),
     ]
@@ -265,11 +265,11 @@ def test_words_that_sound_alike_have_one_sound() -> None:
         ("oates", "otes"),
     ]
     words = pl.DataFrame({"word": [word for pair in alike for word in pair]})
-    sounds = words.select(sound(pl.col("word")))["word"].to_list()
+    sounds = words.select(sounds_of(pl.col("word")))["word"].to_list()
     assert sounds[::2] == sounds[1::2]
     assert "" not in sounds
     silent = pl.DataFrame({"word": ["", "tom", "1914", "елка", "船", "ooooo"]})
-    assert set(silent.select(sound(pl.col("word")))["word"]) == {""}
+    assert set(silent.select(sounds_of(pl.col("word")))["word"]) == {""}
 
 
 @given(

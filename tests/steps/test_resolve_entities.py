@@ -14,9 +14,9 @@ from graphrag_index.errors import WorkflowError
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.llm_steps import ResolveEntities
-from graphrag_index.schema.tables import title_key
 from graphrag_index.step import Silent
 from graphrag_index.steps.resolve_entities import resolve_entities
+from graphrag_index.text.normalize import title_key
 from tests.fixtures.examples import examples
 from tests.fixtures.fake_model import FakeChatModel
 from tests.fixtures.found_entities import NOWHERE, Entity, doubtful, resolve, resolved, tables

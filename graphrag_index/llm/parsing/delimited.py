@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from graphrag_index.llm.parsing.schema_fit import Shape, plain
+from graphrag_index.llm.parsing.schema_fit import Shape
+from graphrag_index.text.normalize import letters
 
 _ENDS = re.compile(r"(\n|\#\#|<\|COMPLETE\|>)")
 _DELIMITER = r"<\|+>|\|+|\t+|;|::|¦"
@@ -158,12 +159,12 @@ class _Table:
 
     def _begin(self, header: list[str]) -> None:
         """Find the list whose records have the columns of a table, two of them at least."""
-        names = {plain(name) for name in header}
+        names = {letters(name) for name in header}
         fits = {
-            property: len(names & {plain(name) for name in self.shape.fields(property)})
+            property: len(names & {letters(name) for name in self.shape.fields(property)})
             for property in self.shape.lists
         }
         best = max(fits, key=lambda property: fits[property])
-        known = {plain(name): name for name in self.shape.fields(best)}
+        known = {letters(name): name for name in self.shape.fields(best)}
         self.property = best if fits[best] > 1 else None
-        self.header = [known.get(plain(name), name) for name in header]
+        self.header = [known.get(letters(name), name) for name in header]

@@ -3,18 +3,14 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
+
+from graphrag_index.text.normalize import letters
 
 # How deep what was asked for may be wrapped.
 MAX_WRAPS = 4
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-
-
-@lru_cache(maxsize=4_096)
-def plain(key: str) -> str:
-    """Equal keys but for case, spaces and punctuation are equal."""
-    return re.sub(r"[\W_]+", "", key).casefold()
 
 
 class Shape:
@@ -58,7 +54,7 @@ class Shape:
 
     @cached_property
     def _by_plain(self) -> dict[str, str]:
-        return {plain(name): name for name in self.properties}
+        return {letters(name): name for name in self.properties}
 
     def is_met(self, value: Any) -> bool:
         """Tell whether a value is an object with all keys, and lists where there should be."""
@@ -76,7 +72,7 @@ class Shape:
     def has_some(self, value: Any) -> bool:
         """Tell whether a value is an object with a key that is asked for, in any spelling."""
         return isinstance(value, dict) and any(
-            key in self.properties or plain(str(key)) in self._by_plain for key in value
+            key in self.properties or letters(str(key)) in self._by_plain for key in value
         )
 
     def find(self, value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
@@ -121,8 +117,8 @@ class Shape:
         for record in records:
             if not isinstance(record, dict):
                 return records
-            keys = {plain(str(key)) for key in record}
-            fits = [len(keys & set(map(plain, self.fields(name)))) for name in self.lists]
+            keys = {letters(str(key)) for key in record}
+            fits = [len(keys & set(map(letters, self.fields(name)))) for name in self.lists]
             if fits.count(max(fits)) > 1:
                 return records
             sorted_[self.lists[fits.index(max(fits))]].append(record)
@@ -185,10 +181,10 @@ def _spelled(value: Mapping[Any, Any], names: Iterable[str]) -> dict[str, Any]:
     """Give keys that differ from these names in case and punctuation only their spelling."""
     if all(key in value for key in names):
         return dict(value)
-    wanted = {plain(name): name for name in names if name not in value}
+    wanted = {letters(name): name for name in names if name not in value}
     spelled: dict[str, Any] = {}
     for key, part in value.items():
-        spelled.setdefault(wanted.get(plain(str(key)), key), part)
+        spelled.setdefault(wanted.get(letters(str(key)), key), part)
     return spelled
 
 

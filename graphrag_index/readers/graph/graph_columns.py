@@ -7,6 +7,7 @@ from typing import Literal
 from graphrag_index.errors import InputError
 from graphrag_index.readers.document import listed
 from graphrag_index.schema.settings.embedded_steps import ReadGraph
+from graphrag_index.text.normalize import letters
 
 Kind = Literal["entities", "relationships", "text_units", "documents"]
 
@@ -96,7 +97,7 @@ def find_columns(
         if field in named:
             continue
         column = next(
-            (plain[n] for n in known if n in plain and plain[n] not in taken),
+            (plain[n] for n in map(letters, known) if n in plain and plain[n] not in taken),
             row_id if field == "id" else None,
         )
         if column is not None:
@@ -123,4 +124,4 @@ def _plain(column: str) -> str:
         if meaning == "LABEL":
             return "labels"
         column = _NEO4J_MEANINGS.get(meaning, name)
-    return "".join(filter(str.isalnum, column.casefold()))
+    return letters(column)

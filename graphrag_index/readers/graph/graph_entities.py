@@ -12,7 +12,7 @@ from graphrag_index.errors import InputError
 from graphrag_index.readers.graph.graph_rows import Rows
 from graphrag_index.schema.list_columns import Integers, positions
 from graphrag_index.schema.table import STRINGS
-from graphrag_index.schema.tables import title_key
+from graphrag_index.text.normalize import title_key
 
 logger = logging.getLogger(__name__)
 

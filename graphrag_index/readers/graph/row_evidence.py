@@ -16,8 +16,9 @@ from graphrag_index.extraction.spelling import is_whole
 from graphrag_index.readers.graph.graph_evidence import Evidence, Passage, Span
 from graphrag_index.readers.graph.graph_relationships import Given
 from graphrag_index.readers.graph.graph_rows import Rows
-from graphrag_index.schema.tables import content_id, title_key
+from graphrag_index.schema.tables import content_id
 from graphrag_index.step import Progress
+from graphrag_index.text.normalize import title_key
 from graphrag_index.text.sentences import Sentence, segment_starts, split_sentences
 from graphrag_index.text.tokens import count_tokens, load_encoding
 

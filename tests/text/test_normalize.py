@@ -1,0 +1,129 @@
+"""Literal tables of names and their normal forms."""
+
+import sys
+import unicodedata
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_index.text.inflection import stems_of
+from graphrag_index.text.languages import language_of
+from graphrag_index.text.normalize import (
+    fold,
+    fold_in_place,
+    fold_name,
+    fold_names,
+    is_unspaced,
+    letters,
+    letters_accented,
+    letters_with_offsets,
+    sound,
+    stem,
+    title_key,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "folded"),
+    [
+        ("Søren Kierkegaard", "soren kierkegaard"),
+        ("Łódź", "lodz"),
+        ("Đà Nẵng", "da nang"),
+        ("Straße", "strasse"),
+        ("DIYARBAKIR", "diyarbakir"),
+        ("Diyarbakır", "diyarbakir"),
+        ("ΟΔΥΣΣΕΥΣ", "οδυσσευσ"),
+        ("Ὀδυσσεύς", "οδυσσευσ"),
+        ("Фёдор Достоевский", "федор достоевскии"),
+        ("ＡＢＣ　１２", "abc 12"),
+        ("ﬁnance №5", "finance no5"),
+        ("O'Brien-Smith_Jr.", "o brien smith jr"),
+        ("שָׁלוֹם", "שלום"),
+        ("أَحْمَد", "احمد"),
+        # Vowels of these scripts are marks; they stay, and so does what makes か to が.
+        ("हिन्दी", "हिन्दी"),
+        ("ｶﾞﾝﾀﾞﾑ", "ガンダム"),
+        ("김구", "김구"),
+        ("…", ""),
+    ],
+)
+def test_folding_drops_case_accents_and_width(name: str, folded: str) -> None:
+    assert fold(name) == fold_name(name) == folded
+    assert fold(folded) == folded
+
+
+def test_names_lose_the_possessive_and_texts_keep_it() -> None:
+    assert fold("Goethe’s house") == "goethe s house"
+    assert fold_name("Goethe’s house") == "goethe house"
+    assert fold_name("McDonald'S") == "mcdonald"
+    assert fold_name("'sgravenhage") == "sgravenhage"
+
+
+@given(st.lists(st.text(st.sampled_from("aS'’ ß́.Éが゙ı"))))
+def test_columns_of_names_fold_as_single_names(names: list[str]) -> None:
+    column = pl.DataFrame({"name": names}, {"name": pl.String})
+    assert column.select(fold_names(pl.col("name")))["name"].to_list() == list(
+        map(fold_name, names)
+    )
+
+
+def test_each_character_folds_alike_in_columns() -> None:
+    codes = (code for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000)
+    characters = [c for c in map(chr, codes) if unicodedata.category(c) != "Cn"]
+    column = pl.DataFrame({"name": characters}).select("name", folded=fold_names(pl.col("name")))
+    assert [c for c, folded in column.iter_rows() if folded != fold_name(c)] == []
+
+
+def test_letters_leave_out_punctuation_and_tell_offsets() -> None:
+    assert letters("Jean-Luc  Picard’s Œuvre") == "jeanlucpicardsoeuvre"
+    assert letters_with_offsets("É-ß 김") == ("ess김", [0, 2, 2, 4])
+    assert letters_accented("Café Noir") == "cafénoir"
+
+
+def test_titles_keep_accents_and_punctuation() -> None:
+    assert title_key("  Café　Noir ") == title_key("CAFÉ NOIR") == "café noir"
+    assert title_key("Café") != title_key("Cafe")
+    assert title_key("C++") != title_key("C")
+
+
+@given(st.text())
+def test_folding_in_place_keeps_the_length(text: str) -> None:
+    assert len(fold_in_place(text)) == len(text)
+
+
+def test_folding_in_place_keeps_accents() -> None:
+    assert fold_in_place("İÉ\u202fB") == "İé b"
+
+
+@pytest.mark.parametrize("text", ["漢字", "かな", "ไทย", "ລາວ", "မြန်မာ", "ខ្មែរ", "a 々"])
+def test_scripts_without_spaces(text: str) -> None:
+    assert is_unspaced(text)
+    assert not is_unspaced("Việt Nam, 한국, हिन्दी")
+
+
+@pytest.mark.parametrize(
+    ("forms", "expected"),
+    [
+        (("study", "studies", "studied"), "studi"),
+        (("country", "countries"), "countri"),
+        (("explore", "explored", "exploring", "explores"), "explor"),
+        (("ship", "ships"), "ship"),
+        (("news",), "news"),
+    ],
+)
+def test_stems_are_those_of_snowball(forms: tuple[str, ...], expected: str) -> None:
+    assert {stem(form) for form in forms} == {expected}
+
+
+def test_cases_of_a_name_share_a_stem() -> None:
+    polish = language_of("pl")
+    assert stems_of("Pawła", polish) & stems_of("Paweł", polish)
+    assert stems_of("Skłodowskiej-Curie", polish) & stems_of("Skłodowska-Curie", polish)
+    assert not stems_of("Pawła", polish) & stems_of("Piotr", polish)
+
+
+def test_spellings_of_one_sound() -> None:
+    assert sound("schwarz") == sound("shwarz") != ""
+    assert sound("li") == sound("москва") == ""
