@@ -107,7 +107,7 @@ def lateness(folder: Path) -> str:
     from graphrag_index.llm.caller import LoopThread
     from graphrag_index.llm.chat_model import ChatModel
     from graphrag_index.llm.ledger import Ledger
-    from graphrag_index.llm.request import Message, Reading, ReplyFormat
+    from graphrag_index.llm.request import Message, ParsedReply, ReplyFormat
     from graphrag_index.llm.request import Request as Asked
     from graphrag_index.schema.settings.models import ModelSettings
 
@@ -119,7 +119,7 @@ def lateness(folder: Path) -> str:
             await asyncio.sleep(0.002)
             late.append(1000 * (time.perf_counter() - began - 0.002))
 
-    words = ReplyFormat("any", {"type": "object"}, Reading, "Reply with JSON.")
+    words = ReplyFormat("any", {"type": "object"}, ParsedReply, "Reply with JSON.")
     rows = []
     with server("--latency", "0.05") as url:
         for limit, n_calls in ((None, 300), (1_200, 120)):

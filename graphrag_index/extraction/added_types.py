@@ -11,7 +11,7 @@ from graphrag_index.extraction.reply_records import (
     read_records,
 )
 from graphrag_index.extraction.schema_history import Path, type_key, whole
-from graphrag_index.llm.request import Reading, ReplyFormat
+from graphrag_index.llm.request import ParsedReply, ReplyFormat
 from graphrag_index.text.normalize import title_key
 
 
@@ -49,7 +49,7 @@ class AddedFormat:
             What earlier replies to requests for the added types told.
         """
 
-        def read(data: Any) -> Reading:
+        def read(data: Any) -> ParsedReply:
             return _Reader(self, contains, known, before).read(data)
 
         return ReplyFormat("extraction", self.schema, read, IN_WORDS)
@@ -79,14 +79,14 @@ class _Reader:
         self.entities: dict[FoundEntity, None] = {}
         self.relationships: dict[FoundRelationship, None] = {}
 
-    def read(self, data: Any) -> Reading:
+    def read(self, data: Any) -> ParsedReply:
         found, dropped = read_records(data)
         for entity in found.entities:
             self._sort(entity)
         dropped += sum(not self._add_relationship(link) for link in found.relationships)
         # To name again what is known is no fault.
         dropped += len(self.offered.keys() - self.named.keys())
-        return Reading(Found(tuple(self.entities), tuple(self.relationships)), dropped)
+        return ParsedReply(Found(tuple(self.entities), tuple(self.relationships)), dropped)
 
     def _sort(self, entity: FoundEntity) -> None:
         """Keep an entity of an added type, and remember any other."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from graphrag_index.llm.request import Reading, ReplyError, ReplyFormat
+from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat
 from graphrag_index.text.normalize import title_key
 from graphrag_index.text.quotations import find_quotation
 from graphrag_index.text.sentences import split_sentences
@@ -80,7 +80,7 @@ class Claim(NamedTuple):
     source_text: str
 
 
-def read_claims(data: Any) -> Reading:
+def read_claims(data: Any) -> ParsedReply:
     """Read the claims of a reply; records without subject or description are dropped.
 
     Raises
@@ -100,7 +100,7 @@ def read_claims(data: Any) -> Reading:
     if read and not claims:
         raise ReplyError("none of its claims has a subject and a description")
     # Models that fall into a loop repeat themselves.
-    return Reading(tuple(dict.fromkeys(claims)), len(read) - len(claims))
+    return ParsedReply(tuple(dict.fromkeys(claims)), len(read) - len(claims))
 
 
 CLAIMS_FORMAT = ReplyFormat("claims", SCHEMA, read_claims, IN_WORDS)

@@ -10,7 +10,7 @@ from graphrag_index.extraction.reply_records import (
     read_records,
 )
 from graphrag_index.extraction.schema_history import Schema, type_key
-from graphrag_index.llm.request import Reading, ReplyFormat
+from graphrag_index.llm.request import ParsedReply, ReplyFormat
 from graphrag_index.text.normalize import title_key
 
 # What models write where they know no name.
@@ -41,7 +41,7 @@ class ExtractionFormat:
             What earlier replies about the text told of, by `title_key`.
         """
 
-        def read(data: Any) -> Reading:
+        def read(data: Any) -> ParsedReply:
             return _Reader(self, contains, known).read(data)
 
         return ReplyFormat("extraction", self.schema, read, IN_WORDS)
@@ -79,11 +79,11 @@ class _Reader:
         self.entities: dict[FoundEntity, None] = {}
         self.relationships: dict[FoundRelationship, None] = {}
 
-    def read(self, data: Any) -> Reading:
+    def read(self, data: Any) -> ParsedReply:
         found, dropped = read_records(data)
         dropped += sum(not self._add_entity(entity) for entity in found.entities)
         dropped += sum(not self._add_relationship(link) for link in found.relationships)
-        return Reading(Found(tuple(self.entities), tuple(self.relationships)), dropped)
+        return ParsedReply(Found(tuple(self.entities), tuple(self.relationships)), dropped)
 
     def _add_entity(self, entity: FoundEntity) -> bool:
         """Keep an entity, unless it has no name or no type of the schema."""

@@ -44,7 +44,7 @@ class Asking:
     ) -> None:
         self.wanted, self.max_gleanings = wanted, max_gleanings
         self.prompts, self.chat_model = prompts, chat_model
-        self.history = History(chat_model.recall(HISTORY))
+        self.history = History(chat_model.get_meta(HISTORY))
         self.continuing = ""
         if max_gleanings:
             self.continuing = prompts.fill("continue_extraction", {}).strip()
@@ -77,7 +77,7 @@ class Asking:
     def _remember(self, path: Path) -> Path:
         """Note a path before its requests are sent, so that their replies will be found."""
         self.history.paths.append(path)
-        self.chat_model.remember(HISTORY, self.history.text())
+        self.chat_model.set_meta(HISTORY, self.history.text())
         return path
 
     def _answered(self, asked: Asked, path: Path, found: Found) -> Iterator[Path]:
@@ -86,7 +86,7 @@ class Asking:
             longer = (*path, schema)
             if not longer[0].is_kin(self.wanted):
                 continue
-            values = self.chat_model.known(self._request(asked, longer, len(path), found))
+            values = self.chat_model.cached_values(self._request(asked, longer, len(path), found))
             if values:
                 yield longer
                 yield from self._answered(asked, longer, together([found, *values]))

@@ -11,7 +11,7 @@ from graphrag_index.llm.rendered_rows import Budget, n_prompt_tokens
 from graphrag_index.llm.request import (
     Message,
     Outcome,
-    Reading,
+    ParsedReply,
     ReplyError,
     ReplyFormat,
     Request,
@@ -158,7 +158,7 @@ def _short_sentences(text: str, max_tokens: int) -> Iterator[str]:
             yield words
 
 
-def _read(data: Any) -> Reading:
+def _read(data: Any) -> ParsedReply:
     """Read {"description": "..."}, with a few liberties.
 
     Raises
@@ -174,7 +174,7 @@ def _read(data: Any) -> Reading:
     text = clean(data) if isinstance(data, str) else ""
     if not text:
         raise ReplyError("it must be an object with a description, which must not be empty")
-    return Reading(text)
+    return ParsedReply(text)
 
 
 FORMAT = ReplyFormat(

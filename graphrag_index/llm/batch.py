@@ -17,18 +17,18 @@ from graphrag_index.llm.capabilities import Capabilities
 from graphrag_index.llm.failures import RetryError, UnsupportedError, hide
 from graphrag_index.llm.ledger import QUARANTINED, Ledger
 from graphrag_index.llm.prices import Budget
-from graphrag_index.llm.request import Outcome, Reading, Reply, Request
+from graphrag_index.llm.request import Outcome, ParsedReply, Reply, Request
 from graphrag_index.llm.request_chain import (
     Attempt,
-    Conversation,
-    PutAsideError,
+    QuarantinedError,
+    RequestChain,
     attempt_of,
+    cached_values,
     first_attempt,
-    judge,
-    known_values,
     prompt_tokens,
-    recall,
+    read_cached,
     request_key,
+    validate_reply,
 )
 from graphrag_index.schema.settings.models import ModelSettings
 
@@ -86,28 +86,28 @@ class BatchChatModel:
             self.queue.flush()
         finally:
             self.queue.discard()
-            self.ledger.use(self._used)
+            self.ledger.mark_used(self._used)
             self._used.clear()
         if is_waiting:
             raise WaitingError(self._sentence())
 
-    def known(self, request: Request) -> tuple[Any, ...]:
+    def cached_values(self, request: Request) -> tuple[Any, ...]:
         """Return the values that are kept for a request and those that follow; asks nothing."""
-        return known_values(self.ledger.find, request, self.settings)
+        return cached_values(self.ledger.find, request, self.settings)
 
     def reply_hashes(self, keys: Iterable[str]) -> list[str]:
         """Return a hash of the reply that is kept under each key; empty where none is."""
         return self.ledger.reply_hashes(keys)
 
-    def recall(self, name: str) -> str | None:
+    def get_meta(self, name: str) -> str | None:
         """Return what was remembered beside the replies."""
-        return self.ledger.recall(name)
+        return self.ledger.get_meta(name)
 
-    def remember(self, name: str, value: str) -> None:
+    def set_meta(self, name: str, value: str) -> None:
         """Keep something beside the replies, for the next run."""
-        self.ledger.remember(name, value)
+        self.ledger.set_meta(name, value)
 
-    def use(self, keys: Iterable[str]) -> None:
+    def mark_used(self, keys: Iterable[str]) -> None:
         """Note that what was made of these requests before stays, though they are not asked."""
         self._used += keys
 
@@ -117,42 +117,42 @@ class BatchChatModel:
 
     def _outcome(self, request: Request) -> Outcome | None:
         """Answer a request and those that follow; None while one of them is in a batch."""
-        conversation = Conversation(request)
+        conversation = RequestChain(request)
         while (asked := conversation.asked) is not None:
             key = request_key(asked, self.settings)
             self._used.append(key)
             try:
-                reading = recall(self.ledger.find(key), asked) or self._read(key, asked)
-            except PutAsideError as error:
-                self.ledger.name(key, asked.unit)
+                reading = read_cached(self.ledger.find(key), asked) or self._read(key, asked)
+            except QuarantinedError as error:
+                self.ledger.relabel(key, asked.unit)
                 return conversation.outcome(str(error))
             if reading is None:
                 return None
-            conversation.go_on(reading, key)
+            conversation.advance(reading, key)
         return conversation.outcome()
 
-    def _read(self, key: str, request: Request) -> Reading | None:
+    def _read(self, key: str, request: Request) -> ParsedReply | None:
         """Read what came back for a request; if nothing good did, put it into the next batch."""
         if self.queue.is_waiting(key):
             return None
         n_tokens = prompt_tokens(request, self.settings)
         kept = self.queue.record.kept(key)
         try:
-            attempt: Reading | Attempt = first_attempt(request, self.settings, n_tokens)
+            attempt: ParsedReply | Attempt = first_attempt(request, self.settings, n_tokens)
             if kept is not None and kept.reply is not None:
                 reply = Reply(kept.reply, kept.finish)
                 room = self.settings.context_window - n_tokens
-                attempt = judge(reply, request, attempt_of(kept.attempt), room, self._hide)
-            if isinstance(attempt, Reading):
+                attempt = validate_reply(reply, request, attempt_of(kept.attempt), room, self._hide)
+            if isinstance(attempt, ParsedReply):
                 assert kept is not None
-                self.queue.record.finish(key, kept.reply or "")
+                self.queue.record.record_reply(key, kept.reply or "")
                 return attempt
             if kept is not None and kept.status != 200:
                 self._see_whether_it_may_pass(kept, request, attempt)
-        except PutAsideError as error:
+        except QuarantinedError as error:
             if kept is None:
-                self.ledger.send(key, self.step, request.unit, self.name)
-            self.queue.record.put_aside(key, error.state, str(error), error.raw)
+                self.ledger.record_sent(key, self.step, request.unit, self.name)
+            self.queue.record.record_failure(key, error.state, str(error), error.raw)
             raise
         self.queue.add(key, request, attempt, n_tokens)
         return None
@@ -162,7 +162,7 @@ class BatchChatModel:
 
         Raises
         ------
-        PutAsideError
+        QuarantinedError
             It is no use.
         """
         endpoint = self.queue.endpoint
@@ -174,7 +174,7 @@ class BatchChatModel:
             again = endpoint.adapt(failure, body, sent)
         if not again:
             times = f"failed in {kept.failures} batches: " if kept.failures else ""
-            raise PutAsideError(QUARANTINED, self._hide(f"{times}{failure}"))
+            raise QuarantinedError(QUARANTINED, self._hide(f"{times}{failure}"))
 
     def _hide(self, text: str) -> str:
         return hide(text, self.settings.key)

@@ -157,7 +157,7 @@ class BatchLedger:
                 "INSERT INTO batch_requests VALUES (?, ?, ?)",
                 ((line.key, batch.key, line.attempt) for line in lines),
             )
-            self._ledger.send_all(
+            self._ledger.record_all_sent(
                 database, ((line.key, batch.step, line.unit, batch.model) for line in lines)
             )
 
@@ -228,7 +228,7 @@ class BatchLedger:
         )
         return Kept(*rows[0]) if rows else None
 
-    def finish(self, key: str, reply: str) -> None:
+    def record_reply(self, key: str, reply: str) -> None:
         """Keep a reply that was read; it was paid for when it came."""
         with self._ledger.transaction() as database:
             database.execute("DELETE FROM batch_replies WHERE key = ?", (key,))
@@ -237,7 +237,7 @@ class BatchLedger:
                 (DONE, reply, key),
             )
 
-    def put_aside(self, key: str, state: str, reason: str, raw: str) -> None:
+    def record_failure(self, key: str, state: str, reason: str, raw: str) -> None:
         """Note that a request is quarantined or skipped, and why."""
         with self._ledger.transaction() as database:
             database.execute("DELETE FROM batch_replies WHERE key = ?", (key,))

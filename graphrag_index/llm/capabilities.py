@@ -9,7 +9,7 @@ from typing import Any
 from graphrag_index.schema.settings.models import ModelSettings
 
 # The ways to make a reply fit, best first.
-RUNGS = ("json_schema", "tool", "json_object", "text")
+RESPONSE_FORMATS = ("json_schema", "tool", "json_object", "text")
 # Parameters of ours that an endpoint may not know, and what each is replaced by.
 OPTIONAL = {
     "max_completion_tokens": "max_tokens",
@@ -23,22 +23,27 @@ OPTIONAL = {
 class Capabilities:
     """What an endpoint was found to support; remembered in the ledger."""
 
-    rung: str
+    response_format: str
     dropped: tuple[str, ...] = ()
 
     def json(self) -> str:
-        return json.dumps({"rung": self.rung, "dropped": list(self.dropped)})
+        return json.dumps({"response_format": self.response_format, "dropped": list(self.dropped)})
 
     @classmethod
     def of(cls, settings: ModelSettings, known: str | None) -> "Capabilities":
-        found: Any = json.loads(known) if known else {"rung": RUNGS[0], "dropped": []}
-        rung: str = settings.structured
-        return cls(found["rung"] if rung == "auto" else rung, tuple(found["dropped"]))
+        found: Any = (
+            json.loads(known) if known else {"response_format": RESPONSE_FORMATS[0], "dropped": []}
+        )
+        response_format: str = settings.structured
+        return cls(
+            found["response_format"] if response_format == "auto" else response_format,
+            tuple(found["dropped"]),
+        )
 
     @staticmethod
-    def fact(settings: ModelSettings) -> str:
-        """The name under which the ledger has them."""
-        return f"capabilities of {settings.model} at {settings.base_url}"
+    def cache_key(settings: ModelSettings) -> str:
+        """Return the name under which the ledger keeps them."""
+        return f"endpoint capabilities: {settings.model} at {settings.base_url}"
 
     def without(self, name: str) -> "Capabilities":
         """Return them without a parameter that the endpoint does not know."""
@@ -46,9 +51,11 @@ class Capabilities:
 
     def lower(self) -> "Capabilities | None":
         """Return them with the next best way to make a reply fit; None below the last."""
-        if self.rung == RUNGS[-1]:
+        if self.response_format == RESPONSE_FORMATS[-1]:
             return None
-        return replace(self, rung=RUNGS[RUNGS.index(self.rung) + 1])
+        return replace(
+            self, response_format=RESPONSE_FORMATS[RESPONSE_FORMATS.index(self.response_format) + 1]
+        )
 
     def refused(self, text: str, body: Mapping[str, Any], settings: ModelSettings) -> str | None:
         """Return the parameter of a request that an error, in lower case, is about, if any."""

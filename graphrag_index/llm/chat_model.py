@@ -20,7 +20,7 @@ from graphrag_index.llm.ledger import QUARANTINED, Ledger
 from graphrag_index.llm.prices import Budget, cost_of
 from graphrag_index.llm.request import (
     Outcome,
-    Reading,
+    ParsedReply,
     Reply,
     Request,
     Spent,
@@ -28,14 +28,14 @@ from graphrag_index.llm.request import (
 )
 from graphrag_index.llm.request_chain import (
     Attempt,
-    Conversation,
-    PutAsideError,
+    QuarantinedError,
+    RequestChain,
+    cached_values,
     first_attempt,
-    judge,
-    known_values,
     prompt_tokens,
-    recall,
+    read_cached,
     request_key,
+    validate_reply,
 )
 from graphrag_index.schema.settings.models import ModelSettings
 
@@ -83,7 +83,7 @@ class ChatModel:
         try:
             for request in requests:
                 known = self._from_ledger(request)
-                if isinstance(known, Conversation):
+                if isinstance(known, RequestChain):
                     # Counted here, since it may take as long as to load an encoding.
                     n_tokens = prompt_tokens(known.asked or request, self.settings)
                     waiting.append(self._loop.start(self._converse(known, n_tokens)))
@@ -101,30 +101,30 @@ class ChatModel:
             self._stop(error, waiting)
             raise
         finally:
-            self.ledger.use(self._used)
+            self.ledger.mark_used(self._used)
             self._used.clear()
 
-    def known(self, request: Request) -> tuple[Any, ...]:
+    def cached_values(self, request: Request) -> tuple[Any, ...]:
         """Return the values that are kept for a request and those that follow; asks nothing."""
-        return known_values(self.ledger.find, request, self.settings)
+        return cached_values(self.ledger.find, request, self.settings)
 
     def reply_hashes(self, keys: Iterable[str]) -> list[str]:
         """Return a hash of the reply that is kept under each key; empty where none is."""
         return self.ledger.reply_hashes(keys)
 
-    def recall(self, name: str) -> str | None:
+    def get_meta(self, name: str) -> str | None:
         """Return what was remembered beside the replies."""
-        return self.ledger.recall(name)
+        return self.ledger.get_meta(name)
 
-    def remember(self, name: str, value: str) -> None:
+    def set_meta(self, name: str, value: str) -> None:
         """Keep something beside the replies, for the next run."""
-        self.ledger.remember(name, value)
+        self.ledger.set_meta(name, value)
 
     def stop(self, error: Exception) -> None:
         """Let every further request fail at once by this error."""
         self._caller.stop(error)
 
-    def use(self, keys: Iterable[str]) -> None:
+    def mark_used(self, keys: Iterable[str]) -> None:
         """Note that what was made of these requests before stays, though they are not asked."""
         self._used += keys
 
@@ -145,48 +145,48 @@ class ChatModel:
                 except BaseException:  # noqa: BLE001 - the first failure is the one to tell
                     continue
 
-    def _from_ledger(self, request: Request) -> Outcome | Conversation:
+    def _from_ledger(self, request: Request) -> Outcome | RequestChain:
         """Answer a request and those that follow from it, as far as the ledger knows."""
-        conversation = Conversation(request)
+        conversation = RequestChain(request)
         while (asked := conversation.asked) is not None:
             key = request_key(asked, self.settings)
             try:
-                reading = recall(self.ledger.find(key), asked)
-            except PutAsideError as error:
+                reading = read_cached(self.ledger.find(key), asked)
+            except QuarantinedError as error:
                 self._used.append(key)
-                self.ledger.name(key, asked.unit)
+                self.ledger.relabel(key, asked.unit)
                 return conversation.outcome(str(error))
             if reading is None:
                 return conversation
             self._used.append(key)
-            conversation.go_on(reading, key)
+            conversation.advance(reading, key)
         return conversation.outcome()
 
-    async def _converse(self, conversation: Conversation, n_tokens: int) -> Outcome:
+    async def _converse(self, conversation: RequestChain, n_tokens: int) -> Outcome:
         """Ask what the ledger did not know, of so many tokens, and what follows from it."""
         first = True
         while (asked := conversation.asked) is not None:
             key = request_key(asked, self.settings)
             self._used.append(key)
             try:
-                reading = None if first else recall(self.ledger.find(key), asked)
+                reading = None if first else read_cached(self.ledger.find(key), asked)
                 if not first and reading is None:
                     n_tokens = prompt_tokens(asked, self.settings)
                 spent = conversation.spent
                 reading = reading or await self._ask(key, asked, n_tokens, spent)
-                conversation.go_on(reading, key)
-            except PutAsideError as error:
+                conversation.advance(reading, key)
+            except QuarantinedError as error:
                 return conversation.outcome(str(error))
             first = False
         return conversation.outcome()
 
-    async def _ask(self, key: str, request: Request, n_tokens: int, spent: Spent) -> Reading:
+    async def _ask(self, key: str, request: Request, n_tokens: int, spent: Spent) -> ParsedReply:
         """Ask one request until its reply is good, or put it aside."""
         room = self.settings.context_window - n_tokens
         try:
             attempt = first_attempt(request, self.settings, n_tokens)
-        except PutAsideError as error:
-            self.ledger.send(key, self.step, request.unit, self.name)
+        except QuarantinedError as error:
+            self.ledger.record_sent(key, self.step, request.unit, self.name)
             self._put_aside(key, error)
         while True:
             reply = await self._call(key, request, attempt, n_tokens)
@@ -196,16 +196,18 @@ class ChatModel:
             cost = cost_of(reply.usage, self._caller.price)
             spent.add(reply.usage, cost)
             try:
-                judged = judge(reply, request, attempt, room, self._caller.hide)
-            except PutAsideError as error:
-                self.ledger.pay(key, self.step, self.name, reply.usage, cost)
+                judged = validate_reply(reply, request, attempt, room, self._caller.hide)
+            except QuarantinedError as error:
+                self.ledger.record_cost(key, self.step, self.name, reply.usage, cost)
                 self._put_aside(key, error)
             if request.format.schema and not attempt.corrected:
-                self._caller.endpoint.hear(isinstance(judged, Reading), reply.rung)
-            if isinstance(judged, Reading):
-                self.ledger.finish(key, self.step, self.name, reply.text, reply.usage, cost)
+                self._caller.endpoint.note_compliance(
+                    isinstance(judged, ParsedReply), reply.response_format
+                )
+            if isinstance(judged, ParsedReply):
+                self.ledger.record_reply(key, self.step, self.name, reply.text, reply.usage, cost)
                 return judged
-            self.ledger.pay(key, self.step, self.name, reply.usage, cost)
+            self.ledger.record_cost(key, self.step, self.name, reply.usage, cost)
             attempt = judged
 
     async def _call(self, key: str, request: Request, attempt: Attempt, n_tokens: int) -> Reply:
@@ -219,7 +221,7 @@ class ChatModel:
             except RetryError as error:
                 if error.lost:
                     most = self._caller.most(n_tokens, attempt.max_tokens)
-                    self.ledger.pay(key, self.step, self.name, Usage(n_tokens), most)
+                    self.ledger.record_cost(key, self.step, self.name, Usage(n_tokens), most)
                 raise
             if reply.usage == Usage():
                 # Not every server counts, and none that was interrupted.
@@ -231,13 +233,13 @@ class ChatModel:
                 ask,
                 n_tokens,
                 attempt.max_tokens,
-                lambda: self.ledger.send(key, self.step, request.unit, self.name),
+                lambda: self.ledger.record_sent(key, self.step, request.unit, self.name),
             )
         except RejectedError as error:
-            self._put_aside(key, PutAsideError(QUARANTINED, self._caller.hide(str(error))))
+            self._put_aside(key, QuarantinedError(QUARANTINED, self._caller.hide(str(error))))
 
-    def _put_aside(self, key: str, error: PutAsideError) -> NoReturn:
-        self.ledger.put_aside(key, error.state, str(error), error.raw)
+    def _put_aside(self, key: str, error: QuarantinedError) -> NoReturn:
+        self.ledger.record_failure(key, error.state, str(error), error.raw)
         raise error from None
 
 

@@ -46,7 +46,7 @@ class RemoteEmbeddingModel:
         # Whether any vector has come that has the dimension.
         self._fits = False
         self._fact = f"dimension of {settings.model} at {settings.base_url}, {settings.dimensions}"
-        known = ledger.recall(self._fact)
+        known = ledger.get_meta(self._fact)
         try:
             self.dimension = int(known) if known else self._loop.start(self._probe()).result()
         except BaseException:
@@ -59,7 +59,7 @@ class RemoteEmbeddingModel:
                 f"says: set it to {self.dimension} or null."
             )
         if not known:
-            ledger.remember(self._fact, str(self.dimension))
+            ledger.set_meta(self._fact, str(self.dimension))
 
     def embed(
         self, texts: Sequence[str], advance: Callable[[int], None] | None = None
@@ -106,7 +106,7 @@ class RemoteEmbeddingModel:
                 raise
             if advance is not None:
                 advance(len(batch))
-        self._ledger.use(self._used)
+        self._ledger.mark_used(self._used)
         self._used.clear()
         if not texts:
             return np.empty((0, self.dimension), np.float32)
@@ -158,13 +158,13 @@ class RemoteEmbeddingModel:
                 vectors |= await self._ask(half)
             return vectors
         if length is not None and not self._fits:
-            self._ledger.remember(self._fact, "")
+            self._ledger.set_meta(self._fact, "")
             raise ModelError(
                 f"Model {self.name} gives vectors of {length} numbers, and gave {self.dimension} "
                 "before: set the model back, or run again to have all vectors anew."
             )
         for key, _ in batch:
-            self._ledger.put_aside(key, QUARANTINED, reason)
+            self._ledger.record_failure(key, QUARANTINED, reason)
             self._used.append(key)
         return vectors
 
@@ -175,13 +175,13 @@ class RemoteEmbeddingModel:
             for key, text in batch:
                 unit = " ".join(text[:60].split())
                 if text != PROBE:
-                    self._ledger.send(key, self._step, unit, self.name)
+                    self._ledger.record_sent(key, self._step, unit, self.name)
 
         async def ask() -> tuple[list[list[float]], Usage]:
             rows, used = await self._caller.endpoint.embed(texts)
             # The tokens of the batch are noted once, whatever its vectors are good for.
             cost = cost_of(used, self._caller.price)
-            self._ledger.pay(batch[0][0], self._step, self.name, used, cost)
+            self._ledger.record_cost(batch[0][0], self._step, self.name, used, cost)
             return rows, used
 
         return await self._caller.call(ask, sum(map(estimate_tokens, texts)), 0, note)
@@ -206,7 +206,7 @@ class RemoteEmbeddingModel:
             if vector is not None:
                 wrong = len(vector)
                 reason = f"its vector has {wrong} numbers and not {self.dimension}"
-        self._ledger.finish_all(replies)
+        self._ledger.record_replies(replies)
         self._used += replies
         self._fits = self._fits or bool(replies)
         return bad, reason, wrong

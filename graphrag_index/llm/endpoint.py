@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.capabilities import (
     OPTIONAL,
-    RUNGS,
+    RESPONSE_FORMATS,
     Capabilities,
     does_not_know,
     is_about_format,
@@ -49,8 +49,8 @@ class Endpoint:
 
     def __init__(self, name: str, settings: ModelSettings, ledger: Ledger) -> None:
         self.name, self.settings, self._ledger = name, settings, ledger
-        self._fact = Capabilities.fact(settings)
-        self.capabilities = Capabilities.of(settings, ledger.recall(self._fact))
+        self._fact = Capabilities.cache_key(settings)
+        self.capabilities = Capabilities.of(settings, ledger.get_meta(self._fact))
         self._heeds, self._n_unheeded = False, 0
         self.headers: Mapping[str, str] = {}
         self._http: Client | None = None
@@ -100,7 +100,7 @@ class Endpoint:
                 if not self.adapt(error, body, sent):
                     raise RejectedError(str(error)) from None
                 continue
-            return replace(read_chat(data), rung=sent.rung)
+            return replace(read_chat(data), response_format=sent.response_format)
 
     async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """Ask for the vectors of some texts, in their order. Raises as `chat` does."""
@@ -166,7 +166,10 @@ class Endpoint:
         stream: bool = False,
     ) -> dict[str, Any]:
         """Write a request as the endpoint is known to take it."""
-        settings, rung = self.settings, self.capabilities.rung if format.schema else "plain"
+        settings, response_format = (
+            self.settings,
+            self.capabilities.response_format if format.schema else "plain",
+        )
         body: dict[str, Any] = {"model": self._model(), "messages": list(messages)}
         body["max_completion_tokens"] = max_tokens
         if settings.temperature is not None:
@@ -181,16 +184,16 @@ class Endpoint:
                 body[other] = value
         own = settings.parameters.items()
         body.update({name: value for name, value in own if name not in self.capabilities.dropped})
-        if rung == "json_schema":
+        if response_format == "json_schema":
             schema = {"name": format.name, "strict": True, "schema": format.schema}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        elif rung == "tool":
+        elif response_format == "tool":
             function = {"name": format.name, "parameters": format.schema}
             body["tools"] = [{"type": "function", "function": function}]
             body["tool_choice"] = {"type": "function", "function": {"name": format.name}}
-        elif rung == "json_object":
+        elif response_format == "json_object":
             body["response_format"] = {"type": "json_object"}
-        if rung in ("json_object", "text"):
+        if response_format in ("json_object", "text"):
             body["messages"] = _with_format(messages, format)
         return body
 
@@ -217,13 +220,17 @@ class Endpoint:
             return False
         return self._step_down()
 
-    def hear(self, is_good: bool, rung: str) -> None:
+    def note_compliance(self, is_good: bool, response_format: str) -> None:
         """Learn from the first reply to a request whether the endpoint heeds the format.
 
         Some servers take a schema and pass it over; their model was told nothing of the format.
         """
         self._heeds = self._heeds or is_good
-        if self._heeds or rung not in RUNGS[:2] or rung != self.capabilities.rung:
+        if (
+            self._heeds
+            or response_format not in RESPONSE_FORMATS[:2]
+            or response_format != self.capabilities.response_format
+        ):
             return
         self._n_unheeded += 1
         if self._n_unheeded == MAX_UNHEEDED and self.settings.structured == "auto":
@@ -239,7 +246,7 @@ class Endpoint:
 
     def _learn(self, capabilities: Capabilities) -> None:
         self.capabilities = capabilities
-        self._ledger.remember(self._fact, capabilities.json())
+        self._ledger.set_meta(self._fact, capabilities.json())
 
     async def _post(self, path: str, body: Mapping[str, Any], sink: TextSink | None = None) -> Any:
         with self.errors():
@@ -364,7 +371,7 @@ def _package_errors() -> tuple[type[BaseException], ...]:
 def _with_format(messages: Sequence[Message], format: ReplyFormat) -> list[Message]:
     """Say in words what the reply must hold: at the end of the first message."""
     first, *rest = messages
-    content = f"{first['content']}\n\n{format.in_words}"
+    content = f"{first['content']}\n\n{format.instructions}"
     return [Message(role=first["role"], content=content), *rest]
 
 

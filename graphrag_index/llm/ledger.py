@@ -194,7 +194,7 @@ class Ledger:
         with self._lock:
             try:
                 self._database.execute("BEGIN IMMEDIATE")
-                self.send_all(self._database, self._sent)
+                self.record_all_sent(self._database, self._sent)
                 yield self._database
                 self._database.execute("COMMIT")
                 self._sent.clear()
@@ -243,7 +243,7 @@ class Ledger:
         """Return a hash of the reply that is kept under each key; empty where none is."""
         return reply_hashes(self.rows, keys)
 
-    def send(self, key: str, step: str, unit: str, model: str) -> None:
+    def record_sent(self, key: str, step: str, unit: str, model: str) -> None:
         """Note that a request is about to be sent: with the next note that must last.
 
         To write each by itself takes as long as the call. What a kill loses of them is that
@@ -252,7 +252,7 @@ class Ledger:
         with self._lock:
             self._sent.append((key, step, unit, model))
 
-    def send_all(
+    def record_all_sent(
         self, database: sqlite3.Connection, requests: Iterable[tuple[str, str, str, str]]
     ) -> None:
         """Note, in a transaction, that requests are sent: key, step, unit and model of each."""
@@ -260,13 +260,15 @@ class Ledger:
             database.execute(_SEND, (key, step, unit, model, OPEN))
             database.execute(_USE, (key, step, self.version))
 
-    def pay(self, key: str, step: str, model: str, usage: Usage, cost: float | None) -> None:
+    def record_cost(
+        self, key: str, step: str, model: str, usage: Usage, cost: float | None
+    ) -> None:
         """Note what a call has cost, whether its reply is good or not."""
         row = (key, step, model, self.version, usage.prompt, usage.cached, usage.completion, cost)
         with self.transaction() as database:
             database.execute("INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
-    def finish(
+    def record_reply(
         self, key: str, step: str, model: str, reply: str, usage: Usage, cost: float | None
     ) -> None:
         """Keep a validated reply and what it has cost."""
@@ -275,13 +277,13 @@ class Ledger:
             database.execute("INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
             database.execute(_ANSWERED, (DONE, reply, key))
 
-    def finish_all(self, replies: Mapping[str, str]) -> None:
+    def record_replies(self, replies: Mapping[str, str]) -> None:
         """Keep validated replies, which are paid for already, by their keys."""
         rows = [(DONE, reply, key) for key, reply in replies.items()]
         with self.transaction() as database:
             database.executemany(_ANSWERED, rows)
 
-    def put_aside(self, key: str, state: str, reason: str, raw: str = "") -> None:
+    def record_failure(self, key: str, state: str, reason: str, raw: str = "") -> None:
         """Note that a request is quarantined or skipped, or still open, and why."""
         with self.transaction() as database:
             database.execute(
@@ -289,7 +291,7 @@ class Ledger:
                 (state, reason, raw, key),
             )
 
-    def use(self, keys: Iterable[str]) -> None:
+    def mark_used(self, keys: Iterable[str]) -> None:
         """Note that the version which is being made rests on these requests."""
         keys = list(keys)
         with self.transaction() as database:
@@ -299,7 +301,7 @@ class Ledger:
             if self._is_noting:
                 database.executemany(NOTE, ((key,) for key in keys))
 
-    def note_use(self) -> None:
+    def track_use(self) -> None:
         """From now on note, apart from the file, which requests are used: to purge the others."""
         table = "CREATE TEMP TABLE IF NOT EXISTS used (key TEXT PRIMARY KEY) WITHOUT ROWID"
         with self.transaction() as database:
@@ -307,7 +309,7 @@ class Ledger:
             database.execute("DELETE FROM temp.used")
         self._is_noting = True
 
-    def name(self, key: str, unit: str) -> None:
+    def relabel(self, key: str, unit: str) -> None:
         """Note what a request is about now, such as a file that has another name."""
         if self.rows("SELECT 1 FROM requests WHERE key = ? AND unit != ?", key, unit):
             with self.transaction() as database:
@@ -327,21 +329,21 @@ class Ledger:
             except sqlite3.DatabaseError as error:
                 raise self._unusable(error) from error
 
-    def recall(self, name: str) -> str | None:
+    def get_meta(self, name: str) -> str | None:
         rows = self.rows("SELECT value FROM facts WHERE name = ?", name)
         return rows[0][0] if rows else None
 
-    def learn_from(self, output: Path) -> None:
+    def copy_capabilities(self, output: Path) -> None:
         """Take over what the ledger of an output folder knows of endpoints, if it can be read."""
-        query = "SELECT name, value FROM facts WHERE name LIKE 'capabilities of %'"
+        query = "SELECT name, value FROM facts WHERE name LIKE 'endpoint capabilities: %'"
         with suppress(sqlite3.Error):
             address = f"{(output / FILE).absolute().as_uri()}?mode=ro"
             with closing(sqlite3.connect(address, uri=True)) as other:
                 known = other.execute(query).fetchall()
             for name, value in known:
-                self.remember(name, value)
+                self.set_meta(name, value)
 
-    def remember(self, name: str, value: str) -> None:
+    def set_meta(self, name: str, value: str) -> None:
         with self.transaction() as database:
             database.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
 

@@ -91,25 +91,25 @@ class Models:
         self._forget = True
         found = list(dict.fromkeys(row.step for row in self.quarantined(steps)))
         if found:
-            self.ledger.remember(_RELEASED, json.dumps([*self.released(), *found]))
+            self.ledger.set_meta(_RELEASED, json.dumps([*self.released(), *found]))
             self.ledger.release(found)
         return self.released()
 
     def released(self) -> list[str]:
         """Return the steps that were released and whose run has not ended since."""
-        known = self.ledger.recall(_RELEASED) if self.has_ledger else None
+        known = self.ledger.get_meta(_RELEASED) if self.has_ledger else None
         return list(dict.fromkeys(json.loads(known))) if known else []
 
     def finished(self) -> None:
         """Note that a run has ended: what was released has been asked."""
         if self.released():
-            self.ledger.remember(_RELEASED, "[]")
+            self.ledger.set_meta(_RELEASED, "[]")
 
-    def note_use(self) -> None:
+    def track_use(self) -> None:
         """From now on note which requests are used: to purge the others, see `purge`."""
         self._is_noting = True
         if self._ledger is not None:
-            self._ledger.note_use()
+            self._ledger.track_use()
 
     def spent(self, version: int) -> Spent:
         """Return what was asked for a version."""
@@ -154,7 +154,7 @@ class Models:
         if self._ledger is None:
             self._ledger = Ledger(self.output, self.version())
             if self._is_noting:
-                self._ledger.note_use()
+                self._ledger.track_use()
         return self._ledger
 
     def close(self) -> None:

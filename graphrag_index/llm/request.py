@@ -13,7 +13,7 @@ class Message(TypedDict):
 
 
 @dataclass(frozen=True)
-class Reading:
+class ParsedReply:
     """What was read from a reply: its value, and how many records of it were no good."""
 
     value: Any
@@ -30,21 +30,21 @@ class ReplyFormat:
 
     `schema` is a JSON Schema in OpenAI's strict subset; `read` turns the object that such a
     reply is into a value, dropping bad records and counting them, or raises `ReplyError`.
-    `in_words` tells the format to a model that knows no schemas. `find` finds the answer in a
+    `instructions` tells the format to a model that knows no schemas. `find` finds the answer in a
     text without any JSON, where one can be known for certain; None if there is none.
     """
 
     name: str
     schema: Mapping[str, Any]
-    read: Callable[[Any], Reading]
-    in_words: str
+    read: Callable[[Any], ParsedReply]
+    instructions: str
     find: Callable[[str], Any] | None = None
 
 
-def _read_text(text: Any) -> Reading:
+def _read_text(text: Any) -> ParsedReply:
     if not text:
         raise ReplyError("it is empty")
-    return Reading(text)
+    return ParsedReply(text)
 
 
 # A reply that is a text for people, and read as it is.
@@ -133,4 +133,4 @@ class Reply:
     text: str
     finish: str = "stop"  # or length, content_filter, refusal
     usage: Usage = field(default_factory=Usage)
-    rung: str = ""  # one of `endpoint.RUNGS`
+    response_format: str = ""  # one of `endpoint.RESPONSE_FORMATS`

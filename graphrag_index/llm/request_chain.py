@@ -15,7 +15,7 @@ from graphrag_index.llm.parsing.reply import read_reply
 from graphrag_index.llm.request import (
     Message,
     Outcome,
-    Reading,
+    ParsedReply,
     Reply,
     ReplyError,
     Request,
@@ -25,7 +25,7 @@ from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.text.tokens import count_tokens, load_encoding
 
 
-class PutAsideError(Exception):
+class QuarantinedError(Exception):
     """A request is quarantined or skipped; the message says why, `raw` is its last reply."""
 
     def __init__(self, state: str, reason: str, raw: str = "") -> None:
@@ -68,7 +68,7 @@ def attempt_of(code: str) -> Attempt:
 def prompt_tokens(request: Request, settings: ModelSettings) -> int:
     """Say how many tokens a request takes: guessed, and counted as well where it may not fit."""
     texts = [message["content"] for message in request.messages]
-    texts += [request.format.in_words, _schema_text(request.format.schema)]
+    texts += [request.format.instructions, _schema_text(request.format.schema)]
     guess = sum(map(estimate_tokens, texts))
     longest = request.max_output_tokens or settings.max_output_tokens
     # No text has more tokens than bytes, and the guess is more than a quarter of these.
@@ -83,7 +83,7 @@ def first_attempt(request: Request, settings: ModelSettings, n_tokens: int) -> A
 
     Raises
     ------
-    PutAsideError
+    QuarantinedError
         It does not fit the context window.
     """
     room = settings.context_window - n_tokens
@@ -94,14 +94,14 @@ def first_attempt(request: Request, settings: ModelSettings, n_tokens: int) -> A
             f"the prompt of about {n_tokens} tokens does not fit the context window of "
             f"{settings.context_window}"
         )
-        raise PutAsideError(QUARANTINED, reason)
+        raise QuarantinedError(QUARANTINED, reason)
     most = request.max_output_tokens or settings.max_output_tokens
     return Attempt(min(most, room), longer=is_last)
 
 
-def judge(
+def validate_reply(
     reply: Reply, request: Request, attempt: Attempt, room: int, hide: Callable[[str], str]
-) -> Reading | Attempt:
+) -> ParsedReply | Attempt:
     """Read a reply; if it is no good, say how the request is asked again.
 
     `room` is what the context window leaves for a reply, in tokens; `hide` takes the key out
@@ -109,19 +109,19 @@ def judge(
 
     Raises
     ------
-    PutAsideError
+    QuarantinedError
         It will not be asked again.
     """
     if reply.finish in ("content_filter", "refusal"):
         raw = hide(reply.text)
         said = f": {raw[:200]}" if raw else ""
-        raise PutAsideError(QUARANTINED, f"the model refused ({reply.finish}){said}", raw)
+        raise QuarantinedError(QUARANTINED, f"the model refused ({reply.finish}){said}", raw)
     try:
         reading = read_reply(reply.text, request.format)
         if reply.finish == "length":
             if not attempt.longer:
                 raise ReplyError("it was cut off at its longest")
-            reading = Reading(reading.value, reading.dropped + 1)
+            reading = ParsedReply(reading.value, reading.dropped + 1)
         return reading
     except ReplyError as error:
         max_tokens = attempt.max_tokens
@@ -129,14 +129,14 @@ def judge(
             return Attempt(max_tokens * 2, attempt.corrected, True, attempt.correction)
         if attempt.corrected:
             reason = f"the reply was no good: {error}"
-            raise PutAsideError(QUARANTINED, reason, hide(reply.text)) from None
+            raise QuarantinedError(QUARANTINED, reason, hide(reply.text)) from None
         # A model that said nothing is asked the same again.
         correction = _correction(reply, error, request, room) if reply.text.strip() else ()
         room -= sum(estimate_tokens(message["content"]) for message in correction)
         return Attempt(max(min(max_tokens, room), LEAST_REPLY), True, True, correction)
 
 
-class Conversation:
+class RequestChain:
     """A request and those that follow from it, as far as they are answered."""
 
     def __init__(self, request: Request) -> None:
@@ -148,7 +148,7 @@ class Conversation:
         self._dropped = 0
         self.spent = Spent()
 
-    def go_on(self, reading: Reading, key: str) -> None:
+    def advance(self, reading: ParsedReply, key: str) -> None:
         """Take the reply to what was asked, known by this key, and ask what follows from it."""
         self._keys.append(key)
         self._values.append(reading.value)
@@ -161,35 +161,35 @@ class Conversation:
         return Outcome(self.unit, values, self._dropped, failure, self.spent, keys)
 
 
-def recall(entry: Entry | None, request: Request) -> Reading | None:
+def read_cached(entry: Entry | None, request: Request) -> ParsedReply | None:
     """Read the reply that the ledger has; None if it has none yet.
 
     Raises
     ------
-    PutAsideError
+    QuarantinedError
         The request was put aside.
     """
     if entry is not None and entry.state in (QUARANTINED, SKIPPED):
-        raise PutAsideError(entry.state, entry.reason)
+        raise QuarantinedError(entry.state, entry.reason)
     if entry is None or entry.state != DONE:
         return None
     return read_reply(entry.reply, request.format)
 
 
-def known_values(
+def cached_values(
     find: Callable[[str], Entry | None], request: Request, settings: ModelSettings
 ) -> tuple[Any, ...]:
     """Return the values of the replies that there are, to a request and those that follow."""
-    conversation = Conversation(request)
+    conversation = RequestChain(request)
     while (asked := conversation.asked) is not None:
         key = request_key(asked, settings)
         try:
-            reading = recall(find(key), asked)
-        except PutAsideError:
+            reading = read_cached(find(key), asked)
+        except QuarantinedError:
             break
         if reading is None:
             break
-        conversation.go_on(reading, key)
+        conversation.advance(reading, key)
     return conversation.outcome().values
 
 
@@ -229,7 +229,9 @@ def _correction(
 
     The words are for servers that take a format and do not heed it.
     """
-    wrong = f"This reply cannot be used: {error}. Reply again, whole.\n\n{request.format.in_words}"
+    wrong = (
+        f"This reply cannot be used: {error}. Reply again, whole.\n\n{request.format.instructions}"
+    )
     wrong = wrong.strip()
     # Half of the room stays for the new reply, if a character is no more than a token.
     left = max(room // 2 - estimate_tokens(wrong), 0)

@@ -181,10 +181,10 @@ class _Extraction:
                     result.n_unread += 1
                     continue
                 key = request_key(request, settings)
-                self.ledger.send(key, EXTRACTION, label, self.name)
+                self.ledger.record_sent(key, EXTRACTION, label, self.name)
                 kept[key] = reply
                 result.n_used += 1
-            self.ledger.finish_all(kept)
+            self.ledger.record_replies(kept)
 
     def _requests(self, text: str) -> Iterator[Mapping[str, Any]]:
         """Give the request as each release of version 3 makes it."""
@@ -251,8 +251,10 @@ def read_vectors(
                     continue
                 for text in batch:
                     unit = " ".join(text[:60].split())
-                    ledger.send(text_key(text, model), "generate_text_embeddings", unit, name)
-                ledger.finish_all(replies)
+                    ledger.record_sent(
+                        text_key(text, model), "generate_text_embeddings", unit, name
+                    )
+                ledger.record_replies(replies)
                 result.n_used += 1
 
 

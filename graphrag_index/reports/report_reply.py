@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from graphrag_index.llm.request import Reading, ReplyError, ReplyFormat
+from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat
 from graphrag_index.reports.local_citations import Rows, Written
 from graphrag_index.reports.report import Finding, Report
 from graphrag_index.text.citations import check_citations, renumber_citations
@@ -61,7 +61,7 @@ def report_format(shown: Rows, title: str) -> ReplyFormat:
     return ReplyFormat(NAME, SCHEMA, partial(_read, shown, title), IN_WORDS)
 
 
-def _read(shown: Rows, title: str, data: Any) -> Reading:
+def _read(shown: Rows, title: str, data: Any) -> ParsedReply:
     """Make a report of a reply; what is dropped are findings and citations."""
     if isinstance(data, Sequence) and not isinstance(data, str) and len(data) == 1:
         data = data[0]
@@ -112,7 +112,7 @@ def _read(shown: Rows, title: str, data: Any) -> Reading:
         explanation,
     )
     rows = {section: tuple(places) for section, places in cited.items()}
-    return Reading(Written(report, rows), dropped)
+    return ParsedReply(Written(report, rows), dropped)
 
 
 def _records(findings: object) -> Sequence[object]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
-from graphrag_index.llm.request import Message, Reading, ReplyError, ReplyFormat, Request
+from graphrag_index.llm.request import Message, ParsedReply, ReplyError, ReplyFormat, Request
 from graphrag_index.step import Progress
 
 # What is shown of each description, in characters.
@@ -59,7 +59,7 @@ def ask(
     return said
 
 
-def _read(data: Any) -> Reading:
+def _read(data: Any) -> ParsedReply:
     """Read {"same": true}, with a few liberties.
 
     Raises
@@ -73,12 +73,12 @@ def _read(data: Any) -> Reading:
         fields = {str(key).strip().lower(): value for key, value in data.items()}
         data = next((fields[name] for name in _SAME if name in fields), None)
     if isinstance(data, bool):
-        return Reading(data)
+        return ParsedReply(data)
     word = str(data).strip().strip(".!\"'").casefold().replace(" ", "_") if data is not None else ""
     if word in _YES:
-        return Reading(True)
+        return ParsedReply(True)
     if word in _NO:
-        return Reading(False)
+        return ParsedReply(False)
     raise ReplyError("it must be an object with `same`, which is true or false")
 
 

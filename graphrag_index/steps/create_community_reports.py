@@ -109,7 +109,7 @@ def create_community_reports(
         kept = earlier.keep(known, evidence, writing.keys, writing.below)
         staying = dict.fromkeys(kept.communities)
         n_kept += len(staying)
-        chat_model.use(kept.rows["request"].to_list())
+        chat_model.mark_used(kept.rows["request"].to_list())
         earlier_reports = kept.written()
         for at, stand_ins, outcome in asking.outcomes(numbers, staying, chat_model):
             if at in staying:

@@ -25,7 +25,7 @@ class Replies(Protocol):
 
     def reply_hashes(self, keys: Iterable[str]) -> list[str]: ...
 
-    def use(self, keys: Iterable[str]) -> None: ...
+    def mark_used(self, keys: Iterable[str]) -> None: ...
 
 
 def reuse_rows(
@@ -65,7 +65,7 @@ def reuse_rows(
             kept, table.name, lambda: _match(rows, key, column, replies).select(kept.columns)
         )
     if replies is not None:
-        replies.use(spread_lists(kept["request_keys"])[1].to_list())
+        replies.mark_used(spread_lists(kept["request_keys"])[1].to_list())
     todo = np.ones(len(key), bool)
     todo[kept["at"].to_numpy()] = False
     return kept, todo

@@ -78,7 +78,7 @@ class Chats:
             if self._models is None:
                 self._models = Models(_patient(self._settings), check=False)
                 # A run has found out what the endpoint supports.
-                self._models.ledger.learn_from(self._output)
+                self._models.ledger.copy_capabilities(self._output)
             # What a model refused for an earlier question, it may answer now.
             self._models.ledger.release([STEP])
             if name not in self._chats:

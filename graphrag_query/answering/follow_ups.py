@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from graphrag_index.llm.request import Reading, ReplyError, ReplyFormat, Request
+from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request
 from graphrag_index.text.languages import detect_language
 from graphrag_query.answer import Answer
 from graphrag_query.answering.chat import Chat
@@ -66,13 +66,13 @@ def _about(question: str, names: list[tuple[str, str]]) -> tuple[str, ...]:
     return tuple((person if kind == "person" else other).format(name) for name, kind in names)
 
 
-def _read(data: Any) -> Reading:
+def _read(data: Any) -> ParsedReply:
     found = data.get("questions") if isinstance(data, dict) else data
     found = [found] if isinstance(found, str) else found
     if not isinstance(found, list):
         raise ReplyError("it has no list `questions`")
     texts = [" ".join(text.split()) for text in found if isinstance(text, str) and text.strip()]
-    return Reading(list(dict.fromkeys(texts)), len(found) - len(texts))
+    return ParsedReply(list(dict.fromkeys(texts)), len(found) - len(texts))
 
 
 _FORMAT = ReplyFormat(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_index.errors import SettingsError
-from graphrag_index.llm.request import Reading, ReplyError, ReplyFormat, Request
+from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request
 from graphrag_index.storage.atomic import write_json
 from graphrag_query.answer import Answer
 from graphrag_query.answering.chat import Chat
@@ -112,11 +112,11 @@ def _rewritten_by_model(question: str, turns: Sequence[Turn], chat: Chat) -> str
     return str(outcome.values[0]) if outcome.values else question
 
 
-def _read(data: Any) -> Reading:
+def _read(data: Any) -> ParsedReply:
     text = data.get("question") if isinstance(data, dict) else data
     if not isinstance(text, str) or not text.strip():
         raise ReplyError("it has no text `question`")
-    return Reading(" ".join(text.split()))
+    return ParsedReply(" ".join(text.split()))
 
 
 _FORMAT = ReplyFormat(

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.request import Reading, ReplyError, ReplyFormat, Request
+from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import check_citations
 from graphrag_query.answering.chat import Chat
@@ -90,7 +90,7 @@ def _request(question: Question, chat: Chat, report: Mapping[str, Any]) -> Reque
     )
 
 
-def _read(data: Any) -> Reading:
+def _read(data: Any) -> ParsedReply:
     """Read a rating: a number, or the first one in an object or a list."""
     while isinstance(data, list) and data:
         data = data[0]
@@ -100,7 +100,7 @@ def _read(data: Any) -> Reading:
     rating = read_score(data, HIGHEST)
     if rating is None:
         raise ReplyError("it has no rating")
-    return Reading(rating)
+    return ParsedReply(rating)
 
 
 def _choice(

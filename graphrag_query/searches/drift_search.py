@@ -237,5 +237,5 @@ class _Steps:
 def _estimate(request: Request) -> int:
     """What a request takes once, rather too much."""
     texts = [message["content"] for message in request.messages]
-    texts += [request.format.in_words, json.dumps(request.format.schema)]
+    texts += [request.format.instructions, json.dumps(request.format.schema)]
     return sum(map(n_prompt_tokens, texts)) + TOKENS_AROUND

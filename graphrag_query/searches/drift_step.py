@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from graphrag_index.llm.request import Reading, ReplyError, ReplyFormat, Request
+from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request
 from graphrag_index.text.citations import Shown, check_citations
 from graphrag_query.answering.chat import Chat
 from graphrag_query.answering.cited_text import NO_RECORD
@@ -56,7 +56,7 @@ def step_request(chat: Chat, whole: str, asked: str, context: Context) -> Reques
     )
 
 
-def _read(shown: Shown, data: Any) -> Reading:
+def _read(shown: Shown, data: Any) -> ParsedReply:
     """Make an answer of a reply; what is dropped are citations and follow-ups."""
     if isinstance(data, Sequence) and not isinstance(data, str) and data:
         data = data[0]
@@ -75,7 +75,7 @@ def _read(shown: Shown, data: Any) -> Reading:
         raise ReplyError("it has no answer and no follow_ups")
     score = read_score(data.get("score", data.get("rating")), HIGHEST)
     score = NO_SCORE if score is None else score
-    return Reading(StepAnswer(answer, score if answer else 0.0, follow_ups), dropped + n_bad)
+    return ParsedReply(StepAnswer(answer, score if answer else 0.0, follow_ups), dropped + n_bad)
 
 
 def _questions(listed: Any) -> tuple[tuple[str, ...], int]:

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.request import Reading, ReplyError, ReplyFormat, Request
+from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request
 from graphrag_index.text.citations import Shown, check_citations, cited
 from graphrag_query.answering.chat import Chat
 from graphrag_query.answering.context import Context
@@ -105,7 +105,7 @@ def points_format(reports: pl.DataFrame) -> ReplyFormat:
     return ReplyFormat("points", SCHEMA, partial(_read, reports), IN_WORDS)
 
 
-def _read(reports: pl.DataFrame, data: Any) -> Reading:
+def _read(reports: pl.DataFrame, data: Any) -> ParsedReply:
     """Make points of a reply; those that say nothing, or of no report, are dropped."""
     shown = {"Reports": set(reports["id"].to_list())}
     points = []
@@ -114,7 +114,7 @@ def _read(reports: pl.DataFrame, data: Any) -> Reading:
         point = _point(record, reports, shown)
         if point is not None:
             points.append(point)
-    return Reading(points, len(records) - len(points))
+    return ParsedReply(points, len(records) - len(points))
 
 
 def _records(data: Any) -> Sequence[Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from graphrag_index.llm.request import Reading, ReplyError, ReplyFormat, Request
+from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request
 from graphrag_index.text.citations import check_citations, cited
 from graphrag_query.answering.chat import Chat
 from graphrag_query.answering.context import Context
@@ -41,9 +41,9 @@ def sub_query_request(chat: Chat, question: str, most: int) -> Request:
     """Ask for the questions that together answer one."""
     messages = chat.messages("lazy_sub_queries", f"Question: {question}", most=str(most))
     schema = _object({"questions": {"type": "array", "items": _TEXT}})
-    in_words = 'Reply with one JSON object and nothing else: {"questions": ["...", ...]}'
+    instructions = 'Reply with one JSON object and nothing else: {"questions": ["...", ...]}'
     read = partial(_read_queries, question, most)
-    return Request("sub-queries", messages, ReplyFormat("questions", schema, read, in_words))
+    return Request("sub-queries", messages, ReplyFormat("questions", schema, read, instructions))
 
 
 def relevance_request(chat: Chat, question: str, text_unit: Mapping[str, Any]) -> Request:
@@ -52,9 +52,9 @@ def relevance_request(chat: Chat, question: str, text_unit: Mapping[str, Any]) -
     asked = f"Passage of {place}:\n{text_unit['text']}\n\nQuestion: {question}"
     messages = chat.messages("lazy_relevance", asked)
     schema = _object({"rating": {"type": "integer"}})
-    in_words = 'Reply with one JSON object and nothing else: {"rating": number from 0 to 5}'
+    instructions = 'Reply with one JSON object and nothing else: {"rating": number from 0 to 5}'
     unit = f"relevance of text unit {text_unit['human_readable_id']}"
-    return Request(unit, messages, ReplyFormat("rating", schema, _read_rating, in_words))
+    return Request(unit, messages, ReplyFormat("rating", schema, _read_rating, instructions))
 
 
 def claims_request(chat: Chat, question: str, context: Context) -> Request:
@@ -64,13 +64,13 @@ def claims_request(chat: Chat, question: str, context: Context) -> Request:
     claim = {"claim": _TEXT, "sources": {"type": "array", "items": {"type": "integer"}}}
     record = _object({**claim, "score": {"type": "integer"}})
     schema = _object({"claims": {"type": "array", "items": record}})
-    in_words = (
+    instructions = (
         'Reply with one JSON object and nothing else: {"claims": [{"claim": text, "sources": '
         '[ids], "score": number from 0 to 100}, ...]}'
     )
     unit = f"claims of {len(numbers)} text units, {min(numbers)} first"
     read = partial(_read_claims, numbers)
-    return Request(unit, messages, ReplyFormat("claims", schema, read, in_words))
+    return Request(unit, messages, ReplyFormat("claims", schema, read, instructions))
 
 
 def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _read_queries(question: str, most: int, data: Any) -> Reading:
+def _read_queries(question: str, most: int, data: Any) -> ParsedReply:
     """Read questions, each once; the question itself is none of them."""
     queries: dict[str, str] = {}
     records = _records(data, "questions", _QUESTIONS)
@@ -92,10 +92,10 @@ def _read_queries(question: str, most: int, data: Any) -> Reading:
         if 0 < len(text) <= LONGEST_QUERY and text.casefold() != question.strip().casefold():
             queries.setdefault(text.casefold(), text)
     found = list(queries.values())[:most]
-    return Reading(found, len(records) - len(found))
+    return ParsedReply(found, len(records) - len(found))
 
 
-def _read_rating(data: Any) -> Reading:
+def _read_rating(data: Any) -> ParsedReply:
     """Read a rating: a number, yes or no, or the first one in an object or a list."""
     while isinstance(data, list) and data:
         data = data[0]
@@ -103,14 +103,14 @@ def _read_rating(data: Any) -> Reading:
         named = (value for key in _RATINGS if (value := data.get(key)) is not None)
         data = next(named, next(iter(data.values()), None))
     if isinstance(data, bool):
-        return Reading(float(HIGHEST_RATING if data else 0))
+        return ParsedReply(float(HIGHEST_RATING if data else 0))
     rating = read_score(data, HIGHEST_RATING)
     if rating is None:
         raise ReplyError("it has no rating")
-    return Reading(rating)
+    return ParsedReply(rating)
 
 
-def _read_claims(shown: AbstractSet[int], data: Any) -> Reading:
+def _read_claims(shown: AbstractSet[int], data: Any) -> ParsedReply:
     """Read claims; those that say nothing, or nothing that was shown, are dropped."""
     records = _records(data, "claims", _CLAIMS)
     claims = []
@@ -128,7 +128,7 @@ def _read_claims(shown: AbstractSet[int], data: Any) -> Reading:
             score = read_score(_first(record, _SCORES), HIGHEST_SCORE)
             sources = tuple(dict.fromkeys(numbers))
             claims.append(Claim(text, NO_SCORE if score is None else score, sources))
-    return Reading(claims, len(records) - len(claims))
+    return ParsedReply(claims, len(records) - len(claims))
 
 
 def _records(data: Any, name: str, keys: Sequence[str]) -> Sequence[Any]:

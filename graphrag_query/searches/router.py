@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.request import Reading, ReplyError, ReplyFormat, Request
+from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request
 from graphrag_query.answering.chat import Chat
 from graphrag_query.question.asked_entities import asked_entities, unknown_entities
 from graphrag_query.retrieval.index_store import KnowledgeModel
@@ -98,7 +98,7 @@ def choose_by_model(chat: Chat, question: str) -> Choice | None:
     return choice
 
 
-def read_choice(reply: Any) -> Reading:
+def read_choice(reply: Any) -> ParsedReply:
     """Read the search from a reply; a name in a longer text will do."""
     while isinstance(reply, list) and reply:
         reply = reply[0]
@@ -108,7 +108,7 @@ def read_choice(reply: Any) -> Reading:
     if len(found) != 1:
         raise ReplyError(f"it names no search: {said[:40]!r}")
     why = " ".join(str(fields.get("why") or "a model chose it").split())
-    return Reading(Choice(found[0], why[:200].rstrip(".")))
+    return ParsedReply(Choice(found[0], why[:200].rstrip(".")))
 
 
 FORMAT = ReplyFormat(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphrag_index.errors import QueryError
-from graphrag_index.llm.request import Message, Reading, ReplyError, ReplyFormat, Request
+from graphrag_index.llm.request import Message, ParsedReply, ReplyError, ReplyFormat, Request
 from graphrag_index.schema.settings.searches import StructuredSearch
 from graphrag_query.question.question import Question
 from graphrag_query.structured.limits import limits_of
@@ -98,7 +98,7 @@ def write_query(
     return Tried(sql, None, tuple(notes), tuple(told))
 
 
-def read_query(reply: Any) -> Reading:
+def read_query(reply: Any) -> ParsedReply:
     """Read the query from a reply, also from a list or a text that is nothing else."""
     while isinstance(reply, list) and reply:
         reply = reply[0]
@@ -108,7 +108,7 @@ def read_query(reply: Any) -> Reading:
     if not isinstance(sql, str):
         raise ReplyError("it has no sql")
     fenced = _FENCE.match(sql.strip())
-    return Reading((fenced[1] if fenced else sql).strip())
+    return ParsedReply((fenced[1] if fenced else sql).strip())
 
 
 def find_query(text: str) -> str | None:

@@ -11,7 +11,7 @@ from graphrag_index.extraction.added_types import AddedFormat
 from graphrag_index.extraction.removed_types import Narrowing
 from graphrag_index.extraction.reply_records import Found, FoundEntity, FoundRelationship
 from graphrag_index.extraction.schema_history import Kind, Path, Schema, type_key
-from graphrag_index.llm.request import Reading
+from graphrag_index.llm.request import ParsedReply
 from graphrag_index.text.normalize import title_key
 from tests.fixtures.extraction import entity, link, reply
 
@@ -20,7 +20,7 @@ KNOWN = {"ada": ADA, "king": KING}
 TEXT = "Ada King London Turin Rome"
 
 
-def read(path: Path, data: Any, before: Found | None = None) -> Reading:
+def read(path: Path, data: Any, before: Found | None = None) -> ParsedReply:
     before = before or Found()
     known = {**KNOWN, **{title_key(entity.name): entity for entity in before.entities}}
     format = AddedFormat(path).reply_format(TEXT.__contains__, known, before)
@@ -33,16 +33,16 @@ def added(names: Sequence[str], kinds: Sequence[str] = (), strict: bool = False)
     return first, Schema(tuple(names), tuple(map(Kind, kinds[1:])), strict)
 
 
-def ends(reading: Reading) -> list[tuple[str, str, str]]:
+def ends(reading: ParsedReply) -> list[tuple[str, str, str]]:
     return [(link.source, link.target, link.type) for link in reading.value.relationships]
 
 
 def test_entities_of_added_types_are_kept_and_known_ones_are_not_told_again() -> None:
     said = reply(entity("Ada", "person", "Again."), entity("London", "PLACE", "A city."))
     reading = read(added(["place"]), said)
-    assert reading == Reading(Found((FoundEntity("London", "place", "A city."),)))
+    assert reading == ParsedReply(Found((FoundEntity("London", "place", "A city."),)))
     # What is neither known nor asked for counts as no good.
-    assert read(added(["place"]), reply(entity("Rome", "concept"))) == Reading(Found(), 1)
+    assert read(added(["place"]), reply(entity("Rome", "concept"))) == ParsedReply(Found(), 1)
 
 
 def test_what_is_known_may_have_an_added_type_too() -> None:

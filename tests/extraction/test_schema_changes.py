@@ -41,20 +41,20 @@ class KeepingModel(FakeChatModel):
             self.kept[key] = named_in(texts)
         return self.kept[key]
 
-    def known(self, request: Request) -> tuple[Any, ...]:
+    def cached_values(self, request: Request) -> tuple[Any, ...]:
         said = self.kept.get(str(request.messages))
         return (request.format.read(said).value,) if said else ()
 
     def reply_hashes(self, keys: Iterable[str]) -> list[str]:
         return [json.dumps(self.kept[key]) if key in self.kept else "" for key in keys]
 
-    def use(self, keys: Iterable[str]) -> None:
+    def mark_used(self, keys: Iterable[str]) -> None:
         self.n_used += len(list(keys))
 
-    def recall(self, name: str) -> str | None:
+    def get_meta(self, name: str) -> str | None:
         return self.facts.get(name)
 
-    def remember(self, name: str, value: str) -> None:
+    def set_meta(self, name: str, value: str) -> None:
         self.facts[name] = value
 
 

@@ -186,7 +186,7 @@ def test_a_correction_fits_the_window_and_tells_the_format(
         assert n_tokens + body["max_completion_tokens"] <= 1_000
     *_, shown, correction = second["messages"]
     assert shown["content"].startswith("Nothing but prose.")
-    assert WORDS.in_words in correction["content"]
+    assert WORDS.instructions in correction["content"]
 
 
 def test_a_reply_cut_off_before_its_first_record_is_no_empty_one(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_index.llm.endpoint import RUNGS, Endpoint
+from graphrag_index.llm.endpoint import RESPONSE_FORMATS, Endpoint
 from graphrag_index.llm.failures import UnsupportedError, hide, retry_after
 from graphrag_index.llm.http_replies import read_chat
 from graphrag_index.llm.pacing import parse_duration
@@ -45,7 +45,7 @@ def bodies(server: Server) -> list[dict[str, Any]]:
     return [json.loads(asked.body) for asked in server.requests if "chat" in asked.path]
 
 
-@pytest.mark.parametrize("structured", RUNGS)
+@pytest.mark.parametrize("structured", RESPONSE_FORMATS)
 def test_each_way_of_a_structured_reply_gives_the_same(structured: str, tmp_path: Path) -> None:
     with Server(answer=words_of_text) as server:
         (outcome,) = ask(server, tmp_path, "a b", structured=structured)
@@ -68,15 +68,15 @@ def test_what_a_server_lacks_is_learnt_once(lacks: list[str], last: str, tmp_pat
     with Server(answer=words_of_text, faults=Faults(rate=1, kinds=lacks)) as server:
         assert ask(server, tmp_path, "a")[0].values == (["a"],)
         # One call more for each thing that it lacks.
-        assert len(bodies(server)) == 1 + RUNGS.index(last)
+        assert len(bodies(server)) == 1 + RESPONSE_FORMATS.index(last)
         outcomes = ask(server, tmp_path, "b", "c")
         assert [outcome.values for outcome in outcomes] == [(["b"],), (["c"],)]
-        assert len(bodies(server)) == 3 + RUNGS.index(last)
+        assert len(bodies(server)) == 3 + RESPONSE_FORMATS.index(last)
 
 
 def test_a_format_that_is_taken_but_not_heeded_is_told_in_words(tmp_path: Path) -> None:
     def heedless(chat: ChatRequest) -> str:
-        told = WORDS.in_words in "".join(chat.texts)
+        told = WORDS.instructions in "".join(chat.texts)
         return json.dumps({"words": ["a"]}) if told else "The words are as follows: a."
 
     with Server(answer=heedless) as server:

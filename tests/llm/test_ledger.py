@@ -14,8 +14,8 @@ from graphrag_index.llm.request import Usage
 def test_a_reply_is_found_by_every_later_opening(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path, version=1)) as ledger:
         assert ledger.find("k") is None
-        ledger.send("k", "extract", "a.txt", "chat")
-        ledger.finish("k", "extract", "chat", '{"a": 1}', Usage(10, 4, 5), 0.25)
+        ledger.record_sent("k", "extract", "a.txt", "chat")
+        ledger.record_reply("k", "extract", "chat", '{"a": 1}', Usage(10, 4, 5), 0.25)
         entry = ledger.find("k")
     assert entry is not None
     with closing(Ledger(tmp_path)) as again:
@@ -25,7 +25,7 @@ def test_a_reply_is_found_by_every_later_opening(tmp_path: Path) -> None:
 
 def test_what_was_sent_and_not_answered_is_open_once_it_is_written(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path, version=1)) as ledger:
-        ledger.send("k", "extract", "a.txt", "chat")
+        ledger.record_sent("k", "extract", "a.txt", "chat")
     with closing(Ledger(tmp_path)) as again:
         entry = again.find("k")
         assert entry is not None
@@ -35,15 +35,15 @@ def test_what_was_sent_and_not_answered_is_open_once_it_is_written(tmp_path: Pat
 def test_status_counts_the_newest_version_and_pays_for_all(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path, version=1)) as ledger:
         for key in "abc":
-            ledger.send(key, "extract", f"{key}.txt", "chat")
-            ledger.finish(key, "extract", "chat", "{}", Usage(10, 0, 1), 0.5)
-        ledger.send("d", "extract", "d.txt", "chat")
-        ledger.pay("d", "extract", "chat", Usage(10, 0, 1), 0.5)
-        ledger.put_aside("d", QUARANTINED, "refused", "no")
+            ledger.record_sent(key, "extract", f"{key}.txt", "chat")
+            ledger.record_reply(key, "extract", "chat", "{}", Usage(10, 0, 1), 0.5)
+        ledger.record_sent("d", "extract", "d.txt", "chat")
+        ledger.record_cost("d", "extract", "chat", Usage(10, 0, 1), 0.5)
+        ledger.record_failure("d", QUARANTINED, "refused", "no")
         assert ledger.spent() == 2.0
     with closing(Ledger(tmp_path, version=2)) as ledger:
         # Of the next version only a and d are a part.
-        ledger.use(["a", "d"])
+        ledger.mark_used(["a", "d"])
         assert ledger.status() == [StepStatus("extract", "chat", 1, 0, 1, 0, 40, 0, 4, 2.0)]
         assert [row.reason for row in ledger.quarantined(["extract"])] == ["refused"]
         assert ledger.spent() == 0.0
@@ -54,8 +54,8 @@ def test_status_counts_the_newest_version_and_pays_for_all(tmp_path: Path) -> No
 def test_a_call_of_unknown_price_makes_the_sum_unknown(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path, version=1)) as ledger:
         for key, cost in (("a", 1.0), ("b", None)):
-            ledger.send(key, "extract", key, "chat")
-            ledger.finish(key, "extract", "chat", "{}", Usage(), cost)
+            ledger.record_sent(key, "extract", key, "chat")
+            ledger.record_reply(key, "extract", "chat", "{}", Usage(), cost)
         assert ledger.status()[0].cost is None
 
 
@@ -67,14 +67,14 @@ def test_a_damaged_file_is_one_sentence(tmp_path: Path) -> None:
 
 def fill(ledger: Ledger) -> None:
     for number in range(1_000):
-        ledger.send(str(number), "extract", "x" * 1_000, "chat")
-        ledger.finish(str(number), "extract", "chat", "y" * 1_000, Usage(), 0.0)
+        ledger.record_sent(str(number), "extract", "x" * 1_000, "chat")
+        ledger.record_reply(str(number), "extract", "chat", "y" * 1_000, Usage(), 0.0)
 
 
 def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path, version=1)) as ledger:
-        ledger.send("k", "extract", "a.txt", "chat")
-        ledger.finish("k", "extract", "chat", "{}", Usage(), 0.0)
+        ledger.record_sent("k", "extract", "a.txt", "chat")
+        ledger.record_reply("k", "extract", "chat", "{}", Usage(), 0.0)
         with closing(sqlite3.connect(tmp_path / FILE)) as other:
             # As a full disk would: the file may not grow any more.
             n_pages = other.execute("PRAGMA page_count").fetchone()[0]
@@ -88,25 +88,25 @@ def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
 
 def test_what_another_ledger_knows_of_endpoints_is_taken_over(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path, version=1)) as known:
-        known.remember("capabilities of m at http://x", "text")
-        known.remember("released steps", "[]")
+        known.set_meta("endpoint capabilities: m at http://x", "text")
+        known.set_meta("released steps", "[]")
     with closing(Ledger(None)) as ledger:
-        ledger.learn_from(tmp_path)
-        assert ledger.recall("capabilities of m at http://x") == "text"
-        assert ledger.recall("released steps") is None
+        ledger.copy_capabilities(tmp_path)
+        assert ledger.get_meta("endpoint capabilities: m at http://x") == "text"
+        assert ledger.get_meta("released steps") is None
 
 
 def test_a_folder_without_a_ledger_teaches_nothing_and_stays_empty(tmp_path: Path) -> None:
     with closing(Ledger(None)) as ledger:
-        ledger.learn_from(tmp_path)
+        ledger.copy_capabilities(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_an_earlier_program_noted_of_use_is_taken_over(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path, version=1)) as ledger:
         for key in "ab":
-            ledger.send(key, "extract", key, "chat")
-            ledger.put_aside(key, QUARANTINED, f"refused {key}")
+            ledger.record_sent(key, "extract", key, "chat")
+            ledger.record_failure(key, QUARANTINED, f"refused {key}")
     with closing(sqlite3.connect(tmp_path / FILE)) as earlier:
         earlier.executescript(
             "DROP TABLE uses; ALTER TABLE requests ADD COLUMN used_in INTEGER NOT NULL DEFAULT 0;"
@@ -120,9 +120,9 @@ def test_what_an_earlier_program_noted_of_use_is_taken_over(tmp_path: Path) -> N
 def test_replies_are_known_by_hash(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path)) as ledger:
         for key, reply in (("a", "one"), ("b", "two"), ("c", "one")):
-            ledger.send(key, "extract", key, "chat")
-            ledger.finish(key, "extract", "chat", reply, Usage(), None)
-        ledger.send("d", "extract", "d", "chat")
+            ledger.record_sent(key, "extract", key, "chat")
+            ledger.record_reply(key, "extract", "chat", reply, Usage(), None)
+        ledger.record_sent("d", "extract", "d", "chat")
         a, d, b, c, unknown = ledger.reply_hashes(["a", "d", "b", "c", "e"])
     assert a == c != b != ""
     assert (d, unknown) == ("", "")

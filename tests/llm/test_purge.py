@@ -19,10 +19,10 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
     """Three requests that were answered and one that is quarantined."""
     with closing(Ledger(tmp_path, 1)) as ledger:
         for key in "abc":
-            ledger.send(key, "extract", f"{key}.txt", "chat")
-            ledger.finish(key, "extract", "chat", f"reply {key}", Usage(10, 0, 1), 0.5)
-        ledger.send("d", "extract", "d.txt", "chat")
-        ledger.put_aside("d", QUARANTINED, "it says rubbish", "rubbish")
+            ledger.record_sent(key, "extract", f"{key}.txt", "chat")
+            ledger.record_reply(key, "extract", "chat", f"reply {key}", Usage(10, 0, 1), 0.5)
+        ledger.record_sent("d", "extract", "d.txt", "chat")
+        ledger.record_failure("d", QUARANTINED, "it says rubbish", "rubbish")
         yield ledger
 
 
@@ -33,9 +33,9 @@ def keys(ledger: Ledger) -> list[str]:
 def test_what_was_used_since_stays_and_what_it_cost_is_still_known(
     ledger: Ledger, tmp_path: Path
 ) -> None:
-    ledger.use(["b"])
-    ledger.note_use()
-    ledger.use(["a"])
+    ledger.mark_used(["b"])
+    ledger.track_use()
+    ledger.mark_used(["a"])
     purged = purge(ledger, tmp_path, ["c"])
     assert (purged.n_forgotten, purged.n_kept) == (2, 2)
     assert keys(ledger) == ["a", "c"]
@@ -49,10 +49,10 @@ def test_what_was_used_since_stays_and_what_it_cost_is_still_known(
 
 
 def test_what_was_noted_before_does_not_count(ledger: Ledger, tmp_path: Path) -> None:
-    ledger.note_use()
-    ledger.use(["a"])
-    ledger.note_use()
-    ledger.use(["b", "d"])
+    ledger.track_use()
+    ledger.mark_used(["a"])
+    ledger.track_use()
+    ledger.mark_used(["b", "d"])
     purge(ledger, tmp_path)
     assert keys(ledger) == ["b", "d"]
 
@@ -62,7 +62,7 @@ def test_a_purge_that_is_stopped_forgets_nothing(ledger: Ledger, tmp_path: Path)
         yield "a"
         raise KeyboardInterrupt
 
-    ledger.note_use()
+    ledger.track_use()
     with pytest.raises(KeyboardInterrupt):
         purge(ledger, tmp_path, stopped())
     assert keys(ledger) == ["a", "b", "c", "d"]
@@ -72,7 +72,7 @@ def test_a_batch_that_is_not_collected_is_not_given_up(ledger: Ledger, tmp_path:
     batches = BatchLedger(ledger)
     batch = Batch("k", "extract", "chat", SUBMITTED, "f", "batch_1", 1, 10, 0.5, "{}", 0.0)
     batches.prepare(batch, [Line("e", "e.txt", "100")])
-    ledger.note_use()
+    ledger.track_use()
     with pytest.raises(GraphRAGError, match=r"Nothing was purged: batch batch_1 \(extract\)"):
         purge(ledger, tmp_path)
     assert len(keys(ledger)) == 5
@@ -85,7 +85,7 @@ def test_a_batch_that_is_not_collected_is_not_given_up(ledger: Ledger, tmp_path:
 
 
 def test_bytes_that_another_reader_holds_are_told(ledger: Ledger, tmp_path: Path) -> None:
-    ledger.note_use()
+    ledger.track_use()
     with closing(sqlite3.connect(tmp_path / FILE, isolation_level=None)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM requests").fetchall()

@@ -14,7 +14,7 @@ from graphrag_index.extraction.claims import CLAIMS_FORMAT
 from graphrag_index.extraction.graph_reply import ExtractionFormat
 from graphrag_index.extraction.schema_history import Schema
 from graphrag_index.llm.parsing.reply import read_reply
-from graphrag_index.llm.request import Reading, ReplyError, ReplyFormat
+from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat
 from tests.server.small_model_replies import SMALL_MODEL_REPLIES, SmallModelReply
 
 TEXT = {"type": "string"}
@@ -28,7 +28,7 @@ def records_of(*fields: str) -> dict[str, Any]:
 def format_of(properties: dict[str, Any]) -> ReplyFormat:
     """A format that takes anything, and gives it back."""
     schema = {"type": "object", "properties": properties, "required": list(properties)}
-    return ReplyFormat("anything", schema, Reading, "")
+    return ReplyFormat("anything", schema, ParsedReply, "")
 
 
 GRAPH = format_of(
@@ -198,11 +198,11 @@ def test_of_two_answers_the_later_or_fuller_one_counts() -> None:
 def test_keys_in_another_language_are_known_by_their_order() -> None:
     text = json.dumps({"Behauptungen": [{"Wer": "Ada", "Stand": "true", "Was": "She wrote."}]})
 
-    def read(data: Any) -> Reading:
+    def read(data: Any) -> ParsedReply:
         good = [claim for claim in data.get("claims", []) if claim.get("subject")]
         if not good:
             raise ReplyError("no claims")
-        return Reading(good)
+        return ParsedReply(good)
 
     claims = ReplyFormat("claims", CLAIMS.schema, read, "")
     assert read_reply(text, claims).value == [
@@ -232,9 +232,9 @@ def test_lines_are_records_of_whatever_was_asked_for() -> None:
 
 def test_what_was_cut_off_is_dropped_and_counted() -> None:
     reading = read_reply(DUMPED[: DUMPED.index("Bob") + 1], GRAPH)
-    assert reading == Reading({"entities": [ADA]}, dropped=1)
+    assert reading == ParsedReply({"entities": [ADA]}, dropped=1)
     lines = "\n".join(map(json.dumps, [ADA, BOB]))
-    assert read_reply(lines[:-1], GRAPH) == Reading(
+    assert read_reply(lines[:-1], GRAPH) == ParsedReply(
         {"entities": [ADA], "relationships": []}, dropped=1
     )
 
@@ -412,7 +412,7 @@ def _closes(text: str, n: int) -> bool:
     return True
 
 
-def read_or_refused(text: str, format: ReplyFormat) -> Reading | str:
+def read_or_refused(text: str, format: ReplyFormat) -> ParsedReply | str:
     try:
         return read_reply(text, format)
     except ReplyError as error:

@@ -246,12 +246,12 @@ def test_steps_of_ones_own_are_counted_too(tmp_path: Path) -> None:
     root = small(tmp_path, "Ada Quill met Bo Reed.")
     (root / "own.py").write_text(
         "import polars as pl\n"
-        "from graphrag_index.llm.request import Reading, ReplyFormat, Request\n"
+        "from graphrag_index.llm.request import ParsedReply, ReplyFormat, Request\n"
         "from graphrag_index.schema.tables import Table\n"
         "from graphrag_index.step import step\n"
         "MOODS = Table('moods', 'one mood', '', {'mood': pl.String})\n"
         "SCHEMA = {'type': 'object', 'properties': {'mood': {'type': 'string'}}}\n"
-        "FORMAT = ReplyFormat('mood', SCHEMA, lambda data: Reading(data['mood']), 'As JSON.')\n"
+        "FORMAT = ReplyFormat('mood', SCHEMA, lambda data: ParsedReply(data['mood']), 'As JSON.')\n"
         "@step(writes=[MOODS])\n"
         "def find_moods(documents: pl.DataFrame, *, chat_model) -> pl.DataFrame:\n"
         "    ask = [Request('a', [{'role': 'user', 'content': text}], FORMAT)\n"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.llm.ledger import Ledger
-from graphrag_index.llm.request import Reading, ReplyFormat, Request, Usage
+from graphrag_index.llm.request import ParsedReply, ReplyFormat, Request, Usage
 from graphrag_index.pipeline.estimate.past_replies import Past
 from graphrag_index.pipeline.estimate.sample import Growth, Sample
 from graphrag_index.pipeline.estimate.simulated_replies import answer, sentences_with_names
@@ -19,15 +19,15 @@ from graphrag_index.pipeline.estimate.simulated_replies import answer, sentences
 def test_earlier_replies_tell_how_long_later_ones_are(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path)
     for number in range(19):
-        ledger.send(str(number), "step", "unit", "chat")
-        ledger.finish(str(number), "step", "chat", "{}", Usage(10, 0, 100), None)
+        ledger.record_sent(str(number), "step", "unit", "chat")
+        ledger.record_reply(str(number), "step", "chat", "{}", Usage(10, 0, 100), None)
     assert Past(tmp_path).reply_tokens("step", "chat") is None
-    ledger.pay("19", "step", "chat", Usage(10, 0, 300), None)
+    ledger.record_cost("19", "step", "chat", Usage(10, 0, 300), None)
     # Read while another process writes.
     past = Past(tmp_path)
     assert past.reply_tokens("step", "chat") == 110
     assert past.reply_tokens("other", "chat") is None
-    ledger.pay("20", "step", "chat", Usage(100, 75, 10), None)
+    ledger.record_cost("20", "step", "chat", Usage(100, 75, 10), None)
     assert past.cached_share("step", "chat") == 75 / 300
     assert past.cached_share("other", "chat") == 0
     assert past.find("3") == ledger.find("3")
@@ -38,7 +38,7 @@ def test_earlier_replies_tell_how_long_later_ones_are(tmp_path: Path) -> None:
 def test_without_a_ledger_nothing_is_known(tmp_path: Path) -> None:
     past = Past(tmp_path)
     assert past.is_empty
-    assert (past.find("a"), past.recall("a"), past.reply_tokens("a", "b")) == (None, None, None)
+    assert (past.find("a"), past.get_meta("a"), past.reply_tokens("a", "b")) == (None, None, None)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -57,7 +57,7 @@ def test_names_are_found(text: str, names: list[list[str]]) -> None:
 
 @given(st.text(), st.sampled_from(["extraction", "claims", "description", "community_report"]))
 def test_every_text_has_an_answer_that_json_can_hold(text: str, name: str) -> None:
-    format = ReplyFormat(name, {}, Reading, "")
+    format = ReplyFormat(name, {}, ParsedReply, "")
     messages = [{"role": "system", "content": ""}, {"role": "user", "content": text}]
     made = answer(Request("a", messages, format))  # type: ignore[arg-type]
     assert json.loads(json.dumps(made)) == made

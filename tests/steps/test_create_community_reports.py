@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from graphrag_index.llm.prompts import Prompts
-from graphrag_index.llm.request import Reading, ReplyError, Request
+from graphrag_index.llm.request import ParsedReply, ReplyError, Request
 from graphrag_index.reports.report_reply import report_format
 from graphrag_index.schema.settings.llm_steps import CreateCommunityReports
 from graphrag_index.schema.tables import TABLES, content_id
@@ -220,7 +220,7 @@ def test_what_a_document_cites_is_no_row() -> None:
 
 def read(data: Any, **shown: Sequence[int]) -> Any:
     reading = report_format(shown, "Fallback").read(data)
-    return Reading(reading.value.report, reading.dropped)
+    return ParsedReply(reading.value.report, reading.dropped)
 
 
 class TestReply:

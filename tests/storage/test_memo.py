@@ -22,8 +22,8 @@ KEY = pl.Series(["of b", "of c", "", "of x", "of a", "of b"])
 
 
 def answer(ledger: Ledger, key: str, reply: str) -> None:
-    ledger.send(key, STEP, key, "chat")
-    ledger.finish(key, STEP, "chat", reply, Usage(), None)
+    ledger.record_sent(key, STEP, key, "chat")
+    ledger.record_reply(key, STEP, "chat", reply, Usage(), None)
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_rows_are_kept_while_input_and_replies_are_unchanged(
 def test_the_requests_of_kept_rows_are_used(
     previous: Previous, ledger: Ledger, tmp_path: Path
 ) -> None:
-    ledger.note_use()
+    ledger.track_use()
     answer(ledger, "d", "of nothing that is left")
     kept(previous, ledger)
     assert purge(ledger, tmp_path).n_forgotten == 1
@@ -79,8 +79,8 @@ def test_the_requests_of_kept_rows_are_used(
 
 
 def forget(ledger: Ledger) -> None:
-    ledger.note_use()
-    ledger.use(["a", "b"])
+    ledger.track_use()
+    ledger.mark_used(["a", "b"])
     purge(ledger, Path(ledger.path).parent)
 
 
@@ -90,8 +90,8 @@ def forget(ledger: Ledger) -> None:
         forget,
         lambda ledger: answer(ledger, "b2", "other"),
         lambda ledger: BatchLedger(ledger).finish("b2", "other"),
-        lambda ledger: ledger.finish_all({"b2": "other"}),
-        lambda ledger: ledger.put_aside("b2", QUARANTINED, "refused"),
+        lambda ledger: ledger.record_replies({"b2": "other"}),
+        lambda ledger: ledger.record_failure("b2", QUARANTINED, "refused"),
     ],
     ids=["purged", "asked again", "batch", "vectors", "quarantined"],
 )

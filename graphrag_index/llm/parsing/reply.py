@@ -10,7 +10,7 @@ from graphrag_index.llm.parsing.broken_json import BrokenJSON
 from graphrag_index.llm.parsing.delimited import read_lines
 from graphrag_index.llm.parsing.reasoning import strip_thoughts
 from graphrag_index.llm.parsing.schema_fit import Shape, is_schema
-from graphrag_index.llm.request import Reading, ReplyError, ReplyFormat
+from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat
 
 # What is over this, in characters, is cut off a reply that is not plain JSON.
 LONGEST = 300_000
@@ -19,7 +19,7 @@ _OBJECT = re.compile(r'\{\s*"')
 _KEY_OF_A_LIST = re.compile(r'"[^"\n]{1,60}+"\s{0,9}:\s{0,9}\[')
 
 
-def read_reply(text: str, format: ReplyFormat) -> Reading:
+def read_reply(text: str, format: ReplyFormat) -> ParsedReply:
     """Read a reply: thoughts, prose and code fences around it are passed over.
 
     JSON in which something is wrong is read as far as its meaning is plain, and so are lines
@@ -46,7 +46,7 @@ def read_reply(text: str, format: ReplyFormat) -> Reading:
     elif (reading := _try(data, format)) and not reading.dropped:
         return reading
     reading = _best(_interpretations(data, shape), format)
-    return Reading(reading.value, reading.dropped + n_cut)
+    return ParsedReply(reading.value, reading.dropped + n_cut)
 
 
 def _parsed(text: str) -> Any:
@@ -58,7 +58,7 @@ def _parsed(text: str) -> Any:
         return None
 
 
-def _try(data: Any, format: ReplyFormat) -> Reading | None:
+def _try(data: Any, format: ReplyFormat) -> ParsedReply | None:
     try:
         return format.read(data)
     except ReplyError:
@@ -75,9 +75,9 @@ def _interpretations(data: Any, shape: Shape) -> Iterator[Any]:
         yield shape.in_order(fitted)
 
 
-def _best(interpretations: Iterable[Any], format: ReplyFormat) -> Reading:
+def _best(interpretations: Iterable[Any], format: ReplyFormat) -> ParsedReply:
     """Read in the first way that loses the fewest records."""
-    best: Reading | None = None
+    best: ParsedReply | None = None
     error: ReplyError | None = None
     for data in interpretations:
         try:

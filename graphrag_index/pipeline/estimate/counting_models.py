@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from graphrag_index.llm.capabilities import Capabilities
 from graphrag_index.llm.embeddings import identity, text_key
 from graphrag_index.llm.ledger import DONE, QUARANTINED
-from graphrag_index.llm.request import Message, Outcome, Reading, ReplyError, Request
+from graphrag_index.llm.request import Message, Outcome, ParsedReply, ReplyError, Request
 from graphrag_index.llm.request_chain import (
-    Conversation,
-    PutAsideError,
+    QuarantinedError,
+    RequestChain,
+    cached_values,
     first_attempt,
-    known_values,
     prompt_tokens,
-    recall,
+    read_cached,
     request_key,
 )
 from graphrag_index.pipeline.estimate.past_replies import Past
@@ -82,8 +82,8 @@ class CountingChatModel:
 
     def __init__(self, settings: ModelSettings, past: Past, count: Count) -> None:
         self.settings, self.past, self.count = settings, past, count
-        known = past.recall(Capabilities.fact(settings))
-        self._rung = Capabilities.of(settings, known).rung
+        known = past.get_meta(Capabilities.cache_key(settings))
+        self._response_format = Capabilities.of(settings, known).response_format
 
     @property
     def max_prompt_tokens(self) -> int:
@@ -94,43 +94,43 @@ class CountingChatModel:
         """Give an outcome for each request, in their order."""
         return map(self._converse, requests)
 
-    def known(self, request: Request) -> tuple[Any, ...]:
+    def cached_values(self, request: Request) -> tuple[Any, ...]:
         """Return the values that are kept for a request and those that follow."""
-        return known_values(self.past.find, request, self.settings)
+        return cached_values(self.past.find, request, self.settings)
 
     def reply_hashes(self, keys: Iterable[str]) -> list[str]:
         """Return a hash of the reply that is kept under each key; empty where none is."""
         return self.past.reply_hashes(keys)
 
-    def recall(self, name: str) -> str | None:
+    def get_meta(self, name: str) -> str | None:
         """Return what was remembered beside the replies."""
-        return self.past.recall(name)
+        return self.past.get_meta(name)
 
-    def remember(self, name: str, value: str) -> None:
+    def set_meta(self, name: str, value: str) -> None:
         """Keep nothing: an estimate leaves the ledger as it is."""
 
-    def use(self, keys: Iterable[str]) -> None:
+    def mark_used(self, keys: Iterable[str]) -> None:
         """Count what is not asked since what was made of it before stays."""
         new = set(keys) - self.count.seen
         self.count.seen |= new
         self.count.n_answered += len(new)
 
     def _converse(self, request: Request) -> Outcome:
-        conversation = Conversation(request)
+        conversation = RequestChain(request)
         while (asked := conversation.asked) is not None:
             try:
                 key = request_key(asked, self.settings)
-                conversation.go_on(self._reading(asked, key), key)
-            except (PutAsideError, ReplyError) as error:
+                conversation.advance(self._reading(asked, key), key)
+            except (QuarantinedError, ReplyError) as error:
                 return conversation.outcome(str(error))
         return conversation.outcome()
 
-    def _reading(self, request: Request, key: str) -> Reading:
+    def _reading(self, request: Request, key: str) -> ParsedReply:
         """Read the reply that was paid for, or make one and count what it would take.
 
         Raises
         ------
-        PutAsideError
+        QuarantinedError
             The request was put aside, or is too long to be sent.
         ReplyError
             There is no answer to such a request.
@@ -139,8 +139,8 @@ class CountingChatModel:
         self.count.seen.add(key)
         entry = self.past.find(key)
         try:
-            reading = recall(entry, request)
-        except PutAsideError:
+            reading = read_cached(entry, request)
+        except QuarantinedError:
             self.count.n_answered += is_new
             raise
         if reading is not None:
@@ -156,10 +156,10 @@ class CountingChatModel:
         first, *rest = request.messages
         fixed = _count_often(first["content"]) if rest else _count_message(first)
         fixed += len(request.messages) * TOKENS_OF_MESSAGE
-        if self._rung in ("json_schema", "tool"):
+        if self._response_format in ("json_schema", "tool"):
             fixed += _count_often(json.dumps(request.format.schema, ensure_ascii=False))
-        if self._rung in ("json_object", "text"):
-            fixed += _count_often(request.format.in_words)
+        if self._response_format in ("json_object", "text"):
+            fixed += _count_often(request.format.instructions)
         self.count.n_to_ask += 1
         self.count.fixed_tokens += fixed
         self.count.prompt_tokens += fixed + sum(map(_count_message, rest))

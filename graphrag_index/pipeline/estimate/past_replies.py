@@ -38,7 +38,7 @@ class Past:
     def reply_hashes(self, keys: Iterable[str]) -> list[str]:
         return reply_hashes(self._rows, keys)
 
-    def recall(self, name: str) -> str | None:
+    def get_meta(self, name: str) -> str | None:
         rows = self._rows("SELECT value FROM facts WHERE name = ?", name)
         return rows[0][0] if rows else None
 

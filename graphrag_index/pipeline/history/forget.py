@@ -37,7 +37,7 @@ class Purge:
 
     def begin(self) -> list[str]:
         """Begin to note what is asked; returns the steps that must run."""
-        self._models.note_use()
+        self._models.track_use()
         asks = {"chat_model", "embedding_model"}
         return [
             step.name
