@@ -11,14 +11,16 @@ from graphrag_index.cli.options import Root, Set, root_option
 from graphrag_index.errors import ExitCode
 
 if TYPE_CHECKING:
-    from graphrag_index.pipeline.import_version import Result
+    from graphrag_index.pipeline.import_version import ImportResult
     from graphrag_index.schema.settings.settings import Settings
 
-# What the counts are of.
-_TOLD = (
-    *("documents", "text_units", "entities", "relationships", "communities"),
-    *("community_reports", "covariates"),
+# The tables whose rows are counted in the message.
+# fmt: off
+_COUNTED = (
+    "documents", "text_units", "entities", "relationships", "communities", "community_reports",
+    "covariates",
 )
+# fmt: on
 
 
 def import_(
@@ -31,15 +33,15 @@ def import_(
     ],
     root: Root = Path(),
     replace: Annotated[
-        bool, typer.Option("--replace", help="Take the place of the index that is there.")
+        bool, typer.Option("--replace", help="Replace the index that is there.")
     ] = False,
     vectors: Annotated[
-        bool, typer.Option(help="Take its vectors over; else they are made anew.")
+        bool, typer.Option(help="Import its vectors; otherwise a run makes new ones.")
     ] = True,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
     set_: Set = None,
 ) -> None:
-    """Make an index of Microsoft GraphRAG one of ours, ids and numbers kept; no model is asked."""
+    """Import an index of Microsoft GraphRAG with its ids and numbers; no model is asked."""
     # `kill` and `docker stop` stop it as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     from graphrag_index.cli.terminal import TerminalWatcher
@@ -56,15 +58,15 @@ def import_(
     except KeyboardInterrupt:
         print("Stopped. The index is as it was: the same command begins again.", file=sys.stderr)
         raise typer.Exit(ExitCode.INTERRUPTED) from None
-    for line in [*_imported(folder, result, root), *_going_on(settings, root, vectors)]:
+    for line in [*_import_lines(folder, result, root), *_continue_from_import(settings, root)]:
         if not quiet:
             print(line)
 
 
-def _imported(folder: Path, result: "Result", root: Path) -> list[str]:
+def _import_lines(folder: Path, result: "ImportResult", root: Path) -> list[str]:
     tables = result.version.tables
     counts = ", ".join(
-        f"{tables[name].rows:,} {name.replace('_', ' ')}" for name in _TOLD if tables[name].rows
+        f"{tables[name].rows:,} {name.replace('_', ' ')}" for name in _COUNTED if tables[name].rows
     )
     lines = [
         f"Imported {folder} ({result.generation}) as version {result.version.number}: {counts}.",
@@ -76,7 +78,7 @@ def _imported(folder: Path, result: "Result", root: Path) -> list[str]:
     lacking = [f"{n:,} rows of {name}" for name, n in result.without_vectors.items() if n]
     if lacking:
         lines.append(f"Without a vector are {', '.join(lacking)}: {embed}.")
-    first = [
+    changes = [
         f"{number:,} {what}"
         for number, what in (
             (result.n_both_ways, "relationships become one with that of the other direction"),
@@ -85,42 +87,39 @@ def _imported(folder: Path, result: "Result", root: Path) -> list[str]:
         )
         if number
     ]
-    if first:
-        lines.append(f"Searches see it as it is. In the first run {'; '.join(first)}.")
+    if changes:
+        lines.append(f"Searches see it as it is. In the first run {'; '.join(changes)}.")
     return lines
 
 
-def _going_on(settings: "Settings", root: Path, vectors: bool) -> list[str]:
-    """Let `run` go on from what was imported; tells how."""
+def _continue_from_import(settings: "Settings", root: Path) -> list[str]:
+    """Write and name a workflow that extends the imported index; return lines that say so."""
     from graphrag_index.errors import WorkflowError
-    from graphrag_index.microsoft.import_workflow import name_workflow, write_workflow
+    from graphrag_index.pipeline.import_version import set_workflow, write_continuing_workflow
     from graphrag_index.schema.settings.project_files import write_missing_workflows
     from graphrag_index.schema.settings.settings import SETTINGS_FILE
 
     write_missing_workflows(root)
     try:
-        name = write_workflow(root, settings.workflow)
+        name = write_continuing_workflow(root, settings.workflow)
     except (OSError, ValueError, WorkflowError) as error:
         return [f"No workflow goes on from it: {error}"]
-    option = root_option(root)
-    lines = _lost_reports(root, name)
+    path, run = root / SETTINGS_FILE, f"`graphrag-index run{root_option(root)}`"
+    lines = _warn_of_new_reports(root, name)
     if name == settings.workflow:
-        lines.append(f"`graphrag-index run{option}` goes on from here with the workflow {name}.")
-    elif name_workflow(root / SETTINGS_FILE, settings.workflow, name):
+        lines.append(f"{run} goes on from here with the workflow {name}.")
+    elif set_workflow(path, settings.workflow, name):
         lines.append(
-            f"{root / SETTINGS_FILE} says `workflow: {name}` now (before: {settings.workflow}), "
-            f"so that `graphrag-index run{option}` goes on from here."
+            f"{path} says `workflow: {name}` now (before: {settings.workflow}), so that {run} goes "
+            "on from here."
         )
     else:
-        lines.append(
-            f"Write `workflow: {name}` into {root / SETTINGS_FILE}, so that "
-            f"`graphrag-index run{option}` goes on from here."
-        )
+        lines.append(f"Write `workflow: {name}` into {path}, so that {run} goes on from here.")
     return lines
 
 
-def _lost_reports(root: Path, workflow: str) -> list[str]:
-    """Say so where a run would not keep the reports."""
+def _warn_of_new_reports(root: Path, workflow: str) -> list[str]:
+    """Warn if a run would replace the imported reports."""
     from graphrag_index.microsoft.import_folder import Imported
 
     steps = (root / "workflows" / f"{workflow}.yaml").read_text(encoding="utf-8")

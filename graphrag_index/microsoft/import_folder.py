@@ -1,16 +1,14 @@
-"""Where what was imported is kept: a folder `imported` of Parquet files beside `settings.yaml`.
+"""The folder `imported/` beside `settings.yaml`, which keeps an imported index.
 
     imported/<table>.parquet    the public tables, with all columns
-    imported/<name>.parquet     `id` and `vector` of text_unit_text, entity_description and
-                                community_full_content, as far as there are any
-    imported/import.json        where they come from, the model of the vectors, and a digest of
-                                each file
+    imported/<name>.parquet     `id` and `vector` of each imported vector table
+    imported/import.json        the source, the model of the vectors, size and digest of each file
 
-It is part of what the index is a function of: documents, settings, replies, and this.
+A run depends on it as it does on documents, settings and replies.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -20,24 +18,25 @@ import polars as pl
 from graphrag_index.errors import InputError
 from graphrag_index.schema.tables import TABLES
 
-FOLDER, ABOUT = "imported", "import.json"
+FOLDER, DESCRIPTION = "imported", "import.json"
 FORMAT = 1
-# The tables of an index that are imported; the last two may be missing.
+# The imported tables; the last two are optional.
+# fmt: off
 PUBLIC = (
-    *("documents", "text_units", "entities", "relationships", "mentions", "communities"),
-    *("community_lineage", "community_reports", "covariates"),
+    "documents", "text_units", "entities", "relationships", "mentions", "communities",
+    "community_lineage", "community_reports", "covariates",
 )
-# Rows looked at or written at once: bounds memory, not results.
-BATCH = 8_192
+# fmt: on
+_BATCH = 8_192  # rows
 
 
 class Imported:
-    """The folder, opened; nothing but its description is read."""
+    """The opened folder; only its description is read at first."""
 
     def __init__(self, root: Path) -> None:
         self.place = root / FOLDER
-        self.about = _read_about(self.place)
-        for name, file in self.about["files"].items():
+        self.description = _read_description(self.place)
+        for name, file in self.description["files"].items():
             path = self.place / name
             if not path.is_file() or path.stat().st_size != file["bytes"]:
                 what = "cut off or changed" if path.is_file() else "missing"
@@ -48,45 +47,43 @@ class Imported:
 
     @property
     def digest(self) -> str:
-        """What stands for all that lies there."""
-        return digest_of(self.about)
+        """The hash of all files."""
+        digests = {name: file["digest"] for name, file in self.description["files"].items()}
+        return blake2b(json.dumps(digests, sort_keys=True).encode(), digest_size=16).hexdigest()
 
     @property
     def vectors(self) -> Mapping[str, int]:
-        """How many numbers the vectors have, by their names; empty if there are none."""
-        found: Mapping[str, int] = self.about["vectors"]
+        """The dimension of each imported vector table."""
+        found: Mapping[str, int] = self.description["vectors"]
         return found
 
     @property
     def embedded_by(self) -> tuple[str, int | None] | None:
-        """The model that the vectors are taken to be of: its name, the dimensions asked for."""
-        found = self.about.get("embedded_by")
+        """Name and requested dimensions of the model that the vectors are attributed to."""
+        found = self.description.get("embedded_by")
         return tuple(found) if found else None
 
     def has(self, name: str) -> bool:
-        return f"{name}.parquet" in self.about["files"]
+        return f"{name}.parquet" in self.description["files"]
 
     def scan(self, name: str) -> pl.LazyFrame:
         """Open a public table; one that was not imported is empty."""
         if not self.has(name):
             return TABLES[name].empty().lazy()
-        return self._scan(name).select(list(TABLES[name].columns))
+        return self.scan_vectors(name).select(list(TABLES[name].columns))
 
     def scan_vectors(self, name: str) -> pl.LazyFrame:
-        """Open `id` and `vector`."""
-        return self._scan(name)
-
-    def _scan(self, name: str) -> pl.LazyFrame:
+        """Open `id` and `vector` of a vector table."""
         return pl.scan_parquet(self.place / f"{name}.parquet", glob=False)
 
 
 def has_imported(root: Path) -> bool:
     """Tell whether an index was imported into this project."""
-    return (root / FOLDER / ABOUT).is_file()
+    return (root / FOLDER / DESCRIPTION).is_file()
 
 
 def fingerprint_imported(_: object, root: Path) -> str:
-    """Return what stands for all that was imported.
+    """Return the hash of all that was imported.
 
     Raises
     ------
@@ -96,17 +93,19 @@ def fingerprint_imported(_: object, root: Path) -> str:
     return Imported(root).digest
 
 
-def digest_of(about: Mapping[str, Any]) -> str:
-    digests = {name: file["digest"] for name, file in about["files"].items()}
-    return blake2b(json.dumps(digests, sort_keys=True).encode(), digest_size=16).hexdigest()
+def row_batches(rows: pl.LazyFrame, size: int = _BATCH) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a table, `size` at a time."""
+    n_rows = rows.select(pl.len()).collect().item()
+    for start in range(0, n_rows, size):
+        yield rows.slice(start, size).collect()
 
 
-def _read_about(place: Path) -> dict[str, Any]:
-    path = place / ABOUT
+def _read_description(place: Path) -> dict[str, Any]:
+    path = place / DESCRIPTION
     try:
-        about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if about["format"] == FORMAT and about["files"] and about["vectors"] is not None:
-            return about
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if found["format"] == FORMAT and found["files"] and found["vectors"] is not None:
+            return found
     except FileNotFoundError:
         raise InputError(
             f"There is no imported index in {place}: `graphrag-index import DIR` puts it there."

@@ -1,6 +1,7 @@
-"""What imported reports rest on, so that a run keeps them while that is as it was."""
+"""The evidence of imported reports, so that a run keeps a report while its evidence stays."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,27 +17,30 @@ from graphrag_index.text.citations import renumber_citations
 from graphrag_index.text.normalize import title_key
 
 Tables = Mapping[str, pl.LazyFrame]
-# Which of the rows that stand now is each imported one, -1 if none.
-Moved = Mapping[str, Integers]
 
 
 def evidence_of_reports(imported: Tables, now: Tables) -> pl.DataFrame:
-    """Return `report_evidence` of imported reports, whoever wrote them.
+    """Return `report_evidence` of imported reports.
 
     Parameters
     ----------
     imported
         The tables as they were.
     now
-        Entities, relationships and text units as the first run has them, where two names
-        that differ in case alone are one, and what has an unknown end is gone.
+        Entities, relationships and text units as the first run makes them: names that differ
+        in case alone are merged, and relationships with an unknown end dropped.
     """
     nodes = now["entities"].select("id", "title").collect()
     links = now["relationships"].select("id", "source_id", "target_id").collect()
     before = imported["entities"].select("id", "title").collect()
     row_of = {title_key(title): row for row, title in enumerate(nodes["title"])}
-    moved_nodes = np.array([row_of[title_key(title)] for title in before["title"]], np.int64)
-    communities = _communities(imported["communities"], before["id"], moved_nodes, nodes, links)
+    new_nodes = np.array([row_of[title_key(title)] for title in before["title"]], np.int64)
+    # Imported relationships with an unknown end, at position -1, get no row.
+    old_ends = imported["relationships"].select("source_id", "target_id").collect()
+    old_pairs = _pairs(old_ends, before["id"], np.append(new_nodes, -1))
+    own_rows = np.append(np.arange(nodes.height), -1)
+    link_row = {pair: row for row, pair in enumerate(_pairs(links, nodes["id"], own_rows))}
+    communities = _communities(imported["communities"], before["id"], new_nodes, nodes, links)
     covariates = imported["covariates"]
     holdings = Holdings.of(communities, now["entities"], now["relationships"], covariates)
     evidence = EvidenceOfCommunities(
@@ -44,12 +48,12 @@ def evidence_of_reports(imported: Tables, now: Tables) -> pl.DataFrame:
     )
     numbers = communities["community"]
     claim_ids = covariates.select("id").collect()["id"]
-    moved = {
-        "Entities": moved_nodes,
-        "Relationships": _moved_links(
-            imported["relationships"], before["id"], moved_nodes, nodes["id"], links
-        ),
-        "Claims": np.arange(len(claim_ids)),
+    community_row = {number: row for row, number in enumerate(numbers)}
+    new_rows = {
+        "Entities": dict(enumerate(new_nodes.tolist())),
+        "Relationships": {row: link_row.get(pair, -1) for row, pair in enumerate(old_pairs)},
+        "Claims": {row: row for row in range(len(claim_ids))},
+        "Reports": community_row,
     }
     keys = {
         "Reports": numbers,
@@ -57,30 +61,35 @@ def evidence_of_reports(imported: Tables, now: Tables) -> pl.DataFrame:
         "Relationships": links["id"],
         "Claims": claim_ids,
     }
-    at_of = {number: at for at, number in enumerate(numbers)}
     columns = ("community", "title", "summary", "findings", "rank", "rating_explanation")
     reports = imported["community_reports"].select(columns).collect()
-    written = {}
-    for row in reports.iter_rows(named=True):
-        at = at_of.get(row["community"])
-        if at is not None:
-            written[at] = WrittenOn(_written(row, moved, at_of))
+    written = {
+        community_row[row["community"]]: WrittenOn(_with_local_citations(row, new_rows))
+        for row in reports.iter_rows(named=True)
+        if row["community"] in community_row
+    }
     known = evidence.of(np.array([*written], np.int64))
     return evidence_rows(written, known, keys, IMPORTED)
+
+
+def _pairs(links: pl.DataFrame, ids: pl.Series, rows: Integers) -> list[frozenset[int]]:
+    """Return the two ends of each relationship as `rows` numbers the entities of `ids`."""
+    ends = (rows[positions(links[end], ids)].tolist() for end in ("source_id", "target_id"))
+    return [frozenset(pair) for pair in zip(*ends, strict=True)]
 
 
 def _communities(
     communities: pl.LazyFrame,
     ids: pl.Series,
-    moved: Integers,
+    new_nodes: Integers,
     nodes: pl.DataFrame,
     links: pl.DataFrame,
 ) -> pl.DataFrame:
-    """The communities with the members that they have now, and the relationships between these."""
+    """Return the communities with their new members, and the relationships between these."""
     rows = communities.select("community", "entity_ids").collect()
     owners, members = spread_lists(rows["entity_ids"])
     at = positions(members, ids)
-    held = pl.DataFrame({"row": owners[at >= 0], "entity": moved[at[at >= 0]]}).unique()
+    held = pl.DataFrame({"row": owners[at >= 0], "entity": new_nodes[at[at >= 0]]}).unique()
     held = held.sort("row", "entity")
     ends = pl.DataFrame(
         {end: positions(links[f"{end}_id"], nodes["id"]) for end in ("source", "target")}
@@ -91,49 +100,21 @@ def _communities(
         .select("row", "id")
         .sort("row", "id")
     )
-    n_rows = rows.height
+    held_ids = nodes["id"].gather(held["entity"])
     return rows.with_columns(
-        gather_lists(held["row"].to_numpy(), nodes["id"].gather(held["entity"]), n_rows).alias(
-            "entity_ids"
-        ),
-        gather_lists(inner["row"].to_numpy(), inner["id"], n_rows).alias("relationship_ids"),
+        gather_lists(held["row"].to_numpy(), held_ids, rows.height).alias("entity_ids"),
+        gather_lists(inner["row"].to_numpy(), inner["id"], rows.height).alias("relationship_ids"),
     )
 
 
-def _moved_links(
-    relationships: pl.LazyFrame,
-    ids: pl.Series,
-    moved: Integers,
-    nodes: pl.Series,
-    links: pl.DataFrame,
-) -> Integers:
-    """Which relationship of now each imported one is, by its ends."""
-    before = relationships.select("source_id", "target_id").collect()
-    # An end that is no entity is the last, and becomes none.
-    of = np.append(moved, -1)
-    ends = (of[positions(before[f"{end}_id"], ids)] for end in ("source", "target"))
-    row_of = {
-        frozenset(pair): row
-        for row, pair in enumerate(
-            zip(
-                *(positions(links[f"{end}_id"], nodes).tolist() for end in ("source", "target")),
-                strict=True,
-            )
-        )
-    }
-    return np.array([row_of.get(frozenset(pair), -1) for pair in zip(*ends, strict=True)], np.int64)
-
-
-def _written(row: Mapping[str, object], moved: Moved, at_of: Mapping[int, int]) -> Written:
-    """Let a report cite rows by their places in lists of its own."""
+def _with_local_citations(
+    row: Mapping[str, Any], new_rows: Mapping[str, Mapping[int, int]]
+) -> Written:
+    """Make a report cite its rows by their index in lists of its own."""
     rows: dict[str, list[int]] = {}
 
-    def place(section: str, number: int) -> int | None:
-        if section == "Reports":
-            at = at_of.get(number, -1)
-        else:
-            known = moved.get(section, ())
-            at = int(known[number]) if 0 <= number < len(known) else -1
+    def local_number(section: str, number: int) -> int | None:
+        at = new_rows.get(section, {}).get(number, -1)
         if at < 0:
             return None
         cited = rows.setdefault(section, [])
@@ -142,14 +123,13 @@ def _written(row: Mapping[str, object], moved: Moved, at_of: Mapping[int, int]) 
         return cited.index(at)
 
     def text(said: object) -> str:
-        return renumber_citations(str(said), place)[0]
+        return renumber_citations(str(said), local_number)[0]
 
-    findings: list[dict[str, str]] = row["findings"]  # type: ignore[assignment]
     report = Report(
         text(row["title"]),
         text(row["summary"]),
-        tuple(Finding(text(found["summary"]), text(found["explanation"])) for found in findings),
-        row["rank"],  # type: ignore[arg-type]
+        tuple(Finding(text(f["summary"]), text(f["explanation"])) for f in row["findings"]),
+        row["rank"],
         text(row["rating_explanation"]),
     )
     return Written(report, rows)

@@ -1,4 +1,4 @@
-"""What is imported: an index of Microsoft's, or an export of ours, with all of our columns."""
+"""Copy an index into `imported/`: one of Microsoft GraphRAG, or an export of ours."""
 
 import json
 import os
@@ -12,7 +12,13 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from graphrag_index.errors import TableError, describe_error
-from graphrag_index.microsoft.import_folder import ABOUT, BATCH, FOLDER, FORMAT, PUBLIC
+from graphrag_index.microsoft.import_folder import (
+    DESCRIPTION,
+    FOLDER,
+    FORMAT,
+    PUBLIC,
+    row_batches,
+)
 from graphrag_index.microsoft.read_files import VECTOR_TABLES, MicrosoftVectors, damaged_file
 from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumbered
 from graphrag_index.schema.tables import TABLES
@@ -20,14 +26,14 @@ from graphrag_index.storage.atomic import temporary_path, write_json
 from graphrag_index.storage.table_check import TableCheck
 from graphrag_index.storage.table_store import INDEX_FILE
 
-# Where an export has what Microsoft's tables have no place for.
-_OWN, _ABOUT, _SUFFIX = "graphrag_index", "export.json", ".arrow"
+# The part of an export that Microsoft's tables have no place for.
+OWN_FOLDER, EXPORT_FILE, OWN_SUFFIX = "graphrag_index", "export.json", ".arrow"
 
 
 class Source(NamedTuple):
-    """The tables of an index, each with all columns of ours, and its vectors.
+    """An index to import: its tables with all of our columns, and its vectors.
 
-    `model` made the vectors, as far as that is known.
+    `model` made the vectors; None if unknown.
     """
 
     place: Path
@@ -39,7 +45,7 @@ class Source(NamedTuple):
 
 
 def open_source(folder: Path) -> Source:
-    """Open a folder of Microsoft's, or one that `export --to microsoft` wrote.
+    """Open an index of Microsoft GraphRAG, or one that `export --to microsoft` wrote.
 
     Raises
     ------
@@ -58,42 +64,42 @@ def open_source(folder: Path) -> Source:
             f"The vectors {name} in {path} cannot be opened ({why[:120]}): copy them again from "
             "where the index was made, or import without them (--no-vectors)."
         )
-    about = _about(index.place)
-    if about is None:
+    export = _read_export(index.place)
+    if export is None:
         tables = renumbered(index.tables)
-        tables["community_lineage"] = _without_history(tables["communities"])
-        kind = f"Microsoft GraphRAG {index.generation}"
-        return Source(index.place, index.files, kind, tables, index.vectors, None)
-    tables = {name: _whole(index, name) for name in PUBLIC if _is_there(index, name)}
-    kind = "an export of this program"
-    return Source(
-        index.place, index.files, kind, tables, index.vectors, about.get("embedding_model")
-    )
+        tables["community_lineage"] = _new_lineage(tables["communities"])
+        kind, model = f"Microsoft GraphRAG {index.generation}", None
+    else:
+        tables = {
+            name: _with_own_columns(index, name)
+            for name in PUBLIC
+            if name in index.raw or _own_file(index, name).is_file()
+        }
+        kind, model = "an export of this program", export.get("embedding_model")
+    return Source(index.place, index.files, kind, tables, index.vectors, model)
 
 
-def _about(place: Path) -> dict[str, Any] | None:
-    path = place / _OWN / _ABOUT
+def _read_export(place: Path) -> dict[str, Any] | None:
+    """Return the description of an export; None if this is not one."""
+    path = place / OWN_FOLDER / EXPORT_FILE
     try:
-        about = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         raise TableError(f"{path} is damaged: export the index again.") from error
-    return about if isinstance(about, dict) else {}
+    return found if isinstance(found, dict) else {}
 
 
-def _own(index: MicrosoftIndex, name: str) -> Path:
-    return index.place / _OWN / f"{name}{_SUFFIX}"
+def _own_file(index: MicrosoftIndex, name: str) -> Path:
+    return index.place / OWN_FOLDER / f"{name}{OWN_SUFFIX}"
 
 
-def _is_there(index: MicrosoftIndex, name: str) -> bool:
-    return name in index.raw or _own(index, name).is_file()
-
-
-def _whole(index: MicrosoftIndex, name: str) -> pl.LazyFrame:
-    """Put the columns of ours, which lie beside the table of an export, into it."""
-    table, path = TABLES[name], _own(index, name)
+def _with_own_columns(index: MicrosoftIndex, name: str) -> pl.LazyFrame:
+    """Join a table of an export with our columns, which lie in a file beside it."""
+    table, path = TABLES[name], _own_file(index, name)
     parts: list[pl.LazyFrame] = []
+    columns: list[str] = []
     if path.is_file():
         try:
             parts.append(pl.scan_ipc(path, glob=False))
@@ -101,55 +107,51 @@ def _whole(index: MicrosoftIndex, name: str) -> pl.LazyFrame:
             n_own = parts[0].select(pl.len()).collect().item()
         except (pl.exceptions.PolarsError, OSError) as error:
             raise damaged_file(path, error) from error
-        if name in index.raw:
-            n_rows = index.n_rows(name)
-            if n_own != n_rows:
-                raise TableError(
-                    f"{path} has {n_own:,} rows and {index.files[name]} {n_rows:,}: they are not "
-                    "of one export; export the index again."
-                )
-            rows = index.raw[name].rows
-            parts.append(rows.drop(columns, strict=False))
-    else:
-        parts.append(index.raw[name].rows)
-    whole = pl.concat(parts, how="horizontal") if len(parts) > 1 else parts[0]
-    lacking = [column for column in table.columns if column not in whole.collect_schema()]
-    if lacking:
-        raise TableError(
-            f"{path if path.is_file() else index.files[name]} has no column {lacking[0]}: export "
-            "the index again."
-        )
+        if name in index.raw and n_own != (n_rows := index.n_rows(name)):
+            raise TableError(
+                f"{path} has {n_own:,} rows and {index.files[name]} {n_rows:,}: they are not "
+                "of one export; export the index again."
+            )
+    if name in index.raw:
+        parts.append(index.raw[name].rows.drop(columns, strict=False))
+    whole = pl.concat(parts, how="horizontal")
+    found = whole.collect_schema()
+    for column in table.columns:
+        if column not in found:
+            raise TableError(
+                f"{path if columns else index.files[name]} has no column {column}: export "
+                "the index again."
+            )
     return whole.select(pl.col(column).cast(kind) for column, kind in table.columns.items())
 
 
-def _without_history(communities: pl.LazyFrame) -> pl.LazyFrame:
-    """The lineage of communities of which no earlier ones are known."""
-    nobody = pl.lit([], pl.List(pl.Int64))
+def _new_lineage(communities: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the lineage of communities without predecessors."""
     rows = communities.select(
         "community",
         "level",
-        pl.lit("born").alias("status"),
         "size",
-        pl.lit(0, pl.Int64).alias("previous_size"),
-        pl.lit(0.0).alias("overlap"),
-        nobody.alias("came_from"),
-        nobody.alias("went_to"),
+        status=pl.lit("born"),
+        previous_size=pl.lit(0, pl.Int64),
+        overlap=pl.lit(0.0),
+        came_from=pl.lit([], pl.List(pl.Int64)),
+        went_to=pl.lit([], pl.List(pl.Int64)),
     )
-    return rows.sort("level", "community")
+    return rows.select(list(TABLES["community_lineage"].columns)).sort("level", "community")
 
 
 @contextmanager
 def new_imported(
     root: Path, source: Source, embedded_by: tuple[str, int | None] | None
-) -> Iterator[dict[str, Any]]:
-    """Write what is imported under a hidden name; it takes its own when the block has ended.
+) -> Iterator[None]:
+    """Write the folder under a temporary name, and rename it when the block ends.
 
-    Vectors are taken over if the model that made them is given. Gives what `import.json` will say.
+    Vectors are copied only if `embedded_by`, the model that made them, is given.
 
     Raises
     ------
     TableError
-        A table is damaged, or no table of ours can be made of it; nothing is left behind.
+        A table is damaged or cannot become one of ours; nothing is left behind.
     """
     target = root / FOLDER
     temporary, replaced = temporary_path(target), target.with_name(f".{FOLDER}.old.tmp")
@@ -159,20 +161,21 @@ def new_imported(
         for name in PUBLIC:
             if name in source.tables:
                 _write_table(source, name, temporary / f"{name}.parquet")
-        widths = {}
+        dimensions = {}
         for name in VECTOR_TABLES if embedded_by else ():
             if name in source.vectors:
-                widths[name] = _write_vectors(source, name, temporary / f"{name}.parquet")
-        about = {
+                vectors = source.vectors[name]
+                dimensions[name] = _write_vectors(name, vectors, temporary / f"{name}.parquet")
+        description = {
             "format": FORMAT,
             "source": str(source.place.absolute()),
             "generation": source.generation,
-            "vectors": widths,
+            "vectors": dimensions,
             "embedded_by": embedded_by,
-            "files": {path.name: _described(path) for path in sorted(temporary.iterdir())},
+            "files": {path.name: _describe_file(path) for path in sorted(temporary.iterdir())},
         }
-        write_json(temporary / ABOUT, about)
-        yield about
+        write_json(temporary / DESCRIPTION, description)
+        yield
         if target.exists():
             target.replace(replaced)
         temporary.replace(target)
@@ -181,7 +184,7 @@ def new_imported(
 
 
 def _write_table(source: Source, name: str, path: Path) -> None:
-    """Write a table and see that it is one of ours."""
+    """Write a table, and check it against our schema."""
     file = source.files.get(name, source.place)
     try:
         source.tables[name].sink_parquet(path, compression="zstd", maintain_order=True)
@@ -191,42 +194,34 @@ def _write_table(source: Source, name: str, path: Path) -> None:
         raise damaged_file(file, error) from error
     check = TableCheck("import", TABLES[name])
     check.wrote = f"{file} makes the table {name} with"
-    for batch in _batches(pl.scan_parquet(path, glob=False)):
+    for batch in row_batches(pl.scan_parquet(path, glob=False)):
         check.add(batch)
     check.finish()
 
 
-def _batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    n_rows = rows.select(pl.len()).collect().item()
-    for start in range(0, n_rows, BATCH):
-        yield rows.slice(start, BATCH).collect()
-
-
-def _write_vectors(source: Source, name: str, path: Path) -> int:
-    """Write the vectors of a table; returns how many numbers they have."""
+def _write_vectors(name: str, vectors: MicrosoftVectors, path: Path) -> int:
+    """Write the vectors of a table, and return their dimension."""
     import pyarrow.parquet as pq
 
-    found = source.vectors[name]
     try:
-        width = found.dimension
-        columns: dict[str, Any] = {"id": pl.String, "vector": pl.Array(pl.Float32, width)}
-        schema = pl.Schema(columns)
-        empty = schema.to_frame().to_arrow(compat_level=pl.CompatLevel.oldest())
-        with pq.ParquetWriter(path, empty.schema, compression="zstd") as writer:
-            for batch in found.batches():
+        dimension = vectors.dimension
+        schema = pl.Schema({"id": pl.String(), "vector": pl.Array(pl.Float32, dimension)})
+        oldest = pl.CompatLevel.oldest()
+        arrow_schema = schema.to_frame().to_arrow(compat_level=oldest).schema
+        with pq.ParquetWriter(path, arrow_schema, compression="zstd") as writer:
+            for batch in vectors.batches():
                 rows = batch.select("id", "vector").cast(schema)
-                writer.write_table(
-                    rows.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(empty.schema)
-                )
+                writer.write_table(rows.to_arrow(compat_level=oldest).cast(arrow_schema))
     except (pl.exceptions.PolarsError, ValueError) as error:
         raise TableError(
-            f"The vectors {name} in {found.place} cannot be read ({describe_error(error)[:120]}): "
-            "copy them again, or import without them (--no-vectors)."
+            f"The vectors {name} in {vectors.place} cannot be read ({describe_error(error)[:120]}):"
+            " copy them again, or import without them (--no-vectors)."
         ) from error
-    return width
+    return dimension
 
 
-def _described(path: Path) -> dict[str, object]:
+def _describe_file(path: Path) -> dict[str, object]:
+    """Flush a file to the disk, and return its size and digest."""
     with path.open("r+b") as file:
         os.fsync(file.fileno())
         digest = file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()

@@ -1,46 +1,50 @@
-"""A folder of Microsoft's, or an export, as a new version of the index."""
+"""An index of Microsoft GraphRAG, or an export of ours, imported as a version of the index."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from graphrag_index.errors import InputError, SettingsError
+from graphrag_index.errors import InputError, SettingsError, WorkflowError
 from graphrag_index.microsoft.import_folder import Imported, has_imported
 from graphrag_index.microsoft.import_source import Source, new_imported, open_source
 from graphrag_index.pipeline.run import Watcher, lock, run_workflow
 from graphrag_index.pipeline.workflow import Workflow, load_step
 from graphrag_index.schema.settings.models import vector_identity
 from graphrag_index.schema.settings.settings import Settings
+from graphrag_index.schema.yaml_text import read_yaml
+from graphrag_index.storage.atomic import temporary_path
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import Version
 
-NAME = "imported"
-# Steps of versions from which a run goes on.
-_HOLD_IMPORTED = ("read_imported", "skip_imported")
+# A run extends an imported index if its version has one of these steps.
+_IMPORT_STEPS = ("read_imported", "skip_imported")
+_WORKFLOW_LINE = re.compile(r"^workflow:[ \t]*([\w.-]+)[ \t]*(#.*)?$", re.MULTILINE)
+_WORKFLOW_HEADING = (
+    "# The workflow {name}, going on from the index in the folder imported/: only documents that\n"
+    "# did not come with it are read.\n"
+)
 
 
 @dataclass(frozen=True)
-class Result:
-    """What was imported, and what is to be told about it."""
+class ImportResult:
+    """The imported version, and counts of what the first run will change in it."""
 
     version: Version
     generation: str
-    # What the first run makes otherwise: how many relationships are the other direction of
-    # another, have an end that is no entity, and how many entities are in no community.
-    n_both_ways: int
-    n_dangling: int
-    n_outside: int
-    # Of each table of vectors, the rows that have none.
-    without_vectors: Mapping[str, int]
+    n_both_ways: int  # relationships that also exist in the other direction
+    n_dangling: int  # relationships with an end that is no entity
+    n_outside: int  # entities in no community
+    without_vectors: Mapping[str, int]  # rows without a vector, by vector table
     has_vectors: bool
 
 
 @dataclass(frozen=True)
-class _GivenModel:
-    """Stands for the model that made the vectors; it is never asked."""
+class _VectorModel:
+    """Stands in for the model that made the imported vectors; it cannot embed."""
 
     name: str
     identity: tuple[str, int | None]
@@ -55,17 +59,17 @@ def import_index(
     replace: bool = False,
     vectors: bool = True,
     watcher: Watcher | None = None,
-) -> Result:
-    """Copy an index into the project, and make it the current version; no model is asked.
+) -> ImportResult:
+    """Copy an index into the project, and make it the current version without calling a model.
 
     Raises
     ------
     TableError
-        Something of the index is missing or damaged.
+        A part of the index is missing or damaged.
     SettingsError
         Its vectors cannot be those of the embedding model of the settings.
     InputError
-        There is an index already, and not `replace`.
+        There is an index already, and `replace` is not set.
     """
     store = TableStore(root / settings.output)
     source = open_source(folder)
@@ -80,8 +84,7 @@ def import_index(
             f"{store.output} holds an index already (version {current.number}): with --replace "
             "the imported one takes its place, and `graphrag-index rollback` brings it back."
         )
-    has_vectors = vectors and bool(source.vectors)
-    model = _model(source, settings) if has_vectors else None
+    model = _check_vectors(source, settings) if vectors and source.vectors else None
     with lock(store), new_imported(root, source, model.identity if model else None):
         pass
     return _result(_make_version(settings, root, model, watcher), source, root, store)
@@ -90,45 +93,49 @@ def import_index(
 def restore_imported(
     settings: Settings, root: Path, watcher: Watcher | None = None
 ) -> Version | None:
-    """Make a version of what was imported, where a run that goes on from it has none before it.
+    """Make the imported index a version again if the current one does not build on it.
 
-    Communities and reports are kept from the version before, so without it they would be paid
-    again: after `output/` was deleted, or a rollback to a version without them. No model is
-    asked. None if there is nothing to do.
+    That is so after `output/` was deleted, or a rollback to a version before the import. A run
+    keeps communities and reports from the version before, which otherwise would be paid again.
+
+    Returns
+    -------
+    version
+        None if there is nothing to do.
 
     Raises
     ------
     InputError
-        A file of what was imported is missing or damaged.
+        A file of `imported/` is missing or damaged.
     """
     if not has_imported(root):
         return None
     current = TableStore(root / settings.output).read_pointer()
-    if current and any(record.name in _HOLD_IMPORTED for record in current.steps):
+    if current and any(record.name in _IMPORT_STEPS for record in current.steps):
         return None
     imported = Imported(root)
     name = settings.generate_text_embeddings.model
     identity = vector_identity(settings.models, name)
     model = None
-    # Those of another model are of no use: a run makes them anew.
+    # A run replaces the vectors of another model.
     if imported.vectors and imported.embedded_by == identity:
-        model = _GivenModel(name, identity, max(imported.vectors.values()))
+        model = _VectorModel(name, identity, max(imported.vectors.values()))
     return _make_version(settings, root, model, watcher)
 
 
 def _make_version(
-    settings: Settings, root: Path, model: "_GivenModel | None", watcher: Watcher | None
+    settings: Settings, root: Path, model: _VectorModel | None, watcher: Watcher | None
 ) -> Version:
-    """Make what lies in `imported/` the current version, with vectors if their model is given."""
+    """Make the folder `imported/` the current version, with its vectors if `model` is given."""
     vectors = ["read_imported_vectors"] if model else []
     names = ["read_imported", *vectors, "create_search_tables"]
     steps = tuple(load_step(name, root, "import") for name in names)
     services: dict[str, Any] = {"embedding_model": lambda step: model}
-    return run_workflow(Workflow(NAME, steps), settings, root, services, watcher).version
+    return run_workflow(Workflow("imported", steps), settings, root, services, watcher).version
 
 
-def _model(source: Source, settings: Settings) -> _GivenModel:
-    """See that the vectors can be those of the model of the settings."""
+def _check_vectors(source: Source, settings: Settings) -> _VectorModel:
+    """Check that the vectors can be those of the embedding model of the settings."""
     name = settings.generate_text_embeddings.model
     identity = vector_identity(settings.models, name)
     fix = (
@@ -140,7 +147,7 @@ def _model(source: Source, settings: Settings) -> _GivenModel:
             f"The vectors of {source.place} were made by {source.model}, and the settings say "
             f"{identity[0]}: {fix}."
         )
-    expected = _dimension(settings)
+    expected = _model_dimension(settings)
     for vectors in source.vectors.values():
         expected = expected or vectors.dimension
         if vectors.dimension != expected:
@@ -148,11 +155,11 @@ def _model(source: Source, settings: Settings) -> _GivenModel:
                 f"The column vector of {vectors.place} has {vectors.dimension} numbers, and the "
                 f"embedding model {identity[0]} gives {expected}: {fix}."
             )
-    return _GivenModel(name, identity, expected or 1)
+    return _VectorModel(name, identity, expected or 1)
 
 
-def _dimension(settings: Settings) -> int | None:
-    """How many numbers the model gives, as far as that is known without asking it."""
+def _model_dimension(settings: Settings) -> int | None:
+    """Return the dimension of the embedding model; None if only a call would tell."""
     name = settings.generate_text_embeddings.model
     if name in settings.models:
         return settings.models[name].dimensions
@@ -161,7 +168,7 @@ def _dimension(settings: Settings) -> int | None:
     return load_embedding_model(name).dimension
 
 
-def _result(version: Version, source: Source, root: Path, store: TableStore) -> Result:
+def _result(version: Version, source: Source, root: Path, store: TableStore) -> ImportResult:
     imported = Imported(root)
     links = imported.scan("relationships").select("source", "target", "source_id", "target_id")
     rows = links.collect()
@@ -171,22 +178,88 @@ def _result(version: Version, source: Source, root: Path, store: TableStore) -> 
     )
     members = imported.scan("communities").select(pl.col("entity_ids").explode()).collect()
     entities = imported.scan("entities").select("id").collect()["id"]
-    without = {
-        name: int((~_has_direction(store, version, name)).sum()) for name in imported.vectors
+    is_zero = ~pl.col("vector").arr.to_list().list.eval(pl.element() != 0).list.any()
+    without_vectors = {
+        name: store.scan(name, version.tables[name]).select(is_zero.sum()).collect().item()
+        for name in imported.vectors
     }
-    return Result(
+    return ImportResult(
         version,
         source.generation,
         pairs.height - pairs.n_unique(),
         int((~is_link).sum()),
         int((~entities.is_in(members["entity_ids"].implode())).sum()),
-        without,
+        without_vectors,
         bool(imported.vectors),
     )
 
 
-def _has_direction(store: TableStore, version: Version, name: str) -> pl.Series:
-    rows = store.scan(name, version.tables[name]).select(
-        pl.col("vector").arr.to_list().list.eval(pl.element() != 0).list.any()
-    )
-    return rows.collect().to_series()
+def continuing_steps(steps: Sequence[str]) -> list[str]:
+    """Return the steps of a workflow that merges new documents into the imported index.
+
+    Raises
+    ------
+    WorkflowError
+        The workflow reads no documents, or extracts no graph.
+    """
+    if "skip_imported" in steps:
+        return list(steps)
+    extraction = next((s for s in ("extract_graph", "extract_graph_nlp") if s in steps), None)
+    if "load_documents" not in steps or extraction is None:
+        raise WorkflowError(
+            "A workflow that goes on from an imported index needs load_documents and "
+            "extract_graph or extract_graph_nlp: name one with `--set workflow=NAME`."
+        )
+    made = []
+    for step in steps:
+        # Claims come from new text units alone, so before the imported ones are added.
+        if step == "extract_covariates":
+            continue
+        made.append(step)
+        if step == "load_documents":
+            made.append("skip_imported")
+        elif step == extraction:
+            made += ["extract_covariates"] * ("extract_covariates" in steps)
+            made.append("add_imported" if step == "extract_graph" else "add_imported_nlp")
+    return made
+
+
+def write_continuing_workflow(root: Path, name: str) -> str:
+    """Write the workflow `<name>_imported` unless it exists, and return its name.
+
+    Raises
+    ------
+    WorkflowError
+        There is no workflow `name`, or it cannot extend an imported index.
+    """
+    path = root / "workflows" / f"{name}.yaml"
+    steps = read_yaml(path.read_text(encoding="utf-8-sig"))
+    if not isinstance(steps, list) or not all(isinstance(step, str) for step in steps):
+        raise WorkflowError(f"{path} must be a list of step names, one `- name` a line.")
+    if name.endswith("_imported"):
+        return name
+    new_name = f"{name}_imported"
+    target = root / "workflows" / f"{new_name}.yaml"
+    if not target.exists():
+        lines = "".join(f"- {step}\n" for step in continuing_steps(steps))
+        _write(target, _WORKFLOW_HEADING.format(name=name) + lines)
+    return new_name
+
+
+def set_workflow(path: Path, old: str, new: str) -> bool:
+    """Name another workflow in `settings.yaml`; False if the line of the old is not found."""
+    text = path.read_text(encoding="utf-8")
+    found = list(_WORKFLOW_LINE.finditer(text))
+    if len(found) != 1 or found[0][1] != old:
+        return False
+    start, end = found[0].span(1)
+    _write(path, text[:start] + new + text[end:])
+    return True
+
+
+def _write(path: Path, text: str) -> None:
+    temporary = temporary_path(path)
+    temporary.write_text(text, encoding="utf-8")
+    if path.exists():
+        temporary.chmod(path.stat().st_mode)
+    temporary.replace(path)

@@ -1,28 +1,26 @@
-"""Put what a model found in new documents behind what was imported."""
+"""Merge what a language model found in new documents behind the imported rows."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.microsoft.import_folder import Imported, fingerprint_imported
-from graphrag_index.microsoft.import_merge import Joining
+from graphrag_index.microsoft.import_folder import Imported, fingerprint_imported, row_batches
+from graphrag_index.microsoft.import_merge import ImportMerge
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
 from graphrag_index.steps.create_text_units import find_edges, sentence_rows
 
-# Documents read at once: bounds memory, not results.
-BATCH_DOCUMENTS = 256
+# The tables that both steps write, whoever found the graph.
+TEXT_TABLES = ("documents", "base_text_units", "sentences", "covariates")
+_BATCH = 256  # documents
 
 Frames = Iterator[Mapping[str, pl.DataFrame]]
 
 
 @step(
     writes=[
-        "documents",
-        "base_text_units",
-        "sentences",
-        "covariates",
+        *TEXT_TABLES,
         "extracted_entities",
         "extracted_relationships",
         "raw_mentions",
@@ -42,12 +40,11 @@ def add_imported(
     root: Path,
     progress: Progress,
 ) -> Frames:
-    """Put the imported rows before those that were found now, so that they are one index.
+    """Put the imported rows before those of new documents, merged into one index.
 
-    What is found now under the title of an imported entity is that entity: it keeps its id,
-    title and type, and what is said of it now comes beside its one imported description.
-    So it is with relationships between the same two entities, whose weights add up. Text units
-    that were imported are not looked at.
+    An entity with the title of an imported one becomes that entity: it keeps id, title and
+    type of the imported one, and adds its descriptions. Relationships between the same two
+    entities likewise, and their weights add up. Imported text units are not extracted from.
 
     Yields
     ------
@@ -56,39 +53,30 @@ def add_imported(
     extracted_entities, extracted_relationships, raw_mentions, given_ids
         Whole.
     """
-    joining = Joining(Imported(root))
-    yield from shared(joining, documents, base_text_units, sentences, covariates, progress)
-    yield joining.graph(extracted_entities, extracted_relationships, raw_mentions)
+    merge = ImportMerge(Imported(root))
+    yield from text_tables(merge, documents, base_text_units, sentences, covariates, progress)
+    yield merge.graph(extracted_entities, extracted_relationships, raw_mentions)
 
 
-def shared(
-    joining: Joining,
+def text_tables(
+    merge: ImportMerge,
     documents: pl.LazyFrame,
     base_text_units: pl.LazyFrame,
     sentences: pl.LazyFrame,
     covariates: pl.LazyFrame | None,
     progress: Progress,
 ) -> Frames:
-    """Join what does not depend on who found the entities."""
-    progress.start(joining.n_documents, "documents")
-    for batch in joining.documents(documents):
-        yield {"documents": batch}
-    for batch in joining.text_units(base_text_units):
-        yield {"base_text_units": batch}
-    yield from _imported_sentences(joining, progress)
-    for batch in joining.sentences(sentences):
-        yield {"sentences": batch}
-    for batch in joining.covariates(covariates):
-        yield {"covariates": batch}
-
-
-def _imported_sentences(joining: Joining, progress: Progress) -> Frames:
-    texts = joining.imported.scan("documents").select("text")
-    for start in range(0, joining.n_documents, BATCH_DOCUMENTS):
-        batch = texts.slice(start, BATCH_DOCUMENTS).collect()["text"]
+    """Yield the tables that do not depend on how the graph was found."""
+    progress.start(merge.n_documents, "documents")
+    yield from ({"documents": batch} for batch in merge.documents(documents))
+    yield from ({"base_text_units": batch} for batch in merge.text_units(base_text_units))
+    start, schema = 0, TABLES["sentences"].schema
+    for batch in row_batches(merge.imported.scan("documents").select("text"), _BATCH):
         rows: list[tuple[int, int, int, bool, int]] = []
-        for number, text in enumerate(batch, start):
+        for number, text in enumerate(batch["text"], start):
             rows += sentence_rows(number, text, find_edges(text)[1])
-        schema = TABLES["sentences"].schema
+        start += len(batch)
         yield {"sentences": pl.DataFrame(rows, schema=schema, orient="row")}
         progress.advance(len(batch))
+    yield from ({"sentences": batch} for batch in merge.new_sentences(sentences))
+    yield from ({"covariates": batch} for batch in merge.covariates(covariates))

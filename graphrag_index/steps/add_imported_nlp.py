@@ -1,27 +1,17 @@
-"""Put what rules found in new documents behind what was imported."""
+"""Append what rules found in new documents to the imported rows."""
 
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import polars as pl
 
 from graphrag_index.microsoft.import_folder import Imported, fingerprint_imported
-from graphrag_index.microsoft.import_merge import Joining
+from graphrag_index.microsoft.import_merge import ImportMerge
 from graphrag_index.step import Progress, step
-from graphrag_index.steps.add_imported import shared
+from graphrag_index.steps.add_imported import TEXT_TABLES, Frames, text_tables
 
 
 @step(
-    writes=[
-        "documents",
-        "base_text_units",
-        "sentences",
-        "covariates",
-        "raw_entities",
-        "raw_relationships",
-        "raw_mentions",
-        "given_ids",
-    ],
+    writes=[*TEXT_TABLES, "raw_entities", "raw_relationships", "raw_mentions", "given_ids"],
     fingerprint=fingerprint_imported,
 )
 def add_imported_nlp(
@@ -35,11 +25,11 @@ def add_imported_nlp(
     *,
     root: Path,
     progress: Progress,
-) -> Iterator[Mapping[str, pl.DataFrame]]:
-    """Put the imported rows before those that `extract_graph_nlp` found now.
+) -> Frames:
+    """Put the imported rows before those that `extract_graph_nlp` found.
 
-    What has the title of an imported entity becomes one with it in `finalize_graph`, which
-    keeps id, title, type and description of the imported one.
+    Entities of equal title are merged later, by `finalize_graph`, which keeps id, title, type
+    and description of the imported one.
 
     Yields
     ------
@@ -48,6 +38,6 @@ def add_imported_nlp(
     raw_entities, raw_relationships, raw_mentions, given_ids
         Whole.
     """
-    joining = Joining(Imported(root))
-    yield from shared(joining, documents, base_text_units, sentences, covariates, progress)
-    yield joining.raw_graph(raw_entities, raw_relationships, raw_mentions)
+    merge = ImportMerge(Imported(root))
+    yield from text_tables(merge, documents, base_text_units, sentences, covariates, progress)
+    yield merge.raw_graph(raw_entities, raw_relationships, raw_mentions)

@@ -1,4 +1,4 @@
-"""Read the index that was imported into the project, as it is."""
+"""Read the imported index as it is."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -7,12 +7,12 @@ from typing import Any
 import polars as pl
 
 from graphrag_index.microsoft.import_folder import (
-    BATCH,
     PUBLIC,
     Imported,
     fingerprint_imported,
+    row_batches,
 )
-from graphrag_index.microsoft.import_merge import Joining, as_raw
+from graphrag_index.microsoft.import_merge import ImportMerge, as_raw
 from graphrag_index.microsoft.import_reports import evidence_of_reports
 from graphrag_index.schema.settings.embedded_steps import FinalizeGraph
 from graphrag_index.schema.tables import TABLES
@@ -28,35 +28,34 @@ def read_imported(*, root: Path, progress: Progress) -> Iterator[Mapping[str, pl
     ------
     documents, text_units, entities, relationships, mentions, communities, community_lineage, \
 community_reports, covariates
-        Batch by batch; what was not imported is empty.
+        Batch by batch; a table that was not imported is empty.
     report_evidence
-        What the reports rest on in the graph that a run makes of it, so that it keeps them.
+        The evidence of the reports in the graph that a run makes of it, so that it keeps them.
     """
     imported = Imported(root)
     tables = {name: imported.scan(name) for name in PUBLIC}
     counts = {name: rows.select(pl.len()).collect().item() for name, rows in tables.items()}
     progress.start(sum(counts.values()), "rows")
     for name, rows in tables.items():
-        for start in range(0, counts[name], BATCH):
-            batch = rows.slice(start, BATCH).collect()
+        for batch in row_batches(rows):
             yield {name: batch}
             progress.advance(batch.height)
     if counts["community_reports"]:
-        yield {"report_evidence": evidence_of_reports(tables, _as_run(imported))}
+        yield {"report_evidence": evidence_of_reports(tables, _finalized(imported))}
 
 
-def _as_run(imported: Imported) -> dict[str, pl.LazyFrame]:
-    """Return the graph as a run makes it of what was imported alone."""
-    joining = Joining(imported)
+def _finalized(imported: Imported) -> dict[str, pl.LazyFrame]:
+    """Return the graph as a run without new documents finalizes it."""
+    merge = ImportMerge(imported)
     text_units = imported.scan("text_units").select(list(TABLES["base_text_units"].columns))
     batches: dict[str, list[pl.DataFrame]] = {"entities": [], "relationships": []}
     made: Any = finalize_graph(
-        as_raw(joining.imported_entities(), "raw_entities"),
-        as_raw(joining.imported_relationships(), "raw_relationships").lazy(),
-        joining.imported_mentions().lazy(),
+        as_raw(merge.imported_entities(), "raw_entities"),
+        as_raw(merge.imported_relationships(), "raw_relationships").lazy(),
+        merge.imported_mentions().lazy(),
         text_units,
         None,
-        joining.given_ids(),
+        merge.given_ids(),
         settings=FinalizeGraph(layout=False),
     )
     for frames in made:

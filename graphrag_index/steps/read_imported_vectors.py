@@ -1,4 +1,4 @@
-"""Take the vectors over that were imported with an index; no model is asked."""
+"""Read the imported vectors; no model is called."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -27,19 +27,19 @@ def read_imported_vectors(
     embedding_model: EmbeddingModel,
     progress: Progress,
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
-    """Put imported vectors into our tables, by the ids of their rows.
+    """Join imported vectors to our tables by the ids of their rows.
 
-    They count as those of the embedding model of the settings. A row without a vector has
-    zeros: it is found by its words alone, until `generate_text_embeddings` embeds it.
+    They are attributed to the embedding model of the settings. A row without a vector gets
+    zeros: only its words are found, until `generate_text_embeddings` embeds it.
 
     Yields
     ------
     text_unit_text, text_unit_vectors, entity_description, community_full_content
-        As generate_text_embeddings has them.
+        In the form of `generate_text_embeddings`.
     """
     imported = Imported(root)
-    width = embedding_model.dimension
-    dtype = pl.Array(pl.Float32, width)
+    dimension = embedding_model.dimension
+    dtype = pl.Array(pl.Float32, dimension)
     sources = embedded_rows(text_units, entities, community_reports)
     counts = {name: rows.select(pl.len()).collect().item() for name, rows in sources.items()}
     progress.start(sum(counts.values()), "vectors")
@@ -47,10 +47,10 @@ def read_imported_vectors(
         known = pl.DataFrame(schema={"id": pl.String, "vector": dtype})
         if name in imported.vectors:
             known = imported.scan_vectors(name).unique("id", maintain_order=True).collect()
-        given = np.append(known["vector"].to_numpy(), np.zeros((1, width), np.float32), axis=0)
+        # Position -1, for unknown ids, is the vector of zeros.
+        given = np.append(known["vector"].to_numpy(), np.zeros((1, dimension), np.float32), axis=0)
         for offset in range(0, max(counts[name], 1), BATCH):
             batch = rows.slice(offset, BATCH).collect()
-            # What has none gets the last, which is all zeros.
             vectors = given[positions(batch["id"], known["id"])]
             embedded = batch.with_columns(vector=pl.Series(vectors, dtype=dtype))
             yield {name: embedded.select(list(TABLES[name].columns))}

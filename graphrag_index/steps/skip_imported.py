@@ -1,4 +1,4 @@
-"""Pass over the documents of the input that came with an imported index."""
+"""Skip the input documents that came with an imported index."""
 
 import logging
 from collections.abc import Iterator
@@ -7,24 +7,21 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.microsoft.import_folder import Imported, fingerprint_imported
+from graphrag_index.microsoft.import_folder import Imported, fingerprint_imported, row_batches
 from graphrag_index.step import step
 
 logger = logging.getLogger(__name__)
 
-# Documents read at once: bounds memory, not results.
-BATCH = 512
-# Names that a warning tells.
-_MOST_NAMES = 3
+_BATCH = 512  # documents
+_MAX_NAMES = 3  # in a warning
 
 
 @step(writes=["input_documents"], fingerprint=fingerprint_imported)
 def skip_imported(input_documents: pl.LazyFrame, *, root: Path) -> Iterator[pl.DataFrame]:
-    """Leave the documents whose text no imported document has.
+    """Drop documents whose text was imported, ignoring line ends, space around it and a BOM.
 
-    A mark at the beginning of a text, the form of its line ends and space around it are nothing
-    to that. A record with the id of an imported document and another text is left out too: what
-    was imported stays as it is.
+    A record with the id of an imported document and another text is dropped too: the imported
+    one stays, and a warning says so.
 
     Yields
     ------
@@ -33,9 +30,10 @@ def skip_imported(input_documents: pl.LazyFrame, *, root: Path) -> Iterator[pl.D
     """
     imported = Imported(root).scan("documents")
     ids = set(imported.select("id").collect()["id"])
-    texts = {_digest(row[0]) for batch in _batches(imported.select("text")) for row in batch.rows()}
+    batches = row_batches(imported.select("text"), _BATCH)
+    texts = {_digest(text) for batch in batches for text in batch["text"]}
     changed: list[str] = []
-    for batch in _batches(input_documents):
+    for batch in row_batches(input_documents, _BATCH):
         keep = []
         for id, path, text in batch.select("id", "path", "text").iter_rows():
             is_known = _digest(text) in texts
@@ -48,17 +46,11 @@ def skip_imported(input_documents: pl.LazyFrame, *, root: Path) -> Iterator[pl.D
             "%d records have the id of an imported document and another text: the imported one "
             "stays (%s%s).",
             len(changed),
-            ", ".join(changed[:_MOST_NAMES]),
-            ", ..." * (len(changed) > _MOST_NAMES),
+            ", ".join(changed[:_MAX_NAMES]),
+            ", ..." * (len(changed) > _MAX_NAMES),
         )
 
 
 def _digest(text: str) -> bytes:
     plain = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").strip()
     return blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def _batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    n_rows = rows.select(pl.len()).collect().item()
-    for start in range(0, n_rows, BATCH):
-        yield rows.slice(start, BATCH).collect()

@@ -9,9 +9,9 @@ import pytest
 
 from graphrag_index.errors import WorkflowError
 from graphrag_index.microsoft.import_folder import Imported
-from graphrag_index.microsoft.import_merge import Joining
+from graphrag_index.microsoft.import_merge import ImportMerge
 from graphrag_index.microsoft.import_source import new_imported, open_source
-from graphrag_index.microsoft.import_workflow import continued, name_workflow
+from graphrag_index.pipeline.import_version import continuing_steps, set_workflow
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.skip_imported import skip_imported
 from tests.fixtures.microsoft_index import TEXTS, version_3, write
@@ -71,7 +71,7 @@ def test_what_is_found_again_is_the_imported_entity_and_what_is_new_comes_behind
         {"entity": [1, 0, 3], "text_unit": [0, 0, 1], "start_char": [0, 5, 9], "end_char": 3},
         schema=TABLES["raw_mentions"].schema,
     )
-    found = Joining(Imported(root)).graph(entities, links, mentions)
+    found = ImportMerge(Imported(root)).graph(entities, links, mentions)
     rows = found["extracted_entities"]
     assert rows["title"].to_list() == ["ADA BYRON", "BO", "CY", "DI", "Eve", "Fay"]
     assert rows["human_readable_id"].to_list() == [0, 1, 2, 3, 4, 5]
@@ -119,7 +119,7 @@ def test_relationships_of_two_types_stay_two(
     )
     links = table("extracted_relationships", link(0, 1, "Bo met Ada.", 3.0, kinds[1]))
     mentions = TABLES["raw_mentions"].empty()
-    found = Joining(Imported(root)).graph(entities, links, mentions)["extracted_relationships"]
+    found = ImportMerge(Imported(root)).graph(entities, links, mentions)["extracted_relationships"]
     assert found.height == n_rows
     if n_rows == 1:
         assert found.select("weight", "type", "descriptions").row(0) == (
@@ -143,7 +143,7 @@ def test_without_anything_new_the_imported_rows_are_all(root: Path) -> None:
         TABLES[name].empty()
         for name in ("extracted_entities", "extracted_relationships", "raw_mentions")
     ]
-    found = Joining(Imported(root)).graph(*nothing)
+    found = ImportMerge(Imported(root)).graph(*nothing)
     assert found["extracted_entities"]["descriptions"].to_list() == [
         ["Ada Byron writes."],
         ["Bo travels."],
@@ -159,7 +159,7 @@ def test_rows_of_rules_come_behind_with_their_own_numbers(root: Path) -> None:
         "raw_relationships", {"source": 0, "target": 0, "weight": 1.0, "text_units": [0, 1]}
     )
     mentions = pl.DataFrame([(0, 1, 2, 4)], schema=TABLES["raw_mentions"].schema, orient="row")
-    found = Joining(Imported(root)).raw_graph(entities, links, mentions)
+    found = ImportMerge(Imported(root)).raw_graph(entities, links, mentions)
     assert found["raw_entities"]["human_readable_id"].to_list() == [0, 1, 2, 3, 4]
     assert found["raw_entities"]["description"][:4].to_list()[0] == "Ada Byron writes."
     last = found["raw_relationships"].row(-1, named=True)
@@ -174,9 +174,9 @@ def test_text_units_that_are_gone_are_not_named_by_documents(tmp_path: Path) -> 
     )
     with new_imported(tmp_path, open_source(write(tmp_path / "theirs", tables)), ("theirs", None)):
         pass
-    joining = Joining(Imported(tmp_path))
+    merge = ImportMerge(Imported(tmp_path))
     new = table("documents", {"id": "n", "human_readable_id": 0, "text_unit_ids": ["u9"]})
-    rows = pl.concat(joining.documents(new.lazy()))
+    rows = pl.concat(merge.documents(new.lazy()))
     assert rows["human_readable_id"].to_list() == [0, 1, 2]
     assert rows["text_unit_ids"].to_list() == [["u0", "u1"], ["u2"], ["u9"]]
 
@@ -205,7 +205,7 @@ def test_a_workflow_that_goes_on_has_the_steps_of_the_one_before() -> None:
         "load_documents create_text_units my:own extract_graph resolve_entities "
         "extract_covariates create_search_tables"
     ).split()
-    made = continued(standard)
+    made = continuing_steps(standard)
     assert (
         made
         == (
@@ -213,11 +213,11 @@ def test_a_workflow_that_goes_on_has_the_steps_of_the_one_before() -> None:
             "extract_covariates add_imported resolve_entities create_search_tables"
         ).split()
     )
-    assert continued(made) == made
-    fast = continued(["load_documents", "create_text_units", "extract_graph_nlp"])
+    assert continuing_steps(made) == made
+    fast = continuing_steps(["load_documents", "create_text_units", "extract_graph_nlp"])
     assert fast[-1] == "add_imported_nlp"
     with pytest.raises(WorkflowError, match="needs load_documents"):
-        continued(["read_graph", "finalize_graph"])
+        continuing_steps(["read_graph", "finalize_graph"])
 
 
 @pytest.mark.parametrize(
@@ -232,5 +232,5 @@ def test_a_workflow_that_goes_on_has_the_steps_of_the_one_before() -> None:
 def test_one_line_of_the_settings_is_changed(tmp_path: Path, text: str, after: str | None) -> None:
     path = tmp_path / "settings.yaml"
     path.write_text(text)
-    assert name_workflow(path, "fast", "fast_imported") == (after is not None)
+    assert set_workflow(path, "fast", "fast_imported") == (after is not None)
     assert path.read_text() == (after or text)
