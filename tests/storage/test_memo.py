@@ -89,7 +89,7 @@ def forget(ledger: Ledger) -> None:
     [
         forget,
         lambda ledger: answer(ledger, "b2", "other"),
-        lambda ledger: BatchLedger(ledger).finish("b2", "other"),
+        lambda ledger: BatchLedger(ledger).record_reply("b2", "other"),
         lambda ledger: ledger.record_replies({"b2": "other"}),
         lambda ledger: ledger.record_failure("b2", QUARANTINED, "refused"),
     ],
