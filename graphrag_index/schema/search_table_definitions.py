@@ -1,13 +1,19 @@
 """The tables that searches look rows up in, and those of the vectors."""
 
+from functools import partial
+
 import polars as pl
 
 from graphrag_index.schema.table import FINDINGS, NUMBERS, PLACES, STRINGS, VECTOR, Table
 
+# Arrow files that searches read row by row, and tables in LanceDB.
+_mapped = partial(Table, kind="mapped", nullable=())
+_vectors = partial(Table, kind="vectors", nullable=())
+
 SEARCH_TABLES = [
-    Table(
+    _mapped(
         "entities_of_text_units",
-        "one entity that a text unit names or tells about",
+        "one entity that a text unit names or is about",
         "text unit, then entity",
         {
             "text_unit": pl.Int32,
@@ -15,12 +21,10 @@ SEARCH_TABLES = [
             "about": pl.Boolean,  # the text unit tells about it
             "n_mentions": pl.Int32,  # 0 if only the title of its document names it
         },
-        "mapped",
-        nullable=(),
     ),
-    Table(
+    _mapped(
         "text_units_of_entities",
-        "the same pair, seen from the entity",
+        "the same pair, in order of the entity",
         "entity, then text unit",
         {
             "entity": pl.Int32,
@@ -28,12 +32,10 @@ SEARCH_TABLES = [
             "about": pl.Boolean,
             "n_mentions": pl.Int32,
         },
-        "mapped",
-        nullable=(),
     ),
-    Table(
+    _mapped(
         "relationships_of_entities",
-        "one relationship, seen from one of its two ends",
+        "one end of one relationship",
         "entity, then weight descending, then relationship",
         {
             "entity": pl.Int32,
@@ -41,58 +43,44 @@ SEARCH_TABLES = [
             "relationship": pl.Int32,
             "weight": pl.Float32,
         },
-        "mapped",
-        nullable=(),
     ),
-    Table(
+    _mapped(
         "communities_of_entities",
         "one community that holds an entity",
         "entity, then level, then community",
         {"entity": pl.Int32, "level": pl.Int32, "community": pl.Int32},
-        "mapped",
-        nullable=(),
     ),
-    Table(
+    _mapped(
         "claims_of_entities",
-        "one claim whose subject or object has the name of an entity",
+        "one claim whose subject or object is the name of an entity",
         "entity, then claim",
         {"entity": pl.Int32, "claim": pl.Int32},  # the claim by its row in covariates
-        "mapped",
-        nullable=(),
     ),
-    Table(
+    _mapped(
         "entity_names",
-        "one name of an entity, title or alias, folded",
+        "one normalized name of an entity, its title or an alias",
         "name, then entity",
         {"name": pl.String, "entity": pl.Int32},
-        "mapped",
-        nullable=(),
     ),
-    Table(
+    _mapped(
         "title_names",
-        "one name of a document: its title, with what stands in brackets or without it, folded",
+        "one normalized name of a document: its title, with or without its brackets",
         "name, then document",
         {"name": pl.String, "document": pl.Int32},
-        "mapped",
-        nullable=(),
     ),
-    Table(
+    _mapped(
         "name_words",
-        "one word of folded names, with the entities whose names hold it",
+        "one word of normalized names, with the entities whose names contain it",
         "word",
         {"word": pl.String, "entities": NUMBERS},  # entities by degree descending, then number
-        "mapped",
-        nullable=(),
     ),
-    Table(
+    _mapped(
         "name_sounds",
-        "what is left of words that are written differently and sound alike",
+        "one phonetic key, with the words that share it",
         "sound",
         {"sound": pl.String, "words": NUMBERS},  # rows of name_words, ascending
-        "mapped",
-        nullable=(),
     ),
-    Table(
+    _mapped(
         "document_rows",
         "one document without its text",
         "document",
@@ -104,12 +92,11 @@ SEARCH_TABLES = [
             "creation_date": pl.String,
             "metadata": pl.String,
         },
-        "mapped",
         nullable=("metadata",),
     ),
-    Table(
+    _mapped(
         "text_unit_rows",
-        "what searches show of one text unit, and where it stands",
+        "the columns of one text unit that searches read",
         "text unit",
         {
             "id": pl.String,
@@ -121,22 +108,19 @@ SEARCH_TABLES = [
             "headings": pl.String,
             "metadata": pl.String,
         },
-        "mapped",
         nullable=("metadata",),
         long=True,
     ),
-    Table(
+    _mapped(
         "text_unit_vectors",
-        "the vector of one text unit, where a search reads those of many at once",
+        "the vector of one text unit, for searches that read many at once",
         "text unit",
         {"vector": VECTOR},
-        "mapped",
-        nullable=(),
         long=True,
     ),
-    Table(
+    _mapped(
         "entity_rows",
-        "what searches show of one entity",
+        "the columns of one entity that searches read",
         "entity",
         {
             "id": pl.String,
@@ -148,12 +132,10 @@ SEARCH_TABLES = [
             "aliases": STRINGS,
             "evidence": PLACES,
         },
-        "mapped",
-        nullable=(),
     ),
-    Table(
+    _mapped(
         "relationship_rows",
-        "what searches show of one relationship",
+        "the columns of one relationship that searches read",
         "relationship",
         {
             "source": pl.Int32,  # number of the entity
@@ -164,12 +146,10 @@ SEARCH_TABLES = [
             "text_units": NUMBERS,
             "evidence": PLACES,
         },
-        "mapped",
-        nullable=(),
     ),
-    Table(
+    _mapped(
         "community_rows",
-        "one community with its place in the hierarchy",
+        "one community with its position in the hierarchy",
         "level, then community",
         {
             "community": pl.Int32,
@@ -180,12 +160,10 @@ SEARCH_TABLES = [
             "size": pl.Int32,
             "entities": NUMBERS,  # ascending
         },
-        "mapped",
-        nullable=(),
     ),
-    Table(
+    _mapped(
         "report_rows",
-        "what searches show of one report; its full content lies beside its vector",
+        "the columns of one report that searches read; the full content is beside its vector",
         "level descending, then community",
         {
             "community": pl.Int32,
@@ -195,12 +173,10 @@ SEARCH_TABLES = [
             "findings": FINDINGS,
             "rank": pl.Float32,
         },
-        "mapped",
-        nullable=(),
     ),
-    Table(
+    _mapped(
         "community_places",
-        "where the rows of one community are; numbers of communities have gaps",
+        "the row numbers of one community; community numbers have gaps",
         "community",
         {
             "community": pl.Int32,
@@ -208,12 +184,10 @@ SEARCH_TABLES = [
             # In community_reports, report_rows and community_full_content; -1 if there is none.
             "report": pl.Int32,
         },
-        "mapped",
-        nullable=(),
     ),
-    Table(
+    _mapped(
         "claim_rows",
-        "what searches show of one claim",
+        "the columns of one claim that searches read",
         "claim",
         {
             "subject": pl.String,
@@ -226,7 +200,6 @@ SEARCH_TABLES = [
             "source_text": pl.String,
             "text_unit": pl.Int32,
         },
-        "mapped",
         nullable=(
             "object",
             "type",
@@ -237,7 +210,7 @@ SEARCH_TABLES = [
             "source_text",
         ),
     ),
-    Table(
+    _vectors(
         "text_unit_text",
         "the vector of one text unit's text",
         "text unit",
@@ -250,11 +223,10 @@ SEARCH_TABLES = [
             "metadata": pl.String,
             "vector": VECTOR,
         },
-        "vectors",
         nullable=("metadata",),
         stemmed=True,
     ),
-    Table(
+    _vectors(
         "entity_description",
         "the vector of one entity's `title:description`",
         "entity",
@@ -267,10 +239,8 @@ SEARCH_TABLES = [
             "text": pl.String,
             "vector": VECTOR,
         },
-        "vectors",
-        nullable=(),
     ),
-    Table(
+    _vectors(
         "community_full_content",
         "the vector of one report's full content",
         "report",
@@ -283,7 +253,5 @@ SEARCH_TABLES = [
             "text": pl.String,
             "vector": VECTOR,
         },
-        "vectors",
-        nullable=(),
     ),
 ]

@@ -1,4 +1,4 @@
-"""What the definition of a table is, and the types of columns that several have."""
+"""The definition of a table, and column types that several tables share."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ import polars as pl
 
 STRINGS = pl.List(pl.String)
 INTEGERS = pl.List(pl.Int64)
-# A passage of a document that proves what a row says.
+# Passages of documents that support a row.
 EVIDENCE = pl.List(
     pl.Struct({"document_id": pl.String, "start_char": pl.Int64, "end_char": pl.Int64})
 )
-# The same, with the number of the document.
+# The same, with `human_readable_id` of the document.
 PLACES = pl.List(pl.Struct({"document": pl.Int32, "start_char": pl.Int32, "end_char": pl.Int32}))
 NUMBERS = pl.List(pl.Int32)
 HASHES = pl.List(pl.UInt64)
 FINDINGS = pl.List(pl.Struct({"explanation": pl.String, "summary": pl.String}))
-# MiniLM and most others give 32-bit floats; the width is the embedding model's.
+# The embedding model decides the length.
 VECTOR = pl.List(pl.Float32)
 
 
@@ -25,13 +25,21 @@ VECTOR = pl.List(pl.Float32)
 class Table:
     """The definition of one table.
 
-    `kind` tells where it lies: `public` and `internal` tables are Parquet files,
-    public ones are linked into the output folder; `mapped` tables are Arrow files that
-    searches read row by row without loading them; `vectors` are LanceDB tables.
-    `nullable` names the columns that may hold nulls; without it any may. Rows that are
-    `long`, with texts or vectors, are written in smaller batches where a table is mapped.
-    Words of tables of vectors are searched as they stand, where `stemmed` by their English stems.
-    A column `id` is different in every row.
+    A column `id` is unique.
+
+    Parameters
+    ----------
+    row, order
+        Descriptions of one row and of the row order, for the documentation.
+    kind
+        `public` and `internal` tables are Parquet files; public ones are linked into the output
+        folder. `mapped` tables are memory-mapped Arrow files. `vectors` are LanceDB tables.
+    nullable
+        Columns that may contain nulls; None allows them everywhere.
+    long
+        Rows of a mapped table contain texts or vectors and are written in smaller batches.
+    stemmed
+        The full-text index of a vector table uses English stems.
     """
 
     name: str

@@ -104,11 +104,7 @@ class TableStore:
 
     def is_gone(self, number: int) -> bool:
         """Tell whether a version that could be opened was deleted since."""
-        if (self.folder(number) / INDEX_FILE).is_file():
-            return False
-        current = self.read_pointer()
-        # An earlier program did not write this file.
-        return current is None or current.number != number
+        return not (self.folder(number) / INDEX_FILE).is_file()
 
     def _read_version(self, path: Path) -> Version | None:
         """Read one version's description; None if it is not there."""
@@ -121,7 +117,7 @@ class TableStore:
                     program=content["program"],
                     steps=tuple(read_step_record(record) for record in content["steps"]),
                     settings=content["settings"],
-                    made=read_made(content.get("made")),
+                    made=read_made(content["made"]),
                 )
         except (FileNotFoundError, NotADirectoryError):
             return None
