@@ -10,7 +10,6 @@ import typer
 from graphrag_index.cli import export_command, history_commands, import_command, run_command
 from graphrag_index.cli.options import SAMPLE, Root, Set, load, root_option
 from graphrag_index.errors import ExitCode, run_program
-from graphrag_index.storage.memory import return_memory_soon
 
 app = typer.Typer(
     help="Turn a folder of documents into an index that answers questions about all of it.",
@@ -276,7 +275,6 @@ import_command.add_commands(app)
 
 def main() -> None:
     """Run a command; explain what goes wrong in a sentence and exit with its code."""
-    return_memory_soon()
     run_program(app)
 
 

@@ -153,10 +153,8 @@ def _run(root: Path, overrides: list[str] | None, verbose: bool, ways: _Ways) ->
         models_of,
         services_of,
     )
-    from graphrag_index.storage.memory import collect_garbage_seldom
     from graphrag_index.storage.table_store import TableStore
 
-    collect_garbage_seldom()
     check_input(workflow, settings, root)
     check_models(workflow, settings)
     check_decisions(workflow, settings, root)

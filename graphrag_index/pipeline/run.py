@@ -45,12 +45,10 @@ from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.table import Table
 from graphrag_index.step import Frames, Progress, Silent, Step
 from graphrag_index.storage.atomic import write_json
-from graphrag_index.storage.memory import measure_peak_memory, release_memory
 from graphrag_index.storage.table_check import TableCheck
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.table_writer import TableWriter
 from graphrag_index.storage.versions import Made, StepRecord, StoredTable, Version
-from graphrag_index.text.tokens import forget_encodings
 
 if TYPE_CHECKING:
     from graphrag_index.storage.vector_store import VectorWriter
@@ -177,23 +175,17 @@ class _Run:
         return {name: table for record in self.done for name, table in record.tables.items()}
 
     def _run_step(self, step: Step, key: str, progress: Progress) -> StepRecord:
-        # Steps that ask a model count tokens, and it takes a while to build an encoding.
-        to_come = self.workflow.steps[len(self.done) :]
-        if not any("chat_model" in other.services for other in to_come):
-            forget_encodings()
-        release_memory()
-        with measure_peak_memory() as memory:
-            wall, cpu = time.perf_counter(), time.process_time()
-            needed = step.needs(self.sections.get(step.name))
-            services = {
-                name: self._service(name, step, progress) if name in needed else None
-                for name in step.services
-            }
-            stored = self._write(step, key, step(*self._inputs(step), **services))
-            if services.get("embedding_model") is not None:
-                stored = _name_model(stored, services["embedding_model"])
-            stored = {name: self._keep_unchanged(name, table) for name, table in stored.items()}
-            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        wall, cpu = time.perf_counter(), time.process_time()
+        needed = step.needs(self.sections.get(step.name))
+        services = {
+            name: self._service(name, step, progress) if name in needed else None
+            for name in step.services
+        }
+        stored = self._write(step, key, step(*self._inputs(step), **services))
+        if services.get("embedding_model") is not None:
+            stored = _name_model(stored, services["embedding_model"])
+        stored = {name: self._keep_unchanged(name, table) for name, table in stored.items()}
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         return StepRecord(
             name=step.name,
             key=key,
@@ -201,7 +193,7 @@ class _Run:
             made_by=step_made_by(step, self.sections.get(step.name)),
             seconds=round(wall, 3),
             cpu_seconds=round(cpu, 3),
-            peak_memory_bytes=memory.peak,
+            peak_memory_bytes=peak_memory(),
             quarantined=self.quarantined(step.name),
         )
 
@@ -455,6 +447,16 @@ def no_folder(store: TableStore) -> SettingsError:
     return SettingsError(
         f"The output {store.output} is not a folder: name another with `--set output=FOLDER`."
     )
+
+
+def peak_memory() -> int | None:
+    """Return the peak of this process's resident memory so far, in bytes; None on Windows."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def statistics(version: Version) -> dict[str, Any]:

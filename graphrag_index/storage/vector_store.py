@@ -18,7 +18,6 @@ import polars as pl
 
 from graphrag_index.errors import TableError
 from graphrag_index.schema.table import Table
-from graphrag_index.storage.memory import total_memory
 from graphrag_index.storage.table_writer import check_columns
 from graphrag_index.storage.versions import StoredTable, Vectors
 from graphrag_index.text.normalize import UNSPACED
@@ -35,13 +34,12 @@ CELL_ROWS = 1_024
 CELLS_SEARCHED = 40
 # Rows from which each cell is found, and rounds in which it is.
 CELL_SAMPLE, CELL_ROUNDS = 64, 20
-# What all tables together keep in memory of indexes and of what the files say: at most so many
-# bytes (LanceDB's own limits for each), and at most such a share of the machine's memory. With too
-# little room what is not kept is read again: questions to a large index take half as long again.
-MOST_OF_INDEXES, MOST_OF_METADATA = 6 << 30, 1 << 30
-SHARE_OF_INDEXES, SHARE_OF_METADATA = 1 / 4, 1 / 16
-# Where the system does not tell how much memory it has.
-USUAL_MEMORY = 8 << 30
+# Limits of LanceDB's caches of indexes and metadata, for all tables together: bytes, and shares of
+# the machine's memory. What does not fit is read again by each search.
+MAX_INDEX_CACHE, MAX_METADATA_CACHE = 6 << 30, 1 << 30
+INDEX_CACHE_SHARE, METADATA_CACHE_SHARE = 1 / 4, 1 / 16
+# Assumed on Windows, in bytes.
+DEFAULT_MEMORY = 8 << 30
 # Rows of every fragment but the last: flat search goes through fragments in parallel.
 FRAGMENT_ROWS = 8_192
 # Numbers of fragments stand above so many bits of a row id, the place in the fragment below.
@@ -306,14 +304,26 @@ def connect(folder: Path) -> Any:
 
 @cache
 def _session() -> Any:
-    """The caches of this process: one for all tables, or each would have its own."""
+    """Return the caches that all tables of this process share."""
     import lancedb
 
-    memory = total_memory() or USUAL_MEMORY
-    return lancedb.Session(
-        min(MOST_OF_INDEXES, int(memory * SHARE_OF_INDEXES)),
-        min(MOST_OF_METADATA, int(memory * SHARE_OF_METADATA)),
+    return lancedb.Session(*cache_limits(_total_memory()))
+
+
+def cache_limits(memory: int) -> tuple[int, int]:
+    """Return the bytes for cached indexes and metadata, of so much memory of the machine."""
+    return (
+        min(MAX_INDEX_CACHE, int(memory * INDEX_CACHE_SHARE)),
+        min(MAX_METADATA_CACHE, int(memory * METADATA_CACHE_SHARE)),
     )
+
+
+def _total_memory() -> int:
+    """Return the memory of the machine in bytes, or a guess on Windows."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return DEFAULT_MEMORY
 
 
 def _to_arrow(batch: pl.DataFrame) -> "pa.Table":

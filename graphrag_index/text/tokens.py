@@ -84,11 +84,6 @@ def _load(name: str) -> "tuple[tiktoken.Encoding, npt.NDArray[np.int64]]":
     return encoding, np.fromiter(map(len, tokens), np.int64, len(tokens))
 
 
-def forget_encodings() -> None:
-    """Let go of the encodings, which hold 80 MB; the next who counts builds them again."""
-    _load.cache_clear()
-
-
 def count_tokens(text: str, encoding: "tiktoken.Encoding") -> int:
     """How many tokens a text is; 0 for an empty one.
 

@@ -95,25 +95,6 @@ class TestVersions:
         assert (result.version.number, result.new_version) == (3, False)
         assert read(project, 3)["numbers"]["generation"].unique().to_list() == [3]
 
-    def test_an_index_of_an_earlier_program_opens(self, project: Path) -> None:
-        for path in project.glob("output/**/index.json"):
-            content = json.loads(path.read_text(encoding="utf-8"))
-            del content["made"]
-            path.write_text(json.dumps(content), encoding="utf-8")
-        # Nor did the first ones keep a description of each version.
-        (project / "output" / "versions" / "3" / INDEX_FILE).unlink()
-        assert current_version(TableStore(project / "output")).made is None
-        KnowledgeModel.open(project / "output").check_kept()
-        listed = call(project, "versions")
-        assert listed.returncode == 0
-        assert [line.split()[:2] for line in listed.stdout.splitlines()[1:]] == [
-            ["1", "-"],
-            ["2", "-"],
-        ]
-        assert "was not noted" in call(project, "diff", "1", "2").stdout
-        assert call(project, "gc", "--keep", "1").returncode == 0
-        assert KnowledgeModel.open(project / "output").scan("numbers").collect().height == 3
-
     def test_the_list_marks_the_current_version(self, project: Path) -> None:
         lines = call(project, "versions").stdout.splitlines()
         assert [line.split()[0] for line in lines] == ["version", "1", "2", "3*"]

@@ -1,6 +1,5 @@
 """Random edits of a folder: an update is a rebuild, pays nothing twice, and leaves no trace."""
 
-import gc
 import json
 import shutil
 import tempfile
@@ -154,16 +153,6 @@ def server() -> Iterator[Server]:
         yield server
 
 
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What a run does to give memory back takes longer than all else of such small ones."""
-    monkeypatch.setattr("graphrag_index.pipeline.run.forget_encodings", lambda: None)
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
-
-
 def edit_at_random(server: Server, n_sequences: int, n_steps: int) -> None:
     Edits.server = server
     run_state_machine_as_test(
@@ -177,10 +166,10 @@ def edit_at_random(server: Server, n_sequences: int, n_steps: int) -> None:
     )
 
 
-def test_random_edits(server: Server, quick: None) -> None:
+def test_random_edits(server: Server) -> None:
     edit_at_random(server, n_sequences=2, n_steps=3)
 
 
 @pytest.mark.slow
-def test_random_edits_of_200_sequences(server: Server, quick: None) -> None:
+def test_random_edits_of_200_sequences(server: Server) -> None:
     edit_at_random(server, n_sequences=200, n_steps=5)

@@ -264,8 +264,8 @@ def test_what_searches_keep_in_memory_is_limited_for_all_tables_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     most = 64 << 10
-    monkeypatch.setattr(vector_store, "MOST_OF_INDEXES", most)
-    monkeypatch.setattr(vector_store, "MOST_OF_METADATA", most)
+    monkeypatch.setattr(vector_store, "MAX_INDEX_CACHE", most)
+    monkeypatch.setattr(vector_store, "MAX_METADATA_CACHE", most)
     vector_store._session.cache_clear()
     n_rows = 3_000
     for name in ("a", "b"):
@@ -282,20 +282,9 @@ def test_what_searches_keep_in_memory_is_limited_for_all_tables_together(
     assert 0 < kept <= 2 * most
 
 
-@pytest.mark.parametrize("memory", [16 << 20, None])
-def test_a_small_machine_keeps_a_share_of_its_memory(
-    memory: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import lancedb
-
-    limits: list[tuple[int, int]] = []
-    monkeypatch.setattr(vector_store, "total_memory", lambda: memory)
-    monkeypatch.setattr(lancedb, "Session", lambda *given: limits.append(given))
-    vector_store._session.cache_clear()
-    vector_store._session()
-    vector_store._session.cache_clear()
-    expected = (4 << 20, 1 << 20) if memory else (2 << 30, 512 << 20)
-    assert limits == [expected]
+def test_the_caches_take_a_share_of_a_small_machine() -> None:
+    assert vector_store.cache_limits(16 << 20) == (4 << 20, 1 << 20)
+    assert vector_store.cache_limits(1 << 40) == (6 << 30, 1 << 30)
 
 
 def test_versions_that_are_deleted_are_gone_and_others_stay(tmp_path: Path) -> None:
