@@ -40,9 +40,9 @@ def init(
 ) -> None:
     """Write a first settings.yaml, with every setting explained, and the workflows."""
     if source is not None:
-        from graphrag_index.cli.init_command import take_over
+        from graphrag_index.cli.init_command import init_from_microsoft
 
-        for line in take_over(folder, source, input_folder, prompts=prompts, cache=cache):
+        for line in init_from_microsoft(folder, source, input_folder, prompts=prompts, cache=cache):
             print(line)
         return
     if not (prompts and cache):

@@ -1,10 +1,10 @@
-"""`graphrag-index init --from`: a project of ours out of one of Microsoft GraphRAG."""
+"""Write a project of ours from one of Microsoft GraphRAG: `graphrag-index init --from`."""
 
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -14,10 +14,9 @@ from graphrag_index.errors import SettingsError
 from graphrag_index.llm.prompts import FOLDER
 from graphrag_index.microsoft.migrate_project import (
     Carried,
-    Line,
     MicrosoftProject,
     read_project,
-    references,
+    variables_in,
 )
 from graphrag_index.microsoft.migrate_prompts import Prompts, read_prompts
 from graphrag_index.microsoft.migrate_replies import read_cache
@@ -36,19 +35,18 @@ from graphrag_index.schema.settings.settings import (
 from graphrag_index.storage.atomic import temporary_path
 from graphrag_index.text.tokens import count_tokens, load_encoding
 
-# Counts prompts; other models count much the same.
-ENCODING = "o200k_base"
-INDEXING = ("extract_graph", "summarize_descriptions", "create_community_reports")
-# Stands for a variable that is not set, also where an address is wanted.
+# The encoding that prompts are counted in; those of other models differ little.
+_ENCODING = "o200k_base"
+_INDEXING_PROMPTS = ("extract_graph", "summarize_descriptions", "create_community_reports")
+# The value of an unset variable while settings are checked, valid as an address too.
 _UNSET = "http://unset"
 
 
 @dataclass
-class Taken:
-    """What was written, and what is to be told about it."""
+class Migration:
+    """The files that were written, and the lines to tell about each part."""
 
     written: list[Path] = field(default_factory=list)
-    # Each with what became of it; what needs a person's attention comes last.
     carried: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     prompts: list[str] = field(default_factory=list)
@@ -63,11 +61,11 @@ def init_from(
     *,
     prompts: bool = True,
     cache: bool = True,
-) -> Taken:
+) -> Migration:
     """Write a project of ours into a folder, from one of Microsoft GraphRAG.
 
     `settings.yaml` is written last, so that a folder has one only if all else is there.
-    Nothing in `source` is changed. With `input_folder` documents are read from there.
+    Nothing in `source` is changed. `input_folder` overrides where documents are read from.
 
     Raises
     ------
@@ -93,31 +91,30 @@ def init_from(
     carried = carry_settings(project)
     _set_input(carried, folder, input_folder)
     own_prompts = read_prompts(project) if prompts else Prompts()
-    taken = Taken()
-    _tell(taken, project, carried, own_prompts)
-    environment = _environment(project, carried, folder / ".env", taken)
-    text = settings_text(carried.values, _heading(project, taken))
-    settings = _loaded(text, project, carried)
+    migration = _report(project, carried, own_prompts)
+    environment = _env_text(project, carried, folder / ".env", migration)
+    text = settings_text(carried.values, _heading(project, migration))
+    settings = _check_settings(text, project, carried)
     texts = {folder / FOLDER / f"{name}.txt": own for name, own in own_prompts.texts.items()}
     for path, own in texts.items():
         if path.exists() and path.read_bytes() != own.encode():
             raise SettingsError(f"{path} is there already: nothing was written.")
-    texts |= _workflows(folder)
-    with _written(taken.written, folder / settings.output) as write:
+    texts |= _workflow_texts(folder)
+    with _all_or_nothing(migration.written, folder / settings.output) as write:
         for path, content in texts.items():
             if not path.exists():
                 write(path, content)
         if cache:
-            _take_cache(taken, project, settings, folder, own_prompts)
+            _migrate_cache(migration, project, settings, folder, own_prompts)
         if environment:
             write(folder / ".env", environment, secret=True)
         write(settings_path, text)
-    taken.written.insert(0, taken.written.pop())
-    return taken
+    migration.written.insert(0, migration.written.pop())
+    return migration
 
 
 def _set_input(carried: Carried, folder: Path, input_folder: Path | None) -> None:
-    """Name the folder of the documents as our settings do; a dollar sign is no variable."""
+    """Set the folder of the documents, relative to the project if it lies in it."""
     section = carried.values.setdefault("load_documents", {})
     path = Path(section.get("folder", folder / "input")) if input_folder is None else input_folder
     path, root = path.resolve(), folder.resolve()
@@ -125,88 +122,86 @@ def _set_input(carried: Carried, folder: Path, input_folder: Path | None) -> Non
     section["folder"] = named.as_posix().replace("$", "$$")
 
 
-def _tell(taken: Taken, project: MicrosoftProject, carried: Carried, prompts: Prompts) -> None:
-    """Write down what became of each key, and what is left to do."""
-    taken.carried = [f"{line.theirs} -> {line.ours}: {line.shown}" for line in _kept(carried)]
-    taken.left = [f"{line.theirs}: {line.why}" for line in carried.lines if not line.ours]
-    taken.prompts = [
-        f"{source} -> {FOLDER}/{name}.txt: {_length(prompts.texts[name], name)}"
-        for name, source in prompts.taken.items()
-    ]
-    taken.left += [f"{key}: {why}" for key, why in prompts.left.items()]
-    unset = sorted(
-        name
-        for name in _used(carried.values)
-        if _is_placeholder({**project.environment, **carried.secrets}.get(name, ""))
+def _report(project: MicrosoftProject, carried: Carried, prompts: Prompts) -> Migration:
+    """Describe what became of each key, and what is left to do."""
+    migration = Migration(
+        carried=[f"{x.theirs} -> {x.ours}: {x.shown}" for x in carried.lines if x.ours],
+        left=[f"{x.theirs}: {x.why}" for x in carried.lines if not x.ours],
+        prompts=[
+            f"{source} -> {FOLDER}/{name}.txt: {_compare_lengths(prompts.texts[name], name)}"
+            for name, source in prompts.sources.items()
+        ],
     )
-    taken.to_do += [f"Set the variable {name}, or write it into .env." for name in unset]
+    migration.left += [f"{key}: {why}" for key, why in prompts.left.items()]
+    environment = {**project.environment, **carried.secrets}
+    for name in sorted(_used_variables(carried.values)):
+        if _is_placeholder(environment.get(name, "")):
+            migration.to_do.append(f"Set the variable {name}, or write it into .env.")
     documents = str(carried.values["load_documents"]["folder"]).replace("$$", "$")
     if os.path.isabs(documents) and not Path(documents).is_dir():
-        taken.to_do.append(f"There are no documents in {documents}: mend load_documents.folder.")
+        migration.to_do.append(
+            f"There are no documents in {documents}: mend load_documents.folder."
+        )
+    return migration
 
 
-def _length(text: str, name: str) -> str:
-    """Say how long a prompt is, and ours that it stands in for."""
-    encoding = load_encoding(ENCODING)
-    package = "graphrag_index" if name in INDEXING else "graphrag_query"
+def _compare_lengths(text: str, name: str) -> str:
+    """Return the token counts of a prompt and of ours that it replaces."""
+    encoding = load_encoding(_ENCODING)
+    package = "graphrag_index" if name in _INDEXING_PROMPTS else "graphrag_query"
     ours = files(package).joinpath(FOLDER, f"{name}.txt").read_text(encoding="utf-8")
     return f"{count_tokens(text, encoding):,} tokens, ours {count_tokens(ours, encoding):,}"
 
 
-def _kept(carried: Carried) -> Iterator[Line]:
-    return (line for line in carried.lines if line.ours)
-
-
-def _heading(project: MicrosoftProject, taken: Taken) -> list[str]:
+def _heading(project: MicrosoftProject, migration: Migration) -> list[str]:
     """Return the comment at the start of `settings.yaml`."""
     where = f"{project.path.resolve()} of Microsoft GraphRAG, version {project.version}"
     lines = [f"Made from {where}."]
     for title, told in (
-        ("Carried over:", taken.carried),
-        ("Prompts taken over:", taken.prompts),
-        ("Not carried over, and why:", taken.left),
+        ("Carried over:", migration.carried),
+        ("Prompts taken over:", migration.prompts),
+        ("Not carried over, and why:", migration.left),
     ):
         if told:
             lines += ["", title, *(f"  {line}" for line in told)]
-    # A comment is one line, whatever a key or a name holds.
+    # Each line must stay one line of a comment, whatever a key or a name holds.
     return ["".join(part if part.isprintable() else " " for part in line) for line in lines]
 
 
-def _used(value: Any) -> set[str]:
-    """Return the names of the variables that some values use."""
+def _used_variables(value: Any) -> set[str]:
+    """Return the names of the variables in nested values."""
     if isinstance(value, Mapping):
-        return set().union(*map(_used, value.values()))
+        return set().union(*map(_used_variables, value.values()))
     if isinstance(value, list):
-        return set().union(*map(_used, value))
-    if not isinstance(value, str):
-        return set()
-    return set(references(value))
+        return set().union(*map(_used_variables, value))
+    return set(variables_in(value))
 
 
 def _is_placeholder(value: str) -> bool:
-    """Tell whether a value is none yet, such as the <API_KEY> that their init writes."""
+    """Tell whether a value is still to be set, such as the <API_KEY> of their `init`."""
     return not value or (value.startswith("<") and value.endswith(">"))
 
 
-def _environment(project: MicrosoftProject, carried: Carried, path: Path, taken: Taken) -> str:
-    """Return the whole text of our `.env`, with what the settings use; empty if nothing is new."""
-    here = read_env_file(path)
+def _env_text(project: MicrosoftProject, carried: Carried, path: Path, migration: Migration) -> str:
+    """Return the text of our `.env` with the variables of the settings; empty if unchanged."""
+    present = read_env_file(path)
     wanted = {
-        name: project.variables[name] for name in _used(carried.values) if name in project.variables
+        name: project.variables[name]
+        for name in _used_variables(carried.values) & project.variables.keys()
+        if not _is_placeholder(project.variables[name])
     }
-    wanted = {name: value for name, value in wanted.items() if not _is_placeholder(value)}
     wanted |= carried.secrets
     for name, secret in carried.secrets.items():
-        if here.get(name, secret) != secret:
+        if present.get(name, secret) != secret:
             raise SettingsError(
                 f"{path} has another {name} than {project.path}: take it out of one of them; "
                 "nothing was written."
             )
     lines = []
-    for name in sorted(wanted.keys() - here.keys()):
+    for name in sorted(wanted.keys() - present.keys()):
         line = _env_line(name, wanted[name])
         if line is None:
-            taken.to_do.append(f"Set the variable {name}: .env cannot hold its value.")
+            migration.to_do.append(f"Set the variable {name}: .env cannot hold its value.")
         else:
             lines.append(line)
     if not lines:
@@ -217,12 +212,17 @@ def _environment(project: MicrosoftProject, carried: Carried, path: Path, taken:
     return before + "".join(lines)
 
 
-def _loaded(text: str, project: MicrosoftProject, carried: Carried) -> Settings:
-    """Load settings as they will be written, so that none are written which do not load."""
-    # What is not set yet, such as a key, is no mistake of the settings.
-    variables = dict.fromkeys(_used(carried.values), _UNSET)
+def _env_line(name: str, value: str) -> str | None:
+    """Return a line of `.env`; None if it cannot hold this value."""
+    mark = next((mark for mark in "'\"" if mark not in value), None)
+    return f"{name}={mark}{value}{mark}\n" if mark and value.isprintable() else None
+
+
+def _check_settings(text: str, project: MicrosoftProject, carried: Carried) -> Settings:
+    """Load the settings from a temporary folder, so that only valid ones are written."""
+    # Variables that are not set yet, such as keys, are no error.
+    variables = dict.fromkeys(_used_variables(carried.values), _UNSET)
     variables |= {**project.variables, **carried.secrets}
-    # What .env cannot hold is set by hand, and is not set yet.
     lines = [_env_line(name, value) or f"{name}={_UNSET}\n" for name, value in variables.items()]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / SETTINGS_FILE
@@ -238,45 +238,43 @@ def _loaded(text: str, project: MicrosoftProject, carried: Carried) -> Settings:
             ) from error
 
 
-def _env_line(name: str, value: str) -> str | None:
-    """Write a variable as `.env` has it; None if it cannot have this value."""
-    mark = next((mark for mark in "'\"" if mark not in value), None)
-    return f"{name}={mark}{value}{mark}\n" if mark and value.isprintable() else None
-
-
-def _workflows(folder: Path) -> dict[Path, str]:
-    """Return the workflows by their files, with one more: the standard one without claims."""
+def _workflow_texts(folder: Path) -> dict[Path, str]:
+    """Return the workflow files: those of the package, and the standard one without claims."""
     texts = shipped_workflows()
     steps = [line for line in texts["standard"].splitlines() if line.startswith("- ")]
     steps.remove("- extract_covariates")
-    told = "# The workflow standard without claims."
-    texts[WITHOUT_CLAIMS] = "\n".join([told, *steps]) + "\n"
+    heading = "# The workflow standard without claims."
+    texts[WITHOUT_CLAIMS] = "\n".join([heading, *steps]) + "\n"
     return {folder / "workflows" / f"{name}.yaml": text for name, text in texts.items()}
 
 
-def _take_cache(
-    taken: Taken, project: MicrosoftProject, settings: Settings, folder: Path, prompts: Prompts
+def _migrate_cache(
+    migration: Migration,
+    project: MicrosoftProject,
+    settings: Settings,
+    folder: Path,
+    prompts: Prompts,
 ) -> None:
-    """Read the paid replies into the ledger, and say what became of them."""
+    """Read the paid replies into the ledger, and report on them."""
     models = settings.models
     if any(_UNSET in str(model.identity()) for model in models.values()):
-        taken.to_do.append(
+        migration.to_do.append(
             "The cache was not read, since a model is named by a variable that is not set."
         )
         return
-    result = read_cache(project, settings, folder, prompts.originals)
-    taken.cache = result.lines()
-    extraction = result.steps.get("extract_graph")
+    steps = read_cache(project, settings, folder, prompts.originals)
+    migration.cache = [replies.describe(step) for step, replies in steps.items()]
+    extraction = steps.get("extract_graph")
     if extraction and extraction.n_used and settings.extract_graph.max_gleanings:
-        taken.to_do.append(
+        migration.to_do.append(
             f"extract_graph.max_gleanings is {settings.extract_graph.max_gleanings}, so that each "
             "text unit is asked what was missed, and that is paid again: 0 asks nothing."
         )
 
 
 @contextmanager
-def _written(paths: list[Path], output: Path) -> Iterator[Any]:
-    """Write files each as a whole; if anything fails, all that was made is taken away again."""
+def _all_or_nothing(paths: list[Path], output: Path) -> Iterator[Any]:
+    """Give a function that writes a file atomically; a failure removes all that was written."""
     made: list[Path] = []
     had_output = output.exists()
 
@@ -303,14 +301,8 @@ def _written(paths: list[Path], output: Path) -> Iterator[Any]:
         if not had_output:
             shutil.rmtree(output, ignore_errors=True)
         for path in reversed(made):
-            _remove(path)
+            # A folder that holds anything else stays.
+            with suppress(OSError):
+                path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
         paths.clear()
         raise
-
-
-def _remove(path: Path) -> None:
-    try:
-        path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
-    except OSError:
-        # A folder in which something else was put stays.
-        return

@@ -1,12 +1,13 @@
-"""The cache of model replies of Microsoft GraphRAG 3, by the requests that they answer.
+"""The cache of model replies of Microsoft GraphRAG 3.
 
-A reply lies there under a hash of the request, without the name of the model, and the request
-itself lies nowhere: a reply is found by whoever makes the very same request again.
+A reply is stored under a hash of its request, without the name of the model; the request itself
+is not stored. So a reply is found only by building the very same request again.
 """
 
 import json
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -21,54 +22,44 @@ from graphrag_index.errors import GraphRAGError
 from graphrag_index.microsoft.migrate_project import MicrosoftProject, UnsetVariableError
 from graphrag_index.schema.settings.models import ModelSettings
 
-# Rows of a table that are read at once.
-_AT_ONCE = 1_024
-# The end of a name tells how requests are hashed; earlier versions did it otherwise.
-_NAME = re.compile(r"[0-9a-f]{64}_v4")
+_BATCH = 1_024  # rows
+# The suffix names the hash function; earlier versions had others.
+_KEY = re.compile(r"[0-9a-f]{64}_v4")
 
 
-class StoredReplies:
+class ReplyCache:
     """The replies in a cache: files of one folder for each step, or a SQLite file."""
 
     def __init__(self, folder: Path, database: Path | None = None) -> None:
         self.folder, self.database = folder, database
-        self._given: set[tuple[str, str]] = set()
+        self._found: set[tuple[str, str]] = set()
 
     def steps(self) -> dict[str, tuple[int, int]]:
-        """Return the steps that have replies: how many, and how many can be looked for."""
+        """Return for each step the number of replies, and of those whose hash we can build."""
         if self.database is not None:
             rows = self._rows("SELECT namespace, key FROM cache_entries")
             named = [(str(step).split("/")[-1], str(key)) for step, key in rows]
-        elif self.folder.is_dir():
-            named = [
-                (step.name, file.name)
-                for step in sorted(self.folder.iterdir())
-                if step.is_dir()
-                for file in step.iterdir()
-            ]
         else:
-            named = []
-        counts: dict[str, tuple[int, int]] = {}
-        for step, key in named:
-            n_there, n_known = counts.get(step, (0, 0))
-            counts[step] = n_there + 1, n_known + bool(_NAME.fullmatch(key))
-        return dict(sorted(counts.items()))
+            named = [(path.parent.name, path.name) for path in self.folder.glob("*/*")]
+        n_replies = Counter(step for step, _ in named)
+        n_known = Counter(step for step, key in named if _KEY.fullmatch(key))
+        return {step: (n_replies[step], n_known[step]) for step in sorted(n_replies)}
 
     def find(self, step: str, requests: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-        """Return the response to the first of some requests that has one; None if none has.
+        """Return the response to the first of some requests that has one.
 
-        Each is returned once: who asks again asks the same.
+        Each response is returned once: a second request for it is a duplicate.
         """
         for request in requests:
             key = f"{request_hash(request)}_v4"
-            text = None if (step, key) in self._given else self._text(step, key)
+            text = None if (step, key) in self._found else self._text(step, key)
             try:
                 response = json.loads(text)["result"]["response"] if text else None
             except (ValueError, KeyError, TypeError):
-                # A file that was cut off is no reply, there as here.
+                # A truncated file is no reply.
                 continue
             if isinstance(response, Mapping):
-                self._given.add((step, key))
+                self._found.add((step, key))
                 return response
         return None
 
@@ -98,12 +89,12 @@ class StoredReplies:
 
 
 def request_hash(request: Mapping[str, Any]) -> str:
-    """Hash a request as they do: SHA-256 of its YAML."""
+    """Hash a request as Microsoft GraphRAG does: SHA-256 of its YAML."""
     return sha256(yaml.dump(dict(request), sort_keys=True).encode()).hexdigest()
 
 
-def stored_replies(project: MicrosoftProject) -> StoredReplies | None:
-    """Return the cache of a project; None if it keeps none in files of this machine."""
+def open_cache(project: MicrosoftProject) -> ReplyCache | None:
+    """Open the cache of a project; None if it is not in local files."""
     try:
         kind = project.expand(project.get("cache.type")) or "json"
         base = project.expand(project.get("cache.storage.base_dir", "cache.base_dir")) or "cache"
@@ -113,62 +104,54 @@ def stored_replies(project: MicrosoftProject) -> StoredReplies | None:
         return None
     folder = project.root / str(base)
     if kind in ("json", "file") and storage == "file":
-        return StoredReplies(folder)
+        return ReplyCache(folder)
     if kind == "sqlite":
-        return StoredReplies(folder, folder / str(name))
+        return ReplyCache(folder, folder / str(name))
     return None
 
 
 @dataclass
 class StepReplies:
-    """What became of the replies to one step."""
+    """Counts of the replies to one step, and why those that are left are of no use."""
 
-    n_there: int
+    n_replies: int
     n_used: int = 0
-    # Found, and no good: another model wrote them, or they cannot be read.
-    n_other: int = 0
-    n_unread: int = 0
+    n_other: int = 0  # written by another model
+    n_invalid: int = 0
     why: str = ""
 
-    def line(self, step: str) -> str:
-        """Say it in one sentence."""
-        said = [f"{step}: {self.n_used:,} of {self.n_there:,} replies are in the ledger"]
+    def describe(self, step: str) -> str:
+        """Return the counts as one sentence."""
+        said = [f"{step}: {self.n_used:,} of {self.n_replies:,} replies are in the ledger"]
         if self.n_other:
             said.append(f"written by another model than the settings name: {self.n_other:,}")
-        if self.n_unread:
-            said.append(f"not to be read: {self.n_unread:,}")
-        if self.n_there > self.n_used + self.n_other + self.n_unread and self.why:
+        if self.n_invalid:
+            said.append(f"not to be read: {self.n_invalid:,}")
+        if self.n_replies > self.n_used + self.n_other + self.n_invalid and self.why:
             said.append(f"the others could not be used, since {self.why}")
         return "; ".join(said)
 
 
-def is_by(response: Mapping[str, Any], model: ModelSettings) -> bool:
-    """Tell whether a model wrote a reply, by the name that its server gave.
+def is_written_by(response: Mapping[str, Any], model: ModelSettings) -> bool:
+    """Compare the model that a response names with that of the settings.
 
-    Their cache does not tell them apart: after a change of the model it gives the replies of
-    the earlier one.
+    Their cache ignores the model: after a change of model it returns replies of the old one.
     """
     wrote = str(response.get("model") or "").rpartition("/")[2].casefold()
     known = {model.model.rpartition("/")[2].casefold(), (model.deployment or "").casefold()}
-    return not wrote or any(name and (wrote == name or _dated(wrote, name)) for name in known)
+    return not wrote or any(name and (wrote == name or _is_dated(wrote, name)) for name in known)
 
 
-def _dated(wrote: str, name: str) -> bool:
-    """Tell whether a name is another with a date behind, as in gpt-4.1-2025-04-14."""
+def _is_dated(wrote: str, name: str) -> bool:
+    """Tell whether a name is another one with a date behind, such as gpt-4.1-2025-04-14."""
     rest = wrote.removeprefix(f"{name}-")
     return rest != wrote and rest.replace("-", "").isdigit()
 
 
-def texts_of(
-    path: Path, column: str | pl.Expr, size: int = _AT_ONCE
-) -> Iterator[list[tuple[int, str]]]:
-    """Stream the texts of a table with their numbers, so many at a time."""
-    frame = pl.scan_parquet(path).select(column if isinstance(column, pl.Expr) else pl.col(column))
+def text_batches(path: Path, column: pl.Expr, size: int = _BATCH) -> Iterator[list[str]]:
+    """Yield the texts of a table, `size` at a time; null is the empty text."""
+    frame = pl.scan_parquet(path).select(column.fill_null(""))
     offset = 0
-    while True:
-        texts = frame.slice(offset, size).collect().to_series().to_list()
-        if texts:
-            yield [(offset + number, text or "") for number, text in enumerate(texts)]
-        if len(texts) < size:
-            return
+    while texts := frame.slice(offset, size).collect().to_series().to_list():
+        yield texts
         offset += size

@@ -1,15 +1,14 @@
-"""Replies that Microsoft GraphRAG paid for, into our ledger under the requests of ours.
+"""Read the replies that a project paid for into our ledger.
 
-A request there is known as far as prompt and text are known. What each text unit was asked
-first can be rebuilt from the prompt file and the table of text units; which texts were
-embedded together, from the tables. What was asked further cannot: the words of the second
-question to a text unit are in no file of a project, and descriptions and reports were asked
-for with what a parser of theirs and the clock of a run had put together.
+A reply is found by the request that Microsoft GraphRAG made, which needs the prompt and all of
+its data. Two kinds of requests can be built again: the first one for each text unit, from the
+prompt file and the table of text units, and those for vectors, from the tables. All others
+cannot: the prompt for gleanings is in no file of a project, and descriptions and reports depend
+on the state of a past run.
 """
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,11 +27,11 @@ from graphrag_index.llm.registry import Models
 from graphrag_index.llm.request import ReplyError
 from graphrag_index.llm.request_chain import request_key
 from graphrag_index.microsoft.migrate_cache import (
+    ReplyCache,
     StepReplies,
-    StoredReplies,
-    is_by,
-    stored_replies,
-    texts_of,
+    is_written_by,
+    open_cache,
+    text_batches,
 )
 from graphrag_index.microsoft.migrate_project import MicrosoftProject, UnsetVariableError
 from graphrag_index.schema.settings.models import ModelSettings
@@ -42,12 +41,14 @@ from graphrag_index.text.tokens import count_tokens, load_encoding
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# The name of the step in the cache, and here.
-EXTRACTION = "extract_graph"
-# What theirs asks where the settings name no types.
-_TYPES = ["organization", "person", "geo", "event"]
+# The steps whose replies we can use, by their names in the cache.
+EXTRACTION, EMBEDDING = "extract_graph", "text_embedding"
+# Their entity types where the settings name none.
+_DEFAULT_TYPES = ["organization", "person", "geo", "event"]
+# Their texts and tokens per embedding request where the settings say nothing.
+_BATCH_TEXTS, _BATCH_TOKENS = 16, 8_191
 # Why the replies to other steps are not used.
-_UNKNOWN = {
+_UNUSED = {
     "summarize_descriptions": "the descriptions that were summarized together are kept nowhere",
     "extract_claims": "the tuples of claims there are not read here",
     "community_reporting": "what was shown of a community is kept nowhere; reports are in the "
@@ -56,64 +57,52 @@ _UNKNOWN = {
 }
 
 
-@dataclass
-class CacheResult:
-    """What became of a cache, by the names that its steps have there."""
-
-    steps: dict[str, StepReplies] = field(default_factory=dict)
-
-    def lines(self) -> list[str]:
-        return [replies.line(step) for step, replies in self.steps.items()]
-
-
 def read_cache(
-    project: MicrosoftProject,
-    settings: Settings,
-    root: Path,
-    prompts: Mapping[str, str],
-) -> CacheResult:
-    """Look up what our steps would ask about the texts of an index of theirs.
+    project: MicrosoftProject, settings: Settings, root: Path, prompts: Mapping[str, str]
+) -> dict[str, StepReplies]:
+    """Copy replies into the ledger of the project in `root`, under the requests of our steps.
 
-    A reply goes into the ledger of the project in `root` under the request that our step makes
-    of the same text unit, with the prompt that was taken over: only then is it what that
-    request would have been answered with. `prompts` are theirs as they stand there, by our
-    names. Texts of other tables, and replies that another model wrote, are left alone.
+    `prompts` are the original texts of the prompts that were taken over, by our names: only to
+    those does the reply answer our request as well. Replies of other models are skipped.
+
+    Returns
+    -------
+    replies
+        What became of them, by the steps of the cache.
     """
-    stored = stored_replies(project)
-    result = CacheResult()
-    if stored is None:
-        return result
-    for step, (n_there, n_known) in stored.steps().items():
-        why = _UNKNOWN.get(step, "no step here asks the same")
+    cache = open_cache(project)
+    if cache is None:
+        return {}
+    steps = {}
+    for step, (n_replies, n_known) in cache.steps().items():
+        why = _UNUSED.get(step, "no step here asks the same")
         if not n_known:
             why = "they are of a version before 3, which knows requests by other hashes"
-        result.steps[step] = StepReplies(n_there, why=why)
+        steps[step] = StepReplies(n_replies, why=why)
     tables = _tables_folder(project)
-    extraction, embedding = result.steps.get(EXTRACTION), result.steps.get(EMBEDDING)
+    extraction, embedding = steps.get(EXTRACTION), steps.get(EMBEDDING)
     if tables is None:
         for replies in (extraction, embedding):
             if replies is not None:
                 replies.why = "the tables of its index are not there"
-        return result
+        return steps
     models = Models(settings.models, root / settings.output, check=False)
     try:
-        if extraction is not None:
-            if EXTRACTION not in prompts:
-                extraction.why = "the prompt that they answer was not taken over"
-            else:
-                extraction.why = (
-                    "they answer a second question, whose words are not in the project, or "
-                    "another prompt or text than is there now"
-                )
-                own = _Extraction(project, settings, root, models, prompts[EXTRACTION])
-                own.read(stored, tables / "text_units.parquet", extraction)
+        if extraction is not None and EXTRACTION not in prompts:
+            extraction.why = "the prompt that they answer was not taken over"
+        elif extraction is not None:
+            extraction.why = (
+                "they answer a second question, whose words are not in the project, or "
+                "another prompt or text than is there now"
+            )
+            reader = _ExtractionReader(project, settings, root, models, prompts[EXTRACTION])
+            reader.read(cache, tables / "text_units.parquet", extraction)
         model = settings.models.get(settings.generate_text_embeddings.model)
-        if embedding is not None:
+        if embedding is not None and model is None:
+            embedding.why = "this index is embedded by the model of this machine"
+        elif embedding is not None and model is not None:
             embedding.why = "they hold other texts than the tables have now"
-            if model is None:
-                embedding.why = "this index is embedded by the model of this machine"
-            else:
-                read_vectors(project, stored, tables, settings, model, models.ledger, embedding)
+            _read_vectors(project, cache, tables, settings, model, models.ledger, embedding)
     except (pl.exceptions.PolarsError, OSError) as error:
         said = " ".join(str(error).split())[:200].rstrip(".")
         raise GraphRAGError(
@@ -122,11 +111,11 @@ def read_cache(
         ) from error
     finally:
         models.close()
-    return result
+    return steps
 
 
 def _tables_folder(project: MicrosoftProject) -> Path | None:
-    """Return where the tables of an index lie, of version 3 or 2."""
+    """Return the folder of the index tables of version 3 or 2; None if there are none."""
     try:
         base = project.expand(project.get("output_storage.base_dir", "output.base_dir"))
     except UnsetVariableError:
@@ -135,8 +124,8 @@ def _tables_folder(project: MicrosoftProject) -> Path | None:
     return folder if (folder / "text_units.parquet").is_file() else None
 
 
-class _Extraction:
-    """The first question to each text unit, theirs and ours."""
+class _ExtractionReader:
+    """Builds the first request for each text unit, theirs and ours."""
 
     def __init__(
         self,
@@ -147,58 +136,55 @@ class _Extraction:
         prompt: str,
     ) -> None:
         section = settings.extract_graph
-        self.prompt, self.ledger = prompt, models.ledger
-        try:
-            types = project.expand(project.get("extract_graph.entity_types"))
-        except UnsetVariableError:
-            types = None
-        self.types = ",".join(map(str, types if isinstance(types, list) else _TYPES))
-        self.name = section.model
+        self.prompt, self.ledger, self.model_name = prompt, models.ledger, section.model
+        types = project.expanded("extract_graph.entity_types")
+        self.types = ",".join(map(str, types if isinstance(types, list) else _DEFAULT_TYPES))
         chat = models.chat(section.model, EXTRACTION)
         assert isinstance(chat, ChatModel)
         self.chat = chat
-        # Their second question is not ours, so that none follows here.
+        # Without gleanings, since the replies to theirs cannot be found.
         self.asking = Asking(schema_of(section), 0, Prompts(root), chat)
 
-    def read(self, stored: StoredReplies, path: Path, result: StepReplies) -> None:
-        """Keep the reply to each text unit of a table."""
-        settings = self.chat.settings
-        for texts in texts_of(path, "text"):
+    def read(self, cache: ReplyCache, path: Path, result: StepReplies) -> None:
+        """Store the replies to the text units of a table in the ledger."""
+        settings, number = self.chat.settings, -1
+        for texts in text_batches(path, pl.col("text")):
             kept: dict[str, str] = {}
-            for number, text in texts:
-                response = stored.find(EXTRACTION, self._requests(text))
+            for text in texts:
+                number += 1
+                response = cache.find(EXTRACTION, self._their_requests(text))
                 if response is None:
                     continue
-                if not is_by(response, settings):
+                if not is_written_by(response, settings):
                     result.n_other += 1
                     continue
                 label = f"text unit {number}"
                 request = self.asking.request(Asked(Passage(text), label, ""))
-                reply = _whole_reply(response)
+                reply = _complete_reply(response)
                 try:
                     read_reply(reply, request.format)
                 except ReplyError:
-                    result.n_unread += 1
+                    result.n_invalid += 1
                     continue
                 key = request_key(request, settings)
-                self.ledger.record_sent(key, EXTRACTION, label, self.name)
+                self.ledger.record_sent(key, EXTRACTION, label, self.model_name)
                 kept[key] = reply
                 result.n_used += 1
             self.ledger.record_replies(kept)
 
-    def _requests(self, text: str) -> Iterator[Mapping[str, Any]]:
-        """Give the request as each release of version 3 makes it."""
+    def _their_requests(self, text: str) -> Iterator[Mapping[str, Any]]:
+        """Yield the request in the forms of the releases of version 3."""
         try:
             content = self.prompt.format(entity_types=self.types, input_text=text.strip())
         except (KeyError, IndexError, ValueError):
-            # With such a place nothing was asked there.
+            # They could not fill such a prompt either.
             return
         messages = [{"role": "user", "content": content}]
         yield {"messages": messages, "response_format": None}
         yield {"messages": messages}
 
 
-def _whole_reply(response: Mapping[str, Any]) -> str:
+def _complete_reply(response: Mapping[str, Any]) -> str:
     """Return the text of a reply; empty if it was cut off."""
     choices = response.get("choices")
     first: Any = choices[0] if isinstance(choices, list) and choices else {}
@@ -209,45 +195,49 @@ def _whole_reply(response: Mapping[str, Any]) -> str:
     return text if isinstance(text, str) else ""
 
 
-# The name of the step in the cache.
-EMBEDDING = "text_embedding"
-# Texts and tokens of one request where the settings say nothing.
-_BATCH, _BATCH_TOKENS = 16, 8_191
-
-
-def read_vectors(
+def _read_vectors(
     project: MicrosoftProject,
-    stored: StoredReplies,
+    cache: ReplyCache,
     tables: Path,
     settings: Settings,
     model: ModelSettings,
     ledger: Ledger,
     result: StepReplies,
 ) -> None:
-    """Keep the vectors of what was embedded together: text units, entities, reports."""
-    described = pl.col("title") + ":" + pl.col("description")
-    columns: list[tuple[str, str | pl.Expr]] = [
-        ("text_units", "text"),
-        ("entities", described.alias("text")),
-        ("community_reports", pl.col("full_content").alias("text")),
-    ]
+    """Store the vectors of text units, entities and reports in the ledger.
+
+    Both programs embed the same texts, but a reply of theirs answers for a batch of them.
+    """
+
+    def number(key: str, default: int) -> int:
+        value = project.expanded(key)
+        return value if isinstance(value, int) and value > 0 else default
+
+    max_texts = number("embed_text.batch_size", _BATCH_TEXTS)
+    max_tokens = number("embed_text.batch_max_tokens", _BATCH_TOKENS)
+    # They divide so many rows into batches at a time.
+    n_rows = max_texts * number("concurrent_requests", 25)
     name = settings.generate_text_embeddings.model
-    sizes = _batch_sizes(project)
-    for table, column in columns:
+    columns = {
+        "text_units": pl.col("text"),
+        "entities": (pl.col("title") + ":" + pl.col("description")).alias("text"),
+        "community_reports": pl.col("full_content"),
+    }
+    for table, column in columns.items():
         path = tables / f"{table}.parquet"
         if not path.is_file():
             continue
-        for texts in texts_of(path, column, sizes.flush):
-            for batch in _batches([text for _, text in texts], sizes):
-                response = stored.find(EMBEDDING, _embedding_requests(batch))
+        for texts in text_batches(path, column, n_rows):
+            for batch in _embedding_batches(texts, max_texts, max_tokens):
+                response = cache.find(EMBEDDING, [{"input": batch}])
                 if response is None:
                     continue
-                if not is_by(response, model):
+                if not is_written_by(response, model):
                     result.n_other += 1
                     continue
-                replies = _vectors(response, batch, model)
+                replies = _vector_replies(response, batch, model)
                 if replies is None:
-                    result.n_unread += 1
+                    result.n_invalid += 1
                     continue
                 for text in batch:
                     unit = " ".join(text[:60].split())
@@ -258,42 +248,22 @@ def read_vectors(
                 result.n_used += 1
 
 
-@dataclass(frozen=True)
-class _Sizes:
-    """Texts and tokens of one request, and how many texts are divided at a time."""
-
-    texts: int
-    tokens: int
-    flush: int
-
-
-def _batch_sizes(project: MicrosoftProject) -> _Sizes:
-    def number(key: str, default: int) -> int:
-        try:
-            value = project.expand(project.get(key))
-        except UnsetVariableError:
-            value = None
-        return value if isinstance(value, int) and value > 0 else default
-
-    texts = number("embed_text.batch_size", _BATCH)
-    tokens = number("embed_text.batch_max_tokens", _BATCH_TOKENS)
-    return _Sizes(texts, tokens, texts * number("concurrent_requests", 25))
-
-
-def _batches(texts: Sequence[str], sizes: _Sizes) -> Iterator[list[str]]:
-    """Divide texts as they were divided there, as far as no text is longer than a request."""
-    # Embedding models of OpenAI count so.
+def _embedding_batches(
+    texts: Sequence[str], max_texts: int, max_tokens: int
+) -> Iterator[list[str]]:
+    """Divide texts into batches as Microsoft GraphRAG does, up to one that exceeds a batch."""
+    # The encoding of OpenAI's embedding models.
     encoding = load_encoding("cl100k_base")
     batch: list[str] = []
     n_batch = 0
     for text in texts:
         n_tokens = count_tokens(text, encoding)
-        if n_tokens > sizes.tokens:
-            # It was cut into pieces, of which nothing is known.
+        if n_tokens > max_tokens:
+            # They cut it into pieces that we do not know.
             return
         if not text:
             continue
-        if batch and (len(batch) >= sizes.texts or n_batch + n_tokens > sizes.tokens):
+        if batch and (len(batch) >= max_texts or n_batch + n_tokens > max_tokens):
             yield batch
             batch, n_batch = [], 0
         batch.append(text)
@@ -302,14 +272,10 @@ def _batches(texts: Sequence[str], sizes: _Sizes) -> Iterator[list[str]]:
         yield batch
 
 
-def _embedding_requests(batch: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-    yield {"input": list(batch)}
-
-
-def _vectors(
+def _vector_replies(
     response: Mapping[str, Any], batch: Sequence[str], model: ModelSettings
 ) -> dict[str, str] | None:
-    """Return the vectors of a batch as the ledger keeps them, by key; None if they do not fit."""
+    """Return the vectors of a batch as ledger entries; None if they do not fit the texts."""
     import numpy as np
 
     try:

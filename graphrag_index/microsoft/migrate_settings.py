@@ -1,6 +1,6 @@
-"""From the settings of Microsoft GraphRAG to ours, with a line on each of its keys.
+"""Convert the settings of Microsoft GraphRAG to ours, and report on each of its keys.
 
-Only what its file says is carried over: where it is silent, ours has its own default.
+Only what its file says is carried over; for all else our defaults hold.
 """
 
 import difflib
@@ -13,182 +13,209 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from graphrag_index.microsoft.migrate_keys import (
-    ANSWERING,
-    CARRIED,
-    ELSEWHERE,
-    EMBEDDING_QUESTIONS,
-    LEFT,
-    MODEL_OF,
-)
 from graphrag_index.microsoft.migrate_models import carry_models
 from graphrag_index.microsoft.migrate_project import (
+    KEYS,
     UNKNOWN,
     Carried,
     MicrosoftProject,
-    UnsetVariableError,
-    references,
+    NotCarriedError,
+    by_their_key,
+    escape_dollars,
+    prefix_in,
     shown,
+    variables_in,
 )
 from graphrag_index.microsoft.migrate_prompts import PROMPT_KEYS
 from graphrag_index.schema.settings.section import describe_validation_error
 from graphrag_index.schema.settings.settings import Settings
 
-# The workflow without claims, which `standard` extracts.
+# Their key: ours, and the reasons for those that have none of ours.
+CARRIED = by_their_key("settings")
+STEP_MODELS = {theirs: ours[0] for theirs, ours in by_their_key("step_models").items()}
+_LEFT = {theirs: why[0] for theirs, why in by_their_key("left").items()}
+# Our workflow `standard` extracts claims, theirs does so only if told.
 WITHOUT_CLAIMS = "standard_without_claims"
-# What text units cannot hold: the text itself and what has columns of its own.
+# Columns of text units, which cannot be metadata.
 _OWN_COLUMNS = {"id", "title", "text", "creation_date"}
-
-
-class RefusedError(Exception):
-    """A value that ours cannot have; the message says why."""
+_INPUT_FOLDERS = ("input_storage.base_dir", "input.storage.base_dir", "input.base_dir")
+# The types of input that their default pattern `*.<type>` reads.
+_INPUT_TYPES = ("text", "csv", "json", "jsonl", "parquet")
+# `.*\.txt$`, `.*\.(md|txt)$` and the like.
+_BY_ENDING = re.compile(r"\^?(?:\.\*)?\\\.(?:(\w+)|\((?:\?:)?(\w+(?:\|\w+)*)\))\$?")
 
 
 def carry_settings(project: MicrosoftProject) -> Carried:
-    """Return our settings, as far as theirs say anything, and what became of each of their keys.
-
-    `values` are those of `settings.yaml`: `models`, `workflow` and sections.
-    """
+    """Return the values of our `settings.yaml`, and a line on each of their keys."""
     carried = Carried()
     models = carry_models(project, carried)
     if models:
         carried.values["models"] = models
-    carry_documents(project, carried)
+    _carry_input_folder(project, carried)
+    _carry_input_pattern(project, carried)
     for key, value in project.leaves():
-        if value is None or value in ([], {}, ""):
-            continue
-        if key in CARRIED:
-            for ours in CARRIED[key]:
-                _carry(project, carried, key, ours, value)
-        elif key in MODEL_OF:
-            _step_model(carried, key, MODEL_OF[key], value)
-    _answering(project, carried)
-    _workflow(project, carried)
-    _check_overlap(project, carried)
-    _others(project, carried)
+        for ours in CARRIED.get(key, ()):
+            _carry(project, carried, key, ours, value)
+        if key in STEP_MODELS:
+            _carry_step_model(carried, key, STEP_MODELS[key], value)
+    _carry_search_models(project, carried)
+    _choose_workflow(project, carried)
+    _limit_overlap(project, carried)
+    _report_others(project, carried)
     return carried
 
 
+def _carry_input_folder(project: MicrosoftProject, carried: Carried) -> None:
+    key = next((key for key in _INPUT_FOLDERS if project.get(key) is not None), "")
+    kind = project.get("input_storage.type", "input.storage.type", "input.type")
+    is_remote = kind in ("blob", "cosmosdb", "memory")
+    if key and is_remote:
+        carried.left(key, "documents are read from a local folder only: copy them into one")
+    if is_remote:
+        return
+    try:
+        folder = str(project.expand(project.get(key))) if key else "input"
+    except NotCarriedError as error:
+        carried.left(key, error)
+        return
+    path = Path(os.path.abspath(project.root / folder))
+    carried.values["load_documents"] = {"folder": str(path)}
+    if key:
+        carried.kept(key, "load_documents.folder", path)
+
+
+def _carry_input_pattern(project: MicrosoftProject, carried: Carried) -> None:
+    pattern, key = project.get("input.file_pattern"), "input.file_pattern"
+    kind = str(project.get("input.file_type") or project.get("input.type") or "")
+    include = []
+    if kind in _INPUT_TYPES:
+        include = [f"**/*.{'txt' if kind == 'text' else kind}"]
+    if pattern is None:
+        key = "input.file_type" if project.get("input.file_type") else "input.type"
+    else:
+        try:
+            expression = str(project.expand(pattern))
+        except NotCarriedError as error:
+            carried.left(key, error)
+            return
+        found = _BY_ENDING.fullmatch(expression)
+        if found is None:
+            why = f"the regular expression {expression} is no pattern"
+            carried.left(key, f"{why}: write load_documents.include")
+        else:
+            include = [f"**/*.{ending}" for ending in (found[1] or found[2]).split("|")]
+    if include:
+        carried.values.setdefault("load_documents", {})["include"] = include
+        carried.kept(key, "load_documents.include", shown(include))
+
+
 def _carry(project: MicrosoftProject, carried: Carried, theirs: str, ours: str, value: Any) -> None:
-    """Take one value over, if ours can have it."""
+    """Carry a value over if our setting accepts it."""
     section, _, key = ours.partition(".")
     if key in carried.values.get(section, {}):
         carried.left(theirs, f"{ours} is set already")
         return
     try:
         expanded = project.expand(value)
-        convert = _CONVERSIONS.get(theirs)
-        converted = convert(expanded) if convert else expanded
-        _check(section, key, converted)
-    except UnsetVariableError as error:
-        carried.left(theirs, f"it uses the variable {error}, which is not set")
+        converted = _CONVERSIONS[theirs](expanded) if theirs in _CONVERSIONS else expanded
+        _validate(section, key, converted)
+    except NotCarriedError as error:
+        carried.left(theirs, error)
         return
-    except RefusedError as error:
-        carried.left(theirs, str(error))
-        return
+    # A variable stays a variable unless its value was converted.
     is_same = converted == expanded and not isinstance(converted, list)
-    kept = value if is_same and _has_reference(value) else _escaped(converted)
+    kept = value if is_same and variables_in(value) else escape_dollars(converted)
     carried.values.setdefault(section, {})[key] = kept
     carried.kept(theirs, ours, shown(kept))
 
 
-def _check(section: str, key: str, value: Any) -> None:
-    """See that a section of ours takes a value."""
+def _validate(section: str, key: str, value: Any) -> None:
     model: Any = Settings.model_fields[section].annotation
     trial = {key: value}
+    # Size and overlap depend on each other, which `_limit_overlap` checks.
     if (section, key) == ("create_text_units", "overlap_tokens"):
-        # Checked against the other when both are known.
         trial["max_tokens"] = 1_000_000
     elif (section, key) == ("create_text_units", "max_tokens"):
         trial["overlap_tokens"] = 0
     try:
         model.model_validate(trial)
     except ValidationError as error:
-        why = describe_validation_error(error, model, "").partition(": ")[2]
-        raise RefusedError(f"{section}.{key} cannot have this value ({why.rstrip('.')})") from None
+        why = describe_validation_error(error, model, "").partition(": ")[2].rstrip(".")
+        raise NotCarriedError(f"{section}.{key} cannot have this value ({why})") from None
 
 
-def _step_model(carried: Carried, theirs: str, ours: str, value: Any) -> None:
-    """Let a step ask the model that it asks there."""
+def _carry_step_model(carried: Carried, theirs: str, ours: str, value: Any) -> None:
     section, _, key = ours.partition(".")
     name = carried.names.get(str(value))
     if name is None:
         carried.left(theirs, f"no model is called {value}")
         return
-    default = Settings.model_fields[section].default.model
-    if name != default:
+    if name != Settings.model_fields[section].default.model:
         carried.values.setdefault(section, {})[key] = name
     carried.kept(theirs, ours, name)
 
 
-def _answering(project: MicrosoftProject, carried: Carried) -> None:
-    """Take over who answers, if it is one model for all searches."""
-    named = {key: project.get(key) for key in ANSWERING}
-    named = {key: value for key, value in named.items() if value is not None}
-    names = {carried.names.get(str(value), "") for value in named.values()}
-    # What they paid for is written by a model, though not by a run of ours.
+def _carry_search_models(project: MicrosoftProject, carried: Carried) -> None:
+    """Set `search.model` if one model answers in all searches, and the embedding model."""
+    found = ((key, project.get(key)) for key in KEYS["answering_models"])
+    named = {key: str(value) for key, value in found if value is not None}
+    names = {carried.names.get(value, "") for value in named.values()}
     name = names.pop() if len(names) == 1 else ""
     if name or carried.names:
+        # Not `auto`, which would look for the model that wrote the reports here.
         carried.values["search"] = {"model": name or "chat"}
     for key, value in named.items():
-        own = carried.names.get(str(value))
+        own = carried.names.get(value)
         if own is None:
             carried.left(key, f"no model is called {value}")
-        elif len({*map(str, named.values())}) > 1:
+        elif len({*named.values()}) > 1:
             carried.left(key, "one model answers all questions: name it in search.model")
         else:
             carried.kept(key, "search.model", own)
-    for key in EMBEDDING_QUESTIONS:
+    for key in KEYS["question_embedding_models"]:
         if project.get(key) is not None:
             carried.left(key, "not needed: questions are embedded by the model of the index")
-    # There is no model of this machine in their index: vectors go on as they were.
+    # Our default is a local model, which made none of their vectors.
     if "embedding" in carried.names.values():
         section = carried.values.setdefault("generate_text_embeddings", {})
         section.setdefault("model", "embedding")
 
 
-def _workflow(project: MicrosoftProject, carried: Carried) -> None:
-    """Choose the workflow that does what theirs did."""
+def _choose_workflow(project: MicrosoftProject, carried: Carried) -> None:
+    """Choose the workflow that extracts as theirs does."""
     listed = project.get("workflows")
-    steps = [str(step) for step in listed] if isinstance(listed, list) else _steps_run(project)
-    claims_key = "extract_claims.enabled"
-    claims = project.get(claims_key)
-    if claims is None:
-        claims_key, claims = "claim_extraction.enabled", project.get("claim_extraction.enabled")
-    try:
-        claims = project.expand(claims)
-    except UnsetVariableError:
-        claims = None
-    fast = "extract_graph_nlp" in steps
-    name = "fast" if fast else "standard" if claims is True else WITHOUT_CLAIMS
+    steps = [str(step) for step in listed] if isinstance(listed, list) else _last_steps(project)
+    keys = ("extract_claims.enabled", "claim_extraction.enabled")
+    key = next((key for key in keys if project.get(key) is not None), "")
+    has_claims = bool(key) and project.expanded(key) is True
+    is_fast = "extract_graph_nlp" in steps
+    name = "fast" if is_fast else "standard" if has_claims else WITHOUT_CLAIMS
     carried.values["workflow"] = name
     if listed is not None:
         carried.kept("workflows", "workflow", name)
-    elif fast:
+    elif is_fast:
         carried.kept("output/stats.json", "workflow", f"{name}; that index was made so")
-    if project.get(claims_key) is not None:
-        if fast and claims is True:
-            carried.left(claims_key, "the workflow fast has no claims: standard has")
-        else:
-            carried.kept(claims_key, "workflow", name)
+    if is_fast and has_claims:
+        carried.left(key, "the workflow fast has no claims: standard has")
+    elif key:
+        carried.kept(key, "workflow", name)
 
 
-def _steps_run(project: MicrosoftProject) -> list[str]:
-    """Return the steps of its last run, as its output tells; empty if it does not."""
+def _last_steps(project: MicrosoftProject) -> list[str]:
+    """Return the steps of its last run; empty if unknown."""
     folder = project.get("output_storage.base_dir", "output.base_dir", "storage.base_dir")
     try:
         path = project.root / str(project.expand(folder or "output")) / "stats.json"
         steps = json.loads(path.read_text(encoding="utf-8"))["workflows"]
         return list(steps) if isinstance(steps, Mapping) else []
-    except (OSError, ValueError, KeyError, TypeError, UnsetVariableError):
+    except (OSError, ValueError, KeyError, TypeError, NotCarriedError):
         return []
 
 
-def _check_overlap(project: MicrosoftProject, carried: Carried) -> None:
-    """Keep the overlap within half of a text unit, as ours must be."""
+def _limit_overlap(project: MicrosoftProject, carried: Carried) -> None:
+    """Reduce the overlap to half of a text unit, which is our maximum."""
     section = carried.values.get("create_text_units", {})
     default: Any = Settings.model_fields["create_text_units"].default
-    # Both are known, or they would not have been taken.
     size = project.expand(section.get("max_tokens", default.max_tokens))
     overlap = project.expand(section.get("overlap_tokens", default.overlap_tokens))
     if isinstance(size, int) and isinstance(overlap, int) and overlap * 2 > size:
@@ -197,60 +224,52 @@ def _check_overlap(project: MicrosoftProject, carried: Carried) -> None:
         carried.left(key, f"it is at most half of max_tokens here, so {size // 2}")
 
 
-def _others(project: MicrosoftProject, carried: Carried) -> None:
-    """Say of each other key why it is not carried over; one line for those of one reason."""
-    said = {line.theirs for line in carried.lines}
-    known = [*CARRIED, *LEFT, *MODEL_OF, *PROMPT_KEYS]
-    for key, value in project.leaves():
-        if value is None or value in ([], {}, ""):
+def _report_others(project: MicrosoftProject, carried: Carried) -> None:
+    """Say of each other key why it is not carried over, once for all keys below a known one."""
+    told = {line.theirs for line in carried.lines}
+    handled = {*CARRIED, *STEP_MODELS, *PROMPT_KEYS}
+    handled |= {*KEYS["answering_models"], *KEYS["question_embedding_models"]}
+    for key, _ in project.leaves():
+        if key in handled or key in told or prefix_in(key, KEYS["handled"]):
             continue
-        handled = {*CARRIED, *MODEL_OF, *ANSWERING, *EMBEDDING_QUESTIONS, *PROMPT_KEYS}
-        if key in handled or key in said or _within(key, ELSEWHERE):
-            continue
-        prefix = _within(key, LEFT)
-        if prefix is None and _is_named(key):
-            continue
-        if prefix is None:
+        prefix = prefix_in(key, _LEFT)
+        if prefix is not None:
+            if prefix not in told:
+                told.add(prefix)
+                carried.left(prefix, _LEFT[prefix])
+        elif not _names_own_parts(key):
+            known = [*CARRIED, *_LEFT, *STEP_MODELS, *PROMPT_KEYS]
             close = difflib.get_close_matches(key, known, n=1, cutoff=0.8)
-            hint = f"; did you mean {close[0]}?" if close else ""
-            carried.left(key, f"{UNKNOWN}{hint}")
-        elif prefix not in said:
-            said.add(prefix)
-            carried.left(prefix, LEFT[prefix])
+            carried.left(key, UNKNOWN + (f"; did you mean {close[0]}?" if close else ""))
 
 
-def _within(key: str, prefixes: Any) -> str | None:
-    """Return the longest of some keys that is this one or stands above it."""
-    parts = key.split(".")
-    names = (".".join(parts[:n]) for n in range(len(parts), 0, -1))
-    return next((name for name in names if name in prefixes), None)
-
-
-def _is_named(key: str) -> bool:
-    """Tell whether a key only names parts of their program."""
+def _names_own_parts(key: str) -> bool:
+    """Tell whether a key only names a part of their program."""
     last = key.rpartition(".")[2]
     return last in ("model_instance_name", "vector_store_id") or last.endswith("_model_id")
 
 
 def _metadata(value: Any) -> list[str]:
     if not isinstance(value, list):
-        raise RefusedError("name the fields in load_documents.metadata_columns")
+        raise NotCarriedError("name the fields in load_documents.metadata_columns")
     columns = [str(name) for name in value if str(name) not in _OWN_COLUMNS]
     if not columns:
-        raise RefusedError("not needed: these have columns of their own")
+        raise NotCarriedError("not needed: these have columns of their own")
     return columns
 
 
 def _encoding(value: Any) -> str:
     if value not in ("o200k_base", "cl100k_base"):
-        raise RefusedError("only o200k_base and cl100k_base are known: create_text_units.encoding")
+        raise NotCarriedError(
+            "only o200k_base and cl100k_base are known: create_text_units.encoding"
+        )
     return str(value)
 
 
-def _one_more(value: Any) -> int:
+def _n_levels(value: Any) -> int:
     if not isinstance(value, int):
-        raise RefusedError("it is no number")
-    # There the number of the deepest level, here how many there are from level 0 on.
+        raise NotCarriedError("it is no number")
+    # Theirs is the number of the deepest level, ours a count.
     return value + 1
 
 
@@ -261,85 +280,5 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "chunking.encoding_model": _encoding,
     "chunks.encoding_model": _encoding,
     "encoding_model": _encoding,
-    "global_search.dynamic_search_max_level": _one_more,
+    "global_search.dynamic_search_max_level": _n_levels,
 }
-
-
-def _has_reference(value: Any) -> bool:
-    return isinstance(value, str) and bool(references(value))
-
-
-def _escaped(value: Any) -> Any:
-    """Write a dollar sign that is no variable as our settings have it."""
-    if isinstance(value, list):
-        return [_escaped(part) for part in value]
-    return value.replace("$", "$$") if isinstance(value, str) else value
-
-
-# What was read there of each type, where no pattern is given.
-_PATTERNS = {
-    "text": ["**/*.txt"],
-    "csv": ["**/*.csv"],
-    "json": ["**/*.json"],
-    "jsonl": ["**/*.jsonl"],
-    "parquet": ["**/*.parquet"],
-}
-# `.*\.txt$`, `.*\.(md|txt)$` and the like.
-_BY_ENDING = re.compile(r"\^?(?:\.\*)?\\\.(?:(\w+)|\((?:\?:)?(\w+(?:\|\w+)*)\))\$?")
-
-
-def carry_documents(project: MicrosoftProject, carried: Carried) -> None:
-    """Take over where the documents lie, and which of them are read."""
-    key = next(
-        (
-            key
-            for key in ("input_storage.base_dir", "input.storage.base_dir", "input.base_dir")
-            if project.get(key) is not None
-        ),
-        "",
-    )
-    kind = project.get("input_storage.type", "input.storage.type", "input.type")
-    elsewhere = kind in ("blob", "cosmosdb", "memory")
-    if key and elsewhere:
-        carried.left(key, "documents are read from a local folder only: copy them into one")
-    elif key:
-        try:
-            folder = str(project.expand(project.get(key)))
-            path = Path(os.path.abspath(project.root / folder))
-            carried.values["load_documents"] = {"folder": str(path)}
-            carried.kept(key, "load_documents.folder", path)
-        except UnsetVariableError as error:
-            carried.left(key, f"it uses the variable {error}, which is not set")
-    elif not elsewhere:
-        path = Path(os.path.abspath(project.root / "input"))
-        carried.values["load_documents"] = {"folder": str(path)}
-    _patterns(project, carried)
-
-
-def _patterns(project: MicrosoftProject, carried: Carried) -> None:
-    pattern = project.get("input.file_pattern")
-    kind = str(project.get("input.file_type") or project.get("input.type") or "")
-    if kind == "file":
-        kind = ""
-    include = _PATTERNS.get(kind)
-    if pattern is not None:
-        try:
-            expression = str(project.expand(pattern))
-        except UnsetVariableError as error:
-            carried.left("input.file_pattern", f"it uses the variable {error}, which is not set")
-            return
-        found = _BY_ENDING.fullmatch(expression)
-        if found is None:
-            carried.left(
-                "input.file_pattern",
-                f"the regular expression {expression} is no pattern: write load_documents.include",
-            )
-        else:
-            include = [f"**/*.{ending}" for ending in (found[1] or found[2]).split("|")]
-    if include:
-        section = carried.values.setdefault("load_documents", {})
-        section["include"] = include
-        by = "input.file_pattern" if pattern is not None else "input.type"
-        if by == "input.type" and project.get("input.file_type"):
-            by = "input.file_type"
-        carried.kept(by, "load_documents.include", shown(include))

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.prompts import Prompts as OwnPrompts
-from graphrag_index.microsoft.migrate_project import read_project
+from graphrag_index.microsoft.migrate_project import NotCarriedError, read_project
 from graphrag_index.microsoft.migrate_prompts import (
     PROMPT_KEYS,
     Prompts,
     Target,
-    UnfitError,
     read_prompts,
     translate,
 )
@@ -90,7 +89,7 @@ def test_words_that_are_no_place_stay_as_they_are(before: str, behind: str) -> N
     ],
 )
 def test_a_prompt_that_does_not_fit_says_why(text: str, why: str) -> None:
-    with pytest.raises(UnfitError) as caught:
+    with pytest.raises(NotCarriedError) as caught:
         words("extract_graph.prompt", text)
     assert why in str(caught.value)
 
@@ -129,7 +128,7 @@ def test_those_that_fit_are_read_and_the_others_told_of(tmp_path: Path) -> None:
         "extract_claims.prompt": "it asks for tuples of eight fields that ",
         "community_reports.graph_prompt": "its braces are not what str.format takes",
         "community_reports.text_prompt": "reports are written from the graph here,",
-        "basic_search.prompt": "its name uses the variable NOWHERE, whic",
+        "basic_search.prompt": "it uses the variable NOWHERE, which is n",
     }
 
 

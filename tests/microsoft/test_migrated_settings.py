@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from graphrag_index.errors import SettingsError
-from graphrag_index.microsoft.migrate_keys import CARRIED, MODEL_OF
 from graphrag_index.microsoft.migrate_project import Carried, read_project
-from graphrag_index.microsoft.migrate_settings import carry_settings
+from graphrag_index.microsoft.migrate_settings import CARRIED, STEP_MODELS, carry_settings
 from graphrag_index.schema.settings.settings import Settings
 from tests.fixtures.microsoft_projects import V1, V2, V3, write
 
@@ -165,7 +164,7 @@ def test_what_version_1_says(tmp_path: Path) -> None:
 
 
 def test_every_setting_of_the_table_is_one_of_ours() -> None:
-    for ours in (*(key for keys in CARRIED.values() for key in keys), *MODEL_OF.values()):
+    for ours in (*(key for keys in CARRIED.values() for key in keys), *STEP_MODELS.values()):
         section, _, key = ours.partition(".")
         annotation: Any = Settings.model_fields[section].annotation
         assert key in annotation.model_fields, ours

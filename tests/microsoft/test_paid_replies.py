@@ -20,7 +20,7 @@ from graphrag_index.llm.embeddings import text_key
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.registry import Models
-from graphrag_index.microsoft.migrate import Taken, init_from
+from graphrag_index.microsoft.migrate import Migration, init_from
 from graphrag_index.schema.settings.settings import Settings, load_settings
 from tests.fixtures.microsoft_projects import EXTRACTION, write
 
@@ -111,7 +111,7 @@ def stored(response: Any) -> str:
     return json.dumps({"result": {"response": response, "metrics": {}}})
 
 
-def take(tmp_path: Path, **kwargs: Any) -> tuple[Taken, Path, Settings]:
+def take(tmp_path: Path, **kwargs: Any) -> tuple[Migration, Path, Settings]:
     theirs = project(tmp_path / "theirs", **kwargs)
     taken = init_from(tmp_path / "ours", theirs)
     return taken, tmp_path / "ours", load_settings(tmp_path / "ours")
