@@ -1,8 +1,8 @@
-"""What turns one file into documents: a reader for each type of file, found by its suffix.
+"""Readers: one function per file type, chosen by the suffix of the file.
 
-A reader is a function from a file to an iterator of `Document` and `Unread`, which
-reads no more at once than it must, so that a file of records larger than memory
-can be read. To add a type, write such a function and name it in `READERS`.
+A reader yields `Document` and `Unread` and streams its file, so that a file of records
+may be larger than memory. To add a type, write such a function and list it in `READERS`.
+`readers/graph` reads a graph of the user's own.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,12 +10,12 @@ from pathlib import Path
 
 from graphrag_index.readers.document import Document, Unread, UnreadableFile, system_reason
 from graphrag_index.readers.html import read_html
-from graphrag_index.readers.office import read_office
+from graphrag_index.readers.pdf_and_office import read_office
 from graphrag_index.readers.plain_text import read_markdown, read_text_file
 from graphrag_index.readers.record_files import read_csv, read_json, read_json_lines, read_parquet
 from graphrag_index.schema.settings.embedded_steps import LoadDocuments
 
-# The file, its path below the input folder, the settings.
+# Parameters: the file, its path below the input folder, the settings.
 Reader = Callable[[Path, str, LoadDocuments], Iterator[Document | Unread]]
 
 READERS: dict[str, Reader] = {
@@ -39,7 +39,7 @@ READERS: dict[str, Reader] = {
 
 
 def read_file(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
-    """Read the documents of one file; what cannot be read comes as `Unread` with its reason."""
+    """Read the documents of one file; a failure becomes an `Unread` with its reason."""
     try:
         for item in READERS[path.suffix.lower()](path, name, settings):
             yield item.printable()

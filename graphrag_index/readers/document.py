@@ -1,4 +1,4 @@
-"""What readers give: documents, and what could not be read; and how values become text."""
+"""Documents and failures that readers yield, and the conversion of values to text."""
 
 import json
 import math
@@ -13,27 +13,27 @@ from graphrag_index.schema.settings.embedded_steps import LoadDocuments
 
 Record = Mapping[str, Any]
 
-# Characters of a reason.
-_LONGEST = 280
+# Characters.
+_MAX_REASON = 280
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document as its reader found it."""
+    """One document as its reader returns it."""
 
     text: str
     title: str
     creation_date: str = ""
     raw_data: str | None = None
     metadata: str | None = None
-    id: str | None = None  # as the record states it
-    place: str = ""  # of a record in its file, such as "record 7"
-    # The record or front matter that it was made of; None if there was none.
+    id: str | None = None  # from the id column of the record
+    place: str = ""  # a record in its file, such as "record 7"
+    # The source record or front matter; None if the file has none.
     record: Record | None = dataclass_field(default=None, compare=False, repr=False)
 
     def printable(self) -> "Document":
-        """Give the document in valid Unicode: JSON may state halves of characters."""
+        """Replace lone surrogates, which JSON may contain, to make the text valid Unicode."""
         values = {name: getattr(self, name) for name in self.__slots__}
         changed: dict[str, Any] = {
             name: replace_surrogates(value)
@@ -45,29 +45,29 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A file or a record of it that could not be read; the reason follows its path."""
+    """A file or record that could not be read; messages put the reason after the path."""
 
     reason: str
 
     def printable(self) -> "Unread":
-        """Give the reason in valid Unicode, and not too long."""
+        """Return the reason as valid Unicode, shortened."""
         reason = replace_surrogates(self.reason)
-        return Unread(reason if len(reason) <= _LONGEST else reason[: _LONGEST - 1] + "…")
+        return Unread(reason if len(reason) <= _MAX_REASON else reason[: _MAX_REASON - 1] + "…")
 
 
 class UnreadableFile(Exception):  # noqa: N818 - it ends a file, not the program
-    """The file, or what is left of it, cannot be read; the message says why."""
+    """The rest of the file cannot be read; the message says why."""
 
 
 class _Missing:
-    """The value of a field that a record does not have: None is a value."""
+    """Sentinel for an absent field, since None is a value."""
 
 
 MISSING: Final = _Missing()
 
 
 def field(record: Record, column: str) -> Any:
-    """Look up a field, also of a nested record by a dotted path; `MISSING` if there is none."""
+    """Look up a field by name or dotted path; `MISSING` if absent."""
     if column in record:
         return record[column]
     value: Any = record
@@ -79,12 +79,12 @@ def field(record: Record, column: str) -> Any:
 
 
 def one_line(value: Any) -> str:
-    """Give a title's text: one line, empty for what has none."""
+    """Return a value as one line of text; empty if it has no text."""
     return " ".join(as_text(value).split())
 
 
 def as_text(value: Any) -> str:
-    """Give the text of a simple value; empty for what is missing, null or not simple."""
+    """Return a scalar as text; empty for missing, null or nested values."""
     match value:
         case str():
             return value
@@ -103,18 +103,18 @@ def as_text(value: Any) -> str:
 
 
 def date_of(record: Record, settings: LoadDocuments) -> str:
-    """Give the date that a record states, dates and times in ISO 8601, texts as they are."""
+    """Return the date of a record: dates and times in ISO 8601, text unchanged."""
     if settings.date_column is None:
         return ""
     value = field(record, settings.date_column)
-    # Most writers of tables have no type for a plain date.
+    # Most table writers have no plain date type and store midnight.
     if isinstance(value, datetime) and value.tzinfo is None and value.time() == time():
         value = value.date()
     return one_line(value)
 
 
 def metadata_of(record: Record, settings: LoadDocuments) -> str | None:
-    """Give the metadata columns that a record has as JSON; None if none are asked for."""
+    """Return the metadata columns of a record as JSON; None if no column is configured."""
     if not settings.metadata_columns:
         return None
     values = {column: field(record, column) for column in settings.metadata_columns}
@@ -122,11 +122,11 @@ def metadata_of(record: Record, settings: LoadDocuments) -> str | None:
 
 
 def to_json(value: Any) -> str:
-    """Write any value that a reader finds as JSON; what JSON has no type for becomes text."""
+    """Serialize any value as JSON; types that JSON lacks become text."""
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, default=as_text)
     except (TypeError, ValueError):
-        # A key that is no text, or not a number.
+        # A key that is not a string, or a float that is not finite.
         return json.dumps(_plain(value), ensure_ascii=False)
 
 
@@ -141,7 +141,7 @@ def _plain(value: Any) -> Any:
 
 
 def has_surrogates(text: str) -> bool:
-    """Tell whether a text holds halves of characters, which no encoding can write."""
+    """Return whether a text contains lone surrogates, which cannot be encoded."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -150,7 +150,7 @@ def has_surrogates(text: str) -> bool:
 
 
 def replace_surrogates(text: str) -> str:
-    """Put U+FFFD for each half of a character."""
+    """Replace each lone surrogate by U+FFFD."""
     return _SURROGATES.sub("\ufffd", text)
 
 
@@ -159,12 +159,12 @@ def normalize_newlines(text: str) -> str:
 
 
 def listed(names: Iterable[str], at_most: int = 8) -> str:
-    """Join names for a message, the first few of them."""
+    """Join the first few names for a message."""
     names = list(names)
     more = f", and {len(names) - at_most} more" if len(names) > at_most else ""
     return ", ".join(names[:at_most]) + more
 
 
 def system_reason(error: OSError) -> str:
-    """Give the operating system's words for a failure, without the path."""
+    """Return the operating system's error message without the path."""
     return error.strerror or str(error)

@@ -1,10 +1,9 @@
-"""Which encoding a file is in, and reading it as text.
+"""Detect the encoding of a file and read it as text.
 
-Files that are not Unicode are rare and short of evidence. What decides, in this
-order: a byte order mark; valid UTF-8; the null bytes and the usual characters of
-UTF-16; for other scripts what charset-normalizer finds; for Latin script the alphabet
-that has most of the letters, cp1252 where several do. A guess that may well be wrong
-is told, with words of the file.
+Checked in this order: a byte order mark; UTF-16 by null bytes or by frequent characters;
+valid UTF-8; for Latin script, the encoding whose alphabet contains the letters (cp1252 on
+a tie); for other scripts, charset-normalizer. An uncertain guess is logged with words of
+the file. `benchmarks/encodings.py` compares this with charset-normalizer alone.
 """
 
 import codecs
@@ -20,7 +19,7 @@ from graphrag_index.readers.document import UnreadableFile, listed, normalize_ne
 
 logger = logging.getLogger(__name__)
 
-# Longer marks first: that of UTF-32 begins with that of UTF-16.
+# Longer marks first: the mark of UTF-32 begins with that of UTF-16.
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -28,12 +27,12 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# Bytes that are looked at together to tell an encoding.
+# Bytes of the sample that an encoding is detected from.
 _SAMPLE = 1 << 16
 _CHUNK = 1 << 18
 _CONTROLS = bytes({*range(32)} - {*b"\t\n\f\r\x1b"})
 
-# Letters beyond ASCII of the languages that an encoding was made for.
+# Non-ASCII letters of the languages that an encoding was made for.
 _WESTERN = (
     *("äöüß", "àâæçéèêëîïôœùûüÿ", "áéíñóúü¿¡ºª", "áâãàçéêíóôõúü", "àèéìíîòóùú", "åäöéü"),
     *("æøåéèòóôäö", "áéíóúýþæöð", "àçèéíïòóúü·", "áéèëïíóöúü"),
@@ -42,7 +41,7 @@ _CENTRAL = (
     *("ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "áéíóöőúüű"),
     *("ăâîşţ", "čćđšž"),
 )
-# The first of equals is taken: those of DOS and of the old Macintosh come last.
+# The first one wins a tie, so those of DOS and the old Macintosh come last.
 _ALPHABETS = {
     "cp1252": _WESTERN,
     "cp1250": _CENTRAL,
@@ -53,32 +52,31 @@ _ALPHABETS = {
     "mac_roman": _WESTERN,
     "cp852": _CENTRAL,
 }
-# What charset-normalizer chooses from; it may take any Latin script for another.
+# Candidates for charset-normalizer. It confuses Latin encodings with each other.
 _CANDIDATES = [
     *("cp1252", "cp1250", "iso8859_2", "cp1254", "cp1257"),
     *("cp1251", "cp1253", "cp1255", "cp1256", "koi8_r", "cp866"),
     *("cp932", "euc_jp", "gb18030", "big5", "cp949"),
 ]
-# Letters of an alphabet that a file must show for any encoding but the most usual.
-_FEW_LETTERS = 3
-# What charset-normalizer calls chaos in a text that it read wrongly.
-_CHAOS = 0.04
-# Characters that no text of some length in Chinese, Japanese or Korean does without; and all
-# that nearly all of such a text is made of.
+# Distinct letters needed to choose any encoding but cp1252 with certainty.
+_MIN_LETTERS = 3
+# Threshold of charset-normalizer's `chaos`: above it, a text was probably misread.
+_MAX_CHAOS = 0.04
+# Characters frequent in any Chinese, Japanese or Korean text, and the ranges that nearly all
+# of such a text consists of.
 _USUAL = re.compile("[\u3001\u3002\uff0c的一是不了在有人之のにはをたがでとし이다는을에의가]")
 _EAST_ASIAN = re.compile(
     "[\t\n\r -~\u2010-\u2027\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff00-\uffef]"
 )
 # Fewer bytes may look like UTF-16 by chance.
-_FEW_BYTES = 16
+_MIN_BYTES = 16
 _PUNCTUATION = re.compile(r"[\xa0„“”‚‘’‹›«»–—…]")
-# Signs that stand by themselves tell nothing; inside a word they are letters read wrongly.
-# In m² and m³ they are not.
+# Isolated symbols are no evidence; inside a word they are misread letters, except m² and m³.
 _LONE_SIGN = re.compile(
     r"(?:(?<![^\W\d_])(?<![^\x00-\x7f])[^\w\s\x80-\x9f]|(?<=m)[²³])(?![^\W\d_])(?![^\x00-\x7f])"
 )
 _ASCII = re.compile(r"[\x00-\x7f]+")
-# Within a word, and before it without a space, no quotation marks stand.
+# Quotation marks never stand inside a word, nor directly after one and before another.
 _IN_WORD = re.compile(r"(?<=[^\W\d_])(?:[„‚]|[“”‹›«»](?=[^\W\d_]))")
 _LETTER = re.compile(r"[^\W\d_\x00-\x7f]")
 _LETTER_WITHIN = re.compile(r"(?<=[^\W\d_])[^\W\d_\x00-\x7f]")
@@ -86,7 +84,7 @@ _WORD_BEYOND_ASCII = re.compile(r"\w*[^\x00-\x7f]\w*")
 
 
 class Encoding(NamedTuple):
-    """The name of an encoding; and if it is a guess, words of the file as it reads them."""
+    """An encoding; `doubtful` holds sample words if it is only a guess."""
 
     name: str
     doubtful: str = ""
@@ -94,19 +92,20 @@ class Encoding(NamedTuple):
 
 @contextmanager
 def open_text(path: Path, encoding: str) -> Iterator[TextIO]:
-    """Open a file of records as text, newlines as they are.
+    """Open a file of records as text with unchanged newlines.
 
-    Bytes that the encoding does not have become surrogates, so that one damaged
-    record does not cost the others.
+    Undecodable bytes become surrogates, so that a damaged record costs only itself.
 
     Raises
     ------
     UnreadableFile
-        The file is not text, or in no encoding that can be told.
+        The file is not text, or its encoding is unknown.
     """
     with path.open("rb") as stream:
         is_named = encoding != "auto"
-        name = _unmarked(encoding) if is_named else _told(detect_encoding(stream), path)
+        name = (
+            _accepting_mark(encoding) if is_named else _checked_name(detect_encoding(stream), path)
+        )
         stream.seek(0)
         with io.TextIOWrapper(stream, name, errors="surrogateescape", newline="") as text:
             try:
@@ -118,30 +117,30 @@ def open_text(path: Path, encoding: str) -> Iterator[TextIO]:
 def read_text(path: Path, encoding: str, declared: re.Pattern[bytes] | None = None) -> str:
     """Read a whole file as text with ``\\n`` newlines.
 
-    `declared` finds the encoding that the file names for itself; it is believed
-    where the bytes do not tell better.
+    `declared` matches the encoding that the file itself declares. It decides where the
+    bytes do not.
 
     Raises
     ------
     UnreadableFile
-        The file is not text, is damaged, or in no encoding that can be told.
+        The file is not text, is damaged, or its encoding is unknown.
     """
     data = path.read_bytes()
     if encoding == "auto":
         found = declared.search(data, 0, 2048) if declared else None
-        name = _told(
+        name = _checked_name(
             detect_encoding(io.BytesIO(data), found[1].decode("ascii") if found else None), path
         )
     else:
-        name = _unmarked(encoding)
+        name = _accepting_mark(encoding)
     try:
         return normalize_newlines(data.decode(name))
     except UnicodeError as error:
         raise UnreadableFile(_invalid(error)) from error
 
 
-def _told(encoding: Encoding, path: Path) -> str:
-    """Give the name of an encoding; say of a guess that it is one."""
+def _checked_name(encoding: Encoding, path: Path) -> str:
+    """Return the name of an encoding, and warn if it is a guess."""
     if encoding.doubtful:
         logger.warning(
             "%s: its encoding is not certain; it is read as %s, which gives %s. "
@@ -152,12 +151,12 @@ def _told(encoding: Encoding, path: Path) -> str:
 
 
 def detect_encoding(stream: BinaryIO, declared: str | None = None) -> Encoding:
-    """Find the encoding of a file, reading all of it in pieces.
+    """Detect the encoding of a file, reading it in chunks.
 
     Raises
     ------
     UnreadableFile
-        It looks binary, or in no encoding that can be told.
+        It looks binary, or its encoding is unknown.
     """
     head = stream.read(_SAMPLE)
     for mark, name in _MARKS:
@@ -183,7 +182,7 @@ def detect_encoding(stream: BinaryIO, declared: str | None = None) -> Encoding:
 
 
 def _first_invalid(stream: BinaryIO) -> int | None:
-    """Find the first byte that is not UTF-8; None if all are."""
+    """Return the offset of the first byte that is not UTF-8; None if all are."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     position = 0
     while True:
@@ -200,15 +199,15 @@ def _first_invalid(stream: BinaryIO) -> int | None:
 
 
 def _utf16_by_nulls(head: bytes) -> str:
-    """Tell the byte order of UTF-16 by where the null bytes of its ASCII characters are.
+    """Detect UTF-16 and its byte order by the null bytes of its ASCII characters.
 
-    Empty if it is not UTF-16, or has little ASCII.
+    Returns an empty string if it is not UTF-16, or contains little ASCII.
     """
     head = head[: len(head) // 2 * 2]
     first, second = head[::2].count(0), head[1::2].count(0)
     name = "utf-16-le" if second > first else "utf-16-be"
     if min(first, second) == 0 and max(first, second) > len(head) // 10:
-        # The last pair may be the first half of a character.
+        # The last pair may be half of a surrogate pair.
         text = head[:-2].decode(name, "replace")
         if "\ufffd" not in text and not re.search(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]", text):
             return name
@@ -216,16 +215,15 @@ def _utf16_by_nulls(head: bytes) -> str:
 
 
 def _utf16_by_characters(head: bytes) -> str:
-    """Tell UTF-16 in Chinese, Japanese or Korean by its characters; empty if it is not.
+    """Detect UTF-16 in Chinese, Japanese or Korean by frequent characters; empty if it is not.
 
-    In the other byte order, and read from anything else, they are scattered over
-    all of Unicode.
+    Read in the wrong byte order, the characters scatter over all of Unicode.
     """
-    if len(head) < _FEW_BYTES or _is_utf8(head):
+    if len(head) < _MIN_BYTES or _is_utf8(head):
         return ""
     found = []
     for name in ("utf-16-le", "utf-16-be"):
-        # The last pair may be the first half of a character.
+        # The last pair may be half of a surrogate pair.
         text = head[: len(head) // 2 * 2 - 2].decode(name, "replace")
         n_usual = len(_USUAL.findall(text))
         if n_usual > 0.05 * len(text) and len(_EAST_ASIAN.findall(text)) > 0.97 * len(text):
@@ -234,7 +232,7 @@ def _utf16_by_characters(head: bytes) -> str:
 
 
 def _is_utf8(head: bytes) -> bool:
-    """Tell whether bytes are UTF-8 without nulls, whose last character may be cut."""
+    """Return whether bytes are UTF-8 without nulls; the last character may be cut."""
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:
@@ -243,7 +241,7 @@ def _is_utf8(head: bytes) -> bool:
 
 
 def _whole_lines(sample: bytes, at: int) -> bytes:
-    """Cut a sample at line ends around a place, since its ends may cut a character in two."""
+    """Trim a sample to whole lines around an offset, so that no character is cut."""
     if len(sample) < _SAMPLE:
         return sample
     end = sample.rfind(b"\n", at)
@@ -251,7 +249,7 @@ def _whole_lines(sample: bytes, at: int) -> bytes:
 
 
 def _is_damaged_utf8(sample: bytes) -> bool:
-    """Tell whether bytes are UTF-8 in spite of a few that are not."""
+    """Return whether bytes are UTF-8 apart from a few damaged ones."""
     text = sample.decode("utf-8", "replace")
     damaged = text.count("\ufffd")
     return sum(not character.isascii() for character in text) > 3 * damaged
@@ -262,37 +260,39 @@ def _known(declared: str | None) -> str | None:
         name = codecs.lookup(declared).name if declared else None
     except LookupError:
         return None
-    # Pages that name Latin-1 are in cp1252, says the WHATWG Encoding Standard.
+    # The WHATWG Encoding Standard maps Latin-1 to cp1252.
     if name in ("iso8859-1", "ascii"):
         return "cp1252"
     return None if name == "utf-8" else name
 
 
 def _legacy(sample: bytes) -> Encoding:
-    """Choose among the encodings from before Unicode."""
+    """Choose among the legacy encodings."""
     from charset_normalizer import from_bytes
 
-    misread = {name: count for name in _ALPHABETS if (count := _misread(sample, name)) is not None}
-    latin = min(misread, key=misread.__getitem__, default=None)
-    if latin is not None and not misread[latin] and _is_latin(sample):
-        return _of_letters(latin, sample)
+    errors = {
+        name: count for name in _ALPHABETS if (count := _count_errors(sample, name)) is not None
+    }
+    latin = min(errors, key=errors.__getitem__, default=None)
+    if latin is not None and not errors[latin] and _is_latin(sample):
+        return _by_letters(latin, sample)
     matches = list(from_bytes(sample, cp_isolation=_CANDIDATES))
     if matches and matches[0].encoding not in _ALPHABETS:
         best = matches[0]
         has_equal = any(
             (match.chaos, match.coherence) == (best.chaos, best.coherence) for match in matches[1:]
         )
-        is_guess = has_equal or best.chaos > _CHAOS or _is_latin(sample)
+        is_guess = has_equal or best.chaos > _MAX_CHAOS or _is_latin(sample)
         return _guess(best.encoding, sample) if is_guess else Encoding(best.encoding)
     if latin is None:
         raise UnreadableFile("is in an unknown encoding: name it in load_documents.encoding")
-    return _guess(latin, sample) if misread[latin] else _of_letters(latin, sample)
+    return _guess(latin, sample) if errors[latin] else _by_letters(latin, sample)
 
 
-def _of_letters(name: str, sample: bytes) -> Encoding:
-    """Take an encoding whose alphabet has all letters; a guess if they are too few to tell."""
+def _by_letters(name: str, sample: bytes) -> Encoding:
+    """Accept an encoding whose alphabet has all letters; a guess if there are too few letters."""
     letters = set(_LETTER.findall(sample.decode(name).lower()))
-    is_guess = name != "cp1252" and len(letters) < _FEW_LETTERS
+    is_guess = name != "cp1252" and len(letters) < _MIN_LETTERS
     return _guess(name, sample) if is_guess else Encoding(name)
 
 
@@ -302,15 +302,15 @@ def _guess(name: str, sample: bytes) -> Encoding:
 
 
 def _is_latin(sample: bytes) -> bool:
-    """Tell whether most letters are ASCII."""
+    """Return whether most letters are ASCII."""
     return len(re.findall(rb"[A-Za-z]", sample)) > 2 * len(re.findall(rb"[\x80-\xff]", sample))
 
 
-def _misread(sample: bytes, encoding: str) -> int | None:
-    """Count what is wrong in a text by the best alphabet of an encoding; None if it cannot be.
+def _count_errors(sample: bytes, encoding: str) -> int | None:
+    """Count the errors of a text in the best alphabet of an encoding; None if undecodable.
 
-    Wrong are characters that the alphabet lacks, and within a word quotation marks, and
-    capitals beside a small letter.
+    Errors are characters outside the alphabet, quotation marks inside a word, and capitals
+    next to a small letter inside a word.
     """
     try:
         text = sample.decode(encoding)
@@ -329,8 +329,8 @@ def _without(letters: str) -> dict[int, None]:
     return dict.fromkeys(map(ord, letters))
 
 
-def _unmarked(encoding: str) -> str:
-    """Read a named UTF-8 with or without its mark."""
+def _accepting_mark(encoding: str) -> str:
+    """Read UTF-8 with or without its byte order mark."""
     return "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
 
 

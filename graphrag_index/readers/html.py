@@ -1,4 +1,4 @@
-"""Web pages: what a reader of the page would read, in the form of Markdown."""
+"""HTML reader: the visible text of a page as Markdown."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from graphrag_index.readers.encodings import read_text
 from graphrag_index.readers.plain_text import whole_file
 from graphrag_index.schema.settings.embedded_steps import LoadDocuments
 
-# A document type that declares something itself; the parser takes its first ">" for its end.
+# A document type with an internal subset; the parser would end it at the first ">".
 _INTERNAL_SUBSET = re.compile(
     r"""<!DOCTYPE(?:[^"'\[>]|"[^"]*"|'[^']*')*\[
     (?:<!--.*?-->|<\?.*?\?>|"[^"]*"|'[^']*'|[^\]"'])*+
@@ -19,30 +19,14 @@ _INTERNAL_SUBSET = re.compile(
 )
 _DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([A-Za-z0-9_:.-]+)""", re.IGNORECASE)
 
-_VOID = frozenset(
-    [
-        "area",
-        "base",
-        "br",
-        "col",
-        "embed",
-        "hr",
-        "img",
-        "input",
-        "link",
-        "meta",
-        "source",
-        "track",
-        "wbr",
-    ]
-)
+_VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 _HIDDEN = frozenset(
     (
         "script style nav aside noscript template svg math button select textarea label "
         "datalist iframe object audio video canvas dialog"
     ).split()
 )
-# Furniture of the site, unless they belong to an article, whose title they may hold.
+# Page furniture, unless inside an article, where they may hold its title.
 _EDGES = frozenset(["header", "footer"])
 _CONTENT = frozenset(["article", "main", "section"])
 _BLOCKS = frozenset(
@@ -56,7 +40,7 @@ _NOT_SHOWN = re.compile(
     r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE
 )
 _FENCE = "```"
-# Elements that a new one of the same kind ends.
+# Open elements that the start of an element closes.
 _IMPLIED_END = {
     "p": {"p"},
     "li": {"li"},
@@ -74,33 +58,34 @@ def read_html(path: Path, name: str, settings: LoadDocuments) -> Iterator[Docume
 
 
 class Page(HTMLParser):
-    """The text and the title of a page.
+    """Text and title of a page.
 
-    Paragraphs are apart by an empty line, items begin with ``- ``, the cells of
-    a row stand in one line. Navigation, page furniture, scripts and controls are
-    left out, and so is what is marked as hidden. Preformatted text becomes a fenced
-    block, so that a line of it that begins with # is no heading.
+    An empty line separates paragraphs, list items begin with ``- ``, the cells of a row form
+    one line. Navigation, page furniture, scripts, controls and hidden elements are left out.
+    Preformatted text becomes a fenced block, so that its lines are never read as headings.
     """
 
     def __init__(self, source: str) -> None:
         super().__init__(convert_charrefs=True)
         self.open: list[str] = []
-        self.hides: list[bool] = []  # for each open element
-        self.hidden = 0  # open elements that hide what they hold
-        self.content = 0  # open elements that are what the page is about
+        self.hides: list[bool] = []  # one flag per open element
+        self.hidden = 0  # number of open elements that hide their content
+        self.content = 0  # number of open elements of the main content
         self.preformatted = 0
-        self.lines: list[list[str]] = [[]]  # of the block being read
+        self.lines: list[list[str]] = [[]]  # of the current block
         self.prefix = ""
         self.kind = ""
-        self.rows: list[list[list[str]]] = []  # of the open tables: cells, each a list of blocks
-        self.blocks: list[tuple[str, str]] = []  # text, and "item" or "row" or no kind
+        self.rows: list[
+            list[list[str]]
+        ] = []  # the current row of each open table: cells, each a list of blocks
+        self.blocks: list[tuple[str, str]] = []  # text and kind: "item", "row" or ""
         self.page_title: list[str] = []
         self.heading = ""
         try:
             self.feed(_INTERNAL_SUBSET.sub("", source, count=1))
             self.close()
         except AssertionError as error:
-            # So the parser takes leave of a declaration that it cannot read.
+            # Raised by the parser on a malformed declaration.
             raise UnreadableFile(f"is not valid HTML: {error}") from error
         self._end_block()
         while self.rows:
@@ -154,7 +139,7 @@ class Page(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag not in self.open:
             return
-        # What was left open inside ends with it.
+        # Unclosed elements inside end with it.
         while self.open:
             if self._close() == tag:
                 return
@@ -168,17 +153,17 @@ class Page(HTMLParser):
     def _hides(self, tag: str, attributes: dict[str, str | None]) -> bool:
         if tag in _HIDDEN or (tag in _EDGES and not self.content):
             return True
-        # A page that is hidden as a whole is shown by its scripts.
+        # Scripts reveal a page that is hidden as a whole.
         if tag in ("html", "body"):
             return False
-        # What is hidden until it is searched for can be read.
+        # "until-found" content is readable.
         hidden = (attributes.get("hidden") or "").lower() != "until-found"
         return ("hidden" in attributes and hidden) or bool(
             _NOT_SHOWN.search(attributes.get("style") or "")
         )
 
     def _close(self) -> str:
-        """Close the innermost open element, and return it."""
+        """Close the innermost open element and return its tag."""
         element, hides = self.open.pop(), self.hides.pop()
         if element in _BLOCKS or element in _HEADINGS or element in ("li", "td", "th", "caption"):
             self._end_block_at(element)
@@ -200,7 +185,7 @@ class Page(HTMLParser):
             self.rows.pop()
 
     def _end_block_at(self, tag: str) -> None:
-        """End the block at the start or the end of an element; within a `pre`, the line."""
+        """End the block at an element boundary; inside a `pre`, end only the line."""
         if not self.preformatted or tag == "pre":
             self._end_block()
         elif self.lines[-1] and not self.lines[-1][-1].endswith("\n"):
@@ -215,7 +200,7 @@ class Page(HTMLParser):
                 return
             in_line = self.rows and "\n" not in text
             if not in_line and not self.prefix.startswith("#"):
-                # A fence in it would end the block.
+                # A fence inside would end the block.
                 text = "\n".join([_FENCE, re.sub(rf"^(?={_FENCE})", " ", text, flags=re.M), _FENCE])
                 self.prefix = ""
         else:
@@ -244,13 +229,13 @@ class Page(HTMLParser):
             if line.strip(" |"):
                 self._add_outside(line, "row")
             return
-        # A cell of several blocks or of code is there for the layout of the page.
+        # Cells with several blocks or code are page layout, not data.
         for cell in cells:
             for block in cell:
                 self._add_outside(block, "")
 
     def _add_outside(self, text: str, kind: str) -> None:
-        """Add what a row of the innermost table holds to what that table stands in."""
+        """Add a row of the innermost table to the element that contains the table."""
         table = self.rows.pop()
         self._add(text, kind)
         self.rows.append(table)

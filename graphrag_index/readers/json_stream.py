@@ -1,4 +1,4 @@
-"""The values of a JSON file one after the other, without loading the file."""
+"""JSON values of a file, streamed one after the other."""
 
 import json
 import re
@@ -7,17 +7,17 @@ from typing import Any, TextIO
 
 from graphrag_index.readers.document import UnreadableFile
 
-# Characters read at once.
+# Characters per read.
 _CHUNK = 1 << 16
-# Characters of one value: an open quotation mark would swallow the rest of the file.
-_LONGEST_VALUE = 1 << 27
-# A literal or an escape may be cut in two by the end of what has been read.
+# Characters of one value. An unclosed quotation mark would swallow the rest of the file.
+_MAX_VALUE = 1 << 27
+# Characters at the end of the buffer where a literal or an escape may be cut.
 _MARGIN = 16
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def _null(_: str) -> None:
-    """Read NaN and Infinity, which JSON does not have, as null."""
+    """Parse NaN and Infinity, which JSON does not allow, as null."""
 
 
 _DECODER = json.JSONDecoder(parse_constant=_null)
@@ -28,21 +28,21 @@ def parse_json(source: str) -> Any:
 
 
 class JsonStream:
-    """Iterates over the items of a list, or over values that follow each other.
+    """Iterator over the items of one JSON list, or over concatenated JSON values.
 
-    Each comes with its source. `is_list` tells which it is once the first has come.
+    Yields each value with its source text. `is_list` is set before the first is yielded.
 
     Raises
     ------
     UnreadableFile
-        After the values before it: text that is not JSON.
+        Invalid JSON, after all valid values before it were yielded.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
         self.buffer = ""
-        self.position = 0  # in the buffer
-        self.offset = 0  # of the buffer in the file, in characters
+        self.position = 0  # within the buffer
+        self.offset = 0  # of the buffer within the file, in characters
         self.ended = False
         self.is_list = False
         self.count = 0
@@ -74,20 +74,20 @@ class JsonStream:
                 if self.ended or not (at_end or error.msg.startswith("Unterminated string")):
                     raise self._error(error.msg, error.pos) from error
             except ValueError as error:
-                # A number of thousands of digits.
+                # A number with thousands of digits.
                 raise self._error(str(error)) from error
             else:
-                # A number that ends with the buffer may go on.
+                # A number at the end of the buffer may be incomplete.
                 if end < len(self.buffer) or self.ended:
                     source = self.buffer[self.position : end]
                     self.position = end
                     return value, source
-            if len(self.buffer) - self.position > _LONGEST_VALUE:
-                raise self._error(f"it is longer than {_LONGEST_VALUE:,} characters")
+            if len(self.buffer) - self.position > _MAX_VALUE:
+                raise self._error(f"it is longer than {_MAX_VALUE:,} characters")
             self._read()
 
     def _next(self) -> str:
-        """Look at the next character that is not space; empty at the end of the file."""
+        """Peek at the next character that is not white space; empty at the end of the file."""
         while True:
             match = _SPACE.match(self.buffer, self.position)
             self.position = match.end() if match else self.position
@@ -101,7 +101,7 @@ class JsonStream:
         return found
 
     def _read(self) -> None:
-        """Drop what has been used and read as much again as is left, so that long values double."""
+        """Drop consumed text and read at least as much as is left, doubling for long values."""
         self.offset += self.position
         rest, self.position = self.buffer[self.position :], 0
         chunk = self.stream.read(max(_CHUNK, len(rest)))

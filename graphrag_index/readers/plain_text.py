@@ -1,4 +1,4 @@
-"""Plain text and Markdown: one file is one document, its text as it stands in the file."""
+"""Plain text and Markdown readers: one file is one document with unchanged text."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from graphrag_index.readers.encodings import read_text
 from graphrag_index.schema.settings.embedded_steps import LoadDocuments
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
-# A fenced block is matched whole, so that a comment in it is not taken for a heading.
+# Match a fenced block whole, so that a comment inside is not read as a heading.
 _FENCE_OR_HEADING = re.compile(
     r"^(```|~~~).*?^\1[ \t]*$|^#[ \t]+(?P<title>\S.*?)[ \t]*#*$", re.DOTALL | re.MULTILINE
 )
@@ -31,7 +31,7 @@ def read_text_file(path: Path, name: str, settings: LoadDocuments) -> Iterator[D
 
 
 def read_markdown(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
-    """Read Markdown as it is written, without its front matter."""
+    """Read Markdown unchanged, without its front matter."""
     front_matter, text = split_front_matter(read_text(path, settings.encoding))
     title = one_line(field(front_matter, settings.title_column)) if settings.title_column else ""
     yield whole_file(text, title or first_heading(text), name, settings, front_matter)
@@ -40,7 +40,7 @@ def read_markdown(path: Path, name: str, settings: LoadDocuments) -> Iterator[Do
 def whole_file(
     text: str, title: str, name: str, settings: LoadDocuments, record: Record | None = None
 ) -> Document | Unread:
-    """Make one document of a file; without a title it is called as the file."""
+    """Return the document of a whole file; the title defaults to the file name."""
     text = text.removeprefix("\ufeff")
     if not text.strip():
         return Unread("has no text")
@@ -55,14 +55,14 @@ def whole_file(
 
 
 def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
-    """Take the YAML between ``---`` lines off the top; what is no mapping stays in the text."""
+    """Split YAML front matter off the text; anything but a mapping stays in the text."""
     match = _FRONT_MATTER.match(text)
     if match is None:
         return {}, text
     try:
         values = yaml.safe_load(match[1])
     except (yaml.YAMLError, ValueError):
-        # ValueError: a date that does not exist.
+        # ValueError: an invalid date.
         return {}, text
     if not isinstance(values, dict):
         return {}, text
@@ -70,7 +70,7 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
 
 
 def first_heading(markdown: str) -> str:
-    """Find the first heading of the first level; empty if there is none."""
+    """Return the first level-1 heading; empty if there is none."""
     for match in _FENCE_OR_HEADING.finditer(markdown):
         if match["title"]:
             return one_line(match["title"])

@@ -1,4 +1,4 @@
-"""Files of records, one document each: CSV, JSON, JSON Lines and Parquet, streamed."""
+"""Readers of CSV, JSON, JSON Lines and Parquet: one document per record, streamed."""
 
 import csv
 import difflib
@@ -34,29 +34,29 @@ from graphrag_index.schema.settings.embedded_steps import LoadDocuments
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# A record and its number, counted from 1; or why there is none.
+# A record number, from 1, with the record or the reason why it is invalid.
 Numbered = tuple[int, Record | str]
 
-# Characters of one field: an open quotation mark would swallow the rest of the file.
-_LONGEST_FIELD = 1 << 27
-# Rows in memory at once; a text may be long.
+# Characters of one field. An unclosed quotation mark would swallow the rest of the file.
+_MAX_FIELD = 1 << 27
+# Rows in memory at once; texts may be long.
 _PARQUET_ROWS = 256
-# What may part the fields of a CSV file, the likeliest first.
+# Delimiters of CSV files, most likely first.
 _DELIMITERS = ",;\t|"
 _UNDECODABLE = "holds bytes that are not in the file's encoding"
 
 
 def read_csv(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
-    """Read rows under a header; also files that take semicolons, tabs or | for commas.
+    """Read rows under a header, delimited by commas, semicolons, tabs or |.
 
-    A first line such as ``sep=;``, which Excel understands, names what parts the fields.
+    A first line such as ``sep=;``, as Excel writes it, names the delimiter.
     """
     with open_text(path, settings.encoding) as stream:
         yield from to_documents(_csv_records(stream, path, settings), "record", name, settings)
 
 
 def read_json(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
-    """Read one record, or a list of them piece by piece."""
+    """Read one record, or stream a list of records."""
     with open_text(path, settings.encoding) as stream:
         yield from to_documents(_json_records(JsonStream(stream)), "record", name, settings)
 
@@ -73,21 +73,21 @@ def read_parquet(path: Path, name: str, settings: LoadDocuments) -> Iterator[Doc
 def to_documents(
     records: Iterator[Numbered], noun: str, name: str, settings: LoadDocuments
 ) -> Iterator[Document | Unread]:
-    """Make a document of each record.
+    """Convert each record to a document.
 
-    A file of which no record has the text is said to be wrong once, not record by record.
+    A file whose records all lack the text column is reported once, not per record.
 
     Raises
     ------
     UnreadableFile
-        No record, or none with the text column.
+        There is no record, or none has the text column.
     """
-    entries = _until_broken(records)
+    entries = _until_error(records)
     first = list(islice(entries, 2))
     if not first:
         raise UnreadableFile("has no records")
     column = settings.text_column
-    # Records without the text, until one with it comes.
+    # Records without the text column, until the first with it.
     without: list[tuple[int, tuple[str, ...]]] | None = []
     for entry in chain(first, entries):
         if isinstance(entry, Exception):
@@ -114,10 +114,10 @@ def to_documents(
         raise UnreadableFile(_no_text_column(column, without))
 
 
-def _until_broken(
+def _until_error(
     records: Iterator[Numbered],
 ) -> Iterator[Numbered | UnreadableFile | UnicodeError | OSError]:
-    """Give what ends a file before its end as the last of its records."""
+    """Yield the records, and the error that ends the file as the last item."""
     try:
         yield from records
     except (UnreadableFile, UnicodeError, OSError) as error:
@@ -127,7 +127,7 @@ def _until_broken(
 def to_document(
     record: Record, value: Any, place: str, title: str, settings: LoadDocuments
 ) -> Document | Unread:
-    """Make a document of a record; `title` is for one that has none."""
+    """Convert a record to a document; `title` is the default title."""
     if value is None:
         return Unread(f"{place}: field {settings.text_column!r} is null")
     text = normalize_newlines(as_text(value))
@@ -153,7 +153,7 @@ def to_document(
 
 
 def _csv_records(stream: Iterable[str], path: Path, settings: LoadDocuments) -> Iterator[Numbered]:
-    csv.field_size_limit(_LONGEST_FIELD)
+    csv.field_size_limit(_MAX_FIELD)
     lines = iter(stream)
     first = next(lines, "")
     named = re.fullmatch(r'"?sep=([^"\r\n])"?[\r\n]*', first)
@@ -167,7 +167,7 @@ def _csv_records(stream: Iterable[str], path: Path, settings: LoadDocuments) -> 
         _check_header(header, settings)
     header = _distinct(header)
     number = 0
-    # Lines before the one that begins the next record.
+    # Lines before the next record.
     n_lines = above = 1 if named else 0
     n_lines += rows.line_num
     while True:
@@ -179,9 +179,9 @@ def _csv_records(stream: Iterable[str], path: Path, settings: LoadDocuments) -> 
             number += 1
             what = str(error)
             if what.startswith("field larger"):
-                # Where it would go on, no record begins.
+                # No record begins where the parser would resume.
                 raise UnreadableFile(
-                    f"has a field of more than {_LONGEST_FIELD:,} characters in record {number:,} "
+                    f"has a field of more than {_MAX_FIELD:,} characters in record {number:,} "
                     f"(line {n_lines + 1:,}): is its quotation mark closed? "
                     "What follows is not read"
                 ) from error
@@ -203,9 +203,9 @@ def _csv_records(stream: Iterable[str], path: Path, settings: LoadDocuments) -> 
 
 
 def _delimiter(header: str, path: Path, settings: LoadDocuments) -> str:
-    """Choose what splits the header so that the text column is one of its fields.
+    """Choose the delimiter that makes the text column a field of the header.
 
-    If nothing does, choose what splits it into most fields.
+    If none does, choose the one that gives the most fields.
     """
     choices = sorted(_DELIMITERS, key="\t".__ne__) if path.suffix.lower() == ".tsv" else _DELIMITERS
     line = [header.rstrip("\r\n")]
@@ -217,12 +217,9 @@ def _delimiter(header: str, path: Path, settings: LoadDocuments) -> str:
 
 
 def _check_header(header: list[str], settings: LoadDocuments) -> None:
-    """Refuse a CSV file whose header does not have the text column, or has a column twice.
-
-    Columns that no setting names may have any name.
-    """
+    """Reject a CSV header without the text column, or with a configured column twice."""
     column = settings.text_column
-    # The text column stands there, but beside something that does not part fields.
+    # The text column is there, but next to an unknown delimiter.
     word = rf"(?<![\w.-]){re.escape(column)}(?![\w.-])"
     if len(header) == 1 and header[0] != column and re.search(word, header[0]):
         raise UnreadableFile(
@@ -241,8 +238,8 @@ def _check_header(header: list[str], settings: LoadDocuments) -> None:
 
 
 def _distinct(header: list[str]) -> list[str]:
-    """Number the columns whose name stood there before, so that each keeps its values."""
-    # Of each name how often it stood there, in the order in which they came.
+    """Number repeated column names, so that each column keeps its values."""
+    # Occurrences of each name, in order of appearance.
     names: dict[str, int] = {}
     for name in header:
         new = name
@@ -279,7 +276,7 @@ def _json_line_records(lines: Iterable[str]) -> Iterator[Numbered]:
         except json.JSONDecodeError as error:
             yield number, f"is not valid JSON: {error.msg}, character {error.pos + 1:,}"
         except (ValueError, RecursionError) as error:
-            # A number of thousands of digits; brackets thousands deep.
+            # A number with thousands of digits; brackets nested thousands deep.
             yield number, f"is not valid JSON: {error}"
 
 
@@ -295,14 +292,14 @@ def _parquet_records(path: Path, settings: LoadDocuments) -> Iterator[Numbered]:
 
     try:
         with path.open("rb") as stream:
-            # A buffer of its own reads a column in pieces, not a row group at once.
+            # A buffered stream reads a column in chunks, not a whole row group.
             file = pq.ParquetFile(stream, buffer_size=1 << 20, pre_buffer=False)
             _check_columns(file.schema_arrow.names, settings)
             _check_type(file.schema_arrow, settings.text_column)
             batches = file.iter_batches(batch_size=_PARQUET_ROWS, use_threads=False)
             yield from enumerate(chain.from_iterable(map(_rows, batches)), 1)
     except (pa.ArrowException, pl.exceptions.PolarsError, OSError) as error:
-        # The system has a number for each failure of its own; the others are of the content.
+        # An errno means a system failure; without it the content is damaged.
         if isinstance(error, OSError) and error.errno is not None:
             raise
         reason = str(error).splitlines()[0]
@@ -310,7 +307,7 @@ def _parquet_records(path: Path, settings: LoadDocuments) -> Iterator[Numbered]:
 
 
 def _check_type(schema: "pa.Schema", column: str) -> None:
-    """Refuse a file whose text column holds no text in any record."""
+    """Reject a file whose text column is nested."""
     import pyarrow as pa
 
     if schema.get_field_index(column) < 0:
@@ -327,12 +324,12 @@ def _check_type(schema: "pa.Schema", column: str) -> None:
 
 
 def _rows(batch: "pa.RecordBatch") -> Iterator[Record]:
-    # Through polars, since pyarrow needs pandas for times of nanoseconds.
+    # By polars, since pyarrow needs pandas for nanosecond timestamps.
     return pl.DataFrame(batch).iter_rows(named=True)
 
 
 def _check_columns(columns: list[str], settings: LoadDocuments) -> None:
-    """Refuse a table without the text column before it is read."""
+    """Reject a table without the text column before reading rows."""
     column = settings.text_column
     if column not in columns and column.split(".")[0] not in columns:
         raise UnreadableFile(_no_text_column(column, [(0, tuple(columns))]))

@@ -17,7 +17,7 @@ from graphrag_index.errors import InputError, SettingsError
 from graphrag_index.microsoft.import_folder import has_imported
 from graphrag_index.readers import READERS, Document, Unread, read_file, system_reason
 from graphrag_index.readers.document import MISSING, field, listed
-from graphrag_index.readers.office import office_version, read_office
+from graphrag_index.readers.pdf_and_office import office_version, read_office
 from graphrag_index.schema.settings.embedded_steps import LoadDocuments
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Progress, step

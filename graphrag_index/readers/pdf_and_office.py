@@ -1,4 +1,4 @@
-"""PDF, Word, PowerPoint and Excel files through markitdown, which the extra `documents` brings."""
+"""PDF, Word, PowerPoint and Excel reader, by markitdown from the extra `documents`."""
 
 import re
 from collections.abc import Iterator
@@ -12,13 +12,13 @@ from graphrag_index.readers.plain_text import whole_file
 from graphrag_index.schema.settings.embedded_steps import LoadDocuments
 
 _INSTALL = 'needs more packages: pip install "graphrag-index[documents]"'
-# What the converters write of their own: numbers of slides, and NaN for empty cells.
+# Added by the converters: slide numbers, and NaN for empty cells.
 _SLIDE = re.compile(r"^<!-- Slide number: \d+ -->\n?", re.MULTILINE)
 _EMPTY_CELL = re.compile(r"(?<=\| )NaN(?= \|)")
 
 
 def read_office(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
-    """Read a file as Markdown.
+    """Convert a file to Markdown.
 
     Raises
     ------
@@ -38,7 +38,9 @@ def read_office(path: Path, name: str, settings: LoadDocuments) -> Iterator[Docu
     except MarkItDownException as error:
         if "MissingDependencyException" in str(error):
             raise UnreadableFile(_INSTALL) from error
-        raise UnreadableFile(f"is not a readable {suffix} file: {_last_words(error)}") from error
+        raise UnreadableFile(
+            f"is not a readable {suffix} file: {_innermost_message(error)}"
+        ) from error
     text = _SLIDE.sub("", _EMPTY_CELL.sub("", normalize_newlines(found.markdown)))
     document = whole_file(text, " ".join((found.title or "").split()), name, settings)
     if suffix == ".pdf" and isinstance(document, Unread):
@@ -47,7 +49,7 @@ def read_office(path: Path, name: str, settings: LoadDocuments) -> Iterator[Docu
 
 
 def office_version() -> str:
-    """Tell which markitdown is installed; empty if none."""
+    """Return the installed version of markitdown; empty if there is none."""
     try:
         return version("markitdown")
     except PackageNotFoundError:
@@ -56,7 +58,7 @@ def office_version() -> str:
 
 @cache
 def _converter(suffix: str) -> Any:
-    """Load the one converter of a type: with all of them a damaged file would pass for text."""
+    """Load only the converter of one type: the others would read a damaged file as text."""
     from markitdown import MarkItDown
     from markitdown import converters as known
 
@@ -72,7 +74,7 @@ def _converter(suffix: str) -> Any:
     return converter
 
 
-def _last_words(error: Exception) -> str:
-    """Give what the innermost library said, without markitdown's frame around it."""
+def _innermost_message(error: Exception) -> str:
+    """Return the message of the innermost library, without markitdown's wrapping."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[-1].rpartition("with message: ")[2].strip() or lines[-1].strip(" -")
