@@ -1,4 +1,4 @@
-"""Read a graph that is there already, instead of extracting one."""
+"""Read an existing graph instead of extracting one."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,10 +6,9 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.readers.graph.graph_entities import given_entities
+from graphrag_index.readers.graph.given_graph import Given, given_entities, given_graph
 from graphrag_index.readers.graph.graph_evidence import Evidence
 from graphrag_index.readers.graph.graph_passages import Passages
-from graphrag_index.readers.graph.graph_relationships import Given, given_graph
 from graphrag_index.readers.graph.graph_rows import Rows, fingerprint_files, read_given
 from graphrag_index.readers.graph.row_evidence import add_records, count_records
 from graphrag_index.schema.settings.embedded_steps import CreateTextUnits, ReadGraph
@@ -36,23 +35,23 @@ logger = logging.getLogger(__name__)
 def read_graph(
     *, settings: ReadGraph, root: Path, progress: Progress
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
-    """Read entities and relationships from files of your own, with the passages that prove them.
+    """Read entities and relationships from your own files, with the passages that prove them.
 
-    Entities and relationships keep the order of their files, and their ids. What names text
-    units is proven by these. What names none proves itself: it becomes a line of a document
-    with the title of the entity, or of the source of the relationship, and the path of the file.
+    Entities and relationships keep the order of their files and their ids. The text units that
+    a row names are its evidence. A row that names none becomes its own evidence: a line of a
+    document titled by the entity, or by the source of the relationship.
 
     Yields
     ------
     documents, base_text_units, sentences
-        Batch by batch: first those given, then those made of rows.
+        Batch by batch: given text units first, then those made of rows.
     raw_entities, raw_relationships, raw_mentions, given_ids
         Whole.
 
     Raises
     ------
     InputError
-        A file is not there, damaged or lacks a column; an end of a relationship is no entity.
+        A file is missing, damaged or lacks a column, or an end of a relationship is unknown.
     """
     files = read_given(settings, root)
     rows: list[Rows | None] = [files.get("entities"), files["relationships"]]
@@ -81,7 +80,7 @@ def read_graph(
 
 
 def _without_text_units(given: Given, rows: Sequence[Rows | None]) -> Given:
-    """Take no notice of ids of text units that there are not."""
+    """Drop ids of text units if no file of text units is given, and warn."""
     named = [file.name for file in rows if file is not None and "text_unit_ids" in file.fields]
     if named:
         logger.warning(

@@ -1,13 +1,11 @@
-"""A graph that a user brings: its files as tables, and its rows as the evidence of themselves.
+"""Reader of a graph that the user provides, with the passages that prove it.
 
-columns.py        which column is what
-rows.py           the rows of a file, whatever its type
-tabular.py        .csv, .tsv and .parquet
-lists.py          lists that stand in one cell
-graphml.py        .graphml
-entities.py       the entities, each once
-relationships.py  the relationships, by the numbers of their ends
-evidence.py       documents, text units and mentions, gathered as they are made
-records.py        text units made of rows
-passages.py       text units that the user gives
+graph_rows.py      the files of the settings, their columns renamed to fields: start reading here
+graph_columns.py   which column holds which field, and lists inside of cells
+tabular.py         .csv, .tsv and .parquet files
+graphml_file.py    .graphml files
+given_graph.py     entities, deduplicated by title, and relationships between their numbers
+graph_passages.py  text units that the user provides
+row_evidence.py    text units made of rows that name no text unit
+graph_evidence.py  collects documents, text units, mentions and evidence
 """

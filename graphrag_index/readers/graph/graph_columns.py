@@ -1,17 +1,21 @@
-"""Which column of a file is what: by the settings, else by its name."""
+"""Columns of the given files: found by the settings, else by their usual names."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+import polars as pl
+
 from graphrag_index.errors import InputError
 from graphrag_index.readers.document import listed
 from graphrag_index.schema.settings.embedded_steps import ReadGraph
+from graphrag_index.schema.table import STRINGS
 from graphrag_index.text.normalize import letters
 
 Kind = Literal["entities", "relationships", "text_units", "documents"]
 
-# Usual names of each field in small letters, the surest first, without what is no letter.
+# Usual column names of each field, the surest first; lower case, letters and digits only.
 _TEXT_UNITS = ("textunitids", "textunits", "chunkids")
 FIELDS: Mapping[Kind, Mapping[str, Sequence[str]]] = {
     "entities": {
@@ -56,14 +60,14 @@ _NEEDED: Mapping[Kind, Sequence[str]] = {
     "text_units": ("text",),
     "documents": ("id",),
 }
-# The settings that name columns.
+# The setting that names the columns of each kind.
 SETTING: Mapping[Kind, str] = {
     "entities": "entity_columns",
     "relationships": "relationship_columns",
     "text_units": "text_unit_columns",
     "documents": "document_columns",
 }
-# As in headers of Neo4j: "personId:ID(Person)", ":START_ID", "born:int".
+# Headers of Neo4j: "personId:ID(Person)", ":START_ID", "born:int".
 _NEO4J = re.compile(r"(.*?):([A-Za-z_]+)(?:\[\])?(?:\(.*\))?")
 _NEO4J_MEANINGS = {"ID": "id", "START_ID": "startid", "END_ID": "endid", "TYPE": "type"}
 
@@ -71,15 +75,14 @@ _NEO4J_MEANINGS = {"ID": "id", "START_ID": "startid", "END_ID": "endid", "TYPE":
 def find_columns(
     kind: Kind, columns: Sequence[str], settings: ReadGraph, name: str, row_id: str | None = None
 ) -> dict[str, str]:
-    """Return the column of each field that a file has.
+    """Map each field to its column, for the fields that the file has.
 
-    `row_id` is a column that identifies the rows where no column says that it does.
+    `row_id` is the fallback column for the id.
 
     Raises
     ------
     InputError
-        A field without which nothing can be done has no column, or a column that the
-        settings name is not there.
+        A required field has no column, or a configured column is missing.
     """
     named: Mapping[str, str | None] = getattr(settings, SETTING[kind])
     for field, column in named.items():
@@ -103,7 +106,7 @@ def find_columns(
         if column is not None:
             found[field] = column
             taken.add(column)
-    # What has an identity and nothing else is called by it.
+    # The title falls back to the id.
     if kind == "entities" and "title" not in found and "title" not in named and "id" in found:
         found["title"] = found["id"]
     for field in _NEEDED[kind]:
@@ -118,10 +121,37 @@ def find_columns(
 
 
 def _plain(column: str) -> str:
-    """Leave letters and digits of a name, in small letters; of Neo4j's what they mean."""
+    """Reduce a column name to lower-case letters and digits; translate Neo4j's suffixes."""
     if match := _NEO4J.fullmatch(column.strip()):
         name, meaning = match.groups()
         if meaning == "LABEL":
             return "labels"
         column = _NEO4J_MEANINGS.get(meaning, name)
     return letters(column)
+
+
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'')
+
+
+def ids_of(cells: pl.Expr) -> pl.Expr:
+    """Split a cell into ids at brackets, quotation marks, commas, semicolons, bars and spaces."""
+    return cells.str.extract_all(r"[^\[\]'\",;|\s]+")
+
+
+def aliases_of(cells: pl.Expr) -> pl.Expr:
+    """Split a cell into names, which may contain apostrophes and spaces."""
+    return cells.map_elements(_aliases, return_dtype=STRINGS)
+
+
+def _aliases(cell: str) -> list[str]:
+    """Split the names of one cell; commas separate only if no other delimiter occurs."""
+    text = cell.strip()
+    if not (text.startswith("[") and text.endswith("]")):
+        return re.split(r"[;|]" if re.search(r"[;|]", text) else ",", text)
+    try:
+        return [str(name) for name in json.loads(text) if name is not None]
+    except ValueError:
+        # A list as Python prints it, with either kind of quotation mark.
+        quoted = [double or single for double, single in _QUOTED.findall(text)]
+        inside = [re.sub(r"\\(.)", r"\1", name) for name in quoted]
+        return inside or text[1:-1].split(",")

@@ -1,4 +1,4 @@
-"""Documents, text units and sentences, and what they prove, gathered as they are made."""
+"""Builder of documents, text units, mentions and evidence, in batches."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.text.languages import detect_language
 from graphrag_index.text.sentences import Sentence
 
-# Documents written at once: bounds memory, not results.
+# Documents per batch: bounds memory, not results.
 BATCH_DOCUMENTS = 4_096
 
 Span = tuple[int, int]
@@ -28,7 +28,7 @@ class Passage(NamedTuple):
 
 
 class Evidence:
-    """What proves each entity and relationship, and batches of the documents that do."""
+    """Collector of the passages that prove entities and relationships, and of their documents."""
 
     def __init__(self) -> None:
         self.n_documents = self.n_units = 0
@@ -36,11 +36,11 @@ class Evidence:
         self._units: list[tuple[object, ...]] = []
         self._sentences: list[tuple[object, ...]] = []
         self._mentions: list[tuple[int, int, int, int]] = []
-        self._ids: list[str] = []  # of all documents
+        self._ids: list[str] = []  # ids of all documents
         self._of_entities: list[tuple[int, int, int, int]] = []
         self._of_relationships: list[tuple[int, int, int, int]] = []
         self._units_of_relationships: list[tuple[int, int]] = []
-        # The same of earlier batches, as columns.
+        # Rows of earlier batches, as columns.
         self._parts: dict[str, list[pl.DataFrame]] = {name: [] for name in _SCHEMAS}
 
     @property
@@ -58,7 +58,7 @@ class Evidence:
         creation_date: str = "",
         metadata: str | None = None,
     ) -> int:
-        """Add a document with its text units; returns the number of the first of these."""
+        """Add a document with its text units; return the number of its first text unit."""
         first = self.n_units
         self._ids.append(identity)
         self._documents.append(
@@ -75,7 +75,7 @@ class Evidence:
                     *(passage.start, passage.end, "", passage.metadata),
                 )
             )
-        # No line of it is furniture of a page.
+        # Line 0: never treated as a repeated page header or footer.
         self._sentences += [(self.n_documents, *sentence, 0) for sentence in sentences]
         self.n_documents += 1
         self.n_units += len(passages)
@@ -85,16 +85,16 @@ class Evidence:
         self._mentions.append((entity, unit, *span))
 
     def prove_entity(self, entity: int, span: Span) -> None:
-        """Say that a passage of the last document proves an entity."""
+        """Record a span of the last document as evidence of an entity."""
         self._of_entities.append((entity, self.n_documents - 1, *span))
 
     def prove_relationship(self, number: int, span: Span, units: range) -> None:
-        """Say that a passage of the last document, in these text units, proves a relationship."""
+        """Record a span of the last document and its text units as evidence of a relationship."""
         self._of_relationships.append((number, self.n_documents - 1, *span))
         self._units_of_relationships += [(number, unit) for unit in units]
 
     def batch(self) -> dict[str, pl.DataFrame]:
-        """Return the documents since the last batch, with their text units and sentences."""
+        """Return the documents added since the last batch, with text units and sentences."""
         rows = {
             "documents": self._documents,
             "base_text_units": self._units,

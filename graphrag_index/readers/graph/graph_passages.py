@@ -1,4 +1,4 @@
-"""Text units that a user gives, with the documents in which they stand."""
+"""Text units that the user provides, and their documents."""
 
 import logging
 from collections import defaultdict
@@ -10,8 +10,8 @@ import polars as pl
 from graphrag_index.errors import InputError
 from graphrag_index.extraction.alignment import Passage as Aligned
 from graphrag_index.extraction.alignment import Places
+from graphrag_index.readers.graph.given_graph import Given
 from graphrag_index.readers.graph.graph_evidence import Evidence, Passage, Span
-from graphrag_index.readers.graph.graph_relationships import Given
 from graphrag_index.readers.graph.graph_rows import Rows
 from graphrag_index.readers.graph.row_evidence import ENCODING
 from graphrag_index.schema.list_columns import positions
@@ -21,20 +21,19 @@ from graphrag_index.text.tokens import count_tokens, load_encoding
 
 logger = logging.getLogger(__name__)
 
-# Between text units of a document of which no more is known.
+# Joins the text units of a document whose text is not given.
 _BETWEEN = "\n\n"
 
 Row = dict[str, Any]
 
 
 class Passages:
-    """The text units of a file, by their documents.
+    """Text units of a file, grouped by document.
 
     Raises
     ------
     InputError
-        A text unit has no text, or the id of another; it or a document that it names is not
-        there.
+        A text unit has no text, ids are repeated, or a document is unknown.
     """
 
     def __init__(self, units: Rows, documents: Rows | None) -> None:
@@ -73,9 +72,9 @@ class Passages:
     def add(
         self, given: Given, files: Sequence[Rows | None], evidence: Evidence
     ) -> Iterator[dict[str, pl.DataFrame]]:
-        """Add the documents with their text units, and what these name, batch by batch.
+        """Add the documents, their text units and the evidence in them, batch by batch.
 
-        `files` are those of the entities, if there is one, and of the relationships.
+        `files` holds the entities file, if any, and the relationships file.
         """
         entities, links = self._named(given, files)
         titles = given.entities.titles
@@ -107,7 +106,7 @@ class Passages:
                 )
                 aligned = Aligned(text[passage.start : passage.end])
                 places = aligned.align([titles[entity] for entity in named])
-                _Unit(evidence, number, passage.start).add(
+                _UnitEvidence(evidence, number, passage.start).add(
                     aligned,
                     places,
                     {entity: titles[entity] for entity in named},
@@ -131,7 +130,7 @@ class Passages:
             yield {"id": identity, **dict.fromkeys(("title", "text", "path", "creation_date"))}
 
     def _place(self, text: str | None, units: Sequence[str]) -> tuple[str, list[Span]]:
-        """Find text units in their document one after the other, or make it of them."""
+        """Locate text units in their document in order, or join them to a document."""
         spans: list[Span] = []
         at = 0
         for unit in units if text else ():
@@ -139,7 +138,7 @@ class Passages:
             if begin < 0:
                 break
             spans.append((begin, begin + len(unit)))
-            # The next may repeat the end of this one.
+            # The next one may overlap this one.
             at = begin + 1
         if text and len(spans) == len(units):
             return text, spans
@@ -153,7 +152,7 @@ class Passages:
     def _named(
         self, given: Given, files: Sequence[Rows | None]
     ) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
-        """Return the entities and the relationships of each text unit."""
+        """Return the numbers of entities and of relationships by text unit."""
         found = []
         tables = (given.entities.frame, given.relationships)
         for rows, table in zip(files, tables, strict=True):
@@ -178,8 +177,8 @@ class Passages:
         )
 
 
-class _Unit:
-    """What one text unit proves."""
+class _UnitEvidence:
+    """Evidence of one text unit."""
 
     def __init__(self, evidence: Evidence, number: int, start: int) -> None:
         self.evidence, self.number, self.start = evidence, number, start

@@ -1,4 +1,4 @@
-"""The rows of a file that a user names, in columns of known names."""
+"""Rows of the files that the settings name, in columns of known names."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,8 +11,13 @@ import polars as pl
 
 from graphrag_index.errors import InputError, SettingsError
 from graphrag_index.readers.document import listed, system_reason
-from graphrag_index.readers.graph.cell_lists import aliases_of, ids_of
-from graphrag_index.readers.graph.graph_columns import FIELDS, Kind, find_columns
+from graphrag_index.readers.graph.graph_columns import (
+    FIELDS,
+    Kind,
+    aliases_of,
+    find_columns,
+    ids_of,
+)
 from graphrag_index.readers.graph.graphml_file import EDGES, NODE_ID, NODES, read_graphml
 from graphrag_index.readers.graph.tabular import ROW, read_csv, read_parquet
 from graphrag_index.schema.settings.embedded_steps import ReadGraph
@@ -32,19 +37,19 @@ LISTS = ("aliases", "text_unit_ids")
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of one file.
+    """Rows of one file.
 
-    `frame` has a column for every field of its kind, null where the file says nothing, text
-    without superfluous space; `row`, the number by which messages name it, a line of a text
-    file, a row of a table; and, of entities, `key`, what relationships of the file name it by.
+    `frame` has a column per field of its kind, null where the file has no value, with white
+    space collapsed; `row`, the line or row number for messages; and for entities `key`, the
+    value that relationships refer to.
     """
 
-    name: str  # of the file, as the settings have it
-    unit: str  # what `row` counts: line or row
+    name: str  # file name as in the settings
+    unit: str  # of `row`: "line" or "row"
     frame: pl.DataFrame
-    fields: frozenset[str]  # that the file has a column for
-    attributes: tuple[str, ...] = ()  # other columns that were told with the description
-    decimal_comma: bool = False  # 2,5 is two and a half, as where semicolons part the fields
+    fields: frozenset[str]  # fields with a column in the file
+    attributes: tuple[str, ...] = ()  # other columns appended to the description
+    decimal_comma: bool = False  # 2,5 means 2.5, as in files delimited by semicolons
 
     def without_rows(self) -> "Rows":
         return replace(self, frame=self.frame.clear())
@@ -53,12 +58,12 @@ class Rows:
         return f"{self.name}, {self.unit} {row:,}"
 
     def check_ids(self, other_fix: str = "") -> None:
-        """See that no two rows have one id.
+        """Check that ids are unique.
 
         Raises
         ------
         InputError
-            Two have; `other_fix` says what may be done instead of giving each its own.
+            An id is repeated; `other_fix` is an alternative remedy for the message.
         """
         own = self.frame.select("id", "row").filter(pl.col("id").is_not_null())
         repeated = own.filter(pl.col("id").is_duplicated())
@@ -71,12 +76,12 @@ class Rows:
 
 
 def given_files(settings: ReadGraph, root: Path) -> dict[Kind, Path]:
-    """Return the files that the settings name, after a look whether they can be meant.
+    """Return the files that the settings name, after checking types and existence.
 
     Raises
     ------
     InputError
-        No file is named, one is not there, or is of a type that is not read.
+        No file is named, or one is missing or has an unsupported type.
     """
     if settings.entities is None and settings.relationships is None:
         raise InputError(
@@ -125,12 +130,12 @@ def fingerprint_files(settings: ReadGraph, root: Path) -> str:
 
 
 def check_not_output(settings: ReadGraph, root: Path, output: Path) -> None:
-    """See that no file lies in the folder that the index is written to.
+    """Check that no input file lies in the output folder.
 
     Raises
     ------
     SettingsError
-        One does: the run would replace it, or read again what it wrote.
+        One does, and the run would overwrite it or read its own output.
     """
     folder = Path(os.path.realpath(output))
     for kind in KINDS:
@@ -148,12 +153,12 @@ def check_not_output(settings: ReadGraph, root: Path, output: Path) -> None:
 
 
 def read_given(settings: ReadGraph, root: Path) -> dict[Kind, Rows]:
-    """Read the files of the settings; of a .graphml for two kinds both its parts.
+    """Read the files of the settings; one .graphml file may hold nodes and edges.
 
     Raises
     ------
     InputError
-        A file cannot be read, or lacks what is needed.
+        A file cannot be read, or lacks a required column.
     """
     files = given_files(settings, root)
     if "relationships" not in files:
@@ -236,7 +241,7 @@ def _named(
     columns: Mapping[str, str],
     settings: ReadGraph,
 ) -> Rows:
-    """Give the columns the names of what they are."""
+    """Rename the columns to field names and append attributes to the description."""
     attributes = _attributes(kind, frame.columns, settings)
     values = {
         field: _field(field, frame.schema[columns[field]], columns[field])
@@ -288,21 +293,21 @@ def _field(field: str, dtype: pl.DataType, column: str) -> pl.Expr:
 
 
 def _label(kind: Kind, columns: Sequence[str]) -> str | None:
-    """Return the column by which Gephi tells what a relationship is."""
+    """Return Gephi's label column of relationships, if any."""
     if kind != "relationships":
         return None
     return next((column for column in columns if column.strip().casefold() == "label"), None)
 
 
 def _is_of_gephi(types: pl.Expr, label: str | None) -> pl.Expr:
-    """Tell whether types are those of Gephi, which say only how its edges are drawn."""
+    """Return whether types are Gephi's drawing types instead of relationship types."""
     drawn = types.is_in(["Directed", "Undirected", "Mutual"]).all()
-    # Whoever directed a film did so; nobody undirected one.
+    # "Directed" alone may be a real type (of a film); "Undirected" is not.
     return drawn if label else drawn & (types == "Undirected").any()
 
 
 def clean(value: pl.Expr) -> pl.Expr:
-    """Put a text on one line; null if nothing is left."""
+    """Collapse white space; null if nothing is left."""
     value = value.str.replace_all(r"\s+", " ").str.strip_chars()
     return pl.when(value != "").then(value)
 

@@ -1,7 +1,6 @@
-"""Nodes and edges of a .graphml file, as networkx, Gephi, yEd and we write it.
+"""Streaming reader of .graphml files as networkx, Gephi, yEd and this program write them.
 
-It is read from front to end and never held whole. A file that declares entities is refused: a
-few lines of them can unfold to gigabytes.
+A file that declares XML entities is rejected: a few lines of them can expand to gigabytes.
 """
 
 import logging
@@ -17,28 +16,28 @@ from graphrag_index.readers.graph.tabular import ROW
 logger = logging.getLogger(__name__)
 
 NODES, EDGES = "nodes", "edges"
-# What edges name a node by; no attribute has such a name.
+# Column of the node id; no attribute has such a name.
 NODE_ID = "id of <node>"
-# Rows made into columns, and bytes read, at once.
+# Rows per frame, and bytes per read.
 _BATCH = 65_536
 _CHUNK = 1 << 20
-# Labels that yEd draws.
+# Elements for labels in files of yEd.
 _LABELS = {"NodeLabel": "label", "EdgeLabel": "label"}
 
 
 def read_graphml(path: Path, name: str) -> dict[str, pl.DataFrame]:
-    """Read the nodes and edges of all graphs in a file, nested ones too.
+    """Read the nodes and edges of all graphs in a file, including nested ones.
 
     Returns
     -------
     nodes, edges
-        `ROW`, the line in which each begins, and its attributes as text; of a node its id,
-        of an edge `source` and `target`.
+        `ROW`, the line where the element begins, and its attributes as text; for nodes the
+        id, for edges `source` and `target`.
 
     Raises
     ------
     InputError
-        It is no valid XML, or declares entities.
+        The file is not valid XML, or declares entities.
     """
     reader = _Reader(name)
     try:
@@ -58,7 +57,7 @@ def read_graphml(path: Path, name: str) -> dict[str, pl.DataFrame]:
 
 @dataclass
 class _Key:
-    """An attribute that the file declares."""
+    """Attribute declared by the file."""
 
     name: str
     of: str  # node, edge, all, ...
@@ -67,7 +66,7 @@ class _Key:
 
 @dataclass
 class _Columns:
-    """Rows as they are read, made into columns batch by batch."""
+    """Buffer of rows, converted to columns in batches."""
 
     columns: dict[str, None]
     parts: list[pl.DataFrame] = field(default_factory=list)
@@ -91,7 +90,7 @@ class _Columns:
 
 
 class _Reader:
-    """Follows the elements of a file."""
+    """Handlers of XML events."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -99,9 +98,9 @@ class _Reader:
         self.edges = _Columns({"source": None, "target": None})
         self.keys: dict[str, _Key] = {}
         self.n_hyperedges = 0
-        # The nodes and edges that are open, innermost last.
+        # Open nodes and edges, innermost last.
         self.open: list[tuple[_Columns | None, dict[str, str]]] = []
-        self.key: _Key | None = None  # of the <data> or <key> that is open
+        self.key: _Key | None = None  # of the open <data> or <key>
         self.text: list[str] | None = None
         parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
@@ -132,7 +131,7 @@ class _Reader:
             self.text = []
         elif tag == "hyperedge":
             self.n_hyperedges += 1
-            # Its data are of nobody.
+            # Its data belong to no row.
             self.open.append((None, {}))
 
     def _begin(self, tag: str, attributes: dict[str, str]) -> None:
@@ -155,7 +154,7 @@ class _Reader:
                 row.setdefault("id", attributes["id"])
             row.update(source=attributes["source"], target=attributes["target"])
             columns = self.edges
-        # Between batches, when none is open that could still be given something.
+        # Flush only when no open element can still receive attributes.
         if not self.open and len(columns.rows) >= _BATCH:
             columns.flush()
         columns.add(line, row)
@@ -166,22 +165,22 @@ class _Reader:
         if tag in ("node", "edge", "hyperedge"):
             self.open.pop()
         elif tag == "default" and self.key is not None:
-            self.key.default, self.text = self._said(), None
+            self.key.default, self.text = self._take_text(), None
         elif tag in _LABELS and self.open:
-            if said := self._said():
-                self._give(_LABELS[tag], said)
-            # A drawing has other text, which is none of ours.
+            if text := self._take_text():
+                self._set_attribute(_LABELS[tag], text)
+            # Other text belongs to the drawing.
             self.text = None
         elif tag == "data":
-            if self.key is not None and self.key.name and (said := self._said()):
-                self._give(self.key.name, said, replace=True)
+            if self.key is not None and self.key.name and (text := self._take_text()):
+                self._set_attribute(self.key.name, text, replace=True)
             self.key = self.text = None
 
-    def _said(self) -> str:
+    def _take_text(self) -> str:
         return "".join(self.text or ()).strip()
 
-    def _give(self, name: str, value: str, replace: bool = False) -> None:
-        """Say something of the innermost node or edge; what identifies it stays."""
+    def _set_attribute(self, name: str, value: str, replace: bool = False) -> None:
+        """Set an attribute of the innermost node or edge; keys are never overwritten."""
         columns, row = self.open[-1] if self.open else (None, {})
         if columns is None or (columns is self.edges and name in ("source", "target")):
             return

@@ -1,7 +1,7 @@
-"""Rows that prove themselves: what each says becomes a line of a document.
+"""Documents made of rows that name no text unit: each row becomes a line.
 
-Each entity has a document for its own rows, and another for the relationships of which it is
-the source. Both have its title, and the path of the file in which the rows stand.
+An entity gets one document of its own rows and one of the relationships it is the source of.
+Both carry its title and the path of the file.
 """
 
 import json
@@ -13,8 +13,8 @@ from operator import itemgetter
 import polars as pl
 
 from graphrag_index.extraction.spelling import is_whole
+from graphrag_index.readers.graph.given_graph import Given
 from graphrag_index.readers.graph.graph_evidence import Evidence, Passage, Span
-from graphrag_index.readers.graph.graph_relationships import Given
 from graphrag_index.readers.graph.graph_rows import Rows
 from graphrag_index.schema.tables import content_id
 from graphrag_index.step import Progress
@@ -22,12 +22,12 @@ from graphrag_index.text.normalize import title_key
 from graphrag_index.text.sentences import Sentence, segment_starts, split_sentences
 from graphrag_index.text.tokens import count_tokens, load_encoding
 
-# Cuts a text at some of the given places: where each piece begins and ends, and its tokens.
+# Cuts a text at some of the given offsets into (start, end, number of tokens).
 Cut = Callable[[str, Sequence[int]], list[tuple[int, int, int]]]
 
 ENCODING = "o200k_base"
-# A longer line is quoted sentence by sentence.
-ONE_SENTENCE = 300
+# Characters. A longer line is quoted by sentence.
+MAX_LINE_QUOTE = 300
 _ROWS_AT_ONCE = 65_536
 _COLUMNS = ("owner", "row", "target", "type", "description", "link")
 
@@ -40,16 +40,16 @@ def add_records(
     evidence: Evidence,
     progress: Progress,
 ) -> Iterator[dict[str, pl.DataFrame]]:
-    """Make documents of the rows that name no text unit, batch by batch.
+    """Add documents made of the rows that name no text unit, batch by batch.
 
-    `files` are those of the entities, if there is one, and of the relationships.
+    `files` holds the entities file, if any, and the relationships file.
     """
-    parts = _told(given)
-    quote_bare = not any(_says_more(told) for told in parts)
-    for rows, told in zip(files, parts, strict=True):
+    parts = _unproven_rows(given)
+    quote_bare = not any(_has_content(records) for records in parts)
+    for rows, records in zip(files, parts, strict=True):
         if rows is None:
             continue
-        for owner, lines in groupby(_rows(told), key=itemgetter(0)):
+        for owner, lines in groupby(_rows(records), key=itemgetter(0)):
             own = list(lines)
             _Record(given, rows, owner, own, quote_bare).add(max_tokens, cut, evidence)
             progress.advance(len(own))
@@ -58,19 +58,19 @@ def add_records(
 
 
 def count_records(given: Given) -> int:
-    """How many rows `add_records` will go through."""
-    return sum(len(told) for told in _told(given))
+    """Count the rows that `add_records` processes."""
+    return sum(len(records) for records in _unproven_rows(given))
 
 
-def _told(given: Given) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the rows of both files that prove themselves, those of one owner together."""
+def _unproven_rows(given: Given) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the rows of both files that name no text unit, grouped by owner."""
     proven = given.entities.frame.select(
         entity=pl.int_range(pl.len(), dtype=pl.Int64),
         is_proven=pl.col("text_unit_ids").list.len() > 0,
     )
     none = pl.lit(None, pl.String)
     entities = (
-        given.entities.told.join(proven, on="entity")
+        given.entities.descriptions.join(proven, on="entity")
         .filter(~pl.col("is_proven"))
         .select(
             "row",
@@ -93,47 +93,51 @@ def _told(given: Given) -> tuple[pl.DataFrame, pl.DataFrame]:
     return entities, relationships
 
 
-def _says_more(told: pl.DataFrame) -> bool:
-    """Tell whether any row says more than that two entities are related."""
-    return bool(told.select(((pl.col("description") != "") | (pl.col("type") != "")).any()).item())
+def _has_content(records: pl.DataFrame) -> bool:
+    """Return whether any row has a description or a type."""
+    return bool(
+        records.select(((pl.col("description") != "") | (pl.col("type") != "")).any()).item()
+    )
 
 
-def _rows(told: pl.DataFrame) -> Iterator[tuple[int, int, int, str | None, str, int]]:
-    for part in told.iter_slices(_ROWS_AT_ONCE):
+def _rows(records: pl.DataFrame) -> Iterator[tuple[int, int, int, str | None, str, int]]:
+    for part in records.iter_slices(_ROWS_AT_ONCE):
         yield from part.iter_rows()
 
 
 class _Record:
-    """The document that some rows of one entity make."""
+    """Document made of rows of one entity."""
 
     def __init__(
         self,
         given: Given,
         rows: Rows,
         owner: int,
-        told: Sequence[tuple[int, int, int, str | None, str, int]],
+        records: Sequence[tuple[int, int, int, str | None, str, int]],
         quote_bare: bool,
     ) -> None:
         titles = given.entities.titles
         self.title, self.rows = titles[owner], rows
-        kind = "relationships" if told[0][5] >= 0 else "entity"
+        kind = "relationships" if records[0][5] >= 0 else "entity"
         self.id = content_id("rows of a given graph", kind, title_key(self.title))
         texts: list[str] = []
-        # Where each line begins; the row that it is; whom it mentions; whom it proves.
+        # Per line: start offset, row of the file, mentioned entities, relationship it proves.
         self.starts: list[int] = []
-        self.numbers = [row for _, row, *_ in told]
+        self.numbers = [row for _, row, *_ in records]
         self.mentions: list[list[tuple[int, Span]]] = []
-        self.links = [link for *_, link in told]
-        # A row that says no more than two names is quoted only where no row does.
-        self.quotable = [quote_bare or bool(type_ or said) for *_, type_, said, _ in told]
+        self.links = [link for *_, link in records]
+        # A row with nothing but two names is quotable only if all rows are such.
+        self.quotable = [quote_bare or bool(type_ or text) for *_, type_, text, _ in records]
         self.owner = owner
         at = 0
-        for _, _, target, type_, description, link in told:
+        for _, _, target, type_, description, link in records:
             if link < 0:
-                text, spans = _of_entity(self.title, description)
+                text, spans = _render_entity(self.title, description)
                 ends = [owner]
             else:
-                text, spans = _of_relationship(self.title, titles[target], type_ or "", description)
+                text, spans = _render_relationship(
+                    self.title, titles[target], type_ or "", description
+                )
                 ends = [owner, target]
             self.starts.append(at)
             placed = [(at + start, at + end) for start, end in spans]
@@ -195,7 +199,7 @@ class _Record:
         return passages
 
     def _metadata(self, numbers: Sequence[int]) -> str:
-        """Say which rows of the file it is made of: {"lines": "2, 5-7"}."""
+        """Return the source rows as JSON: {"lines": "2, 5-7"}."""
         return json.dumps({f"{self.rows.unit}s": _ranges(numbers)})
 
 
@@ -206,18 +210,18 @@ def _ranges(numbers: Sequence[int]) -> str:
     return ", ".join(str(r[0]) if r[0] == r[-1] else f"{r[0]}-{r[-1]}" for r in runs)
 
 
-def _of_entity(title: str, description: str) -> tuple[str, list[Span]]:
-    """Say what a row says of an entity, and where that names it."""
+def _render_entity(title: str, description: str) -> tuple[str, list[Span]]:
+    """Render an entity row as text, with the span of its name."""
     span = _place(title, description)
     if span is None:
         return f"{title}: {description}", [(0, len(title))]
     return description, [span]
 
 
-def _of_relationship(
+def _render_relationship(
     source: str, target: str, type_: str, description: str
 ) -> tuple[str, list[Span]]:
-    """Say what a row says of a relationship, and where that names source and target."""
+    """Render a relationship row as text, with the spans of source and target."""
     if description:
         spans = [_place(source, description), _place(target, description)]
         one, other = spans
@@ -238,8 +242,8 @@ def _place(title: str, text: str) -> Span | None:
 
 
 def _sentences(text: str, start: int, end: int, quotable: bool) -> list[Sentence]:
-    """A row is quoted whole, a long one by its sentences."""
-    if end - start <= ONE_SENTENCE:
+    """Return a line as one sentence, or a long line split into sentences."""
+    if end - start <= MAX_LINE_QUOTE:
         return [Sentence(start, end, quotable)]
     return [
         Sentence(start + first, start + last, prose)

@@ -1,4 +1,4 @@
-"""Rows of .csv, .tsv and .parquet files, as text."""
+"""Read .csv, .tsv and .parquet files as columns of text."""
 
 import csv
 import re
@@ -11,36 +11,35 @@ from graphrag_index.errors import InputError, describe_error
 from graphrag_index.schema.settings.embedded_steps import ReadGraph
 from graphrag_index.schema.table import STRINGS
 
-# Where the line or row of a file is told, among its own columns: none of these has such a name.
+# Column for the line or row number; no column of a file has such a name.
 ROW = "row of the file\0"
-# Chooses, of the columns of a file, those to read.
+# Chooses the columns to read.
 Choose = Callable[[Sequence[str]], list[str]]
 Schema = dict[str, type[pl.DataType]]
 
 _DELIMITERS = ",;\t|"
-# Rows made into columns at once.
+# Rows per frame.
 _BATCH = 65_536
-_LONGEST_FIELD = 16_000_000
-# Numbers that stand for something, such as ids, are whole even where a table has them as floats.
-_WHOLE = 2**53
+_MAX_FIELD = 16_000_000
+# Floats up to this magnitude are exact integers, such as ids stored as floats.
+_MAX_EXACT = 2**53
 
 
 def read_csv(
     path: Path, name: str, choose: Choose, settings: ReadGraph
 ) -> tuple[pl.DataFrame, str]:
-    """Read the chosen columns of a file with a header, and `ROW`, the line that a row begins in.
+    """Read the chosen columns of a file with a header, and `ROW`, the first line of each row.
 
-    Lines of nothing but delimiters, as spreadsheets leave them, are no rows. Returns what parts
-    the fields too.
+    Skips lines of only delimiters, as spreadsheets write them. Also returns the delimiter.
 
     Raises
     ------
     InputError
-        It is empty, in another encoding, or has a line that does not fit the header.
+        The file is empty, in another encoding, or has a row that does not fit the header.
     """
     encoding = settings.encoding.replace("_", "-").casefold()
     encoding = "utf-8-sig" if encoding in ("utf-8", "utf8") else encoding
-    csv.field_size_limit(_LONGEST_FIELD)
+    csv.field_size_limit(_MAX_FIELD)
     begun = 0
     with path.open(encoding=encoding, newline="") as stream:
         try:
@@ -67,7 +66,7 @@ def read_csv(
                     raise InputError(
                         f"{name}, line {line:,} has {len(record)} fields and the header "
                         f"{len(header)}: put quotation marks around a field that holds "
-                        f"{_spoken(delimiter)}."
+                        f"{_delimiter_name(delimiter)}."
                     )
                 lines.append(line)
                 values.append(record)
@@ -89,13 +88,13 @@ def read_csv(
 
 
 def _undecoded(path: Path, encoding: str) -> str:
-    """Name the first line that is not of an encoding, if its lines can be told apart without."""
+    """Locate the first undecodable line, if the encoding has single-byte line ends."""
     with path.open("rb") as stream:
         for number, line in enumerate(stream, 1):
             try:
                 line.decode(encoding)
             except UnicodeError:
-                # A line end of two bytes is parted here, and its second half is no letter.
+                # Iterating over bytes splits a two-byte line end, so line numbers would be wrong.
                 return "" if b"\0" in line else f", line {number:,}"
     return ""
 
@@ -105,7 +104,7 @@ def _delimiter(header: str) -> str:
     return max(_DELIMITERS, key=bare.count)
 
 
-def _spoken(delimiter: str) -> str:
+def _delimiter_name(delimiter: str) -> str:
     return "a tab" if delimiter == "\t" else f"{delimiter!r}"
 
 
@@ -124,12 +123,12 @@ def _frame(
 
 
 def read_parquet(path: Path, name: str, choose: Choose) -> pl.DataFrame:
-    """Read the chosen columns of a table, and `ROW`, counted from 1.
+    """Read the chosen columns of a Parquet file, and `ROW`, counted from 1.
 
     Raises
     ------
     InputError
-        It is no whole Parquet file, or a column is of a type that cannot be read as text.
+        The file is damaged, or a column has a type that cannot be read as text.
     """
     try:
         table = pl.scan_parquet(path)
@@ -151,7 +150,7 @@ def _text(column: str, dtype: pl.DataType, name: str) -> pl.Expr:
         if isinstance(inner, pl.DataType) and not inner.is_nested():
             return value.cast(STRINGS)
     elif dtype.is_float():
-        is_whole = (value == value.floor()) & (value.abs() < _WHOLE)
+        is_whole = (value == value.floor()) & (value.abs() < _MAX_EXACT)
         return (
             pl.when(is_whole)
             .then(pl.when(is_whole).then(value).cast(pl.Int64).cast(pl.String))

@@ -1,0 +1,295 @@
+"""Entities and relationships of the given files, deduplicated and linked by number."""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from graphrag_index.errors import InputError
+from graphrag_index.readers.graph.graph_rows import Rows
+from graphrag_index.schema.list_columns import Integers, positions
+from graphrag_index.schema.settings.embedded_steps import ReadGraph
+from graphrag_index.schema.table import STRINGS
+from graphrag_index.text.normalize import title_key
+
+ENDS = ("source", "target")
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Entities:
+    """Entities, numbered by row.
+
+    `frame` has one row per entity, in file order: `title`, `type`, `description`, `aliases`,
+    `id` (null if not given), `text_unit_ids`. `descriptions` has one row per row of the file
+    with a description: `row`, `description`, `entity`. `keys` maps the keys that relationships
+    use to entity numbers; `names` maps normalized titles to them.
+    """
+
+    frame: pl.DataFrame
+    descriptions: pl.DataFrame
+    keys: pl.DataFrame
+    names: pl.DataFrame
+
+    def find(self, ends: pl.Series) -> Integers:
+        """Return the entity number of each end of a relationship; -1 if there is none."""
+        distinct = ends.unique(maintain_order=True)
+        found = _look_up(distinct, self.keys)
+        missing = np.flatnonzero(found < 0)
+        folded = map_titles(distinct.gather(missing))
+        found[missing] = _look_up(folded, self.names)
+        return found[positions(ends, distinct)]
+
+    @cached_property
+    def titles(self) -> list[str]:
+        return self.frame["title"].to_list()
+
+
+def _look_up(wanted: pl.Series, known: pl.DataFrame) -> Integers:
+    place = positions(wanted, known["key"])
+    numbers = np.append(known["number"].to_numpy(), -1)
+    found: Integers = numbers[place]
+    return found
+
+
+def given_entities(rows: Rows) -> Entities:
+    """Merge the rows of the entities file by title, ignoring case and spacing.
+
+    Title and id come from the first row, the type from the first row with one; descriptions
+    are joined, aliases and text units collected.
+
+    Raises
+    ------
+    InputError
+        A row has no title, or two entities share an id.
+    """
+    frame = rows.frame
+    nameless = frame.filter(pl.col("title").is_null())
+    if len(nameless):
+        raise InputError(f"{rows.place(nameless['row'][0])} has no title: name it, or delete it.")
+    key = map_titles(frame["title"])
+    names = pl.DataFrame({"key": key}).unique(maintain_order=True)
+    names = names.with_columns(number=pl.int_range(pl.len(), dtype=pl.Int64))
+    number = pl.Series("number", _look_up(key, names))
+    frame = frame.with_columns(number)
+    _check_ids(frame, rows)
+    if len(names) < len(frame):
+        _warn_repeated(frame, rows)
+    merged = (
+        frame.group_by("number", maintain_order=True)
+        .agg(
+            pl.col("title").first(),
+            *(pl.col(name).drop_nulls().first() for name in ("type", "id")),
+            pl.col("description").drop_nulls().unique(maintain_order=True).str.join(" "),
+            pl.col("aliases").explode(empty_as_null=False).drop_nulls().unique(maintain_order=True),
+            pl.col("title").unique(maintain_order=True).slice(1).alias("forms"),
+            pl.col("text_unit_ids")
+            .explode(empty_as_null=False)
+            .drop_nulls()
+            .unique(maintain_order=True),
+        )
+        .with_columns(
+            pl.col("type", "description").fill_null(""),
+            pl.col("aliases").list.set_union(pl.col("forms")),
+        )
+    )
+    keys = frame.select("key", "number").drop_nulls().unique("key", keep="first")
+    descriptions = frame.filter(pl.col("description").is_not_null()).select(
+        "row", "description", entity="number"
+    )
+    return Entities(merged.drop("number", "forms"), descriptions, keys, names)
+
+
+def entities_of_ends(relationships: Rows) -> Entities:
+    """Create entities from the ends of relationships, in row order."""
+    ends = relationships.frame.select(end=pl.concat_list(*ENDS)).explode("end")["end"].drop_nulls()
+    empty = pl.DataFrame(schema={"key": pl.String, "number": pl.Int64})
+    descriptions = pl.DataFrame(
+        schema={"row": pl.Int64, "description": pl.String, "entity": pl.Int64}
+    )
+    frame = pl.DataFrame(
+        schema={
+            **dict.fromkeys(("title", "type", "id", "description"), pl.String),
+            **dict.fromkeys(("aliases", "text_unit_ids"), STRINGS),
+        }
+    )
+    return with_missing(Entities(frame, descriptions, empty, empty), ends)
+
+
+def with_missing(entities: Entities, titles: pl.Series) -> Entities:
+    """Append entities for the titles that no entity has, in order."""
+    distinct = titles.unique(maintain_order=True)
+    found = pl.DataFrame({"title": distinct, "key": map_titles(distinct)})
+    new = found.unique("key", keep="first", maintain_order=True)
+    first = len(entities.frame)
+    names = new.select("key", number=first + pl.int_range(pl.len(), dtype=pl.Int64))
+    frame = new.select(
+        "title",
+        type=pl.lit(""),
+        id=pl.lit(None, pl.String),
+        description=pl.lit(""),
+        aliases=pl.lit([], STRINGS),
+        text_unit_ids=pl.lit([], STRINGS),
+    ).select(entities.frame.columns)
+    return Entities(
+        pl.concat([entities.frame, frame]),
+        entities.descriptions,
+        entities.keys,
+        pl.concat([entities.names, names]),
+    )
+
+
+def _check_ids(frame: pl.DataFrame, rows: Rows) -> None:
+    own = frame.select("id", "row", "number", "title").filter(pl.col("id").is_not_null())
+    # An entity may have several rows, each with an id of its own.
+    other = own.filter(pl.col("number").n_unique().over("id") > 1)
+    if len(other):
+        first = other.filter(id=other["id"][0]).unique("number", maintain_order=True)
+        raise InputError(
+            f"{rows.place(first['row'][1])}: {first['title'][1]!r} has the id {first['id'][0]!r} "
+            f"of {first['title'][0]!r} in {rows.unit} {first['row'][0]:,}: give each its own, or "
+            "set read_graph.entity_columns to {id: null}."
+        )
+
+
+def _warn_repeated(frame: pl.DataFrame, rows: Rows) -> None:
+    repeated = frame.filter(pl.len().over("number") > 1)
+    n = repeated["number"].n_unique()
+    first = repeated.filter(number=repeated["number"][0])
+    logger.warning(
+        "%s: rows of one title are one entity, %d in all, the first %r, in the %ss %s.",
+        rows.name,
+        n,
+        first["title"][0],
+        rows.unit,
+        " and ".join(f"{row:,}" for row in first["row"].head(2)),
+    )
+
+
+def map_titles(values: pl.Series, function: Callable[[str], str] = title_key) -> pl.Series:
+    """Apply a function once to each distinct value."""
+    distinct = values.unique()
+    results: Mapping[str, str] = dict(zip(distinct, map(function, distinct), strict=True))
+    return values.replace_strict(
+        list(results), pl.Series(list(results.values()), dtype=pl.String), return_dtype=pl.String
+    )
+
+
+# Weight of a relationship without one.
+DEFAULT_WEIGHT = 1.0
+# Keeps sums of weights finite.
+MAX_WEIGHT = 1e100
+
+
+@dataclass(frozen=True)
+class Given:
+    """The graph of the given files.
+
+    `relationships` has one row per row of the file that links two entities, in file order:
+    `row`, `source` and `target` (entity numbers), `weight`, `type`, `description`, `id`,
+    `text_unit_ids`.
+    """
+
+    entities: Entities
+    relationships: pl.DataFrame
+
+    def without_text_units(self) -> "Given":
+        """Return the graph with all `text_unit_ids` emptied."""
+        nothing = pl.lit([], STRINGS).alias("text_unit_ids")
+        entities = replace(self.entities, frame=self.entities.frame.with_columns(nothing))
+        return Given(entities, self.relationships.with_columns(nothing))
+
+
+def given_graph(entities: Entities | None, name: str, rows: Rows, settings: ReadGraph) -> Given:
+    """Resolve the ends of relationships to entities; `name` is the entities file.
+
+    Raises
+    ------
+    InputError
+        An end is missing or unknown, a weight is not positive, or an id occurs twice.
+    """
+    frame = rows.frame
+    for end in ENDS:
+        bare = frame.filter(pl.col(end).is_null())
+        if len(bare):
+            raise InputError(
+                f"{rows.place(bare['row'][0])} has no {end}: name the entity, or delete the row."
+            )
+    rows.check_ids(", or set read_graph.relationship_columns to {id: null}")
+    weights = _weights(rows)
+    if entities is None:
+        entities = entities_of_ends(rows)
+    ends = {end: entities.find(frame[end]) for end in ENDS}
+    missing = [pl.Series(numbers < 0) for numbers in ends.values()]
+    unknown = frame.with_columns(missing[0].alias("no_source"), missing[1].alias("no_target"))
+    unknown = unknown.filter(pl.col("no_source") | pl.col("no_target"))
+    if len(unknown):
+        if not settings.add_missing_entities:
+            raise _dangling(unknown, name, rows)
+        new = pl.concat_list(
+            *(pl.when(f"no_{end}").then(pl.col(end)) for end in ENDS),
+        )
+        titles = unknown.select(title=new).explode("title")["title"].drop_nulls()
+        entities = with_missing(entities, titles)
+        ends = {end: entities.find(frame[end]) for end in ENDS}
+        logger.warning(
+            "%s: ends of relationships that are no entity are added, %d in all, the first %r.",
+            *(rows.name, titles.n_unique(), titles[0]),
+        )
+    is_loop = ends["source"] == ends["target"]
+    if is_loop.any():
+        logger.warning(
+            "%s: relationships of an entity with itself are left out, %d in all, the first in "
+            "%s %d.",
+            *(rows.name, is_loop.sum(), rows.unit, frame["row"][int(np.argmax(is_loop))]),
+        )
+    found = frame.select(
+        "row",
+        pl.Series("source", ends["source"]),
+        pl.Series("target", ends["target"]),
+        weights,
+        pl.col("type", "description").fill_null(""),
+        "id",
+        pl.col("text_unit_ids").fill_null([]),
+    )
+    return Given(entities, found.filter(pl.Series(~is_loop)))
+
+
+def _weights(rows: Rows) -> pl.Series:
+    """Parse the weights; `DEFAULT_WEIGHT` where a row has none."""
+    stated = rows.frame["weight"]
+    if rows.decimal_comma:
+        stated = stated.str.replace(r"^(\d+),(\d+)$", "${1}.${2}")
+    weights = stated.cast(pl.Float64, strict=False)
+    bad = rows.frame.filter(
+        stated.is_not_null() & ~weights.is_between(0, MAX_WEIGHT, closed="right").fill_null(False)
+    )
+    if len(bad):
+        raise InputError(
+            f"{rows.place(bad['row'][0])}: the weight {bad['weight'][0]!r} is no number greater "
+            f"than 0 and up to {MAX_WEIGHT:g}: correct it, or set "
+            "read_graph.relationship_columns to {weight: null}, which gives every relationship "
+            f"the weight {DEFAULT_WEIGHT:g}."
+        )
+    n_without = stated.null_count()
+    if n_without and n_without < len(stated):
+        logger.warning(
+            "%s: relationships without a weight have the weight %g, %d in all.",
+            *(rows.name, DEFAULT_WEIGHT, n_without),
+        )
+    return weights.fill_null(DEFAULT_WEIGHT).alias("weight")
+
+
+def _dangling(unknown: pl.DataFrame, name: str, rows: Rows) -> InputError:
+    first = unknown.row(0, named=True)
+    end = "source" if first["no_source"] else "target"
+    n = len(unknown) - 1
+    more = f" (and so in {n:,} more)" if n else ""
+    return InputError(
+        f"{rows.place(first['row'])}: the {end} {first[end]!r} is no entity of {name}{more}: add "
+        "it there, correct it here, or set read_graph.add_missing_entities to true."
+    )
