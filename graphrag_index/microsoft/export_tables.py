@@ -1,7 +1,7 @@
-"""The tables of Microsoft GraphRAG 3, and beside them what only ours have."""
+"""The files of Microsoft GraphRAG 3: its tables, its vectors, and beside them our own columns."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,6 @@ from graphrag_index.storage.vector_store import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
 # The first column of each table that is only ours; None if there is none.
 FIRST_OWN: Mapping[str, str | None] = {
     "documents": "path",
@@ -34,47 +33,52 @@ FIRST_OWN: Mapping[str, str | None] = {
     "community_reports": None,
     "covariates": None,
 }
-# Columns of both whose values are others there: ours are kept beside.
+# Shared columns whose values differ: ours are kept beside.
 DIFFERENT = {"documents": ["raw_data"], "communities": ["title", "text_unit_ids"]}
 # Public tables that are only ours.
 OWN_TABLES = tuple(
     name for name, table in TABLES.items() if table.kind == "public" and name not in FIRST_OWN
 )
-# Their ending is not .parquet, since `graphrag update` copies every such file from all folders
-# below its output, and has no folder to copy these to.
+# Not .parquet: `graphrag update` tries to copy every such file below its output, and fails.
 OWN_SUFFIX = ".arrow"
+VECTOR_TABLES = ("text_unit_text", "entity_description", "community_full_content")
+# Its drift search fails if a report has no vector.
+_COMPLETE = "community_full_content"
 
 Tables = Mapping[str, pl.LazyFrame]
 
 
 def shared_columns(name: str) -> list[str]:
-    """The columns that Microsoft's table has, in its order."""
+    """Return the columns of Microsoft's table, in its order."""
     columns = list(TABLES[name].columns)
     first = FIRST_OWN[name]
     return columns if first is None else columns[: columns.index(first)]
 
 
 def own_columns(name: str) -> list[str]:
-    """The columns that are kept beside Microsoft's table."""
+    """Return the columns that are kept beside Microsoft's table."""
     shared = shared_columns(name)
     return DIFFERENT.get(name, []) + [c for c in TABLES[name].columns if c not in shared]
 
 
 def write_tables(tables: Tables, folder: Path) -> None:
-    """Write each of Microsoft's tables that is there as Parquet, row for row in its order."""
+    """Write Microsoft's tables as Parquet, row for row in our order."""
     import pyarrow.parquet as pq
 
     for name in (name for name in FIRST_OWN if name in tables):
-        rows, change = tables[name].select(shared_columns(name)), _change(name, tables)
-        raw_data = record_type(_texts(rows)) if name == "documents" else None
-        schema = microsoft_schema(name, raw_data)
+        rows, convert = tables[name].select(shared_columns(name)), _conversion(name, tables)
+        raw_data = None
+        if name == "documents":
+            texts = batches(rows.select("raw_data"), ROW_GROUP)
+            raw_data = record_type(batch["raw_data"].to_list() for batch in texts)
+        schema = _microsoft_schema(name, raw_data)
         with pq.ParquetWriter(folder / f"{name}.parquet", schema, compression="snappy") as writer:
             for batch in batches(rows, ROW_GROUP):
-                writer.write_table(_as_microsoft(change(batch), schema), ROW_GROUP)
+                writer.write_table(_to_microsoft(convert(batch), schema), ROW_GROUP)
 
 
 def write_own(tables: Tables, folder: Path) -> None:
-    """Write what is only ours: columns row for row, and whole tables."""
+    """Write our own columns row for row, and our own tables."""
     import pyarrow as pa
 
     folder.mkdir()
@@ -84,30 +88,30 @@ def write_own(tables: Tables, folder: Path) -> None:
     for name, columns in parts.items():
         if name not in tables or not columns:
             continue
-        schema = arrow_schema(_part(TABLES[name], columns))
+        schema = arrow_schema(_with_columns(TABLES[name], columns))
         path = folder / f"{name}{OWN_SUFFIX}"
         with pa.ipc.new_file(path, schema, options=options) as writer:
             for batch in batches(tables[name].select(columns), ROW_GROUP):
                 writer.write_table(to_arrow(batch, schema))
 
 
-def microsoft_schema(name: str, raw_data: "pa.DataType | None" = None) -> "pa.Schema":
-    """The schema of Microsoft's file: large strings, but plain ones in lists."""
+def _with_columns(table: Table, columns: list[str]) -> Table:
+    types: dict[str, Any] = {name: table.columns[name] for name in columns}
+    return Table(table.name, table.row, table.order, types)
+
+
+def _microsoft_schema(name: str, raw_data: "pa.DataType | None") -> "pa.Schema":
+    """Return the schema of Microsoft's file: large strings, but plain ones in lists."""
     import pyarrow as pa
 
-    ours = arrow_schema(_part(TABLES[name], shared_columns(name)))
-    return pa.schema(
-        [
-            pa.field(
-                field.name,
-                raw_data if field.name == "raw_data" else _plain_in_lists(field.type, within=False),
-            )
-            for field in ours
-        ]
-    )
+    fields = arrow_schema(_with_columns(TABLES[name], shared_columns(name)))
+    kinds = {field.name: _plain_in_lists(field.type) for field in fields}
+    if "raw_data" in kinds:
+        kinds["raw_data"] = raw_data
+    return pa.schema(list(kinds.items()))
 
 
-def _plain_in_lists(kind: "pa.DataType", within: bool) -> "pa.DataType":
+def _plain_in_lists(kind: "pa.DataType", within: bool = False) -> "pa.DataType":
     import pyarrow as pa
 
     if pa.types.is_list(kind):
@@ -117,39 +121,40 @@ def _plain_in_lists(kind: "pa.DataType", within: bool) -> "pa.DataType":
     return pa.string() if within and pa.types.is_large_string(kind) else kind
 
 
-def _as_microsoft(batch: pl.DataFrame, schema: "pa.Schema") -> "pa.Table":
+def _to_microsoft(batch: pl.DataFrame, schema: "pa.Schema") -> "pa.Table":
     if "raw_data" not in schema.names:
         return to_arrow(batch, schema)
     import pyarrow as pa
 
-    place = schema.get_field_index("raw_data")
-    rest = to_arrow(batch.drop("raw_data"), schema.remove(place))
-    raw_data = records(batch["raw_data"].to_list(), schema.field(place).type)
-    return rest.add_column(place, schema.field(place), pa.chunked_array([raw_data]))
+    at = schema.get_field_index("raw_data")
+    rest = to_arrow(batch.drop("raw_data"), schema.remove(at))
+    raw_data = parse_records(batch["raw_data"].to_list(), schema.field(at).type)
+    return rest.add_column(at, schema.field(at), pa.chunked_array([raw_data]))
 
 
-def _change(name: str, tables: Tables) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    """What makes rows of ours those of Microsoft, where they differ."""
+def _conversion(name: str, tables: Tables) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """Return the function that replaces the values which differ there."""
     if name != "communities":
         return lambda batch: batch
-    shown = _shown_by_relationships(tables["communities"], tables["relationships"])
+    replaced = _relationship_text_units(tables["communities"], tables["relationships"])
 
-    def named_and_shown(batch: pl.DataFrame) -> pl.DataFrame:
+    def convert(batch: pl.DataFrame) -> pl.DataFrame:
         found = batch.select("community").join(
-            shown, on="community", how="left", maintain_order="left"
+            replaced, on="community", how="left", maintain_order="left"
         )
-        # An island has a title of its own here; there every title is made of the number.
         title = pl.when(found["island"]).then("Community " + pl.col("community").cast(pl.String))
         return batch.with_columns(
             title.otherwise("title").alias("title"),
             found["text_unit_ids"].fill_null(batch["text_unit_ids"]).alias("text_unit_ids"),
         )
 
-    return named_and_shown
+    return convert
 
 
-def _shown_by_relationships(communities: pl.LazyFrame, relationships: pl.LazyFrame) -> pl.DataFrame:
-    """The text units of the relationships alone, for communities that have others here."""
+def _relationship_text_units(
+    communities: pl.LazyFrame, relationships: pl.LazyFrame
+) -> pl.DataFrame:
+    """Return the text units of the relationships, for communities that have others here."""
     others = communities.filter(
         pl.col("island") | (pl.col("relationship_ids").list.len() == 0)
     ).select("community", "island", "relationship_ids")
@@ -170,20 +175,10 @@ def _shown_by_relationships(communities: pl.LazyFrame, relationships: pl.LazyFra
     )
 
 
-def _texts(rows: pl.LazyFrame) -> "Iterator[list[str | None]]":
-    for batch in batches(rows.select("raw_data"), ROW_GROUP):
-        yield batch["raw_data"].to_list()
+def record_type(batches: Iterator[list[str | None]]) -> "pa.DataType":
+    """Return the one Arrow type of all JSON records.
 
-
-def _part(table: Table, columns: list[str]) -> Table:
-    types: dict[str, Any] = {name: table.columns[name] for name in columns}
-    return Table(table.name, table.row, table.order, types)
-
-
-def record_type(batches: "Iterable[list[str | None]]") -> "pa.DataType":
-    """Find the one type of all records.
-
-    Null if there is none; text if no struct can hold them all, as where a field is a number in
+    Null if there are none; text if no struct holds them all, as where a field is a number in
     one and a list in another, or where one is no JSON object.
     """
     import pyarrow as pa
@@ -196,57 +191,52 @@ def record_type(batches: "Iterable[list[str | None]]") -> "pa.DataType":
             found = pa.unify_schemas(fields, promote_options="permissive").field(0).type
         except (pa.ArrowException, ValueError, TypeError, OverflowError):
             return pa.large_string()
-    is_record = pa.types.is_null(found) or (pa.types.is_struct(found) and _can_be_written(found))
+    is_record = pa.types.is_null(found) or (pa.types.is_struct(found) and _is_writable(found))
     return found if is_record else pa.large_string()
 
 
-def records(texts: "list[str | None]", kind: "pa.DataType") -> "pa.Array":
-    """Turn JSON texts into values of the type that `record_type` found."""
+def parse_records(texts: list[str | None], kind: "pa.DataType") -> "pa.Array":
+    """Parse JSON records to the type that `record_type` found."""
     import pyarrow as pa
 
     return pa.array(texts if pa.types.is_large_string(kind) else _values(texts), kind)
 
 
-def _values(texts: "list[str | None]") -> list[Any]:
+def _values(texts: list[str | None]) -> list[Any]:
     return [None if text is None else json.loads(text) for text in texts]
 
 
-def _can_be_written(kind: "pa.DataType") -> bool:
-    """Parquet has no struct without fields."""
+def _is_writable(kind: "pa.DataType") -> bool:
+    """Tell whether Parquet can hold a type: it has no struct without fields."""
     import pyarrow as pa
 
     if pa.types.is_struct(kind):
-        return kind.num_fields > 0 and all(_can_be_written(part.type) for part in kind)
-    return not pa.types.is_list(kind) or _can_be_written(kind.value_type)
-
-
-# Each has the same name there.
-VECTOR_TABLES = ("text_unit_text", "entity_description", "community_full_content")
-# Its drift search takes the vector of every report, and stops where one lacks.
-_COMPLETE = "community_full_content"
+        return kind.num_fields > 0 and all(_is_writable(part.type) for part in kind)
+    return not pa.types.is_list(kind) or _is_writable(kind.value_type)
 
 
 def write_vectors(vectors: VectorTable, name: str, lancedb: Path, date: str | None) -> int:
-    """Write ids and vectors; return how many rows were left out.
+    """Write a vector table as version 3.0.3 and later do; return how many rows were skipped.
 
-    A vector of zeros stands for one that could not be had. There the smallest distance wins,
-    and zeros would lie nearer to most questions than what answers them.
+    Vectors of zeros stand for missing ones. There the smallest distance wins, and zeros would
+    be closer to most questions than the rows that answer them.
     """
-    schema, stamps, left_out = _schema(vectors.dimension), _stamps(date), 0
+    schema, stamps, n_skipped = _vector_schema(vectors.dimension), _stamps(date), 0
     with failures_of_the_disk(lancedb):
         written = connect(lancedb).create_table(name, schema=schema)
-    for batch in _batches(vectors, name):
-        is_there = _is_there(batch, vectors.dimension)
-        if name != _COMPLETE and not is_there.all():
-            left_out += int((~is_there).sum())
-            batch = batch.filter(is_there)
+    for batch in _vector_batches(vectors, name):
+        numbers = batch.column("vector").flatten().to_numpy(zero_copy_only=False)
+        is_present = numbers.reshape(-1, vectors.dimension).any(axis=1)
+        if name != _COMPLETE and not is_present.all():
+            n_skipped += int((~is_present).sum())
+            batch = batch.filter(is_present)
         with failures_of_the_disk(lancedb):
-            written.add(_complete(batch, schema, stamps))
-    return left_out
+            written.add(_with_stamps(batch, schema, stamps))
+    return n_skipped
 
 
-def _batches(vectors: VectorTable, name: str) -> "Iterator[pa.RecordBatch]":
-    """The rows in the order of our table, as many at once as a fragment has."""
+def _vector_batches(vectors: VectorTable, name: str) -> "Iterator[pa.RecordBatch]":
+    """Yield the rows in the order of our table, a fragment at a time."""
     try:
         yield from vectors.table.search().select(["id", "vector"]).to_batches(FRAGMENT_ROWS)
     except (ValueError, RuntimeError, OSError) as error:
@@ -256,12 +246,9 @@ def _batches(vectors: VectorTable, name: str) -> "Iterator[pa.RecordBatch]":
         ) from error
 
 
-def _is_there(batch: "pa.RecordBatch", width: int) -> Any:
-    numbers = batch.column("vector").flatten().to_numpy(zero_copy_only=False)
-    return numbers.reshape(-1, width).any(axis=1)
-
-
-def _complete(batch: "pa.RecordBatch", schema: "pa.Schema", stamps: Mapping[str, Any]) -> Any:
+def _with_stamps(
+    batch: "pa.RecordBatch", schema: "pa.Schema", stamps: Mapping[str, Any]
+) -> "pa.Table":
     """Add the columns that are the same in every row."""
     import pyarrow as pa
 
@@ -274,12 +261,12 @@ def _complete(batch: "pa.RecordBatch", schema: "pa.Schema", stamps: Mapping[str,
     return pa.table(columns, schema=schema)
 
 
-def _schema(dimension: int) -> "pa.Schema":
+def _vector_schema(dimension: int) -> "pa.Schema":
     import pyarrow as pa
 
     fields = [("id", pa.string()), ("vector", pa.list_(pa.float32(), dimension))]
     fields += [("create_date", pa.string()), ("update_date", pa.string())]
-    parts = _parts(datetime.min)
+    parts = _date_parts(datetime.min)
     for moment in ("create_date", "update_date"):
         fields += [
             (f"{moment}_{part}", pa.string() if isinstance(value, str) else pa.int64())
@@ -289,14 +276,14 @@ def _schema(dimension: int) -> "pa.Schema":
 
 
 def _stamps(date: str | None) -> dict[str, Any]:
-    """The columns that tell when a row was made; it has not been changed since."""
+    """Return the columns of the date of creation; those of an update stay null."""
     if date is None:
         return {}
-    parts = _parts(datetime.fromisoformat(date))
+    parts = _date_parts(datetime.fromisoformat(date))
     return {"create_date": date, **{f"create_date_{part}": parts[part] for part in parts}}
 
 
-def _parts(moment: datetime) -> dict[str, int | str]:
+def _date_parts(moment: datetime) -> dict[str, int | str]:
     return {
         "year": moment.year,
         "month": moment.month,

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from graphrag_index.errors import TableError, describe_error
+from graphrag_index.microsoft.export_index import EXPORT_FILE, OWN_FOLDER
+from graphrag_index.microsoft.export_tables import OWN_SUFFIX
 from graphrag_index.microsoft.import_folder import (
     DESCRIPTION,
     FOLDER,
@@ -25,9 +27,6 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.atomic import temporary_path, write_json
 from graphrag_index.storage.table_check import TableCheck
 from graphrag_index.storage.table_store import INDEX_FILE
-
-# The part of an export that Microsoft's tables have no place for.
-OWN_FOLDER, EXPORT_FILE, OWN_SUFFIX = "graphrag_index", "export.json", ".arrow"
 
 
 class Source(NamedTuple):

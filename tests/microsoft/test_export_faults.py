@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from graphrag_index.errors import ExportError, TableError
 from graphrag_index.microsoft.export_index import export
-from graphrag_index.microsoft.export_tables import FIRST_OWN, record_type, records
+from graphrag_index.microsoft.export_tables import FIRST_OWN, parse_records, record_type
 from graphrag_index.pipeline.history.version_list import current_version
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.table_store import TableStore
@@ -269,7 +269,7 @@ def test_records_have_one_type(case: str) -> None:
     # Whether they come at once or one by one.
     assert record_type([texts]) == record_type([[text] for text in texts]) == expected
     if pa.types.is_large_string(expected):
-        assert records(texts, expected).to_pylist() == texts
+        assert parse_records(texts, expected).to_pylist() == texts
 
 
 def test_what_is_no_json_stays_text() -> None:
@@ -289,7 +289,7 @@ def test_what_is_no_json_stays_text() -> None:
 def test_records_lose_nothing(values: list[dict[str, Any] | None]) -> None:
     texts = [None if value is None else json.dumps(value) for value in values]
     kind = record_type([texts])
-    found = records(texts, kind).to_pylist()
+    found = parse_records(texts, kind).to_pylist()
     if pa.types.is_large_string(kind):
         assert found == texts
     else:
