@@ -10,6 +10,7 @@ import typer
 from graphrag_index.cli import export_command, history_commands, import_command, run_command
 from graphrag_index.cli.options import SAMPLE, Root, Set, load, root_option
 from graphrag_index.errors import ExitCode, run_program
+from graphrag_index.storage.lancedb_stub import stub_remote_catalogue
 
 app = typer.Typer(
     help="Turn a folder of documents into an index that answers questions about all of it.",
@@ -275,6 +276,7 @@ import_command.add_commands(app)
 
 def main() -> None:
     """Run a command; explain what goes wrong in a sentence and exit with its code."""
+    stub_remote_catalogue()
     run_program(app)
 
 

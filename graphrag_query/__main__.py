@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphrag_index.errors import run_program
+from graphrag_index.storage.lancedb_stub import stub_remote_catalogue
 from graphrag_query.opening import open_index
 from graphrag_query.structured_command import add_structured_commands
 
@@ -241,6 +242,7 @@ def main() -> None:
     # A command that lives for two seconds leaves its garbage to the system; collecting it
     # while the libraries load costs a tenth of that.
     gc.disable()
+    stub_remote_catalogue()
     run_program(app)
 
 
