@@ -6,12 +6,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from graphrag_index.reports.community_members import Holdings
-from graphrag_index.reports.evidence_rows import WrittenOn, evidence_rows
-from graphrag_index.reports.local_citations import Written
-from graphrag_index.reports.previous_reports import IMPORTED
-from graphrag_index.reports.report import Finding, Report
-from graphrag_index.reports.report_evidence import EvidenceOfCommunities
+from graphrag_index.reports.community_members import CommunityMembers
+from graphrag_index.reports.report import CitedReport, Finding, Report
+from graphrag_index.reports.report_evidence import CommunityEvidence, ReportEvidence, evidence_rows
+from graphrag_index.reports.report_writer import IMPORTED_PROMPT
 from graphrag_index.schema.list_columns import Integers, gather_lists, positions, spread_lists
 from graphrag_index.text.citations import renumber_citations
 from graphrag_index.text.normalize import title_key
@@ -42,9 +40,9 @@ def evidence_of_reports(imported: Tables, now: Tables) -> pl.DataFrame:
     link_row = {pair: row for row, pair in enumerate(_pairs(links, nodes["id"], own_rows))}
     communities = _communities(imported["communities"], before["id"], new_nodes, nodes, links)
     covariates = imported["covariates"]
-    holdings = Holdings.of(communities, now["entities"], now["relationships"], covariates)
-    evidence = EvidenceOfCommunities(
-        holdings, now["entities"], now["relationships"], now["base_text_units"]
+    members = CommunityMembers.of(communities, now["entities"], now["relationships"], covariates)
+    evidence = CommunityEvidence(
+        members, now["entities"], now["relationships"], now["base_text_units"]
     )
     numbers = communities["community"]
     claim_ids = covariates.select("id").collect()["id"]
@@ -64,12 +62,12 @@ def evidence_of_reports(imported: Tables, now: Tables) -> pl.DataFrame:
     columns = ("community", "title", "summary", "findings", "rank", "rating_explanation")
     reports = imported["community_reports"].select(columns).collect()
     written = {
-        community_row[row["community"]]: WrittenOn(_with_local_citations(row, new_rows))
+        community_row[row["community"]]: ReportEvidence(_with_local_citations(row, new_rows))
         for row in reports.iter_rows(named=True)
         if row["community"] in community_row
     }
     known = evidence.of(np.array([*written], np.int64))
-    return evidence_rows(written, known, keys, IMPORTED)
+    return evidence_rows(written, known, keys, IMPORTED_PROMPT)
 
 
 def _pairs(links: pl.DataFrame, ids: pl.Series, rows: Integers) -> list[frozenset[int]]:
@@ -109,7 +107,7 @@ def _communities(
 
 def _with_local_citations(
     row: Mapping[str, Any], new_rows: Mapping[str, Mapping[int, int]]
-) -> Written:
+) -> CitedReport:
     """Make a report cite its rows by their index in lists of its own."""
     rows: dict[str, list[int]] = {}
 
@@ -132,4 +130,4 @@ def _with_local_citations(
         row["rank"],
         text(row["rating_explanation"]),
     )
-    return Written(report, rows)
+    return CitedReport(report, rows)

@@ -1,7 +1,7 @@
-"""What communities hold, in an order that their content alone decides.
+"""The members of communities: entities, relationships and claims, in a stable order.
 
-What is asked about a community must not change because a document elsewhere was added: no
-order here goes by a number of the index, nor by what lies outside of the community.
+The request for a report must not change because an unrelated document was added. So no order here
+depends on row numbers of the index, or on anything outside the community.
 """
 
 from collections.abc import Mapping
@@ -18,13 +18,14 @@ _CLAIM = "subject_id object_id type status start_date end_date source_text descr
 
 
 @dataclass(frozen=True)
-class Holdings:
-    """The rows of entities, relationships and claims, and which of them each community holds.
+class CommunityMembers:
+    """Rows of entities, relationships and claims, grouped by community.
 
-    `entities` come by title; `relationships`, whose `ends` are rows of these, by weight, the
-    greatest first, then by titles; `claims` by date. Column `row` says where each stands in its
-    table. A claim belongs to the entity that is its subject, or else its object; claims about
-    others are left out. Communities are named by their row.
+    `entities` are sorted by title, `relationships` by descending weight, then titles, `claims` by
+    date; `row` is the row in the table. `ends` are the rows in `entities` of the two ends of each
+    relationship. A claim belongs to its subject, or else its object; claims about unknown
+    entities are left out. `members` groups entities, and `inner` relationships, by the row of the
+    community; `claims_of` groups claims by entity.
     """
 
     communities: pl.DataFrame
@@ -64,7 +65,7 @@ class Holdings:
         )
 
     def without_texts(self) -> Self:
-        """Leave of the rows only their ids and numbers."""
+        """Drop the texts, keeping ids and numbers."""
         kept = ("id", "human_readable_id", "row")
         return replace(
             self,
@@ -87,7 +88,7 @@ def _links(relationships: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _claims(covariates: pl.LazyFrame | None, titles: pl.Series) -> pl.DataFrame:
-    """The claims about known entities, and the row of the `entity` of each."""
+    """Return the claims about known entities, with the row of the `entity` of each."""
     schema: Mapping[str, type[pl.DataType]] = {
         "id": pl.String,
         "human_readable_id": pl.Int64,
@@ -99,9 +100,9 @@ def _claims(covariates: pl.LazyFrame | None, titles: pl.Series) -> pl.DataFrame:
     order = ["start_date", "end_date", "description", "id"]
     claims = covariates.select(*schema).with_row_index("row").sort(order, nulls_last=True).collect()
     if claims.is_empty():
-        # The usual case, in which no title need be folded.
+        # Most indexes have no claims: then no title is normalized.
         titles = titles.clear()
-    # Of entities whose titles differ in case alone the first has them.
+    # If titles differ only in case, the first entity gets the claims.
     rows = {title_key(title): row for row, title in reversed([*enumerate(titles)])}
     entity = [
         rows.get(title_key(subject), rows.get(title_key(object or ""), -1))

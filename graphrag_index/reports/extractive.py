@@ -1,7 +1,6 @@
-"""Write the report on one community from sentences of its evidence, without a model.
+"""Extractive reports: whole sentences of the evidence, with citations, without a model.
 
-Nothing is said that no document says: the summary and the findings are whole
-sentences, chosen for the entities that they cover, each with its citations.
+Sentences are chosen for the entities that they cover.
 """
 
 from collections import Counter
@@ -15,7 +14,7 @@ Related = Callable[[tuple[int, ...]], tuple[int, ...]]
 
 SUMMARY_SENTENCES = 2
 SENTENCES_PER_FINDING = 3
-# Members that a heading names beside the one that its finding is about.
+# Members in a heading besides the subject of the finding.
 COMPANIONS = 2
 # Ids in one citation; more are shown as "+more".
 MAX_CITED = 5
@@ -25,7 +24,7 @@ MAX_CITED = 5
 class Evidence:
     """A sentence that mentions members of the community.
 
-    `entities` are the numbers of the members in it, `source` is that of its text unit.
+    `entities` are the numbers of these members, `source` is that of the text unit.
     """
 
     text: str
@@ -45,24 +44,24 @@ def write_findings(
 ) -> tuple[str, tuple[Finding, ...]]:
     """Choose the sentences of the summary and of each finding.
 
-    The summary takes the sentences that together cover the weightiest members. Each
-    finding is about one member, the weightiest first, and takes what is said of it
-    with others. No sentence is used twice, and no two that are alike. A heading names
-    the member and those spoken of with it that neither the report's title nor an earlier
-    heading names, so that no two are the same.
+    The sentences of the summary together cover the members with the largest weights. Each
+    finding has one member as its subject, the largest weight first, and sentences that mention
+    it. No sentence is used twice, nor one that is nearly the same. A heading names the subject
+    and members mentioned with it that neither the report's title nor an earlier heading names,
+    so that headings are unique.
 
     Parameters
     ----------
     evidence
         Candidates, best first.
     weight
-        How central each member is.
+        Centrality of each member.
     titles
         Titles of the members.
     main
-        The members that the report's title names.
+        Members in the report's title.
     related
-        Gives the numbers of the relationships among a few members.
+        Function that returns the numbers of the relationships among a few members.
     """
     pool = _Pool(evidence, weight)
     covered: set[int] = set()
@@ -94,7 +93,7 @@ def write_findings(
             named.update(companions)
             heading = join_titles([titles[entity] for entity in (focus, *companions)])
             if list(main) == [focus] and not companions:
-                # The report is on this one member, and its title says so already.
+                # The title of the report already names this only member.
                 heading = f"More on {heading}"
             sentences.sort(key=lambda sentence: sentence.source)
             findings.append(Finding(heading, _cited(sentences, related)))
@@ -102,7 +101,7 @@ def write_findings(
 
 
 class _Pool:
-    """The sentences that are left; each is taken once, and none that repeats one taken."""
+    """The unused sentences, without near duplicates of the used ones."""
 
     def __init__(self, evidence: Sequence[Evidence], weight: Mapping[int, float]) -> None:
         self.weight = weight
@@ -116,7 +115,7 @@ class _Pool:
         self.words: list[frozenset[str]] = []
 
     def take(self, covered: Collection[int], about: int | None = None) -> Evidence | None:
-        """Take the sentence that adds most: its own score and the members that are new in it."""
+        """Take the sentence with the highest gain: its score and the weights of new members."""
         weight, taken = self.weight, self.taken
         candidates = self.sentences if about is None else self.mentioned[about]
         while True:
@@ -142,7 +141,7 @@ class _Pool:
 def _companions(
     sentences: Sequence[Evidence], weight: Mapping[int, float], named: Collection[int]
 ) -> list[int]:
-    """Return the members that a finding speaks of most, without those named before."""
+    """Return the members that a finding mentions most, without those in earlier headings."""
     spoken = Counter(entity for sentence in sentences for entity in sentence.entities)
     new = [entity for entity in spoken if entity not in named]
     return sorted(new, key=lambda e: (-spoken[e], -weight[e], e))[:COMPANIONS]
@@ -156,7 +155,7 @@ def _cited(sentences: Sequence[Evidence], related: Related) -> str:
 
 
 def citation(sentence: Evidence, relationships: Sequence[int]) -> str:
-    """Cite what proves a sentence, in Microsoft's syntax."""
+    """Cite the evidence of a sentence, in Microsoft's syntax."""
     parts = [f"Entities ({_numbers(sentence.entities)})"]
     if relationships:
         parts.append(f"Relationships ({_numbers(relationships)})")

@@ -1,15 +1,16 @@
-"""The report on one community, from whatever it was written, and its row."""
+"""Community reports, from whichever source, and their table rows."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
-from graphrag_index.schema.list_columns import gather_lists
+from graphrag_index.schema.list_columns import Integers, gather_lists
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.content_ids import content_ids
+from graphrag_index.text.citations import renumber_written
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """A report, not yet a row. A `rank` of None is that of its community."""
+    """The text of a report. With a `rank` of None it gets the rank of its community."""
 
     title: str
     summary: str
@@ -29,7 +30,7 @@ class Report:
     rating_explanation: str
 
     def markdown(self) -> str:
-        """Return `full_content`: title, summary and findings, parted by blank lines."""
+        """Return `full_content`: title, summary and findings, separated by blank lines."""
         parts = [f"# {self.title}", self.summary]
         for finding in self.findings:
             parts += [f"## {finding.summary}", finding.explanation]
@@ -42,7 +43,7 @@ class Report:
             f'            "explanation": {_quoted(finding.explanation)}\n        }}'
             for finding in self.findings
         )
-        # Written out by hand: the standard encoder takes ten times as long to indent.
+        # CitedReport out by hand: the standard encoder takes ten times as long to indent.
         return (
             f'{{\n    "title": {_quoted(self.title)},\n    "summary": {_quoted(self.summary)},\n'
             + (f'    "findings": [\n{findings}\n    ],\n' if findings else '    "findings": [],\n')
@@ -51,27 +52,27 @@ class Report:
         )
 
 
-# `json.dumps` would make an encoder for each text.
+# `json.dumps` would create an encoder for each text.
 _quoted = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def community_rows(communities: pl.LazyFrame) -> pl.DataFrame:
     """Return the communities in the order of the reports, with their counts and `rank`."""
-    holds = (pl.col("size") + pl.col("n_relationships") + pl.col("n_text_units")).log1p()
+    total = (pl.col("size") + pl.col("n_relationships") + pl.col("n_text_units")).log1p()
     return (
         communities.select(
             *("id", "community", "level", "parent", "children", "period", "size", "island"),
             n_relationships=pl.col("relationship_ids").list.len(),
             n_text_units=pl.col("text_unit_ids").list.len(),
         )
-        .with_columns(rank=(10 * holds / holds.max().over("level")).round(1))
+        .with_columns(rank=(10 * total / total.max().over("level")).round(1))
         .sort("level", "community", descending=[True, False])
         .collect()
     )
 
 
 def report_rows(communities: pl.DataFrame, reports: Sequence[Report]) -> pl.DataFrame:
-    """Make the rows of `community_reports` out of those of `community_rows` and their reports."""
+    """Return rows of `community_reports`, from rows of `community_rows` and their reports."""
     reports = [
         report if report.rank is not None else replace(report, rank=rank)
         for report, rank in zip(reports, communities["rank"], strict=True)
@@ -89,7 +90,7 @@ def report_rows(communities: pl.DataFrame, reports: Sequence[Report]) -> pl.Data
 
 
 def text_columns(reports: Sequence[Report]) -> dict[str, pl.Series]:
-    """What reports say, as columns."""
+    """Return the texts of reports as columns."""
     findings = [found for report in reports for found in report.findings]
     owners = np.repeat(np.arange(len(reports)), [len(report.findings) for report in reports])
     parts = pl.DataFrame(
@@ -111,7 +112,43 @@ def text_columns(reports: Sequence[Report]) -> dict[str, pl.Series]:
 
 
 def join_titles(titles: Sequence[str]) -> str:
-    """Join names as prose does: "A", "A and B", "A, B and C"."""
+    """Join names as in prose: "A", "A and B", "A, B and C"."""
     if len(titles) < 2:
         return "".join(titles)
     return f"{', '.join(titles[:-1])} and {titles[-1]}"
+
+
+# Rows by section, such as Entities; citations are positions in these lists, from 0 on.
+Rows = Mapping[str, Sequence[int]]
+
+
+@dataclass(frozen=True)
+class CitedReport:
+    """A report with the rows that it cites, which changes in other documents do not renumber.
+
+    The rows are those of `CommunityMembers`; in the section Reports, of its communities.
+    """
+
+    report: Report
+    rows: Rows
+
+    def numbered(self, numbers: Mapping[str, Integers]) -> Report:
+        """Return the report with the present numbers of its rows, given by section."""
+
+        def number_of(section: str, place: int) -> int | None:
+            rows = self.rows.get(section, ())
+            return int(numbers[section][rows[place]]) if 0 <= place < len(rows) else None
+
+        def text(cited: str) -> str:
+            return renumber_written(cited, number_of)
+
+        report = self.report
+        return replace(
+            report,
+            title=text(report.title),
+            summary=text(report.summary),
+            findings=tuple(
+                Finding(text(found.summary), text(found.explanation)) for found in report.findings
+            ),
+            rating_explanation=text(report.rating_explanation),
+        )

@@ -1,13 +1,18 @@
-"""What stands in one prompt: rows of a community, each with a number of its own."""
+"""The context of one report request: rows of a community, best first, within a token budget.
+
+The tokens of every row are counted once. The cost of a context is then a sum, so that all contexts
+together take time linear in the number of relationships.
+"""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import polars as pl
 
+from graphrag_index.errors import SettingsError
 from graphrag_index.llm.rendered_rows import (
     LONGEST_ROW,
     Budget,
@@ -15,8 +20,9 @@ from graphrag_index.llm.rendered_rows import (
     count_lines,
     csv_line,
 )
-from graphrag_index.reports.local_citations import Rows, Written
-from graphrag_index.schema.list_columns import Integers
+from graphrag_index.reports.community_members import CommunityMembers
+from graphrag_index.reports.report import CitedReport, Rows
+from graphrag_index.schema.list_columns import Integers, positions
 from graphrag_index.text.citations import NumberOf, renumber_written
 
 REPORTS = "-----Reports-----\nid,report\n"
@@ -26,41 +32,55 @@ HEADINGS = {
     "Claims": "-----Claims-----\n"
     "id,subject,object,type,status,start_date,end_date,source_text,description\n",
 }
-# A report that stands in for a community takes this part of the budget at most.
-LONGEST_REPORT = 2
+COLUMNS = {
+    "Entities": ("title", "type", "description"),
+    "Relationships": ("source", "target", "type", "description"),
+    "Claims": (
+        *("subject_id", "object_id", "type", "status", "start_date", "end_date", "source_text"),
+        "description",
+    ),
+}
+# Tokens of the section headings and the empty lines between sections.
+HEADING_TOKENS = 80
+# A smaller budget has no room for a community.
+MIN_TOKENS = 200
+# The report on a sub-community takes at most this part of the budget: a half.
+MAX_REPORT_PART = 2
+# Contexts built at once: bounds memory, not results.
+BATCH_CONTEXTS = 500
 # A citation that was cut off at the end of a text.
 _BROKEN_CITATION = re.compile(r"\s*[\[［【][^\]］】]*$")
 
 
-class Lines:
-    """The rows of a table as lines: the tokens of each, and the text of those that are shown."""
+class TableLines:
+    """The rows of a table as lines of a prompt: their costs, and the texts of some."""
 
     def __init__(self, rows: pl.DataFrame, budget: Budget) -> None:
-        # Each row takes more than a token, so that no number is longer than this one.
+        # Numbers stay below the limit, since each row takes more than one token.
         widest = pl.Series("id", np.full(rows.height, budget.limit))
         self._rows, self._budget = rows.insert_column(0, widest), budget
         self.cost = RenderedRows.of(self._rows, budget).cost
 
     def texts(self, wanted: Iterable[int]) -> Mapping[int, str]:
-        """Write the lines of some rows, without their numbers."""
+        """Return the lines of some rows, without their numbers."""
         rows = sorted(set(wanted))
         rendered = RenderedRows.of(self._rows[rows], self._budget, self._count_long)
         texts = rendered.text.str.slice(len(str(self._budget.limit)))
         return dict(zip(rows, texts.to_list(), strict=True))
 
     def _count_long(self, lines: pl.Series) -> Integers:
-        """Count the tokens of lines, but of one that needs no cutting only its bytes."""
+        """Count the tokens of lines that may have to be cut, and the bytes of the others."""
         n_tokens = lines.str.len_bytes().cast(pl.Int64).to_numpy().copy()
         may_be_cut = n_tokens > self._budget.limit // LONGEST_ROW
         n_tokens[may_be_cut] = count_lines(lines.filter(pl.Series(may_be_cut)))
         return n_tokens
 
 
-class StandIn:
-    """A report that stands in for a community, as far as there is room, and what it takes."""
+class SubstituteReport:
+    """A report in place of the rows of a sub-community, cut to fit, and its cost."""
 
-    def __init__(self, written: Written, budget: Budget) -> None:
-        self._report, self._budget, self.rows = written.report, budget, written.rows
+    def __init__(self, report: CitedReport, budget: Budget) -> None:
+        self._report, self._budget, self.rows = report.report, budget, report.rows
 
     @property
     def text(self) -> str:
@@ -72,7 +92,7 @@ class StandIn:
 
     @cached_property
     def _fitted(self) -> tuple[str, int]:
-        """The text and its cost, counted when it is wanted: few reports stand in for anything."""
+        """The text and its cost; most reports are never substituted, so they are not counted."""
         budget = self._budget
         whole = "\n".join(self._report.markdown().splitlines())
 
@@ -81,38 +101,38 @@ class StandIn:
             return budget.cost_of(csv_line([str(budget.limit), widest]))
 
         text, width = whole, len(whole)
-        while (cost := cost_of(text)) > budget.limit // LONGEST_REPORT and width:
+        while (cost := cost_of(text)) > budget.limit // MAX_REPORT_PART and width:
             width //= 2
             text = _BROKEN_CITATION.sub("", whole[:width]).rstrip() + "…"
         return text, cost
 
     def line(self, number: int, number_of: NumberOf) -> str:
-        """Write the report; `number_of` gives numbers to what it cites by its places."""
+        """Return the report as a line; `number_of` numbers its citations."""
         return csv_line([str(number), renumber_written(self.text, number_of)])
 
 
 @dataclass(frozen=True)
 class Context:
-    """What stands in one prompt.
+    """The context of one prompt.
 
-    `shown` are the rows that may be cited, by section, in the order of their numbers, which
-    begin with 1; the communities of `stand_ins` are shown by their reports.
+    `shown` are the rows that may be cited, by section, in the order of their numbers from 1 on;
+    `substitutes` the sub-communities of which it has the reports.
     """
 
     text: str
     shown: Rows
-    stand_ins: Sequence[int]
+    substitutes: Sequence[int]
 
 
-class Page:
-    """Rows taken into a context, by section in their order, as long as there is room."""
+class ContextBuilder:
+    """The rows of a context by section, added while there is room."""
 
     def __init__(self, room: int) -> None:
         self.room = room
         self.rows: dict[str, dict[int, int]] = {name: {} for name in ("Reports", *HEADINGS)}
 
     def take(self, section: str, row: int, cost: int) -> bool:
-        """Take a row if there is room for it."""
+        """Add a row if there is room for it."""
         if cost > self.room:
             return False
         self.room -= cost
@@ -120,36 +140,218 @@ class Page:
         return True
 
     def add(self, section: str, rows: Iterable[int]) -> None:
-        """Give numbers to rows: 1 to the first of a section."""
+        """Number rows; the first of a section is 1."""
         numbers = self.rows[section]
         for row in rows:
             numbers.setdefault(row, len(numbers) + 1)
 
-    def written(
-        self, lines: Mapping[str, Mapping[int, str]], reports: Mapping[int, StandIn]
+    def context(
+        self, lines: Mapping[str, Mapping[int, str]], reports: Mapping[int, SubstituteReport]
     ) -> Context:
-        """Write out the page; what its reports cite is numbered behind what it shows itself.
+        """Return the context; rows that only its reports cite are numbered last.
 
-        `lines` are the texts of its rows, by section.
+        `lines` are the texts of the rows, by section.
         """
         sections = []
         for name, heading in HEADINGS.items():
             if chosen := list(self.rows[name]):
                 texts = (f"{n}{lines[name][row]}" for n, row in enumerate(chosen, 1))
                 sections.append(heading + "".join(texts))
-        stand_ins = list(self.rows["Reports"])
-        if stand_ins:
-            for part in stand_ins:
+        substitutes = list(self.rows["Reports"])
+        if substitutes:
+            for part in substitutes:
                 for section, rows in reports[part].rows.items():
                     self.add(section, rows)
-            rows_of_reports = (self._line(part, reports[part]) for part in stand_ins)
+            rows_of_reports = (self._line(part, reports[part]) for part in substitutes)
             sections.insert(0, REPORTS + "".join(rows_of_reports))
         shown = {section: tuple(rows) for section, rows in self.rows.items() if rows}
-        return Context("\n".join(sections), shown, stand_ins)
+        return Context("\n".join(sections), shown, substitutes)
 
-    def _line(self, part: int, report: StandIn) -> str:
+    def _line(self, part: int, report: SubstituteReport) -> str:
         def number_of(section: str, place: int) -> int | None:
             rows = report.rows.get(section, ())
             return self.rows[section][rows[place]] if 0 <= place < len(rows) else None
 
         return report.line(self.rows["Reports"][part], number_of)
+
+
+class ReportContexts:
+    """The contexts of all communities, each built on demand.
+
+    Communities are referred to by their rows. The reports of sub-communities must be added with
+    `add_report` before the contexts of the communities above them are built.
+
+    Parameters
+    ----------
+    max_tokens
+        Limit of a context.
+    room
+        Tokens of the model's window that the prompt leaves.
+
+    Raises
+    ------
+    SettingsError
+        The window is too small for the prompt.
+    """
+
+    def __init__(self, members: CommunityMembers, *, max_tokens: int, room: int) -> None:
+        limit = min(max_tokens, room) - HEADING_TOKENS
+        if limit < MIN_TOKENS:
+            raise SettingsError(
+                f"The model leaves {room} tokens for the context of a report, which is too few: "
+                "raise its context_window, or lower its max_output_tokens."
+            )
+        self.budget = Budget(limit, room - HEADING_TOKENS)
+        communities, nodes = members.communities, members.entities
+        self.parent = positions(communities["parent"], communities["community"])
+        self.lines = {
+            name: TableLines(rows.select(COLUMNS[name]), self.budget)
+            for name, rows in (
+                ("Entities", nodes),
+                ("Relationships", members.relationships),
+                ("Claims", members.claims),
+            )
+        }
+        self.ends, self.members, self.inner = members.ends, members.members, members.inner
+        self.claims_of = members.claims_of
+        n_claims = np.diff(self.claims_of.bounds)
+        with_claims = self._cost("Entities") + self.claims_of.sums(self._cost("Claims"))
+        # Cost of each community if all its rows are shown.
+        self.cost = self.members.sums(with_claims) + self.inner.sums(self._cost("Relationships"))
+        described = (nodes["description"].fill_null("") != "").to_numpy() | (n_claims > 0)
+        self.is_empty = (self.members.sums(described.astype(np.int64)) == 0) & (
+            np.diff(self.inner.bounds) == 0
+        )
+        self.reports: dict[int, SubstituteReport] = {}
+        self._children: dict[int, list[int]] = {}
+        for child in np.flatnonzero(self.parent >= 0).tolist():
+            self._children.setdefault(int(self.parent[child]), []).append(child)
+        # Ties are broken by id, a hash of the members; rows change with other communities.
+        self._place = np.empty(communities.height, np.int64)
+        self._place[communities["id"].arg_sort().to_numpy()] = np.arange(communities.height)
+        self._is_hidden = np.zeros(len(self.ends), bool)
+        self._is_own = np.zeros(nodes.height, bool)
+        self._degree = np.zeros(nodes.height, np.int64)
+
+    def _cost(self, section: str) -> Integers:
+        return self.lines[section].cost
+
+    def best_first(self, community: int) -> tuple[Integers, Integers]:
+        """Return the entities and the relationships of a community, best connected first.
+
+        Only links inside the community count, since the others change with documents that say
+        nothing about it.
+        """
+        members, inner = self.members[community], self.inner[community]
+        ends = self.ends[inner]
+        known = ends[ends >= 0]
+        np.add.at(self._degree, known, 1)
+        combined = np.where(ends >= 0, self._degree[ends], 0).sum(axis=1)
+        best = (
+            members[np.argsort(-self._degree[members], kind="stable")],
+            inner[np.argsort(-combined, kind="stable")],
+        )
+        self._degree[known] = 0
+        return best
+
+    def add_report(self, community: int, report: CitedReport) -> None:
+        """Add a report that may be shown where a community above is too large for its rows."""
+        if any(self.cost[above] > self.budget.limit for above in self.above(community)):
+            self.reports[community] = SubstituteReport(report, self.budget)
+
+    def each(self, communities: Sequence[int]) -> Iterator[Context]:
+        """Yield the context of each of these communities, none of which contains another.
+
+        Relationships come first, sorted by the links of their ends inside the community, then by
+        weight, each with its two entities; then the other entities; then the claims about these.
+        If that exceeds the budget, reports replace the rows of sub-communities, on the deepest
+        level first, and there of the largest first; then the last rows are left out.
+        """
+        for start in range(0, len(communities), BATCH_CONTEXTS):
+            builders = [self._build(at) for at in communities[start : start + BATCH_CONTEXTS]]
+            texts = {
+                name: self.lines[name].texts(
+                    row for builder in builders for row in builder.rows[name]
+                )
+                for name in HEADINGS
+            }
+            for builder in builders:
+                yield builder.context(texts, self.reports)
+
+    def _build(self, community: int) -> ContextBuilder:
+        """Choose the rows of the context of a community."""
+        substitutes: list[int] = []
+        if self.cost[community] > self.budget.limit:
+            substitutes = self._substitutes(community)
+        builder = ContextBuilder(self.budget.limit)
+        for part in substitutes:
+            builder.take("Reports", part, self.reports[part].cost)
+        self._fill(builder, community, substitutes)
+        return builder
+
+    def above(self, community: int) -> Iterable[int]:
+        """Yield the communities that contain another, the smallest first."""
+        above = int(self.parent[community])
+        while above >= 0:
+            yield above
+            above = int(self.parent[above])
+
+    def _substitutes(self, community: int) -> list[int]:
+        """Choose the sub-communities to be replaced by their reports, largest first."""
+        cost: dict[int, int] = {}
+        generations: list[list[int]] = []
+        parts = self._children.get(community, [])
+        while parts:
+            generations.append(parts)
+            cost.update((part, int(self.cost[part])) for part in parts)
+            parts = [child for part in parts for child in self._children.get(part, [])]
+        excess = int(self.cost[community]) - self.budget.limit
+        chosen: set[int] = set()
+        for generation in reversed(generations):
+            for part in sorted(generation, key=lambda part: (-cost[part], self._place[part])):
+                report = self.reports.get(part)
+                if report is None or report.cost >= cost[part]:
+                    continue
+                saved = cost[part] - report.cost
+                chosen.add(part)
+                cost[part] = report.cost
+                for above in self.above(part):
+                    if above == community:
+                        break
+                    cost[above] -= saved
+                excess -= saved
+                if excess <= 0:
+                    return self._outermost(chosen)
+        return self._outermost(chosen)
+
+    def _outermost(self, chosen: Collection[int]) -> list[int]:
+        outer = [part for part in chosen if not any(above in chosen for above in self.above(part))]
+        return sorted(outer, key=lambda part: (-self.cost[part], self._place[part]))
+
+    def _fill(self, builder: ContextBuilder, community: int, substitutes: Sequence[int]) -> None:
+        """Add the rows of the community, but for those that reports replace."""
+        entities, links = self._cost("Entities"), self._cost("Relationships")
+        claims = self._cost("Claims")
+        members, inner = self.best_first(community)
+        self._is_own[members] = True
+        for part in substitutes:
+            self._is_own[self.members[part]] = False
+            self._is_hidden[self.inner[part]] = True
+        taken = builder.rows["Entities"]
+        for row in inner[~self._is_hidden[inner]].tolist():
+            ends = dict.fromkeys(self.ends[row].tolist())
+            new = [e for e in ends if e >= 0 and self._is_own[e] and e not in taken]
+            cost = int(links[row]) + sum(int(entities[end]) for end in new)
+            if not builder.take("Relationships", row, cost):
+                break
+            builder.add("Entities", new)
+        own = members[self._is_own[members]].tolist()
+        for row in [row for row in own if row not in taken]:
+            if not builder.take("Entities", row, int(entities[row])):
+                break
+        for entity in taken:
+            for row in self.claims_of[entity].tolist():
+                builder.take("Claims", row, int(claims[row]))
+        self._is_own[members] = False
+        for part in substitutes:
+            self._is_hidden[self.inner[part]] = False

@@ -1,13 +1,18 @@
-"""What reports rest on, as hashes: so that a later run can tell how much of it has changed."""
+"""The evidence of reports, as hashes, and the table `report_evidence`.
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+A later run compares the hashes to see how much of the evidence has changed.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.reports.community_members import Holdings
+from graphrag_index.reports.community_members import CommunityMembers
+from graphrag_index.reports.report import CitedReport, Finding, Report, text_columns
 from graphrag_index.schema.list_columns import (
     Grouped,
     Integers,
@@ -15,39 +20,50 @@ from graphrag_index.schema.list_columns import (
     positions,
     spread_lists,
 )
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.batches import list_pairs
 from graphrag_index.storage.content_ids import content_ids
 
 Flags = npt.NDArray[np.bool_]
 Hashes = npt.NDArray[np.uint64]
-Shares = npt.NDArray[np.float64]
+# Ids of the rows that may be cited, by section; for Reports community numbers.
+Keys = Mapping[str, pl.Series]
+# By section, the positions among the keys of what each report cites; -1 if it is gone.
+Positions = Mapping[str, Sequence[Sequence[int]]]
 
-# Rows whose text units are read at once: bounds memory, not results.
-BATCH_ROWS = 200_000
-# Rows that are hashed at once: bounds memory, not results.
+TABLE = TABLES["report_evidence"]
+# Column of the cited rows, by section.
+CITED = {
+    "Entities": "entity_ids",
+    "Relationships": "relationship_ids",
+    "Claims": "claim_ids",
+    "Reports": "communities",
+}
+# Rows hashed at once: bounds memory, not results.
 BATCH_HASHED = 10_000
 
 
-def share_changed(now: pl.DataFrame, before: pl.DataFrame) -> Shares:
-    """Return which share of the rows and text units of each is other than it was, 0 to 1."""
+def share_changed(now: pl.DataFrame, before: pl.DataFrame) -> npt.NDArray[np.float64]:
+    """Return the share of rows and text units that changed, 0 to 1, for each community."""
     same, most = np.zeros(now.height, np.int64), np.ones(now.height, np.int64)
     columns = ("row_hashes", "text_unit_hashes")
     for column in columns:
         same += _n_common(now[column], before[column])
     for side in (now, before):
         most = np.maximum(most, sum(_lengths(side[column]) for column in columns))
-    shares: Shares = 1 - same / most
+    shares: npt.NDArray[np.float64] = 1 - same / most
     return shares
 
 
 def have_half_the_members(now: pl.DataFrame, before: pl.DataFrame) -> Flags:
-    """Tell of which at least half of the members are the same."""
+    """Return the communities of which at least half of the members are the same."""
     first, second = now["member_hashes"], before["member_hashes"]
     flags: Flags = 2 * _n_common(first, second) >= np.maximum(_lengths(first), _lengths(second))
     return flags
 
 
 def _n_common(first: pl.Series, second: pl.Series) -> Integers:
-    """Count what each two lists, which have everything once, have in common."""
+    """Count the common values of lists without duplicates, pair by pair."""
     return _lengths(first.list.set_intersection(second))
 
 
@@ -56,73 +72,73 @@ def _lengths(lists: pl.Series) -> Integers:
     return lengths
 
 
-class EvidenceOfCommunities:
-    """The evidence of communities, which are named by their rows."""
+class CommunityEvidence:
+    """The evidence of communities. Communities are referred to by their rows."""
 
     def __init__(
         self,
-        holdings: Holdings,
+        members: CommunityMembers,
         entities: pl.LazyFrame,
         relationships: pl.LazyFrame,
         base_text_units: pl.LazyFrame,
     ) -> None:
-        self._members, self._inner = holdings.members, holdings.inner
-        self._claims_of = holdings.claims_of
-        nodes, links, claims = holdings.entities, holdings.relationships, holdings.claims
+        self._members = members
+        nodes, links, claims = members.entities, members.relationships, members.claims
         self._ids = row_hashes("id", nodes.select("id"))
         self._nodes = row_hashes("entity", nodes.select("id", "title", "type", "description"))
         self._links = row_hashes("relationship", links.select("id", "type", "description"))
-        said = claims.columns[claims.columns.index("human_readable_id") + 1 : -1]
-        self._claims = row_hashes("claim", claims.select("id", *said))
+        texts = claims.columns[claims.columns.index("human_readable_id") + 1 : -1]
+        self._claims = row_hashes("claim", claims.select("id", *texts))
         ids = base_text_units.select("id").collect()["id"]
         self._text_units = row_hashes("text unit", pl.DataFrame([ids]))
         self._all_text_units = pl.Series(self._text_units).unique()
-        self._of_nodes = _text_units(entities, nodes["row"], ids)
-        self._of_links = _text_units(relationships, links["row"], ids)
-        self._of_claims = positions(claims["text_unit_id"], ids)
+        self._units_of_nodes = _text_units(entities, nodes["row"], ids)
+        self._units_of_links = _text_units(relationships, links["row"], ids)
+        self._unit_of_claim = positions(claims["text_unit_id"], ids)
 
     def of(self, communities: Integers) -> pl.DataFrame:
-        """Return what each of these communities holds, as lists of hashes, each once, ascending.
+        """Return the evidence of communities, as ascending lists of hashes without duplicates.
 
-        `row_hashes` are its entities, relationships and claims with all that is said of them,
-        `member_hashes` its entities by id alone, `text_unit_hashes` those that any of these
-        come from.
+        `row_hashes` are of the entities, relationships and claims with their texts,
+        `member_hashes` of the ids of the entities, `text_unit_hashes` of the ids of the text
+        units that support any of these rows.
         """
-        owners, members = _held(self._members, communities)
-        owners_of_links, links = _held(self._inner, communities)
-        at, claims = _held(self._claims_of, members)
-        owners_of_claims = owners[at]
-        rows = (
-            (owners, self._nodes[members]),
-            (owners_of_links, self._links[links]),
-            (owners_of_claims, self._claims[claims]),
-        )
-        at_members, of_members = _held(self._of_nodes, members)
-        at_links, of_links = _held(self._of_links, links)
-        of_claims = self._of_claims[claims]
-        units = (
-            (owners[at_members], self._text_units[of_members]),
-            (owners_of_links[at_links], self._text_units[of_links]),
-            (owners_of_claims[of_claims >= 0], self._text_units[of_claims[of_claims >= 0]]),
-        )
+        held = self._members
+        owners, members = held.members.take(communities)
+        link_owners, links = held.inner.take(communities)
+        at, claims = held.claims_of.take(members)
+        claim_owners = owners[at]
+        at_members, node_units = self._units_of_nodes.take(members)
+        at_links, link_units = self._units_of_links.take(links)
+        claim_units = self._unit_of_claim[claims]
+        known = claim_units >= 0
+        lists = {
+            "row_hashes": (
+                (owners, self._nodes[members]),
+                (link_owners, self._links[links]),
+                (claim_owners, self._claims[claims]),
+            ),
+            "member_hashes": ((owners, self._ids[members]),),
+            "text_unit_hashes": (
+                (owners[at_members], self._text_units[node_units]),
+                (link_owners[at_links], self._text_units[link_units]),
+                (claim_owners[known], self._text_units[claim_units[known]]),
+            ),
+        }
         return pl.DataFrame(
-            {
-                "row_hashes": _distinct_lists(rows, len(communities)),
-                "member_hashes": _distinct_lists([(owners, self._ids[members])], len(communities)),
-                "text_unit_hashes": _distinct_lists(units, len(communities)),
-            }
+            {name: _distinct_lists(parts, len(communities)) for name, parts in lists.items()}
         )
 
-    def are_there(self, text_units: pl.Series) -> Flags:
-        """Tell of each list whether all of its text units still are, as they were."""
+    def have_all_text_units(self, text_units: pl.Series) -> Flags:
+        """Return the lists of hashes whose text units are all still there."""
         owners, wanted = spread_lists(text_units)
-        there = np.ones(len(text_units), bool)
-        there[owners[~wanted.is_in(self._all_text_units).to_numpy()]] = False
-        return there
+        flags = np.ones(len(text_units), bool)
+        flags[owners[~wanted.is_in(self._all_text_units).to_numpy()]] = False
+        return flags
 
 
 def row_hashes(kind: str, rows: pl.DataFrame) -> Hashes:
-    """Hash each row, which is of this kind; the same in every run, unlike the hashes of polars."""
+    """Hash rows of one kind; unlike the hashes of polars, these are the same in every run."""
     texts = rows.select(pl.all().cast(pl.String).fill_null(""))
     hashes = [np.zeros(0, np.uint64)]
     for part in texts.iter_slices(BATCH_HASHED):
@@ -132,42 +148,84 @@ def row_hashes(kind: str, rows: pl.DataFrame) -> Hashes:
 
 
 def _text_units(table: pl.LazyFrame, order: pl.Series, ids: pl.Series) -> Grouped:
-    """The text units that each row of a table comes from; `order` says where its rows stand now."""
+    """Group the text units of a table's rows, which are sorted in `order`."""
     place = np.empty(len(order), np.int64)
     place[order.to_numpy()] = np.arange(len(order))
-    owners, units = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for offset, lists in _batches(table.select("text_unit_ids")):
-        rows, named = spread_lists(lists)
-        found = positions(named, ids)
-        owners.append(place[offset + rows[found >= 0]])
-        units.append(found[found >= 0])
-    return Grouped(np.concatenate(owners), np.concatenate(units), len(order))
-
-
-def _batches(table: pl.LazyFrame) -> Iterator[tuple[int, pl.Series]]:
-    offset = 0
-    while (batch := table.slice(offset, BATCH_ROWS).collect()).height:
-        yield offset, batch.to_series()
-        offset += batch.height
-
-
-def _held(grouped: Grouped, owners: Integers) -> tuple[Integers, Integers]:
-    """The rows of several owners, one after the other, and which of the owners each is of."""
-    starts, ends = grouped.bounds[owners], grouped.bounds[owners + 1]
-    lengths = ends - starts
-    before = np.cumsum(lengths) - lengths
-    at = np.repeat(starts - before, lengths) + np.arange(lengths.sum())
-    return np.repeat(np.arange(len(owners)), lengths), grouped.rows[at]
+    rows, units = list_pairs(table.select("text_unit_ids"), ids)
+    return Grouped(place[rows], units, len(order))
 
 
 def _distinct_lists(parts: Sequence[tuple[Integers, Hashes]], n_lists: int) -> pl.Series:
-    """Make a list for each owner, of all the hashes that any part has of it."""
+    """Merge the hashes of each owner from all parts to one list."""
     owners, hashes = (np.concatenate(side) for side in zip(*parts, strict=True))
     pairs = pl.DataFrame({"owner": owners, "hash": hashes}).unique().sort("owner", "hash")
     return gather_lists(pairs["owner"].to_numpy(), pairs["hash"], n_lists)
 
 
-def union(parts: Sequence[Hashes]) -> Hashes:
-    """All that stands in any of the lists, each once, ascending."""
-    everything: Any = np.unique(np.concatenate([np.zeros(0, np.uint64), *parts]))
-    return np.asarray(everything, np.uint64)
+@dataclass(frozen=True)
+class ReportEvidence:
+    """A report, and its evidence besides that of its community.
+
+    `borrowed` are hashes of the text units behind reports in its prompt that do not support its
+    own rows; `request_key` is that of the ledger.
+    """
+
+    report: CitedReport
+    borrowed: Hashes = field(default_factory=lambda: np.zeros(0, np.uint64))
+    request_key: str = ""
+
+
+def evidence_rows(
+    reports: Mapping[int, ReportEvidence], evidence: pl.DataFrame, keys: Keys, prompt_hash: str
+) -> pl.DataFrame:
+    """Return the rows of `report_evidence`, in the order of `reports`.
+
+    `reports` are by the rows of their communities; `evidence` is that of these communities.
+    """
+    found = [one.report for one in reports.values()]
+    columns = {
+        "community": keys["Reports"].gather([*reports]),
+        "prompt_hash": pl.repeat(prompt_hash, len(found), dtype=pl.String, eager=True),
+        "request_key": pl.Series([one.request_key for one in reports.values()], dtype=pl.String),
+        **evidence.to_dict(),
+        "borrowed_text_unit_hashes": _lists(
+            [pl.Series(one.borrowed, dtype=pl.UInt64) for one in reports.values()], pl.UInt64()
+        ),
+        **text_columns([one.report for one in found]),
+    }
+    for section, column in CITED.items():
+        cited = [keys[section].gather(list(one.rows.get(section, ()))) for one in found]
+        columns[column] = _lists(cited, keys[section].dtype)
+    return pl.DataFrame({name: columns[name] for name in TABLE.schema})
+
+
+def find_cited(rows: pl.DataFrame, keys: Keys) -> tuple[Positions, Flags]:
+    """Find the rows that reports cite, and the reports of which all of these exist."""
+    cited = {section: _positions(rows[column], keys[section]) for section, column in CITED.items()}
+    is_whole = [
+        all(position >= 0 for positions in lists for position in positions)
+        for lists in zip(*cited.values(), strict=True)
+    ]
+    return cited, np.array(is_whole, bool)
+
+
+def read_reports(rows: pl.DataFrame, cited: Positions) -> Iterator[CitedReport]:
+    """Read reports from rows of `report_evidence`, one after the other."""
+    texts = rows.select("title", "summary", "findings", "rank", "rating_explanation").iter_rows()
+    for row, (title, summary, found, rank, explanation) in enumerate(texts):
+        findings = tuple(Finding(one["summary"], one["explanation"]) for one in found)
+        own = {section: lists[row] for section, lists in cited.items() if lists[row]}
+        yield CitedReport(Report(title, summary, findings, rank, explanation), own)
+
+
+def _positions(lists: pl.Series, keys: pl.Series) -> list[list[int]]:
+    """Return the positions in `keys` of the values of each list, -1 for unknown ones."""
+    owners, values = spread_lists(lists)
+    found = positions(values, keys).tolist()
+    bounds = np.searchsorted(owners, np.arange(len(lists) + 1))
+    return [found[first:last] for first, last in pairwise(bounds.tolist())]
+
+
+def _lists(values: Sequence[pl.Series], dtype: pl.DataType) -> pl.Series:
+    owners = np.repeat(np.arange(len(values)), [len(part) for part in values])
+    return gather_lists(owners, pl.concat([pl.Series(dtype=dtype), *values]), len(values))

@@ -1,4 +1,4 @@
-"""The report that a model is asked for; its reply is read tolerantly, its citations are checked."""
+"""Parsing of report replies: tolerant of their form, strict about their citations."""
 
 import math
 import re
@@ -7,8 +7,7 @@ from functools import partial
 from typing import Any
 
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat
-from graphrag_index.reports.local_citations import Rows, Written
-from graphrag_index.reports.report import Finding, Report
+from graphrag_index.reports.report import CitedReport, Finding, Report, Rows
 from graphrag_index.text.citations import check_citations, renumber_citations
 from graphrag_index.text.sentences import split_sentences
 
@@ -35,12 +34,12 @@ SCHEMA = {
     "required": list(_PROPERTIES),
     "additionalProperties": False,
 }
-IN_WORDS = (
+FORMAT_INSTRUCTION = (
     'Reply with one JSON object and nothing else: {"title": text, "summary": text, "rating": '
     'number from 0 to 10, "rating_explanation": text, "findings": [{"summary": text, '
     '"explanation": text}, ...]}'
 )
-# Other names that models give to the parts of a finding.
+# Other keys that models use for the parts of a finding.
 _HEADINGS = ("summary", "title", "heading", "finding", "name")
 _EXPLANATIONS = ("explanation", "description", "details", "text", "content")
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
@@ -48,21 +47,21 @@ _OUT_OF = re.compile(r"\s*(?:/|out of|of|von|sur|z)\s*(\d+(?:[.,]\d+)?)")
 
 
 def report_format(shown: Rows, title: str) -> ReplyFormat:
-    """Return the format of one report, which is read as `Written`.
+    """Return the reply format of one report, parsed to a `CitedReport`.
 
     Parameters
     ----------
     shown
-        The rows that stand in the context, by section, in the order of their numbers, which
-        begin with 1: no other number may be cited.
+        The rows in the context by section, in the order of their numbers from 1 on. Citations of
+        other numbers are removed.
     title
-        That of the report if the reply has none.
+        Title if the reply has none.
     """
-    return ReplyFormat(NAME, SCHEMA, partial(_read, shown, title), IN_WORDS)
+    return ReplyFormat(NAME, SCHEMA, partial(_read, shown, title), FORMAT_INSTRUCTION)
 
 
 def _read(shown: Rows, title: str, data: Any) -> ParsedReply:
-    """Make a report of a reply; what is dropped are findings and citations."""
+    """Parse a reply; invalid findings and citations are dropped and counted."""
     if isinstance(data, Sequence) and not isinstance(data, str) and len(data) == 1:
         data = data[0]
     if isinstance(data, Mapping) and len(data) == 1:
@@ -83,7 +82,7 @@ def _read(shown: Rows, title: str, data: Any) -> ParsedReply:
 
     def text(value: object) -> str:
         nonlocal dropped
-        # Half of a character, as broken JSON may hold, is none.
+        # Broken JSON may contain halves of characters.
         whole = value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
         checked, n_removed = renumber_citations(whole, place)
         dropped += n_removed
@@ -112,7 +111,7 @@ def _read(shown: Rows, title: str, data: Any) -> ParsedReply:
         explanation,
     )
     rows = {section: tuple(places) for section, places in cited.items()}
-    return ParsedReply(Written(report, rows), dropped)
+    return ParsedReply(CitedReport(report, rows), dropped)
 
 
 def _records(findings: object) -> Sequence[object]:
@@ -126,7 +125,7 @@ def _records(findings: object) -> Sequence[object]:
 
 
 def _finding(record: object) -> tuple[str, str]:
-    """Return heading and explanation; an empty heading where there is nothing to tell."""
+    """Return heading and explanation; the heading is empty if there is nothing to report."""
     if isinstance(record, str):
         heading, explanation = "", record
     elif isinstance(record, Mapping):
@@ -146,7 +145,7 @@ def _first(record: Mapping[str, object], keys: Sequence[str]) -> str:
 
 
 def _rating(value: object) -> float | None:
-    """Read a rating, 0 to 10: a number, or a text such as "8/10"; None if it is neither."""
+    """Parse a rating from 0 to 10: a number, or text such as "8/10"; else None."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):

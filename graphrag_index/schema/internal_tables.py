@@ -241,8 +241,8 @@ INTERNAL_TABLES = [
         "as in community_reports",
         {
             "community": pl.Int64,
-            "asked": pl.String,  # hash of model, prompt and settings
-            "request": pl.String,  # key in the ledger
+            "prompt_hash": pl.String,  # of model, prompt and settings
+            "request_key": pl.String,  # key in the ledger
             "row_hashes": HASHES,  # of entities, relationships and claims; each list ascending
             "member_hashes": HASHES,  # of the ids of the entities
             "text_unit_hashes": HASHES,  # of the ids of the text units behind those rows

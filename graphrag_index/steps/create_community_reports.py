@@ -11,20 +11,18 @@ from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.rendered_rows import n_prompt_tokens
 from graphrag_index.llm.request import Message, Outcome, Request
-from graphrag_index.reports.community_context import ReportContexts
-from graphrag_index.reports.community_members import Holdings
-from graphrag_index.reports.local_citations import Written
-from graphrag_index.reports.previous_reports import EarlierReports
+from graphrag_index.reports.community_members import CommunityMembers
 from graphrag_index.reports.report import (
+    CitedReport,
     Finding,
     Report,
     community_rows,
     join_titles,
 )
-from graphrag_index.reports.report_context import Context
-from graphrag_index.reports.report_evidence import EvidenceOfCommunities
-from graphrag_index.reports.report_reply import IN_WORDS, report_format
-from graphrag_index.reports.report_writer import Writing
+from graphrag_index.reports.report_context import Context, ReportContexts
+from graphrag_index.reports.report_evidence import CommunityEvidence
+from graphrag_index.reports.report_reply import FORMAT_INSTRUCTION, report_format
+from graphrag_index.reports.report_writer import PreviousReports, ReportWriter
 from graphrag_index.schema.settings.llm_steps import CreateCommunityReports
 from graphrag_index.schema.tables import content_id
 from graphrag_index.step import Progress, step
@@ -33,11 +31,11 @@ from graphrag_index.text.citations import check_citations
 
 logger = logging.getLogger(__name__)
 
-# Members that name a report if its reply has no title.
+# Members in the title of a report whose reply has no title.
 TITLE_MEMBERS = 3
 # Ids in one citation; more are shown as "+more".
 MAX_CITED = 5
-# Of a report that no model wrote: what nothing links matters least.
+# Rank of a report without a model: unlinked entities matter least.
 PLAIN_RANK = 1.0
 NOT_ASKED = "No model was asked about this community."
 # Reports written at once: bounds memory, not results.
@@ -61,19 +59,18 @@ def create_community_reports(
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
     """Ask a model for a report on each community, from its entities, relationships and claims.
 
-    The deepest level comes first, since reports on the parts stand in for what is too large
-    to be shown whole. Islands, and communities of which nothing is told but names, are not
-    asked about: their reports list the members with their descriptions. A community
-    whose request fails has no report; the ledger lists it. A report of the last run stays
-    while the evidence of its community is what it was written on, but for the share of it
-    that `rewrite_above` allows; not where communities were made anew.
+    The deepest level comes first: reports on sub-communities replace the rows of communities that
+    exceed the budget. For islands, and communities without any description, no model is asked;
+    their reports list the members. A community whose request fails has no report; the ledger
+    lists it. A report of the last version is kept while at most the share `rewrite_above` of its
+    evidence has changed, unless the community is new.
 
     Yields
     ------
     community_reports
         One row per community with a report, ordered by level, deepest first, then `community`.
     report_evidence
-        One row for each of these that a model wrote.
+        One row for each of these reports that a model wrote.
     """
     rows = community_rows(communities)
     lists = communities.select("community", "entity_ids", "relationship_ids").collect()
@@ -81,50 +78,50 @@ def create_community_reports(
         "create_community_reports",
         {"max_findings": str(settings.max_findings), "max_words": str(settings.max_words)},
     ).strip()
-    holdings = Holdings.of(
+    members = CommunityMembers.of(
         rows.join(lists, on="community", how="left", maintain_order="left"),
         entities,
         relationships,
         covariates,
     )
     contexts = ReportContexts(
-        holdings,
+        members,
         max_tokens=settings.max_input_tokens,
-        room=chat_model.max_prompt_tokens - n_prompt_tokens(system + IN_WORDS),
+        room=chat_model.max_prompt_tokens - n_prompt_tokens(system + FORMAT_INSTRUCTION),
     )
-    evidence = EvidenceOfCommunities(holdings, entities, relationships, base_text_units)
-    holdings = holdings.without_texts()
-    asking = _Asking(rows, holdings, contexts, Message(role="system", content=system))
-    asked = _hash(settings, chat_model, system, contexts.budget.limit)
-    earlier = EarlierReports(previous, asked, settings.rewrite_above)
-    writing = Writing(rows, holdings, contexts, evidence, asked)
+    evidence = CommunityEvidence(members, entities, relationships, base_text_units)
+    members = members.without_texts()
+    requests = _Requests(rows, members, contexts, Message(role="system", content=system))
+    prompt_hash = _hash_prompt(settings, chat_model, system, contexts.budget.limit)
+    reports_before = PreviousReports(previous, prompt_hash, settings.rewrite_above)
+    writer = ReportWriter(rows, members, contexts, evidence, prompt_hash)
     born = _born(community_lineage)
     progress.start(rows.height, "reports")
     n_failed = n_dropped = n_kept = 0
     for level in rows.with_row_index("at").partition_by("level", maintain_order=True):
         numbers: list[int] = level["at"].to_list()
         known = [
-            at for at in numbers if not asking.is_plain[at] and rows["community"][at] not in born
+            at for at in numbers if not requests.is_plain[at] and rows["community"][at] not in born
         ]
-        kept = earlier.keep(known, evidence, writing.keys, writing.below)
+        kept = reports_before.keep(known, evidence, writer.keys, writer.below)
         staying = dict.fromkeys(kept.communities)
         n_kept += len(staying)
-        chat_model.mark_used(kept.rows["request"].to_list())
-        earlier_reports = kept.written()
-        for at, stand_ins, outcome in asking.outcomes(numbers, staying, chat_model):
+        chat_model.mark_used(kept.rows["request_key"].to_list())
+        kept_reports = kept.reports()
+        for at, substitutes, outcome in requests.outcomes(numbers, staying, chat_model):
             if at in staying:
-                writing.add(at, next(earlier_reports))
+                writer.add(at, next(kept_reports))
             elif outcome is None:
-                writing.add(at, asking.plain_report(at))
+                writer.add(at, requests.plain_report(at))
             elif outcome.values and not outcome.failure:
-                written: Written = outcome.values[0]
-                writing.add_new(at, written, stand_ins, "".join(outcome.keys[-1:]))
+                report: CitedReport = outcome.values[0]
+                writer.add_new(at, report, substitutes, "".join(outcome.keys[-1:]))
             n_failed += outcome is not None and bool(outcome.failure)
             n_dropped += outcome.dropped if outcome is not None else 0
             progress.advance()
-            if len(writing.reports) == BATCH_REPORTS:
-                yield writing.batch(kept)
-        yield writing.batch(kept)
+            if len(writer.reports) == BATCH_REPORTS:
+                yield writer.batch(kept)
+        yield writer.batch(kept)
     if n_kept:
         logger.info("%d reports of the last run stay, since hardly anything changed", n_kept)
     if n_failed or n_dropped:
@@ -135,42 +132,45 @@ def create_community_reports(
         )
 
 
-def _hash(settings: CreateCommunityReports, chat_model: ChatModel, system: str, limit: int) -> str:
-    """Hash what a report depends on beside what its community holds."""
-    # By which name the settings know the model is nothing to it.
+def _hash_prompt(
+    settings: CreateCommunityReports, chat_model: ChatModel, system: str, limit: int
+) -> str:
+    """Hash all inputs of a report but the contents of its community."""
+    # The model's alias does not affect the output.
     section = settings.model_dump(mode="json", exclude={"model", "rewrite_above"})
-    parts = (section, chat_model.settings.identity(), system, IN_WORDS, limit)
+    parts = (section, chat_model.settings.identity(), system, FORMAT_INSTRUCTION, limit)
     return content_id("report", *(json.dumps(part, sort_keys=True) for part in parts))
 
 
 def _born(lineage: pl.LazyFrame | None) -> Collection[int]:
-    """The communities that were none of the last run's, whatever their numbers."""
+    """Return the communities that the last version did not have."""
     if lineage is None:
         return ()
     born = lineage.filter(pl.col("status") == "born").select("community")
     return frozenset(born.collect()["community"])
 
 
-class _Asking:
-    """What is asked about each community, and what is said of those that are not asked about."""
+class _Requests:
+    """The requests for reports, and reports on communities that need none."""
 
     def __init__(
         self,
         rows: pl.DataFrame,
-        holdings: Holdings,
+        members: CommunityMembers,
         contexts: ReportContexts,
         system: Message,
     ) -> None:
         self.rows, self.contexts, self.system = rows, contexts, system
-        self.entities = holdings.entities.select("title", pl.col("description").fill_null(""))
+        self.entities = members.entities.select("title", pl.col("description").fill_null(""))
         self.is_plain = rows["island"].to_numpy() | contexts.is_empty
 
     def outcomes(
         self, level: Sequence[int], kept: Collection[int], chat_model: ChatModel
     ) -> Iterator[tuple[int, Sequence[int], Outcome | None]]:
-        """Give each community of a level in order, and what came of asking; None if none was asked.
+        """Yield each community of a level in order, with the outcome of its request.
 
-        Between the two stand the communities whose reports were shown for it.
+        Between them stand the sub-communities whose reports its prompt has. The outcome is None
+        if the community needs no request.
         """
         left = deque(level)
         shown: dict[int, Sequence[int]] = {}
@@ -181,7 +181,7 @@ class _Asking:
         def requests() -> Iterator[Request]:
             asked = list(filter(is_asked, level))
             for at, context in zip(asked, self.contexts.each(asked), strict=True):
-                shown[at] = context.stand_ins
+                shown[at] = context.substitutes
                 yield self.request(at, context)
 
         for outcome in chat_model.replies(requests()):
@@ -193,31 +193,31 @@ class _Asking:
             yield at, (), None
 
     def request(self, at: int, context: Context) -> Request:
-        """Ask for the report on a community."""
+        """Return the request for the report on a community."""
         title = self._title(at)
         return Request(
-            # By its content, since its number may be another's next time.
+            # Not its number, which another community may have in the next version.
             f"community of {title} ({self.rows['size'][at]} entities)",
             [self.system, Message(role="user", content=context.text)],
             report_format(context.shown, title),
         )
 
-    def plain_report(self, at: int) -> Written:
-        """List the members of a community with their descriptions, each of these once."""
+    def plain_report(self, at: int) -> CitedReport:
+        """List the members of a community with their descriptions, without duplicates."""
         members = self.contexts.best_first(at)[0]
         title = self._title(at)
         names: list[str] = []
-        told: dict[str, tuple[list[int], list[str]]] = {}
+        described: dict[str, tuple[list[int], list[str]]] = {}
         for place, (name, description) in enumerate(self.entities[members].iter_rows()):
-            # What a document cites is no row of this index.
+            # Citations in documents do not refer to this index.
             names.append(_without_citations(name))
-            said = " ".join(_without_citations(description).split())
-            places, titles = told.setdefault(said, ([], []))
+            text = " ".join(_without_citations(description).split())
+            places, titles = described.setdefault(text, ([], []))
             places.append(place)
             titles.append(names[-1])
         findings = tuple(
             Finding(join_titles(titles), f"{description} {_citation(places)}")
-            for description, (places, titles) in told.items()
+            for description, (places, titles) in described.items()
             if description
         )
         named = f"{join_titles(names)}. {_citation(range(len(names)))}"
@@ -227,7 +227,7 @@ class _Asking:
         else:
             summary = f"Nothing is told of the links of {named}"
             report = Report(title, summary, findings, PLAIN_RANK, NOT_ASKED)
-        return Written(report, {"Entities": members.tolist()})
+        return CitedReport(report, {"Entities": members.tolist()})
 
     def _title(self, at: int) -> str:
         best = self.contexts.best_first(at)[0][:TITLE_MEMBERS]

@@ -256,7 +256,7 @@ def test_a_report_that_stays_keeps_its_reply(project: Path, graphrag_index: Call
         assert result.code == 0, result.err
         store = TableStore(project / "output")
         stored = current_version(store).tables["report_evidence"]
-        requests = store.scan("report_evidence", stored).collect()["request"]
+        requests = store.scan("report_evidence", stored).collect()["request_key"]
         assert requests.len() > 0
         assert set(requests) <= replies(project)
 

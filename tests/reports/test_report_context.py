@@ -9,11 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.errors import SettingsError
-from graphrag_index.reports.community_context import ReportContexts
-from graphrag_index.reports.community_members import Holdings
-from graphrag_index.reports.local_citations import Written
-from graphrag_index.reports.report import Report
-from graphrag_index.reports.report_context import Context
+from graphrag_index.reports.community_members import CommunityMembers
+from graphrag_index.reports.report import CitedReport, Report
+from graphrag_index.reports.report_context import Context, ReportContexts
 from graphrag_index.text.citations import check_citations
 from graphrag_index.text.tokens import count_tokens, load_encoding
 from tests.fixtures.small_index import table
@@ -112,13 +110,13 @@ TRIANGLES = (
 class Contexts(ReportContexts):
     """Contexts that show the numbers of the tables, in which these tests think."""
 
-    def __init__(self, holdings: Holdings, max_tokens: int, room: int) -> None:
-        super().__init__(holdings, max_tokens=max_tokens, room=room)
+    def __init__(self, members: CommunityMembers, max_tokens: int, room: int) -> None:
+        super().__init__(members, max_tokens=max_tokens, room=room)
         self.numbers = {
-            "Entities": holdings.entities["human_readable_id"],
-            "Relationships": holdings.relationships["human_readable_id"],
-            "Claims": holdings.claims["human_readable_id"],
-            "Reports": holdings.communities["community"],
+            "Entities": members.entities["human_readable_id"],
+            "Relationships": members.relationships["human_readable_id"],
+            "Claims": members.claims["human_readable_id"],
+            "Reports": members.communities["community"],
         }
 
     def of(self, community: int) -> Context:
@@ -132,12 +130,12 @@ class Contexts(ReportContexts):
 
 def contexts(*tables: object, max_tokens: int = 8_000, room: int = 100_000) -> Contexts:
     frames = tables if len(tables) == 4 else (*tables, None)
-    return Contexts(Holdings.of(*frames), max_tokens, room)  # type: ignore[arg-type]
+    return Contexts(CommunityMembers.of(*frames), max_tokens, room)  # type: ignore[arg-type]
 
 
-def report(text: str, **rows: Sequence[int]) -> Written:
-    """A report that cites these rows of `Holdings`, by section."""
-    return Written(Report("Title", text, (), 5.0, "Because."), rows)
+def report(text: str, **rows: Sequence[int]) -> CitedReport:
+    """A report that cites these rows of `CommunityMembers`, by section."""
+    return CitedReport(Report("Title", text, (), 5.0, "Because."), rows)
 
 
 def test_all_of_a_community_is_shown_and_nothing_of_another() -> None:
@@ -303,7 +301,7 @@ class TestWhatIsTooLarge:
         )
         assert context.shown["Entities"][n_entities:] == [0]
         assert context.shown["Reports"] == [3, 4]
-        assert list(context.stand_ins) == [3]
+        assert list(context.substitutes) == [3]
 
     def test_a_report_that_is_cut_has_no_half_citation(self) -> None:
         citation = "[Data: Entities (0, 1, 2, 3, 4)]"

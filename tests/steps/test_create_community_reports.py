@@ -490,7 +490,7 @@ class TestKept:
         if damage == "bytes":
             path.write_bytes(b"\0" * path.stat().st_size)
         else:
-            evidence.drop("asked").write_parquet(path)
+            evidence.drop("prompt_hash").write_parquet(path)
             stored = replace(previous.tables["report_evidence"], n_bytes=path.stat().st_size)
             previous.tables = {"report_evidence": stored}
         reports, _, asked = write(previous=previous)
