@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -16,25 +16,53 @@ if TYPE_CHECKING:
     from graphrag_index.storage.table_store import TableStore
     from graphrag_index.storage.versions import Version
 
-# Forms of the whole index: the module has a function `export` from the store, the version and
-# the target to what is to be told about it, line by line.
+
+class GraphForm(NamedTuple):
+    """A format of the graph: a module in `export/`, and its function from graph and path to lines.
+
+    In the lines, TARGET stands for the target. `files` names a set in the module: the names that
+    a folder of this format may hold; empty for a single file.
+    """
+
+    description: str
+    module: str
+    writer: str
+    files: str = ""
+
+
+# Formats of the whole index: a module with the function `export`.
 FORMS: dict[str, str] = {"microsoft": "graphrag_index.microsoft.export_index"}
-# Forms of the graph, by name, and what they are. The module of that name in `export/` has a
-# function `write` from the graph and a path to such lines, in which TARGET stands for where that
-# will be; and `FILES`, the names in it, if what it writes is a folder.
 GRAPH_FORMS = {
-    "graphml": "GraphML, for Gephi, yEd, Cytoscape, igraph and networkx",
-    "gexf": "GEXF 1.3, drawn: positions, sizes, a colour for each community",
-    "node-link": "node-link JSON, for networkx and d3",
-    "neo4j": "a folder of CSV files for neo4j-admin database import",
-    "cypher": "a script of MERGE statements for cypher-shell",
-    "parquet": "a folder of nodes and edges in Parquet, for Kùzu and its like",
-    "ntriples": "RDF 1.1 N-Triples",
+    "graphml": GraphForm(
+        "GraphML, for Gephi, yEd, Cytoscape, igraph and networkx", "graph_files", "write_graphml"
+    ),
+    "gexf": GraphForm(
+        "GEXF 1.3, drawn: positions, sizes, a colour for each community",
+        "graph_files",
+        "write_gexf",
+    ),
+    "node-link": GraphForm("node-link JSON, for networkx and d3", "graph_files", "write_node_link"),
+    "neo4j": GraphForm(
+        "a folder of CSV files for neo4j-admin database import",
+        "graph_databases",
+        "write_neo4j",
+        "NEO4J_FILES",
+    ),
+    "cypher": GraphForm(
+        "a script of MERGE statements for cypher-shell", "graph_databases", "write_cypher"
+    ),
+    "parquet": GraphForm(
+        "a folder of nodes and edges in Parquet, for Kùzu and its like",
+        "graph_databases",
+        "write_kuzu",
+        "KUZU_FILES",
+    ),
+    "ntriples": GraphForm("RDF 1.1 N-Triples", "ntriples", "write_ntriples"),
 }
 
 
 def _help() -> str:
-    forms = "; ".join(f"{name}: {what}" for name, what in GRAPH_FORMS.items())
+    forms = "; ".join(f"{name}: {form.description}" for name, form in GRAPH_FORMS.items())
     return f"The form: {forms}; microsoft: a folder as Microsoft GraphRAG 3 writes it."
 
 
@@ -114,14 +142,16 @@ def _export_graph(
     from graphrag_index.export.exported_graph import select_graph
     from graphrag_index.storage.export_target import new_file, new_folder
 
-    module = import_module(f"graphrag_index.export.{form.replace('-', '_')}")
-    if hasattr(module, "FILES"):
-        place = new_folder(target, module.FILES, overwrite=overwrite)
+    description = GRAPH_FORMS[form]
+    module = import_module(f"graphrag_index.export.{description.module}")
+    if description.files:
+        names = getattr(module, description.files)
+        place = new_folder(target, names, overwrite=overwrite)
     else:
         place = new_file(target, overwrite=overwrite)
     with place as path, passing_bar(sys.stderr, f"export to {form}") as progress:
         graph = select_graph(store, version, filters, progress)
-        lines: list[str] = module.write(graph, path)
+        lines: list[str] = getattr(module, description.writer)(graph, path)
     told = [
         f"Wrote {graph.n_nodes:,} entities and {graph.n_edges:,} relationships of version "
         f"{version.number} to {target}."

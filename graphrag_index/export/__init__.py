@@ -1,5 +1,9 @@
-"""An index, written in the forms that other programs read: one module a form.
+"""An index in the formats of other programs.
 
-What forms share: graph.py is the graph that filters leave, property_graph.py the whole index as
-a graph for databases, text.py how rows become text, target.py how a target comes to be whole.
+exported_graph.py   the graph that filters leave, which all formats share
+text_rows.py        rows as lines of text, which the text formats share
+graph_files.py      GraphML, GEXF and node-link JSON
+graph_databases.py  the whole index as a property graph: Neo4j, Cypher, and Parquet for Kùzu
+ntriples.py         the same as RDF
+graph_page.py       a page that draws the graph
 """

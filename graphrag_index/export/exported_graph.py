@@ -1,7 +1,6 @@
-"""The graph of an index as an export sees it: what filters leave of it, batch by batch.
+"""The graph of an index after filters, read in batches.
 
-Of the index only the ids of the entities and their communities are held in memory; all else
-is read, and written, in batches.
+Only the ids of the entities and their communities are held in memory.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,24 +9,21 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from graphrag_index.errors import ExportError
-from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, Silent
-from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.table_store import TableStore, scan_table
 from graphrag_index.storage.versions import Version
 
-# Rows held in memory at once, with their texts, in a few forms.
-BATCH = 16_384
-# Types that a message names, the most frequent first.
-_NAMED_TYPES = 20
+BATCH = 16_384  # rows
+_MAX_TYPES = 20  # in a message
 
 
 @dataclass(frozen=True)
 class Filters:
-    """Which entities an export has: those that pass all. Relationships need both ends.
+    """Conditions that an exported entity meets; a relationship needs both of its ends.
 
-    `level` keeps the entities that some community of this level holds, and `community` the
-    members of one. A type is compared without case; any of `types` will do. `min_degree`
-    counts the neighbours in the whole graph.
+    `level` keeps the members of any community of this level, `community` those of one. `types`
+    are alternatives, compared without case. `min_degree` counts the neighbours in the whole
+    graph.
     """
 
     level: int | None = None
@@ -41,11 +37,11 @@ class Filters:
 
 @dataclass
 class Graph:
-    """Entities and relationships that passed the filters; made by `select_graph`.
+    """The entities and relationships that pass the filters; `select_graph` makes it.
 
-    `keys` has one row an entity of the index: `id`, `row`, `kept`, `community` (of the level
-    that was asked for, or the coarsest), and `community_level_N` for each level. Where
-    no community holds the entity it is null.
+    `keys` has one row per entity of the index: `id`, `row`, `kept`, `community` (of the
+    requested level, or the coarsest), and `community_level_N` for each level. A community is
+    null for an entity in none.
     """
 
     store: TableStore
@@ -55,23 +51,22 @@ class Graph:
     progress: Progress = field(default_factory=Silent)
     n_nodes: int = 0
     n_edges: int = 0
-    # Relationships of which an end is no entity: they are left out.
-    n_dangling: int = 0
+    n_dangling: int = 0  # relationships with an end that is no entity, which are left out
 
     @property
     def communities(self) -> list[str]:
-        """The columns of `nodes` that name a community."""
+        """The columns of `nodes` that hold a community."""
         return [name for name in self.keys.columns if name.startswith("community")]
 
     def scan(self, name: str) -> pl.LazyFrame:
-        return scan(self.store, self.version, name)
+        return scan_table(self.store, self.version, name)
 
     def kept(self) -> pl.LazyFrame:
-        """The entities of this graph: `id`, and their communities."""
+        """Return the entities of this graph: `id`, and their communities."""
         return self.keys.lazy().filter("kept").drop("row", "kept")
 
     def nodes(self) -> Iterator[pl.DataFrame]:
-        """Read the entities, in the order of their table."""
+        """Yield the entities, in the order of their table."""
         self.n_nodes = 0
         columns = "id human_readable_id title type description aliases degree frequency x y"
         rows = self.scan("entities").select(columns.split())
@@ -81,9 +76,9 @@ class Graph:
             yield batch.rename({"human_readable_id": "number"})
 
     def edges(self) -> Iterator[pl.DataFrame]:
-        """Read the relationships, in the order of their table; `source` and `target` are ids.
+        """Yield the relationships, in the order of their table.
 
-        `source_row` and `target_row` count the entities of the index from 0.
+        `source` and `target` are ids, `source_row` and `target_row` rows of the entities.
         """
         self.n_edges = self.n_dangling = 0
         rows = self.scan("relationships").select(
@@ -117,21 +112,20 @@ class Graph:
 def select_graph(
     store: TableStore, version: Version, filters: Filters, progress: Progress | None = None
 ) -> Graph:
-    """Find the entities that pass the filters.
+    """Select the entities that pass the filters.
 
     Raises
     ------
     ExportError
-        The index has no graph, or a filter names a level, community or type that it does not
-        have, or more neighbours than any entity has.
+        The index has no graph, or no entity can pass a filter.
     """
     if "entities" not in version.tables or "relationships" not in version.tables:
         raise ExportError(
             f"The workflow {version.workflow} writes no entities and relationships: "
             "there is no graph to export."
         )
-    entities = scan(store, version, "entities")
-    communities = scan(store, version, "communities")
+    entities = scan_table(store, version, "entities")
+    communities = scan_table(store, version, "communities")
     levels = communities.select(pl.col("level").unique().sort()).collect()["level"].to_list()
     _check_communities(filters, communities, levels)
     passes = pl.col("degree") >= _check_degree(filters, entities)
@@ -158,20 +152,14 @@ def select_graph(
     return Graph(store, version, keys, bool(filters), progress)
 
 
-def scan(store: TableStore, version: Version, name: str) -> pl.LazyFrame:
-    """Open a table, as an empty one where the workflow does not write it."""
-    stored = version.tables.get(name)
-    return TABLES[name].empty().lazy() if stored is None else store.scan(name, stored)
-
-
 def in_batches(rows: pl.LazyFrame, size: int = BATCH) -> Iterator[pl.DataFrame]:
-    """Read rows in their order, so many at once."""
+    """Yield rows in their order, in batches of one size."""
     parts = rows.collect_batches(chunk_size=size, maintain_order=True, engine="streaming")
     return of_equal_size(parts, size)
 
 
 def of_equal_size(parts: Iterable[pl.DataFrame], size: int) -> Iterator[pl.DataFrame]:
-    """Part rows anew, so many at once: on how many depends what some forms write."""
+    """Rebatch rows to one size, so that the output of all formats is deterministic."""
     pending: list[pl.DataFrame] = []
     n_pending = 0
     for part in parts:
@@ -192,7 +180,7 @@ def _with(rows: pl.LazyFrame, others: pl.LazyFrame, on: str, how: str = "inner")
 
 
 def _members(communities: pl.LazyFrame) -> pl.LazyFrame:
-    """One row an entity: `id`, and the first of these communities that holds it."""
+    """Return `id` of the members, and the first of these communities that holds each."""
     return (
         communities.select(pl.col("community").cast(pl.Int64), id="entity_ids")
         .explode("id", empty_as_null=False)
@@ -201,7 +189,7 @@ def _members(communities: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _finite(column: str) -> pl.Expr:
-    """Leave out what no other form can write: numbers that are none, or have no end."""
+    """Replace NaN and infinity, which most formats cannot hold, by null."""
     return pl.when(pl.col(column).is_finite()).then(pl.col(column))
 
 
@@ -217,7 +205,7 @@ def _check_communities(filters: Filters, communities: pl.LazyFrame, levels: list
 
 
 def _find_types(filters: Filters, entities: pl.LazyFrame) -> list[str]:
-    """Return the types that are meant, as the index spells them."""
+    """Return the requested types as the index spells them."""
     counts = entities.group_by("type").len().sort("len", "type", descending=[True, False])
     present: list[str] = counts.collect(engine="streaming")["type"].to_list()
     for name in filters.types:
@@ -239,7 +227,7 @@ def _check_degree(filters: Filters, entities: pl.LazyFrame) -> int:
 
 
 def _listed(values: list[int] | list[str]) -> str:
-    shown = [repr(value) for value in values[:_NAMED_TYPES]]
+    shown = [repr(value) for value in values[:_MAX_TYPES]]
     if len(values) > len(shown):
         shown.append(f"{len(values) - len(shown)} more")
     return ", ".join(shown) or "none"

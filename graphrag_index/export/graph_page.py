@@ -1,8 +1,7 @@
-"""What `graphrag-index show --html` writes: one page that draws the graph by community.
+"""The page of `graphrag-index show --html`, which draws the graph by community.
 
-The page needs nothing but itself: `show_page.html` holds its style and program,
-the index is embedded as JSON. Rows are embedded as columns, and rows of other
-tables are named by their position in the page, not by their ids.
+The page is self-contained: `graph_page.html` holds its style and program, the index is embedded
+as JSON. Tables are embedded as columns, and refer to each other by position instead of id.
 """
 
 import html
@@ -23,20 +22,19 @@ from graphrag_index.errors import TableError
 from graphrag_index.storage.table_store import TableStore, open_index, scan_table
 from graphrag_index.storage.versions import Version
 
-# So many a browser moves smoothly, also without help from a graphics card.
+# A browser moves so many smoothly, even without a graphics card.
 MAX_ENTITIES = 20_000
 MAX_RELATIONSHIPS = 60_000
-# Rows of the table for those who cannot see the drawing.
+# Rows of the table that screen readers read.
 _TABLE_ROWS = 50
-# Of an entity's documents, those that name it most.
-_MAX_DOCUMENTS = 20
-# Characters; the whole texts stand in the tables.
-_DESCRIPTION, _SUMMARY, _SENTENCE = 600, 1_500, 260
+_MAX_DOCUMENTS = 20  # of an entity
+# Characters of texts; the tables have them whole.
+_MAX_DESCRIPTION, _MAX_SUMMARY, _MAX_SENTENCE = 600, 1_500, 260
 
 
 @dataclass(frozen=True)
 class _Graph:
-    """What is drawn. `entity`, `community` and `document` are row numbers of the frames here."""
+    """The rows to draw; `entity`, `community` and `document` are row numbers of these frames."""
 
     entities: pl.DataFrame  # most neighbours first
     relationships: pl.DataFrame  # strongest first; source, target: entity
@@ -51,11 +49,10 @@ def write_page(
     max_entities: int = MAX_ENTITIES,
     max_relationships: int = MAX_RELATIONSHIPS,
 ) -> None:
-    """Write a page that draws the graph of an index.
+    """Write a page that draws the graph of an index, replacing `file` atomically.
 
-    Of a larger graph the entities with most neighbours and the strongest
-    relationships among them are drawn, and the page says so. The page replaces
-    `file` at the end: a reader sees the old one or the new one.
+    Of a larger graph, it draws the entities with most neighbours and the strongest
+    relationships among them, and says so.
 
     Raises
     ------
@@ -69,7 +66,7 @@ def write_page(
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f".{file.name}.tmp")
     try:
-        # The policy in the page names the program by its hash, so no line end may change.
+        # The page's policy holds the hash of its program, so no line end may change.
         with temporary.open("w", encoding="utf-8", newline="\n") as page:
             page.writelines(_page(graph, version))
         temporary.replace(file)
@@ -106,9 +103,9 @@ def _read_graph(
         table("entities")
         .join(drawn.lazy(), on="id")
         .select(
-            *("entity", "human_readable_id", "degree", "frequency", "x", "y"),
+            pl.col("entity", "human_readable_id", "degree", "frequency", "x", "y"),
             pl.col("title", "type").fill_null(""),
-            _cut("description", _DESCRIPTION),
+            _cut("description", _MAX_DESCRIPTION),
             pl.col("aliases").list.head(20).fill_null([]),
         )
         .join(deepest.lazy(), on="entity", how="left")
@@ -128,7 +125,11 @@ def _strongest(relationships: pl.LazyFrame, drawn: pl.DataFrame, most: int) -> p
     ends = drawn.lazy()
     return (
         relationships.select(
-            "human_readable_id", "source_id", "target_id", "weight", _cut("description", _SENTENCE)
+            "human_readable_id",
+            "source_id",
+            "target_id",
+            "weight",
+            _cut("description", _MAX_SENTENCE),
         )
         .filter(pl.col("source_id") != pl.col("target_id"))
         .join(ends.rename({"entity": "source"}), left_on="source_id", right_on="id")
@@ -156,9 +157,9 @@ def _communities(
         communities.join(members.lazy().select("community").unique(), on="community", how="semi")
         .join(reports.select("community", "summary", report="title"), on="community", how="left")
         .select(
-            *("community", "level", "parent", "size", "island"),
+            pl.col("community", "level", "parent", "size", "island"),
             title=pl.coalesce("report", "title"),
-            summary=_cut("summary", _SUMMARY),
+            summary=_cut("summary", _MAX_SUMMARY),
         )
         .sort("level", "community")
         .collect(engine="streaming")
@@ -184,9 +185,9 @@ def _communities(
 def _documents(
     entities: pl.LazyFrame, text_units: pl.LazyFrame, documents: pl.LazyFrame, drawn: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the documents that name drawn entities, and for each entity those that do most.
+    """Return the documents that mention drawn entities, and the main ones of each entity.
 
-    `times` says in how many text units a document names the entity.
+    `times` counts the text units in which a document mentions the entity.
     """
     counted = (
         entities.select("id", text_unit_id="text_unit_ids")
@@ -225,7 +226,7 @@ def _documents(
 
 
 def _placed(entities: pl.DataFrame, relationships: pl.DataFrame) -> pl.DataFrame:
-    """Give every entity a position, also where the workflow makes no layout."""
+    """Compute a layout if the workflow made none."""
     if not entities.select(pl.any_horizontal(pl.col("x", "y").is_null().any())).item():
         return entities
     from graphrag_index.communities.layout import layout
@@ -239,25 +240,25 @@ def _placed(entities: pl.DataFrame, relationships: pl.DataFrame) -> pl.DataFrame
 
 
 def _spacing(entities: pl.DataFrame) -> float:
-    """Return the usual distance of an entity to the nearest other, as the page's unit of size."""
+    """Return the median distance to the nearest entity, the page's unit of size."""
     if len(entities) < 2:
         return 0.1
     from scipy.spatial import KDTree
 
     positions = entities.select("x", "y").to_numpy()
     distance = KDTree(positions).query(positions, k=2)[0][:, 1]
-    # Entities in one place would make everything else infinitely small.
+    # Not 0, if most entities lie in one place.
     return max(float(pl.Series(distance).median() or 0), 1e-3)  # type: ignore[arg-type]
 
 
 def _page(graph: _Graph, version: Version) -> Iterator[str]:
-    """Yield the page piece by piece, so that it never stands in memory as a whole."""
+    """Yield the page in pieces, so that memory never holds it as a whole."""
     template = files(__package__).joinpath("graph_page.html").read_text(encoding="utf-8")
     program = template.partition("<script>")[2].partition("</script>")[0]
     digest = b64encode(sha256(program.encode()).digest()).decode()
     notice = _notice(graph, version)
     small = {
-        # Nothing may be loaded or run but the page's own program, whatever names contain.
+        # Only the page's own program may run, whatever the names contain.
         "policy": f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
         "img-src data:; base-uri 'none'; form-action 'none'",
         "title": f"Knowledge graph: {_count(version, 'entities')}",
@@ -307,10 +308,10 @@ def _table_rows(entities: pl.DataFrame) -> Iterator[str]:
 
 
 def _data(graph: _Graph) -> Iterator[str]:
-    """Yield the graph as JSON that can stand inside a script element."""
+    """Yield the graph as JSON for a script element."""
     entities, communities = graph.entities, graph.communities
     relationships = graph.relationships
-    # One sentence often proves several relationships.
+    # Several relationships often share a sentence.
     sentences = relationships.select(description=pl.col("description").unique(maintain_order=True))
     places = sentences.with_row_index("sentence")
     sentence = relationships.join(places, on="description", how="left", maintain_order="left")
@@ -321,23 +322,23 @@ def _data(graph: _Graph) -> Iterator[str]:
             "number": entities["human_readable_id"],
             "x": entities["x"].round(5),
             "y": entities["y"].round(5),
-            **{name: entities[name] for name in ("title", "type", "description", "aliases")},
-            **{name: entities[name] for name in ("degree", "frequency", "community")},
+            **entities.select(
+                "title", "type", "description", "aliases", "degree", "frequency", "community"
+            ).to_dict(),
             "documents": [list(zip(*pair, strict=True)) for pair in pairs],
             "n_documents": entities["n_documents"],
         },
         "relationships": {
-            **{name: relationships[name] for name in ("source", "target")},
+            **relationships.select("source", "target").to_dict(),
             "weight": relationships["weight"].round_sig_figs(4),
             "sentence": sentence["sentence"],
         },
         "sentences": sentences["description"],
         "communities": {
             "number": communities["community"],
-            **{name: communities[name] for name in ("level", "parent", "size", "island")},
-            **{name: communities[name] for name in ("title", "summary")},
+            **communities.select("level", "parent", "size", "island", "title", "summary").to_dict(),
         },
-        "documents": {name: graph.documents[name] for name in ("title", "path")},
+        "documents": graph.documents.select("title", "path").to_dict(),
     }
     opening = "{"
     for name, part in parts.items():
@@ -358,16 +359,16 @@ def _columns(columns: dict[str, Any]) -> Iterator[str]:
 def _json(value: Any) -> str:
     plain = value.to_list() if isinstance(value, pl.Series) else value
     text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    # `</script` in a name would end the element, and `<!--` change how it ends.
+    # `</script` and `<!--` in a name would change where the element ends.
     return text.replace("<", "\\u003c")
 
 
-def _cut(column: str, most: int) -> pl.Expr:
-    """Shorten texts that are longer than `most` characters."""
+def _cut(column: str, max_chars: int) -> pl.Expr:
+    """Shorten longer texts with an ellipsis."""
     text = pl.col(column).fill_null("")
     return (
-        pl.when(text.str.len_chars() > most)
-        .then(text.str.head(most - 1) + "…")
+        pl.when(text.str.len_chars() > max_chars)
+        .then(text.str.head(max_chars - 1) + "…")
         .otherwise(text)
         .alias(column)
     )

@@ -1,11 +1,11 @@
-"""N-Triples (RDF 1.1): every row a resource, its columns and links triples of one vocabulary.
+"""N-Triples (RDF 1.1): a resource for each row, and triples for its columns and links.
 
-A row is `<urn:graphrag-index:CLASS/ID>` and of the class `<urn:graphrag-index:schema#CLASS>`:
-Entity, Document, TextUnit, Community or Relationship. A column is a property `schema#COLUMN`,
-but for the title, which is `rdfs:label`, and the description, `rdfs:comment`. A link is a
-property too. A relationship is a resource with `schema#source` and `schema#target`, and for
-short also `source schema#related target`. The first lines of a file say in RDF from what to what
-a link leads, and that `schema#related` is symmetric.
+A row is `<urn:graphrag-index:CLASS/ID>` of the class `<urn:graphrag-index:schema#CLASS>`:
+Entity, Document, TextUnit, Community or Relationship. A column is the property `schema#COLUMN`;
+the title is `rdfs:label`, and the description `rdfs:comment`. A link is a property too. A
+relationship is a resource with `schema#source` and `schema#target`, and also the triple `source
+schema#related target`. A file begins with the domain and range of the links, and says that
+`schema#related` is symmetric.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from graphrag_index.export.exported_graph import Graph
-from graphrag_index.export.property_graph import Links, property_graph
+from graphrag_index.export.graph_databases import Links, property_graph
 from graphrag_index.export.text_rows import TextFile, quoted
 
 BASE = "urn:graphrag-index:"
@@ -24,27 +24,34 @@ RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 _OWL = "http://www.w3.org/2002/07/owl#"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 _PREDICATES = {
-    **{"title": f"{RDFS}label", "description": f"{RDFS}comment"},
-    **{"aliases": f"{SCHEMA}alias", "text_unit_ids": f"{SCHEMA}foundIn"},
+    "title": f"{RDFS}label",
+    "description": f"{RDFS}comment",
+    "aliases": f"{SCHEMA}alias",
+    "text_unit_ids": f"{SCHEMA}foundIn",
 }
 _LINKS = {
-    **{"RELATED": "related", "PART_OF": "partOf", "MENTIONS": "mentions"},
-    **{"IN_COMMUNITY": "inCommunity", "PARENT": "parent"},
+    "RELATED": "related",
+    "PART_OF": "partOf",
+    "MENTIONS": "mentions",
+    "IN_COMMUNITY": "inCommunity",
+    "PARENT": "parent",
 }
 _TYPES: dict[pl.DataType, str] = {
-    **{pl.Int64(): "integer", pl.Float64(): "double", pl.Boolean(): "boolean"}
+    pl.Int64(): "integer",
+    pl.Float64(): "double",
+    pl.Boolean(): "boolean",
 }
-# What may not stand in an IRI, and what would part an id in two.
+# Characters that an IRI cannot hold, or that would divide an id.
 _ENCODED = {chr(code): f"%{code:02X}" for code in (*range(0x21), *map(ord, '<>"{}|^`\\%/#?[]'))}
 
 
-def write(graph: Graph, path: Path) -> list[str]:
-    """Write the triples."""
+def write_ntriples(graph: Graph, path: Path) -> list[str]:
+    """Write the triples of the whole index."""
     nodes, links = property_graph(graph)
     with TextFile(path) as file:
         file.write("".join(_vocabulary(links)))
         for part in nodes:
-            triples = _of_row(part.label, part.schema, ["id"])
+            triples = _row_triples(part.label, part.schema, ["id"])
             for batch in part.batches():
                 file.write_column(batch.select(pl.concat_str(triples)).to_series())
         for link in links:
@@ -54,7 +61,7 @@ def write(graph: Graph, path: Path) -> list[str]:
             if "id" in link.schema:
                 subject = _resource("Relationship", pl.col("id"))
                 triples += [
-                    *_of_row("Relationship", link.schema, ["id", "source", "target"]),
+                    *_row_triples("Relationship", link.schema, ["id", "source", "target"]),
                     _triple(subject, f"{SCHEMA}source", source),
                     _triple(subject, f"{SCHEMA}target", target),
                 ]
@@ -76,8 +83,8 @@ def _resource(label: str, ids: pl.Expr) -> pl.Expr:
     return pl.concat_str(pl.lit(f"<{BASE}{label}/"), encoded, pl.lit(">"))
 
 
-def _of_row(label: str, schema: pl.Schema, without: Collection[str]) -> list[pl.Expr]:
-    """Make the triples of a row's columns; those of one that is null are left out."""
+def _row_triples(label: str, schema: pl.Schema, without: Collection[str]) -> list[pl.Expr]:
+    """Return the triples of a row's columns that are not null."""
     subject = _resource(label, pl.col("id"))
     triples = [_triple(subject, f"{RDF}type", pl.lit(f"<{SCHEMA}{label}>"))]
     for name, dtype in schema.items():
@@ -85,7 +92,7 @@ def _of_row(label: str, schema: pl.Schema, without: Collection[str]) -> list[pl.
             continue
         predicate = _PREDICATES.get(name, f"{SCHEMA}{name}")
         if isinstance(dtype, pl.List):
-            triples.append(_triples_of_list(subject, predicate, name))
+            triples.append(_list_triples(subject, predicate, name))
         elif dtype == pl.String:
             triples.append(_triple(subject, predicate, quoted(name)))
         else:
@@ -99,7 +106,7 @@ def _triple(subject: pl.Expr, predicate: str, value: pl.Expr) -> pl.Expr:
     return pl.concat_str(subject, pl.lit(f" <{predicate}> "), value, pl.lit(" .\n")).fill_null("")
 
 
-def _triples_of_list(subject: pl.Expr, predicate: str, name: str) -> pl.Expr:
+def _list_triples(subject: pl.Expr, predicate: str, name: str) -> pl.Expr:
     item = pl.element()
     values = quoted(item) if name == "aliases" else _resource("TextUnit", item)
     start = pl.concat_str(subject, pl.lit(f" <{predicate}> "))

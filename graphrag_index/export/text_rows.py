@@ -1,26 +1,21 @@
-"""Writing rows as text: a column of lines at a time, never row by row in Python."""
+"""Rows as text, written a column of lines at a time instead of row by row in Python."""
 
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import polars as pl
 
-# XML has no way at all to write these, and what reads CSV stumbles over some.
+# XML cannot hold these characters, and readers of CSV fail on some.
 _FORBIDDEN = r"[\x00-\x08\x0B\x0C\x0E-\x1F\x{FFFE}\x{FFFF}]"
-_QUOTED = {
-    **{chr(code): f"\\u{code:04X}" for code in (*range(0x20), 0x7F)},
-    **{"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"},
-}
-# Line ends and tabs in an attribute would be read as spaces, and a return as a line end.
-_XML = {
-    **{"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"},
-    **{"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"},
-}
+_QUOTED = {chr(code): f"\\u{code:04X}" for code in (*range(0x20), 0x7F)}
+_QUOTED |= {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
+_XML = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
+# A parser turns line ends and tabs in an attribute into spaces, and a return into a line end.
+_XML |= {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
 
 
 class TextFile:
-    """A file of UTF-8 with plain line ends, to which columns of lines are written."""
+    """A UTF-8 file with plain line ends, to which columns of lines are written."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -29,24 +24,19 @@ class TextFile:
         self.file = self.path.open("wb", buffering=1 << 20)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.file.close()
 
     def write(self, text: str) -> None:
         self.file.write(text.encode())
 
     def write_column(self, lines: pl.Series) -> None:
-        """Write the texts of a column one behind the other; none is null."""
+        """Write the texts of a column without nulls, one behind the other."""
         import numpy as np
 
         if not len(lines):
             return
-        # Arrow keeps them so already.
+        # Arrow stores them so already.
         array = lines.to_arrow(compat_level=pl.CompatLevel.oldest())
         _, offsets, data = array.buffers()
         places = np.frombuffer(offsets, np.int64)
@@ -56,25 +46,25 @@ class TextFile:
 
 
 def clean(column: str | pl.Expr) -> pl.Expr:
-    """Put the mark for an unknown letter where XML forbids a control character."""
+    """Replace the control characters that XML forbids by the replacement character."""
     text = pl.col(column) if isinstance(column, str) else column
     return text.str.replace_all(_FORBIDDEN, "\ufffd")
 
 
 def xml(column: str | pl.Expr) -> pl.Expr:
-    """Write a text so that it can stand in an element and in an attribute of XML."""
+    """Escape a text for an element or an attribute of XML."""
     return clean(column).str.replace_many(list(_XML), list(_XML.values()))
 
 
 def quoted(column: str | pl.Expr) -> pl.Expr:
-    """Write a text in quotation marks, as JSON, Cypher and N-Triples all read it."""
+    """Quote and escape a text as JSON, Cypher and N-Triples all read it."""
     text = pl.col(column) if isinstance(column, str) else column
     escaped = text.str.replace_many(list(_QUOTED), list(_QUOTED.values()))
     return pl.concat_str(pl.lit('"'), escaped, pl.lit('"'))
 
 
 def literal(column: str, dtype: pl.DataType) -> pl.Expr:
-    """Write a value as JSON and Cypher both read it: text, number, or a list of texts."""
+    """Write a text, a number, or a list of texts as JSON and Cypher both read it."""
     if dtype == pl.String:
         return quoted(column)
     if isinstance(dtype, pl.List):
@@ -84,13 +74,13 @@ def literal(column: str, dtype: pl.DataType) -> pl.Expr:
 
 
 def fields(columns: dict[str, str], batch: pl.DataFrame) -> pl.Expr:
-    """Write columns as what stands between the braces of a map; nulls are left out.
+    """Write the columns of a row as the fields of a map, without nulls.
 
-    `columns` has for each the key as it is written, with its colon.
+    `columns` has the key of each as it is written, with its colon.
     """
     parts = [
         pl.concat_str(pl.lit(f",{key}"), literal(name, batch.schema[name])).fill_null("")
         for name, key in columns.items()
     ]
-    # A first comma, which no null keeps from standing there.
+    # Without the comma of the first field that is not null.
     return pl.concat_str(parts).str.slice(1)

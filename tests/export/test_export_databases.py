@@ -10,7 +10,14 @@ from urllib.parse import unquote
 import polars as pl
 import pytest
 
-from graphrag_index.export import cypher, neo4j, ntriples, parquet
+from graphrag_index.export import ntriples
+from graphrag_index.export.graph_databases import (
+    KUZU_FILES,
+    NEO4J_FILES,
+    write_cypher,
+    write_kuzu,
+    write_neo4j,
+)
 from tests.fixtures.page_parser import FORBIDDEN
 from tests.fixtures.small_graph import NASTY, graph_of, write_nasty_index, write_small_index
 from tests.fixtures.small_index import table, write_index
@@ -33,13 +40,13 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 def neo4j_files(output: Path, folder: Path, **filters: Any) -> dict[str, list[dict[str, str]]]:
     folder.mkdir()
-    neo4j.write(graph_of(output, **filters), folder)
-    assert {path.name for path in folder.iterdir()} == neo4j.FILES
+    write_neo4j(graph_of(output, **filters), folder)
+    assert {path.name for path in folder.iterdir()} == NEO4J_FILES
     return {path.stem: rows_of(path) for path in folder.iterdir()}
 
 
 def test_neo4j_files_have_the_headers_of_the_importer(small: Path, tmp_path: Path) -> None:
-    neo4j.write(graph_of(small), tmp_path)
+    write_neo4j(graph_of(small), tmp_path)
     heads = {path.stem: path.read_text("utf-8").split("\n")[0] for path in tmp_path.iterdir()}
     assert heads["entities"] == (
         "id:ID(Entity),number:long,title,type,description,aliases:string[],degree:long,"
@@ -101,8 +108,8 @@ def test_hard_texts_come_back_from_neo4j_files(nasty: Path, tmp_path: Path) -> N
 
 
 def test_the_import_command_names_every_file(small: Path, tmp_path: Path) -> None:
-    _, command = neo4j.write(graph_of(small), tmp_path)
-    assert set(re.findall(r"=(\w+\.csv)", command)) == neo4j.FILES
+    _, command = write_neo4j(graph_of(small), tmp_path)
+    assert set(re.findall(r"=(\w+\.csv)", command)) == NEO4J_FILES
     assert "--multiline-fields=true" in command
 
 
@@ -124,7 +131,7 @@ def statements(text: str) -> list[tuple[str, list[dict[str, Any]]]]:
 
 
 def test_the_script_makes_constraints_then_nodes_then_links(small: Path, tmp_path: Path) -> None:
-    cypher.write(graph_of(small), tmp_path / "graph")
+    write_cypher(graph_of(small), tmp_path / "graph")
     text = (tmp_path / "graph").read_text(encoding="utf-8")
     lines = text.splitlines()
     assert lines[0] == (
@@ -152,7 +159,7 @@ def test_the_script_makes_constraints_then_nodes_then_links(small: Path, tmp_pat
 
 
 def test_hard_texts_stay_in_their_quotation_marks(nasty: Path, tmp_path: Path) -> None:
-    cypher.write(graph_of(nasty), tmp_path / "graph")
+    write_cypher(graph_of(nasty), tmp_path / "graph")
     found = statements((tmp_path / "graph").read_bytes().decode())
     assert [row["title"] for row in found[0][1]] == NASTY
     assert [row["aliases"] for row in found[0][1]] == [[text, "plain"] for text in NASTY]
@@ -167,7 +174,7 @@ def test_a_statement_has_at_most_a_hundred_rows(tmp_path: Path) -> None:
         entities=table("entities", *people),
         relationships=table("relationships"),
     )
-    cypher.write(graph_of(output), tmp_path / "graph")
+    write_cypher(graph_of(output), tmp_path / "graph")
     found = statements((tmp_path / "graph").read_text(encoding="utf-8"))
     assert [len(rows) for _, rows in found] == [100, 100, 50]
 
@@ -193,7 +200,7 @@ def triples(path: Path) -> list[tuple[str, str, Any]]:
 
 
 def test_every_row_is_a_resource(small: Path, tmp_path: Path) -> None:
-    ntriples.write(graph_of(small), tmp_path / "graph")
+    ntriples.write_ntriples(graph_of(small), tmp_path / "graph")
     found = triples(tmp_path / "graph")
     assert len(found) == len(set(found))
     base, schema = ntriples.BASE, ntriples.SCHEMA
@@ -221,7 +228,7 @@ def test_every_row_is_a_resource(small: Path, tmp_path: Path) -> None:
 
 
 def test_hard_texts_come_back_from_triples(nasty: Path, tmp_path: Path) -> None:
-    ntriples.write(graph_of(nasty), tmp_path / "graph")
+    ntriples.write_ntriples(graph_of(nasty), tmp_path / "graph")
     found = triples(tmp_path / "graph")
     subjects = [f"{ntriples.BASE}Entity/e{i}" for i in range(len(NASTY))]
     labels = {s: value for s, key, value in found if key == f"{ntriples.RDFS}label"}
@@ -235,15 +242,15 @@ def test_an_id_that_is_no_word_makes_a_valid_iri(tmp_path: Path) -> None:
         entities=table("entities", {"id": hard}),
         relationships=table("relationships"),
     )
-    ntriples.write(graph_of(output), tmp_path / "graph")
+    ntriples.write_ntriples(graph_of(output), tmp_path / "graph")
     subjects = {subject for subject, _, _ in triples(tmp_path / "graph")}
     (ours,) = (subject for subject in subjects if "Entity/" in subject)
     assert unquote(ours.removeprefix(f"{ntriples.BASE}Entity/")) == hard
 
 
 def test_parquet_begins_with_the_keys(small: Path, tmp_path: Path) -> None:
-    parquet.write(graph_of(small), tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == parquet.FILES
+    write_kuzu(graph_of(small), tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == KUZU_FILES
     nodes, edges = (pl.read_parquet(tmp_path / f"{name}.parquet") for name in ("nodes", "edges"))
     assert (nodes.columns[0], edges.columns[:2]) == ("id", ["from", "to"])
     assert edges.select("from", "to", "weight").rows() == [("a", "b", 2.0), ("b", "c", 0.5)]
@@ -259,7 +266,7 @@ def test_a_graph_database_loads_the_parquet_files(
     output = small if filters else nasty
     folder = tmp_path / "graph"
     folder.mkdir()
-    parquet.write(graph_of(output, **filters), folder)
+    write_kuzu(graph_of(output, **filters), folder)
     connection = kuzu.Connection(kuzu.Database(str(tmp_path / "database")))
     connection.execute(f"IMPORT DATABASE '{folder}'")
     found = connection.execute("MATCH (n:Entity) RETURN n.title ORDER BY n.number")
@@ -269,12 +276,12 @@ def test_a_graph_database_loads_the_parquet_files(
     assert found.get_all() == [[len(titles)]]
 
 
-@pytest.mark.parametrize("form", [cypher, ntriples])
+@pytest.mark.parametrize("form", [write_cypher, ntriples.write_ntriples])
 def test_an_empty_graph_is_a_valid_script(form: Any, tmp_path: Path) -> None:
     names = ("entities", "relationships")
     output = write_index(tmp_path / "output", **{name: table(name) for name in names})
-    form.write(graph_of(output), tmp_path / "graph")
-    if form is cypher:
+    form(graph_of(output), tmp_path / "graph")
+    if form is write_cypher:
         assert statements((tmp_path / "graph").read_text(encoding="utf-8")) == []
     else:
         assert all(

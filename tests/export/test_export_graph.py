@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_index.errors import ExportError
-from graphrag_index.export import exported_graph as export_graph
-from graphrag_index.export import gexf, graphml, node_link
+from graphrag_index.export.exported_graph import in_batches, of_equal_size
+from graphrag_index.export.graph_files import write_gexf, write_graphml, write_node_link
 from graphrag_index.export.text_rows import clean, quoted, xml
 from tests.fixtures.page_parser import FORBIDDEN
 from tests.fixtures.small_graph import (
@@ -40,10 +40,10 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def read(form: Any, output: Path, path: Path, **filters: Any) -> Any:
     """Write a form and let networkx read it, with warnings as errors."""
-    form.write(graph_of(output, **filters), path)
-    if form is graphml:
+    form(graph_of(output, **filters), path)
+    if form is write_graphml:
         return nx.read_graphml(path)
-    if form is gexf:
+    if form is write_gexf:
         return nx.read_gexf(path, version="1.3")
     return nx.node_link_graph(json.loads(path.read_text(encoding="utf-8")))
 
@@ -54,7 +54,7 @@ def titles(output: Path, **filters: Any) -> list[str]:
 
 
 def test_graphml_has_all_attributes(small: Path, tmp_path: Path) -> None:
-    found = read(graphml, small, tmp_path / "graph")
+    found = read(write_graphml, small, tmp_path / "graph")
     assert type(found) is nx.Graph
     assert list(found) == ["a", "b", "c", "d"]
     assert found.nodes["a"] == {
@@ -74,7 +74,7 @@ def test_graphml_has_all_attributes(small: Path, tmp_path: Path) -> None:
 
 
 def test_gexf_is_drawn_as_the_layout_says(small: Path, tmp_path: Path) -> None:
-    found = read(gexf, small, tmp_path / "graph")
+    found = read(write_gexf, small, tmp_path / "graph")
     ann, dee = found.nodes["a"], found.nodes["d"]
     assert ann["viz"]["position"] == {"x": 250.0, "y": -500.0, "z": 0.0}
     assert "position" not in dee["viz"]
@@ -87,7 +87,7 @@ def test_gexf_is_drawn_as_the_layout_says(small: Path, tmp_path: Path) -> None:
 
 
 def test_gexf_has_the_elements_of_its_schema_in_their_order(nasty: Path, tmp_path: Path) -> None:
-    gexf.write(graph_of(nasty), tmp_path / "graph")
+    write_gexf(graph_of(nasty), tmp_path / "graph")
     root = ElementTree.parse(tmp_path / "graph").getroot()
     space, viz = "{http://gexf.net/1.3}", "{http://gexf.net/1.3/viz}"
     assert (root.tag, root.get("version")) == (f"{space}gexf", "1.3")
@@ -111,7 +111,7 @@ def test_gexf_has_the_elements_of_its_schema_in_their_order(nasty: Path, tmp_pat
 
 
 def test_node_link_json_is_as_networkx_writes_it(small: Path, tmp_path: Path) -> None:
-    found = read(node_link, small, tmp_path / "graph")
+    found = read(write_node_link, small, tmp_path / "graph")
     assert type(found) is nx.Graph
     assert found.nodes["a"]["aliases"] == ["Annie", "A; B"]
     assert (found.nodes["a"]["x"], found.nodes["a"]["y"]) == (0.25, -0.5)
@@ -139,17 +139,17 @@ def test_relationships_between_the_same_two_are_all_kept(tmp_path: Path) -> None
         entities=table("entities", *numbered(people)),
         relationships=table("relationships", *numbered(links)),
     )
-    for form in (graphml, node_link):
+    for form in (write_graphml, write_node_link):
         found = read(form, output, tmp_path / "graph")
         assert found.is_multigraph()
         assert found.number_of_edges() == 3
 
 
-@pytest.mark.parametrize("form", [graphml, gexf, node_link])
+@pytest.mark.parametrize("form", [write_graphml, write_gexf, write_node_link])
 def test_hard_texts_come_back(form: Any, nasty: Path, tmp_path: Path) -> None:
     found = read(form, nasty, tmp_path / "graph")
-    texts = NASTY if form is node_link else [FORBIDDEN.sub("\ufffd", text) for text in NASTY]
-    name = "title" if form is node_link else "label"
+    texts = NASTY if form is write_node_link else [FORBIDDEN.sub("\ufffd", text) for text in NASTY]
+    name = "title" if form is write_node_link else "label"
     assert [node[name] for node in found.nodes.values()] == texts
     back = [text[::-1] for text in texts]
     assert [node["description"] for node in found.nodes.values()] == back
@@ -229,7 +229,7 @@ def test_a_filter_that_nothing_can_pass_is_refused(
         graph_of(small, **filters)
 
 
-@pytest.mark.parametrize("form", [graphml, gexf, node_link])
+@pytest.mark.parametrize("form", [write_graphml, write_gexf, write_node_link])
 def test_an_empty_graph_is_a_valid_file(form: Any, tmp_path: Path) -> None:
     names = ("entities", "relationships")
     output = write_index(tmp_path / "output", **{name: table(name) for name in names})
@@ -237,7 +237,7 @@ def test_an_empty_graph_is_a_valid_file(form: Any, tmp_path: Path) -> None:
     assert (type(found), len(found), found.size()) == (nx.Graph, 0, 0)
 
 
-@pytest.mark.parametrize("form", [graphml, gexf, node_link])
+@pytest.mark.parametrize("form", [write_graphml, write_gexf, write_node_link])
 def test_a_row_without_texts_is_written_too(form: Any, tmp_path: Path) -> None:
     bare = {"title": None, "type": None, "description": None, "aliases": None}
     people = numbered([{"id": "a", **bare}, {"id": "b", **bare}])
@@ -261,9 +261,9 @@ def test_an_index_without_a_graph_is_refused(tmp_path: Path) -> None:
 
 def test_rows_are_read_in_equal_batches_and_in_order() -> None:
     rows = pl.LazyFrame({"n": range(1_000)})
-    batches = list(export_graph.in_batches(rows, 64))
+    batches = list(in_batches(rows, 64))
     assert [batch.height for batch in batches] == [64] * 15 + [40]
     assert pl.concat(batches)["n"].to_list() == list(range(1_000))
     uneven = [pl.DataFrame({"n": range(first, last)}) for first, last in [(0, 3), (3, 3), (3, 12)]]
-    parts = export_graph.of_equal_size(uneven, 5)
+    parts = of_equal_size(uneven, 5)
     assert [part["n"].to_list() for part in parts] == [[*range(5)], [*range(5, 10)], [10, 11]]
