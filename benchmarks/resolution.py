@@ -77,7 +77,8 @@ def measure(n_entities: int) -> list[str]:
     tables = as_tables(things, random.Random(2))
     root = Path(tempfile.gettempdir()) / "there-is-no-such-project"
     started, cpu = time.perf_counter(), time.process_time()
-    made = resolve_entities(
+    made: dict[str, pl.DataFrame] = {}
+    for frames in resolve_entities(
         **tables,
         settings=ResolveEntities(),
         root=root,
@@ -85,7 +86,8 @@ def measure(n_entities: int) -> list[str]:
         embedding_model=None,
         prompts=Prompts(root),
         progress=Silent(),
-    )
+    ):
+        made |= frames
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     peak_mib = peak * (1 if sys.platform == "darwin" else 1024) / MIB
@@ -221,12 +223,7 @@ def as_tables(things: list[Thing], chance: random.Random) -> dict[str, pl.LazyFr
     entities = pl.DataFrame(rows, schema=["title", "type"], orient="row").with_row_index(
         "human_readable_id"
     )
-    empty = TABLES["extracted_entities"].schema
-    missing = [
-        pl.lit([], dtype=dtype).alias(name)
-        for name, dtype in empty.items()
-        if name not in entities.columns
-    ]
+    ends = pl.DataFrame(links, schema=["source", "target"], orient="row")
     units = pl.DataFrame({"human_readable_id": range(n_units)}).with_columns(
         id=pl.col("human_readable_id").cast(pl.String),
         document_id=(pl.col("human_readable_id") // 8).cast(pl.String),
@@ -234,14 +231,29 @@ def as_tables(things: list[Thing], chance: random.Random) -> dict[str, pl.LazyFr
         end_char=pl.lit(1),
     )
     return {
-        "raw_mentions": pl.LazyFrame(mentions, schema=TABLES["raw_mentions"].schema, orient="row"),
+        "extracted_mentions": pl.LazyFrame(
+            mentions, schema=TABLES["extracted_mentions"].schema, orient="row"
+        ),
         "base_text_units": units.lazy(),
         "documents": units.select(id="document_id", title=pl.lit(""), path=pl.lit("")).lazy(),
-        "extracted_entities": entities.with_columns(
-            pl.col("human_readable_id").cast(pl.Int64), *missing
-        ).lazy(),
-        "extracted_relationships": pl.LazyFrame(links, schema=["source", "target"], orient="row"),
+        "extracted_entities": filled(entities, "extracted_entities"),
+        "extracted_relationships": filled(ends, "extracted_relationships"),
     }
+
+
+def filled(rows: pl.DataFrame, table: str) -> pl.LazyFrame:
+    """Add the columns that a table has and rows lack: empty texts and lists, and 1."""
+    columns = [
+        pl.col(name).cast(kind) if name in rows.columns else _default(kind).alias(name)
+        for name, kind in TABLES[table].schema.items()
+    ]
+    return rows.lazy().select(columns)
+
+
+def _default(kind: pl.DataType) -> pl.Expr:
+    if kind.is_nested():
+        return pl.lit([], dtype=kind)
+    return pl.lit("") if kind == pl.String else pl.lit(1, dtype=kind)
 
 
 if __name__ == "__main__":

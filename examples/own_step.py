@@ -33,11 +33,11 @@ LETTER = (
 )
 
 
-@step(writes=["input_documents"])
-def redact_emails(input_documents: pl.LazyFrame) -> pl.DataFrame:
+@step(writes=["loaded_documents"])
+def redact_emails(loaded_documents: pl.LazyFrame) -> pl.DataFrame:
     """Replace e-mail addresses in the texts of the documents."""
     redacted = pl.col("text").str.replace_all(r"[\w.+-]+@[\w-]+\.[\w.]+", "[e-mail]")
-    return input_documents.with_columns(redacted).collect()
+    return loaded_documents.with_columns(redacted).collect()
 
 
 def main() -> None:

@@ -14,12 +14,18 @@ from graphrag_index.storage.versions import StepRecord
 
 # Tables whose rows a person wants counted; the others are means to these.
 _COUNTED = (
-    *("input_documents", "base_text_units", "raw_entities", "raw_relationships", "entities"),
+    *(
+        "loaded_documents",
+        "base_text_units",
+        "extracted_entities",
+        "extracted_relationships",
+        "entities",
+    ),
     *("relationships", "communities", "text_units", "community_reports", "covariates"),
     *("text_unit_text", "entity_description", "community_full_content"),
     *("entity_resolutions", "doubtful_pairs"),
 )
-_PREFIX = re.compile(r"^(?:raw|base|input)_")
+_PREFIX = re.compile(r"^(?:extracted|described|base|loaded)_")
 
 
 class TerminalWatcher(Watcher):

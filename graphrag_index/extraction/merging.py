@@ -15,7 +15,7 @@ from graphrag_index.text.normalize import title_key
 
 
 def merge_findings(findings: pl.DataFrame, text_units: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Return `extracted_entities`, `extracted_relationships` and `raw_mentions`.
+    """Return `extracted_entities`, `extracted_relationships` and `extracted_mentions`.
 
     Parameters
     ----------
@@ -35,11 +35,11 @@ def merge_findings(findings: pl.DataFrame, text_units: pl.DataFrame) -> dict[str
     named = _Named(entities, numbers)
     links = named.give_numbers(links, "source", "target")
     mentions = named.give_numbers(mentions, "entity")
-    columns = TABLES["raw_mentions"].columns
+    columns = TABLES["extracted_mentions"].columns
     return {
         "extracted_entities": _entities(entities, numbers, keys.gather(firsts)),
         "extracted_relationships": _relationships(links),
-        "raw_mentions": _unrepeated(
+        "extracted_mentions": _unrepeated(
             mentions.select(pl.col(name).cast(kind) for name, kind in columns.items()).sort(
                 "text_unit", "start_char", "end_char", "entity"
             )
@@ -123,6 +123,7 @@ def _columns(rows: pl.DataFrame, n: int) -> dict[str, pl.Series]:
     places = rows.select("owner", "document_id", "start_char", "end_char")
     return {
         "type": _most(typed["owner"], typed["type"], _map(typed["type"], type_key), n),
+        "description": pl.repeat("", n, dtype=pl.String, eager=True),
         "descriptions": _lists(described.select("owner", "description"), n),
         "description_text_units": _lists(described.select("owner", "text_unit"), n),
         "text_units": _lists(_unrepeated(rows.select("owner", "text_unit")), n),

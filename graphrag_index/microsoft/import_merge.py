@@ -69,7 +69,7 @@ class ImportMerge:
 
         Returns
         -------
-        extracted_entities, extracted_relationships, raw_mentions
+        extracted_entities, extracted_relationships, extracted_mentions
             The imported rows in their order, then the new ones.
         given_ids
             The ids of the imported rows.
@@ -104,14 +104,14 @@ class ImportMerge:
         return {
             "extracted_entities": pl.concat([merged, entities.filter(is_new)]),
             "extracted_relationships": pl.concat([merged_links, relationships.filter(rows < 0)]),
-            "raw_mentions": pl.concat([self.imported_mentions(), mentions]),
+            "extracted_mentions": pl.concat([self.imported_mentions(), mentions]),
             "given_ids": self.given_ids(),
         }
 
-    def raw_graph(
+    def graph_of_rules(
         self, entities: pl.DataFrame, relationships: pl.DataFrame, mentions: pl.DataFrame
     ) -> dict[str, pl.DataFrame]:
-        """Append raw entities and relationships as rows of their own.
+        """Append entities and relationships that rules extracted as rows of their own.
 
         `finalize_graph` merges equal titles, and keeps the description of the imported one.
         """
@@ -122,17 +122,17 @@ class ImportMerge:
         )
         mentions = _shift(mentions, {"entity": n, "text_unit": n_units})
         return {
-            "raw_entities": pl.concat(
-                [as_raw(before, "raw_entities"), _shift(entities, {"human_readable_id": n})]
+            "extracted_entities": pl.concat(
+                [_with_one_description(before), _shift(entities, {"human_readable_id": n})]
             ),
-            "raw_relationships": pl.concat([as_raw(links, "raw_relationships"), relationships]),
-            "raw_mentions": pl.concat([self.imported_mentions(), mentions]),
+            "extracted_relationships": pl.concat([_with_one_description(links), relationships]),
+            "extracted_mentions": pl.concat([self.imported_mentions(), mentions]),
             "given_ids": self.given_ids(),
         }
 
     def imported_mentions(self) -> pl.DataFrame:
         mentions = self.imported.scan("mentions").collect()
-        return mentions.select(list(TABLES["raw_mentions"].columns))
+        return mentions.select(list(TABLES["extracted_mentions"].columns))
 
     def imported_entities(self) -> pl.DataFrame:
         """Return the imported entities as `extracted_entities`, in their order."""
@@ -197,10 +197,15 @@ class ImportMerge:
         return rows.with_columns(columns.list.eval(pl.element() + len(self.unit_ids)))
 
 
-def as_raw(extracted: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Convert imported rows to `raw_entities` or `raw_relationships`, with one description."""
-    description = pl.col("descriptions").list.get(0, null_on_oob=True).fill_null("")
-    return extracted.with_columns(description=description).select(list(TABLES[name].columns))
+def _with_one_description(rows: pl.DataFrame) -> pl.DataFrame:
+    """Describe imported rows as rules describe theirs: by one description, without lists."""
+    lists = {"descriptions", "description_text_units", "types"} & set(rows.columns)
+    if "types" in lists:
+        lists.add("text_units")
+    return rows.with_columns(
+        pl.col("descriptions").list.get(0, null_on_oob=True).fill_null("").alias("description"),
+        pl.col(sorted(lists)).list.head(0),
+    )
 
 
 def _as_extracted(rows: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -208,6 +213,7 @@ def _as_extracted(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     is_described = pl.col("description") != ""
     first = pl.col("text_units").list.get(0, null_on_oob=True).fill_null(-1)
     made = rows.with_columns(
+        description=pl.lit(""),
         descriptions=pl.when(is_described).then(pl.concat_list("description")).otherwise([]),
         description_text_units=pl.when(is_described).then(pl.concat_list(first)).otherwise([]),
     )

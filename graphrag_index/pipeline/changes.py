@@ -67,7 +67,7 @@ class Changes:
 
 
 def digest_documents(batches: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """Make the rows to compare of batches of `input_documents`, in their order."""
+    """Make the rows to compare of batches of `loaded_documents`, in their order."""
     n_of_text: dict[bytes, int] = {}
     parts = [pl.DataFrame(schema=COLUMNS)]
     for batch in batches:

@@ -28,7 +28,7 @@ from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import StepRecord, StoredTable, Version
 
 # The table of what was read, as the step that reads it left it.
-INPUT = "input_documents"
+INPUT = "loaded_documents"
 # Names of documents and files that one line tells.
 MOST_NAMES = 5
 # Documents read at once.

@@ -1,8 +1,4 @@
-"""The tables of the extraction, seen through what was resolved: one row for each entity.
-
-To apply it twice changes nothing: a number that is moved is in no table any more that it was
-applied to. So a step need not know whether one before it did.
-"""
+"""Apply assignments to the extracted tables, so that each resolved entity has one row."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -16,14 +12,24 @@ from graphrag_index.text.normalize import title_key
 Row = dict[str, Any]
 Span = tuple[int, int, int]
 
+# One row per extracted entity that was merged or renamed; per text unit of one that was split.
+# The others keep number and title.
+ASSIGNMENTS = {
+    "entity": pl.Int64,  # number of the extracted entity
+    "text_unit": pl.Int64,  # number of the base text unit; null: all of them
+    "document_id": pl.String,  # of that text unit; null as above
+    "start_char": pl.Int64,
+    "end_char": pl.Int64,
+    "resolved": pl.Int64,  # number of the resolved entity
+    "title": pl.String,
+}
+_HAS_DESCRIPTIONS = pl.col("descriptions").list.len() > 0
+
 
 class Assignments:
-    """Which resolved entity each extracted one is; with an empty table each is itself."""
+    """Resolved numbers of extracted entities; `rows` are `ASSIGNMENTS`."""
 
-    def __init__(
-        self, rows: pl.DataFrame | None, base_text_units: pl.LazyFrame | None = None
-    ) -> None:
-        rows = pl.DataFrame() if rows is None else rows
+    def __init__(self, rows: pl.DataFrame, base_text_units: pl.LazyFrame) -> None:
         self.is_empty = rows.is_empty()
         self._whole: dict[int, int] = {}
         self._parts: dict[tuple[int, int], int] = {}
@@ -45,18 +51,17 @@ class Assignments:
         self._moved = self._whole.keys() | self._divided
         # Of the documents that divided entities are in: where text units begin, and their texts.
         self._texts: dict[str, list[tuple[int, str]]] = defaultdict(list)
-        if self._divided and base_text_units is not None:
+        if self._divided:
             documents = {document for _, document in self._places}
             wanted = base_text_units.filter(pl.col("document_id").is_in(list(documents)))
             columns = wanted.select("document_id", "start_char", "text").collect()
             for document, start, text in columns.sort("document_id", "start_char").iter_rows():
                 self._texts[document].append((start, text))
 
-    def numbers(self, given: pl.Series) -> pl.Series:
-        """Return which entities these became; one that was divided stays what it was."""
-        if self.is_empty:
-            return given
-        return given.replace(list(self._whole), list(self._whole.values()))
+    def given_ids(self, frame: pl.LazyFrame) -> pl.LazyFrame:
+        """Renumber `given_ids`; a split entity keeps its number, which no part has."""
+        numbers = pl.col("number", "target")
+        return frame.with_columns(numbers.replace(list(self._whole), list(self._whole.values())))
 
     def mentions(self, frame: pl.LazyFrame) -> pl.LazyFrame:
         """Give the mentions the numbers of the resolved entities."""
@@ -78,20 +83,19 @@ class Assignments:
             "_part", "_whole"
         )
 
-    def entities(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Make one row of each resolved entity, where the first of its rows stood.
-
-        `frame` has the columns of `extracted_entities` or of `raw_entities`.
-        """
+    def entities(self, extracted: pl.LazyFrame) -> pl.LazyFrame:
+        """Make one row of each resolved entity, where the first of its rows stood."""
         if self.is_empty:
-            return frame
+            return extracted
+        frame = extracted.collect()
+        several = frame.select(_HAS_DESCRIPTIONS.any()).item()
         number = pl.col("human_readable_id")
         concerned = number.is_in(list(self._moved | self.titles.keys()))
         numbered = frame.with_row_index("_at")
         made: dict[int, list[tuple[int, Row]]] = defaultdict(list)
         for row in numbered.filter(concerned).iter_rows(named=True):
             at = row.pop("_at")
-            for resolved, part in self._pieces(row):
+            for resolved, part in self._pieces(row, several):
                 made[resolved].append((at, part))
         rows = [
             {"_at": held[0][0], **self._together(resolved, [row for _, row in held])}
@@ -100,15 +104,17 @@ class Assignments:
         schema = {"_at": numbered.schema["_at"], **frame.schema}
         changed = pl.DataFrame(rows, schema=schema, infer_schema_length=None)
         together = pl.concat([numbered.filter(~concerned), changed])
-        return together.sort("_at", "human_readable_id").drop("_at")
+        return together.sort("_at", "human_readable_id").drop("_at").lazy()
 
-    def relationships(self, frame: pl.DataFrame, merge: bool) -> pl.DataFrame:
+    def relationships(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Give relationships the numbers of the resolved entities; those with both ends one go.
 
-        With `merge` those of the same ends and type become one, where the first stood.
+        Those that a model described become one if their ends and type are the same, where the
+        first stood.
         """
         if self.is_empty:
-            return frame
+            return rows
+        frame = rows.collect()
         whole = pl.DataFrame(
             {"_old": list(self._whole), "_new": list(self._whole.values())},
             schema={"_old": pl.Int64, "_new": pl.Int64},
@@ -133,9 +139,10 @@ class Assignments:
             ).drop("_new")
         kept = kept.filter((pl.col("source") != pl.col("target")) | ~pl.col("_touched"))
         kept = kept.drop("_at")
-        return _merged(kept) if merge else kept.drop("_touched")
+        merge = frame.select(_HAS_DESCRIPTIONS.any()).item()
+        return (_merged(kept) if merge else kept.drop("_touched")).lazy()
 
-    def _pieces(self, row: Row) -> Iterator[tuple[int, Row]]:
+    def _pieces(self, row: Row, several: bool) -> Iterator[tuple[int, Row]]:
         """Cut the row of an entity into those of its parts."""
         number: int = row["human_readable_id"]
         if number not in self._divided:
@@ -147,18 +154,16 @@ class Assignments:
             own["evidence"] = [e for e in row["evidence"] if self._part_at(number, e) == part]
             for name in ("descriptions", "types"):
                 units = "description_text_units" if name == "descriptions" else "text_units"
-                if name in row:
-                    own[name] = [
-                        value
-                        for value, unit in zip(row[name], row[units], strict=True)
-                        if self._parts.get((number, unit)) == part
-                    ]
+                own[name] = [
+                    value
+                    for value, unit in zip(row[name], row[units], strict=True)
+                    if self._parts.get((number, unit)) == part
+                ]
             for name in ("text_units", "description_text_units"):
-                if name in row:
-                    own[name] = [u for u in row[name] if self._parts.get((number, u)) == part]
-            kinds = [kind for kind in own.get("types", ()) if kind]
+                own[name] = [u for u in row[name] if self._parts.get((number, u)) == part]
+            kinds = [kind for kind in own["types"] if kind]
             own["type"] = max(kinds, key=kinds.count) if kinds else row["type"]
-            if "description" in row:
+            if not several:
                 own["description"] = " ".join(filter(None, map(self._said, own["evidence"])))
             yield part, own
 
@@ -183,34 +188,29 @@ class Assignments:
         title = self.titles.get(resolved, rows[0]["title"])
         centre = next((row for row in rows if row["human_readable_id"] == resolved), rows[0])
         first = [centre, *(row for row in rows if row is not centre)]
-        made = {
+        said: dict[str, int] = {}
+        for row in rows:
+            for text, unit in zip(row["descriptions"], row["description_text_units"], strict=True):
+                said[text] = min(unit, said.get(text, unit))
+        ordered = sorted(said.items(), key=lambda item: item[1])
+        kinds: dict[int, str] = {}
+        for row in first:
+            for unit, kind in zip(row["text_units"], row["types"], strict=True):
+                kinds[unit] = kinds.get(unit) or kind
+        return {
             "human_readable_id": resolved,
             "title": title,
             "type": next((row["type"] for row in first if row["type"]), ""),
+            "description": next((r["description"] for r in first if r["description"]), ""),
+            "descriptions": [text for text, _ in ordered],
+            "description_text_units": [unit for _, unit in ordered],
+            "text_units": sorted(kinds),
+            "types": [kinds[unit] for unit in sorted(kinds)],
             "aliases": _each_once(
                 form for row in rows for form in (row["title"], *row["aliases"]) if form != title
             ),
             "evidence": _each_once_place(place for row in rows for place in row["evidence"]),
         }
-        if "description" in centre:
-            made["description"] = next((r["description"] for r in first if r["description"]), "")
-        if "descriptions" in centre:
-            said: dict[str, int] = {}
-            for row in rows:
-                for text, unit in zip(
-                    row["descriptions"], row["description_text_units"], strict=True
-                ):
-                    said[text] = min(unit, said.get(text, unit))
-            ordered = sorted(said.items(), key=lambda item: item[1])
-            made["descriptions"] = [text for text, _ in ordered]
-            made["description_text_units"] = [unit for _, unit in ordered]
-            kinds: dict[int, str] = {}
-            for row in first:
-                for unit, kind in zip(row["text_units"], row["types"], strict=True):
-                    kinds[unit] = kinds.get(unit) or kind
-            made["text_units"] = sorted(kinds)
-            made["types"] = [kinds[unit] for unit in sorted(kinds)]
-        return made
 
     def _divide(self, row: Row) -> Iterator[Row]:
         """Cut a relationship by the text units in which its ends are one part or another."""
@@ -230,7 +230,7 @@ class Assignments:
                     for end, new in zip(ends, (source, target), strict=True)
                 )
             ]
-            if "descriptions" in row:
+            if row["descriptions"]:
                 said = zip(row["descriptions"], row["description_text_units"], strict=True)
                 kept = [(text, unit) for text, unit in said if unit in units]
                 part["descriptions"] = [text for text, _ in kept]

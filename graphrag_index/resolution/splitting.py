@@ -104,7 +104,7 @@ def units_of_entities(
 ) -> dict[int, list[Unit]]:
     """Describe the text units of some entities, in their order.
 
-    `found` may have the lists `text_units` and `types`, what the reply about each said.
+    `found` has the lists `text_units` and `types`, of what a model's reply about each said.
     """
     wanted = mentions.filter(pl.col("entity").is_in(numbers)).sort("entity", "text_unit")
     columns = base_text_units.select(
@@ -121,10 +121,9 @@ def units_of_entities(
         named = documents.select(pl.col("id").alias("document_id"), "title", "path").collect()
         rows = rows.join(named, on="document_id", how="left")
     types: dict[tuple[int, int], str] = {}
-    if "types" in found.columns:
-        told = found.filter(pl.col("human_readable_id").is_in(numbers))
-        for number, units, kinds in told.select("human_readable_id", "text_units", "types").rows():
-            types.update({(number, unit): kind for unit, kind in zip(units, kinds, strict=True)})
+    told = found.filter(pl.col("human_readable_id").is_in(numbers))
+    for number, units, kinds in told.select("human_readable_id", "text_units", "types").rows():
+        types.update({(number, unit): kind for unit, kind in zip(units, kinds, strict=True)})
     made: dict[int, list[Unit]] = {}
     joined = wanted.join(rows, on="text_unit", maintain_order="left")
     for row in joined.iter_rows(named=True):

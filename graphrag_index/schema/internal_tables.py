@@ -8,9 +8,47 @@ from graphrag_index.schema.table import EVIDENCE, FINDINGS, HASHES, INTEGERS, ST
 
 _internal = partial(Table, kind="internal", nullable=())
 
+# Rows between extraction and the graph. A model finds several descriptions of each entity and
+# relationship; rules find one, and leave the lists about descriptions and types empty.
+_ENTITY: dict[str, pl.DataType | type[pl.DataType]] = {
+    "human_readable_id": pl.Int64,
+    "title": pl.String,
+    "type": pl.String,
+    "description": pl.String,  # empty if `descriptions` still have to be summarized
+    "descriptions": STRINGS,  # without duplicates, in the order of the text units
+    "description_text_units": INTEGERS,  # the first text unit with each description
+    "text_units": INTEGERS,  # numbers of base_text_units, ascending
+    "types": STRINGS,  # in each of the text units; empty if none
+    "aliases": STRINGS,
+    "evidence": EVIDENCE,
+}
+_RELATIONSHIP: dict[str, pl.DataType | type[pl.DataType]] = {
+    "source": pl.Int64,
+    "target": pl.Int64,
+    "type": pl.String,  # empty if it has none
+    "description": pl.String,
+    "descriptions": STRINGS,
+    "description_text_units": INTEGERS,
+    "weight": pl.Float64,  # of a model: sum of the strengths, 1 to 10 each
+    "text_units": INTEGERS,
+    "evidence": EVIDENCE,
+}
+_MENTION = {
+    "entity": pl.Int32,  # number of the entity
+    "text_unit": pl.Int32,  # number of the base text unit
+    "start_char": pl.Int32,  # in the document
+    "end_char": pl.Int32,
+}
+_GIVEN_ID = {
+    "table": pl.String,  # entities or relationships
+    "number": pl.Int64,  # of the entity; of a relationship that of its source
+    "target": pl.Int64,  # of a relationship, number of the entity; null of entities
+    "id": pl.String,
+}
+
 INTERNAL_TABLES = [
     _internal(
-        "input_documents",
+        "loaded_documents",
         "one document as a reader returned it",
         "path of the file, then position in it",
         {
@@ -101,111 +139,53 @@ INTERNAL_TABLES = [
     ),
     _internal(
         "extracted_entities",
-        "one entity as a model found it; `raw_mentions` refers to `human_readable_id`",
+        "one entity as extraction found it; `extracted_mentions` refers to `human_readable_id`",
         "first mention",
-        {
-            "human_readable_id": pl.Int64,
-            "title": pl.String,
-            "type": pl.String,
-            "descriptions": STRINGS,  # without duplicates, in the order of the text units
-            "description_text_units": INTEGERS,  # the first text unit with each description
-            "text_units": INTEGERS,  # numbers of base_text_units, ascending
-            "types": STRINGS,  # in each of the text units; empty if none
-            "aliases": STRINGS,
-            "evidence": EVIDENCE,
-        },
+        _ENTITY,
     ),
     _internal(
         "extracted_relationships",
-        "one directed relationship of one type as a model found it, between `extracted_entities`",
+        "one relationship between two `extracted_entities`; a model finds direction and type",
         "first evidence",
-        {
-            "source": pl.Int64,
-            "target": pl.Int64,
-            "type": pl.String,
-            "descriptions": STRINGS,
-            "description_text_units": INTEGERS,  # the first text unit with each description
-            "weight": pl.Float64,  # sum of the strengths, 1 to 10 each
-            "text_units": INTEGERS,
-            "evidence": EVIDENCE,
-        },
+        _RELATIONSHIP,
     ),
     _internal(
-        "description_summaries",
-        "one description merged from several",
-        "entities, then relationships, in the order of their tables",
-        {
-            "input_hash": pl.String,  # empty if a request has no reply
-            "request_keys": STRINGS,  # in the ledger; none if no model was asked
-            "reply_hashes": STRINGS,
-            "description": pl.String,
-        },
-    ),
-    _internal(
-        "raw_entities",
-        "one entity as extraction found it; `raw_mentions` refers to `human_readable_id`",
-        "first mention",
-        {
-            "human_readable_id": pl.Int64,
-            "title": pl.String,
-            "type": pl.String,
-            "description": pl.String,
-            "aliases": STRINGS,
-            "evidence": EVIDENCE,
-        },
-    ),
-    _internal(
-        "raw_relationships",
-        "one relationship as extraction found it, between two `raw_entities`",
-        "first evidence",
-        {
-            "source": pl.Int64,
-            "target": pl.Int64,
-            "description": pl.String,
-            "weight": pl.Float64,
-            "text_units": INTEGERS,  # numbers of base_text_units, ascending
-            "evidence": EVIDENCE,
-            "type": pl.String,  # empty if it has none
-        },
-    ),
-    _internal(
-        "raw_mentions",
-        "one place where a text unit names a raw entity",
+        "extracted_mentions",
+        "one place where a text unit names an extracted entity",
         "text unit, then start",
-        {
-            "entity": pl.Int32,  # number of the raw entity
-            "text_unit": pl.Int32,  # number of the base text unit
-            "start_char": pl.Int32,  # in the document
-            "end_char": pl.Int32,
-        },
+        _MENTION,
     ),
     _internal(
         "given_ids",
         "one id from a graph that was read instead of extracted",
         "entities, then relationships, in the order of their tables",
-        {
-            "table": pl.String,  # entities or relationships
-            "number": pl.Int64,  # of the raw entity; of a relationship that of its source
-            "target": pl.Int64,  # of a relationship, number of the raw entity; null of entities
-            "id": pl.String,
-        },
+        _GIVEN_ID,
         nullable=("target",),
     ),
     _internal(
-        "entity_assignments",
-        "one extracted entity that was merged or renamed, or one text unit of an entity that was "
-        "split; entities without a row stay as they are",
-        "extracted entity, then text unit",
-        {
-            "entity": pl.Int64,  # number of the extracted or raw entity
-            "text_unit": pl.Int64,  # number of the base text unit; null: in all text units
-            "document_id": pl.String,  # where that text unit lies; null as above
-            "start_char": pl.Int64,
-            "end_char": pl.Int64,
-            "resolved": pl.Int64,  # number of the entity that it is
-            "title": pl.String,
-        },
-        nullable=("text_unit", "document_id", "start_char", "end_char"),
+        "resolved_entities",
+        "one entity after resolution merged, renamed and split the extracted ones",
+        "first mention",
+        _ENTITY,
+    ),
+    _internal(
+        "resolved_relationships",
+        "one relationship between two `resolved_entities`",
+        "first evidence",
+        _RELATIONSHIP,
+    ),
+    _internal(
+        "resolved_mentions",
+        "one place where a text unit names a resolved entity",
+        "text unit, then start",
+        _MENTION,
+    ),
+    _internal(
+        "resolved_ids",
+        "one of the `given_ids`, with the numbers of resolved entities",
+        "as in given_ids",
+        _GIVEN_ID,
+        nullable=("target",),
     ),
     _internal(
         "entity_resolutions",
@@ -233,6 +213,44 @@ INTERNAL_TABLES = [
             "frequency": pl.Int64,  # number of text units that name it
             "other_frequency": pl.Int64,
             "model": pl.String,  # reply of the model; empty if none was asked
+        },
+    ),
+    _internal(
+        "description_summaries",
+        "one description merged from several",
+        "entities, then relationships, in the order of their tables",
+        {
+            "input_hash": pl.String,  # empty if a request has no reply
+            "request_keys": STRINGS,  # in the ledger; none if no model was asked
+            "reply_hashes": STRINGS,
+            "description": pl.String,
+        },
+    ),
+    _internal(
+        "described_entities",
+        "one resolved entity with one description",
+        "first mention",
+        {
+            "human_readable_id": pl.Int64,
+            "title": pl.String,
+            "type": pl.String,
+            "description": pl.String,
+            "aliases": STRINGS,
+            "evidence": EVIDENCE,
+        },
+    ),
+    _internal(
+        "described_relationships",
+        "one resolved relationship with one description",
+        "first evidence",
+        {
+            "source": pl.Int64,
+            "target": pl.Int64,
+            "type": pl.String,
+            "description": pl.String,
+            "weight": pl.Float64,
+            "text_units": INTEGERS,
+            "evidence": EVIDENCE,
         },
     ),
     _internal(

@@ -23,7 +23,7 @@ Frames = Iterator[Mapping[str, pl.DataFrame]]
         *TEXT_TABLES,
         "extracted_entities",
         "extracted_relationships",
-        "raw_mentions",
+        "extracted_mentions",
         "given_ids",
     ],
     fingerprint=fingerprint_imported,
@@ -34,7 +34,7 @@ def add_imported(
     sentences: pl.LazyFrame,
     extracted_entities: pl.DataFrame,
     extracted_relationships: pl.DataFrame,
-    raw_mentions: pl.DataFrame,
+    extracted_mentions: pl.DataFrame,
     covariates: pl.LazyFrame | None = None,
     *,
     root: Path,
@@ -50,12 +50,12 @@ def add_imported(
     ------
     documents, base_text_units, sentences, covariates
         Batch by batch.
-    extracted_entities, extracted_relationships, raw_mentions, given_ids
+    extracted_entities, extracted_relationships, extracted_mentions, given_ids
         Whole.
     """
     merge = ImportMerge(Imported(root))
     yield from text_tables(merge, documents, base_text_units, sentences, covariates, progress)
-    yield merge.graph(extracted_entities, extracted_relationships, raw_mentions)
+    yield merge.graph(extracted_entities, extracted_relationships, extracted_mentions)
 
 
 def text_tables(

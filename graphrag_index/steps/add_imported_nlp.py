@@ -11,16 +11,22 @@ from graphrag_index.steps.add_imported import TEXT_TABLES, Frames, text_tables
 
 
 @step(
-    writes=[*TEXT_TABLES, "raw_entities", "raw_relationships", "raw_mentions", "given_ids"],
+    writes=[
+        *TEXT_TABLES,
+        "extracted_entities",
+        "extracted_relationships",
+        "extracted_mentions",
+        "given_ids",
+    ],
     fingerprint=fingerprint_imported,
 )
 def add_imported_nlp(
     documents: pl.LazyFrame,
     base_text_units: pl.LazyFrame,
     sentences: pl.LazyFrame,
-    raw_entities: pl.DataFrame,
-    raw_relationships: pl.DataFrame,
-    raw_mentions: pl.DataFrame,
+    extracted_entities: pl.DataFrame,
+    extracted_relationships: pl.DataFrame,
+    extracted_mentions: pl.DataFrame,
     covariates: pl.LazyFrame | None = None,
     *,
     root: Path,
@@ -35,9 +41,9 @@ def add_imported_nlp(
     ------
     documents, base_text_units, sentences, covariates
         Batch by batch.
-    raw_entities, raw_relationships, raw_mentions, given_ids
+    extracted_entities, extracted_relationships, extracted_mentions, given_ids
         Whole.
     """
     merge = ImportMerge(Imported(root))
     yield from text_tables(merge, documents, base_text_units, sentences, covariates, progress)
-    yield merge.raw_graph(raw_entities, raw_relationships, raw_mentions)
+    yield merge.graph_of_rules(extracted_entities, extracted_relationships, extracted_mentions)

@@ -67,7 +67,7 @@ class Segment(NamedTuple):
 
 @step(writes=["documents", "base_text_units", "sentences"], code_version=3)
 def create_text_units(
-    input_documents: pl.LazyFrame,
+    loaded_documents: pl.LazyFrame,
     *,
     settings: CreateTextUnits,
     previous: Previous,
@@ -87,12 +87,12 @@ def create_text_units(
     documents, base_text_units, sentences
         One row per document, text unit and sentence, in the order of the documents.
     """
-    n_documents = input_documents.select(pl.len()).collect().item()
+    n_documents = loaded_documents.select(pl.len()).collect().item()
     progress.start(n_documents, "documents")
     earlier = _LastCut(previous)
     n_units = 0
     for offset in range(0, n_documents, BATCH_DOCUMENTS):
-        batch = input_documents.slice(offset, BATCH_DOCUMENTS).collect()
+        batch = loaded_documents.slice(offset, BATCH_DOCUMENTS).collect()
         places = batch.with_row_index("at")
         known = earlier.of(places)
         new = places.join(known["documents"], on="at", how="anti", maintain_order="left")

@@ -51,7 +51,12 @@ class _TextUnit:
 
 
 @step(
-    writes=["text_unit_findings", "extracted_entities", "extracted_relationships", "raw_mentions"],
+    writes=[
+        "text_unit_findings",
+        "extracted_entities",
+        "extracted_relationships",
+        "extracted_mentions",
+    ],
     code_version=3,
 )
 def extract_graph(
@@ -81,7 +86,7 @@ def extract_graph(
         One row per entity, in order of first mention.
     extracted_relationships
         One row per source, target and type, in order of first evidence.
-    raw_mentions
+    extracted_mentions
         One row per place where a text unit names an entity. What it does not name is
         mentioned by a sentence about it, or by the whole text unit.
     """

@@ -12,6 +12,7 @@ from graphrag_index.nlp.mentions import MENTIONS, Entities, find_mentions
 from graphrag_index.nlp.name_spans import DEFINED, INITIAL
 from graphrag_index.schema.list_columns import gather_lists
 from graphrag_index.schema.settings.embedded_steps import ExtractGraphNlp
+from graphrag_index.schema.table import INTEGERS, STRINGS
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
 from graphrag_index.text.quotations import Quotations, quotable
@@ -20,12 +21,16 @@ from graphrag_index.text.quotations import Quotations, quotable
 BATCH_DOCUMENTS = 512
 # Sentences that describe an entity.
 MAX_DESCRIPTION_SENTENCES = 2
+# Columns of entities that only a model fills.
+_OF_MODELS = ("descriptions", "description_text_units", "text_units", "types")
 
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
-@step(writes=["raw_entities", "raw_relationships", "raw_mentions"], code_version=2)
+@step(
+    writes=["extracted_entities", "extracted_relationships", "extracted_mentions"], code_version=3
+)
 def extract_graph_nlp(
     documents: pl.LazyFrame,
     base_text_units: pl.LazyFrame,
@@ -44,12 +49,12 @@ def extract_graph_nlp(
 
     Returns
     -------
-    raw_entities
+    extracted_entities
         One row per entity, in order of first mention. `type` is person, organization,
         geo, event, acronym, noun phrase, or name where the words do not tell.
-    raw_relationships
+    extracted_relationships
         One row per pair of entities, in order of first evidence.
-    raw_mentions
+    extracted_mentions
         One row per mention and text unit that holds it.
     """
     ids = documents.select("id").collect()["id"].to_list()
@@ -80,9 +85,9 @@ def extract_graph_nlp(
     quoted = np.concatenate([said, best["sentence"].to_numpy()])
     quotations = Quotations(documents, sentences, quoted)
     return {
-        "raw_entities": _entity_rows(entities, best, quotations, ids),
-        "raw_relationships": _relationship_rows(pairs, quotations, ids),
-        "raw_mentions": rows,
+        "extracted_entities": _entity_rows(entities, best, quotations, ids),
+        "extracted_relationships": _relationship_rows(pairs, quotations, ids),
+        "extracted_mentions": rows,
     }
 
 
@@ -242,10 +247,11 @@ def _entity_rows(
             "title": entities.titles,
             "type": entities.types,
             "description": texts.list.join(" "),
+            **dict.fromkeys(_OF_MODELS, [[]] * len(entities.titles)),
             "aliases": entities.aliases,
             "evidence": evidence,
         },
-        schema=TABLES["raw_entities"].schema,
+        schema=TABLES["extracted_entities"].schema,
     )
 
 
@@ -257,11 +263,13 @@ def _relationship_rows(pairs: pl.DataFrame, quotations: Quotations, ids: list[st
     return pairs.select(
         pl.col("source").cast(pl.Int64),
         pl.col("target").cast(pl.Int64),
+        pl.lit("").alias("type"),
         texts.list.join("").alias("description"),
+        pl.lit([], STRINGS).alias("descriptions"),
+        pl.lit([], INTEGERS).alias("description_text_units"),
         "weight",
         pl.col("text_units").cast(pl.List(pl.Int64)),
         evidence.alias("evidence"),
-        pl.lit("").alias("type"),
     )
 
 

@@ -1,6 +1,6 @@
 """From what extraction found to the graph: entities, relationships and where they are named."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +9,6 @@ import polars as pl
 from graphrag_index.communities.layout import layout
 from graphrag_index.communities.simple_graph import Graph, Integers, degrees, simple_graph
 from graphrag_index.communities.weights import check_weights
-from graphrag_index.resolution.apply import Assignments
 from graphrag_index.schema.list_columns import Spread, distinct_pairs, gather_lists, spread_lists
 from graphrag_index.schema.settings.embedded_steps import FinalizeGraph
 from graphrag_index.step import step
@@ -20,16 +19,23 @@ Floats = npt.NDArray[np.float64]
 
 # Relationships written at once: bounds memory, not results.
 BATCH_RELATIONSHIPS = 65_536
+_ENTITY = ("human_readable_id", "title", "type", "aliases", "evidence")
+_RELATIONSHIP = ("source", "target", "type", "weight", "text_units", "evidence")
 
 
-@step(writes=["entities", "relationships", "mentions"], code_version=4)
+@step(writes=["entities", "relationships", "mentions"], code_version=5)
 def finalize_graph(
-    raw_entities: pl.DataFrame,
-    raw_relationships: pl.LazyFrame,
-    raw_mentions: pl.LazyFrame,
+    extracted_entities: pl.LazyFrame,
+    extracted_relationships: pl.LazyFrame,
+    extracted_mentions: pl.LazyFrame,
     base_text_units: pl.LazyFrame,
-    entity_assignments: pl.DataFrame | None = None,
     given_ids: pl.DataFrame | None = None,
+    resolved_entities: pl.LazyFrame | None = None,
+    resolved_relationships: pl.LazyFrame | None = None,
+    resolved_mentions: pl.LazyFrame | None = None,
+    resolved_ids: pl.DataFrame | None = None,
+    described_entities: pl.LazyFrame | None = None,
+    described_relationships: pl.LazyFrame | None = None,
     *,
     settings: FinalizeGraph,
 ) -> Iterator[dict[str, pl.DataFrame]]:
@@ -39,9 +45,9 @@ def finalize_graph(
     keeps the title, type and description of the first. Relationships between
     the same two entities become one, whatever their direction: weights add up,
     and the heaviest row gives description and type. Loops and relationships with
-    an unknown end are dropped; entities without relationships stay. What resolve_entities
-    merged, renamed or divided is so here. What had an id before keeps it: the first of those
-    that become one.
+    an unknown end are dropped; entities without relationships stay. What had an id before keeps
+    it: the first of those that become one. Each table is read as the last step that wrote it
+    left it: described, resolved or extracted.
 
     Yields
     ------
@@ -55,15 +61,15 @@ def finalize_graph(
     TableError
         A weight is not a number greater than 0.
     """
-    check_weights("raw_relationships", raw_relationships)
-    resolved = Assignments(entity_assignments, base_text_units)
-    numbers, entities = _merge_entities(resolved.entities(raw_entities))
-    if given_ids is not None:
-        ends = (resolved.numbers(given_ids[name]).alias(name) for name in ("number", "target"))
-        given_ids = given_ids.with_columns(ends)
+    found_entities = _latest(described_entities, resolved_entities, extracted_entities)
+    found_links = _latest(described_relationships, resolved_relationships, extracted_relationships)
+    found_mentions = _latest(resolved_mentions, extracted_mentions)
+    check_weights("extracted_relationships", found_links)
+    numbers, entities = _merge_entities(_with_one_description(found_entities, _ENTITY))
+    if resolved_ids is not None and len(resolved_ids):
+        given_ids = resolved_ids
     entities = _with_given_ids(entities, numbers, given_ids)
-    del raw_entities
-    mentions = _renumber_mentions(resolved.mentions(raw_mentions), numbers)
+    mentions = _renumber_mentions(found_mentions, numbers)
     yield {"mentions": mentions}
     text_unit_ids = (
         base_text_units.select("id", "human_readable_id").sort("human_readable_id").collect()["id"]
@@ -72,7 +78,7 @@ def finalize_graph(
         mentions["entity"].to_numpy(), mentions["text_unit"].to_numpy()
     )
     del mentions
-    links = _Links(resolved.relationships(raw_relationships.collect(), merge=False), numbers)
+    links = _Links(_with_one_description(found_links, _RELATIONSHIP), numbers)
     given = links.given_ids(given_ids, numbers)
     ids, titles = entities["id"], entities["title"]
     # Nodes are numbered by id, as in create_communities: the drawing shows its communities,
@@ -110,7 +116,21 @@ def finalize_graph(
         yield {"relationships": relationships}
 
 
-def _merge_entities(raw_entities: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _latest(*tables: pl.LazyFrame | None) -> pl.LazyFrame:
+    """Return the first table that a step of the workflow wrote."""
+    return next(table for table in tables if table is not None)
+
+
+def _with_one_description(rows: pl.LazyFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """Join descriptions that no step has summarized."""
+    description = pl.col("description")
+    if "descriptions" in rows.collect_schema():
+        joined = pl.col("descriptions").list.join(" ")
+        description = pl.when(description == "").then(joined).otherwise(description)
+    return rows.select(description.alias("description"), *columns).collect()
+
+
+def _merge_entities(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Number the entities by first mention.
 
     Returns
@@ -121,14 +141,14 @@ def _merge_entities(raw_entities: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFr
         One row per entity: id, title, type, description, aliases, evidence.
     """
     seen: dict[str, int] = {}
-    merged = [seen.setdefault(title_key(title), len(seen)) for title in raw_entities["title"]]
+    merged = [seen.setdefault(title_key(title), len(seen)) for title in rows["title"]]
     number = pl.Series("number", merged, dtype=pl.Int64)
-    numbers = pl.DataFrame([raw_entities["human_readable_id"].alias("raw"), number])
-    first = raw_entities.filter(number.is_first_distinct())
+    numbers = pl.DataFrame([rows["human_readable_id"].alias("raw"), number])
+    first = rows.filter(number.is_first_distinct())
 
-    row, values = spread_lists(raw_entities["aliases"])
+    row, values = spread_lists(rows["aliases"])
     forms = pl.DataFrame([number.gather(row), values.alias("form")])
-    titles = pl.DataFrame([number, raw_entities["title"].alias("form")])
+    titles = pl.DataFrame([number, rows["title"].alias("form")])
     own = pl.DataFrame({"number": np.arange(len(seen)), "title": first["title"]})
     aliases = (
         pl.concat([forms, titles])
@@ -137,7 +157,7 @@ def _merge_entities(raw_entities: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFr
         .unique(["number", "form"], maintain_order=True)
         .sort("number", maintain_order=True)
     )
-    row, evidence = spread_lists(raw_entities["evidence"])
+    row, evidence = spread_lists(rows["evidence"])
     owners = number.gather(row).to_numpy()
     by_number = np.argsort(owners, kind="stable")
     ids = content_ids("entity", pl.Series(list(seen), dtype=pl.String)).alias("id")
@@ -157,6 +177,7 @@ def _with_given_ids(
     own = (
         given_ids.filter(table="entities")
         .join(numbers, left_on="number", right_on="raw", maintain_order="left")
+        .drop_nulls("number_right")
         .unique("number_right", keep="first", maintain_order=True)
     )
     ids = entities["id"].to_list()
@@ -165,12 +186,12 @@ def _with_given_ids(
     return entities.with_columns(pl.Series("id", ids, dtype=pl.String))
 
 
-def _renumber_mentions(raw_mentions: pl.LazyFrame, numbers: pl.DataFrame) -> pl.DataFrame:
+def _renumber_mentions(found: pl.LazyFrame, numbers: pl.DataFrame) -> pl.DataFrame:
     """Mentions by the numbers of the merged entities: each once, in order of the text."""
     keys = numbers.select(pl.col("raw", "number").cast(pl.Int32)).lazy()
     columns = ["text_unit", "start_char", "end_char", "number"]
     rows = (
-        raw_mentions.join(keys, left_on="entity", right_on="raw", maintain_order="left")
+        found.join(keys, left_on="entity", right_on="raw", maintain_order="left")
         .select(columns)
         .collect()
         .sort(columns)

@@ -69,7 +69,7 @@ def fingerprint_input(settings: LoadDocuments, root: Path) -> str:
     return whole.hexdigest()
 
 
-@step(writes=["input_documents", "unread_files"], code_version=2, fingerprint=fingerprint_input)
+@step(writes=["loaded_documents", "unread_files"], code_version=2, fingerprint=fingerprint_input)
 def load_documents(
     *, settings: LoadDocuments, root: Path, progress: Progress
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
@@ -81,7 +81,7 @@ def load_documents(
 
     Yields
     ------
-    input_documents, unread_files
+    loaded_documents, unread_files
         Batches of documents in the order of their paths, then of their places in
         the file; and the files and records that could not be read, each with its reason.
 
@@ -220,7 +220,7 @@ def _read(file: InputFile, settings: LoadDocuments) -> Iterator[Document | Unrea
 def _frames(
     documents: Sequence[tuple[str | None, ...]], unread: Sequence[tuple[str, str]]
 ) -> dict[str, pl.DataFrame]:
-    rows = {"input_documents": documents, "unread_files": unread}
+    rows = {"loaded_documents": documents, "unread_files": unread}
     return {
         name: pl.DataFrame(values, schema=TABLES[name].schema, orient="row")
         for name, values in rows.items()

@@ -12,11 +12,20 @@ from graphrag_index.readers.graph.graph_passages import Passages
 from graphrag_index.readers.graph.graph_rows import Rows, fingerprint_files, read_given
 from graphrag_index.readers.graph.row_evidence import add_records, count_records
 from graphrag_index.schema.settings.embedded_steps import CreateTextUnits, ReadGraph
+from graphrag_index.schema.table import INTEGERS, STRINGS
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
 from graphrag_index.steps.create_text_units import cut
 
 logger = logging.getLogger(__name__)
+
+# Columns of entities that only a model fills.
+_OF_MODELS = {
+    "descriptions": STRINGS,
+    "description_text_units": INTEGERS,
+    "text_units": INTEGERS,
+    "types": STRINGS,
+}
 
 
 @step(
@@ -24,12 +33,12 @@ logger = logging.getLogger(__name__)
         "documents",
         "base_text_units",
         "sentences",
-        "raw_entities",
-        "raw_relationships",
-        "raw_mentions",
+        "extracted_entities",
+        "extracted_relationships",
+        "extracted_mentions",
         "given_ids",
     ],
-    code_version=2,
+    code_version=3,
     fingerprint=fingerprint_files,
 )
 def read_graph(
@@ -45,7 +54,7 @@ def read_graph(
     ------
     documents, base_text_units, sentences
         Batch by batch: given text units first, then those made of rows.
-    raw_entities, raw_relationships, raw_mentions, given_ids
+    extracted_entities, extracted_relationships, extracted_mentions, given_ids
         Whole.
 
     Raises
@@ -107,13 +116,17 @@ def _graph(given: Given, evidence: Evidence) -> dict[str, pl.DataFrame]:
         for table, (frame, first, other) in ends.items()
     ]
     tables = {
-        "raw_entities": entities.with_columns(
-            evidence.of_entities(len(entities)), human_readable_id=number
+        "extracted_entities": entities.with_columns(
+            evidence.of_entities(len(entities)),
+            *(pl.lit([], kind).alias(name) for name, kind in _OF_MODELS.items()),
+            human_readable_id=number,
         ),
-        "raw_relationships": relationships.with_columns(
-            *evidence.of_relationships(len(relationships))
+        "extracted_relationships": relationships.with_columns(
+            *evidence.of_relationships(len(relationships)),
+            descriptions=pl.lit([], STRINGS),
+            description_text_units=pl.lit([], INTEGERS),
         ),
-        "raw_mentions": evidence.mentions(),
+        "extracted_mentions": evidence.mentions(),
         "given_ids": pl.concat(ids),
     }
     return {

@@ -12,7 +12,7 @@ from graphrag_index.microsoft.import_folder import (
     fingerprint_imported,
     row_batches,
 )
-from graphrag_index.microsoft.import_merge import ImportMerge, as_raw
+from graphrag_index.microsoft.import_merge import ImportMerge
 from graphrag_index.microsoft.import_reports import evidence_of_reports
 from graphrag_index.schema.settings.embedded_steps import FinalizeGraph
 from graphrag_index.schema.tables import TABLES
@@ -50,11 +50,10 @@ def _finalized(imported: Imported) -> dict[str, pl.LazyFrame]:
     text_units = imported.scan("text_units").select(list(TABLES["base_text_units"].columns))
     batches: dict[str, list[pl.DataFrame]] = {"entities": [], "relationships": []}
     made: Any = finalize_graph(
-        as_raw(merge.imported_entities(), "raw_entities"),
-        as_raw(merge.imported_relationships(), "raw_relationships").lazy(),
+        merge.imported_entities().lazy(),
+        merge.imported_relationships().lazy(),
         merge.imported_mentions().lazy(),
         text_units,
-        None,
         merge.given_ids(),
         settings=FinalizeGraph(layout=False),
     )

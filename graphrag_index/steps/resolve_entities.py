@@ -1,7 +1,7 @@
 """Decide which of the extracted entities are one thing under several names."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from graphrag_index.errors import WorkflowError
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.local_embeddings import EmbeddingModel
 from graphrag_index.llm.prompts import Prompts
+from graphrag_index.resolution.apply import Assignments
 from graphrag_index.resolution.assigning import Found, Resolution
 from graphrag_index.resolution.blocking import candidates, neighbours
 from graphrag_index.resolution.candidates import (
@@ -30,10 +30,13 @@ from graphrag_index.resolution.parsed_name import Name
 from graphrag_index.resolution.scoring import Context, Pair, score_pairs
 from graphrag_index.schema.settings.llm_steps import ResolveEntities
 from graphrag_index.step import Progress, step
+from graphrag_index.storage.batches import batches
 from graphrag_index.text.normalize import title_key
 
 logger = logging.getLogger(__name__)
 
+# Rows written at once: bounds memory, not results.
+BATCH_ROWS = 65_536
 # Unknown names that are listed; a file may be full of those of documents that are gone.
 MOST_UNKNOWN = 10
 
@@ -48,19 +51,25 @@ def _decisions(settings: ResolveEntities, root: Path) -> str:
 
 
 @step(
-    writes=["entity_assignments", "entity_resolutions", "doubtful_pairs"],
+    writes=[
+        "resolved_entities",
+        "resolved_relationships",
+        "resolved_mentions",
+        "resolved_ids",
+        "entity_resolutions",
+        "doubtful_pairs",
+    ],
     fingerprint=_decisions,
     asks=_asks,
-    code_version=2,
+    code_version=3,
 )
 def resolve_entities(
-    raw_mentions: pl.LazyFrame,
+    extracted_entities: pl.LazyFrame,
+    extracted_relationships: pl.LazyFrame,
+    extracted_mentions: pl.LazyFrame,
     base_text_units: pl.LazyFrame,
     documents: pl.LazyFrame,
-    extracted_entities: pl.LazyFrame | None = None,
-    extracted_relationships: pl.LazyFrame | None = None,
-    raw_entities: pl.LazyFrame | None = None,
-    raw_relationships: pl.LazyFrame | None = None,
+    given_ids: pl.LazyFrame | None = None,
     *,
     settings: ResolveEntities,
     root: Path,
@@ -68,17 +77,15 @@ def resolve_entities(
     embedding_model: EmbeddingModel | None,
     prompts: Prompts,
     progress: Progress,
-) -> Mapping[str, pl.DataFrame]:
-    """Merge names of one thing, by what a person decided, then by rules, then by a model.
+) -> Iterator[Mapping[str, pl.DataFrame]]:
+    """Merge names of one thing, by a person's decisions, then by rules, then by a model.
 
-    What extraction found stays as it is; this says what becomes of it, and the steps behind
-    read their entities through that. Each merged entity matches the centre of its group, the
-    most mentioned one, by itself.
+    Each merged entity matches the centre of its group, the most mentioned one, by itself.
 
-    Returns
-    -------
-    entity_assignments
-        One row per extracted entity that became another, or text unit of one that was divided.
+    Yields
+    ------
+    resolved_entities, resolved_relationships, resolved_mentions, resolved_ids
+        The extracted tables after resolution, batch by batch, in their order.
     entity_resolutions
         One row per name that was merged, renamed or split, with who decided it and why.
     doubtful_pairs
@@ -89,25 +96,22 @@ def resolve_entities(
     SettingsError
         The file of a person's decisions is damaged.
     """
-    entities = extracted_entities if extracted_entities is not None else raw_entities
-    links = extracted_relationships if extracted_relationships is not None else raw_relationships
-    if entities is None or links is None:
-        raise WorkflowError(
-            "Step resolve_entities needs a step before it that finds entities: "
-            "extract_graph, extract_graph_nlp or read_graph."
-        )
     decisions = read_decisions(root / settings.file)
-    found = Found.read(entities, raw_mentions, base_text_units, documents, decisions)
+    found = Found.read(
+        extracted_entities, extracted_mentions, base_text_units, documents, decisions
+    )
     nodes, places = make_nodes(found.rows(), decisions)
     _warn_of_unknown(decisions, {*places, *map(title_key, found.titles)}, settings.file)
     _warn_of_empty_parts(decisions, found, settings.file)
     never = never_pairs(decisions, places)
     names = [node.name for node in nodes]
-    described = partial(_described, entities, found, nodes)
+    described = partial(_described, extracted_entities, found, nodes)
     scored: list[Pair] = []
     if settings.merge:
         pairs = _pairs(names, nodes, embedding_model, settings.max_embedded)
-        of = documents_and_links(found.places(nodes), found.mentions, found.documents, links)
+        of = documents_and_links(
+            found.places(nodes), found.mentions, found.documents, extracted_relationships
+        )
         texts = described(_of_acronyms(pairs, names))
         scored = score_pairs(names, pairs, Context(*of, texts))
         scored = [
@@ -137,7 +141,19 @@ def resolve_entities(
     # A title that a person gave stays, however many call it otherwise.
     order = sorted(range(len(nodes)), key=lambda at: not nodes[at].decided)
     joined = group(order, sure, never, apart)
-    return Resolution(found, nodes, joined, scored, said).tables()
+    resolution = Resolution(found, nodes, joined, scored, said)
+    yield resolution.tables()
+    assigned = Assignments(resolution.assignments(), base_text_units)
+    resolved = {
+        "resolved_entities": assigned.entities(extracted_entities),
+        "resolved_relationships": assigned.relationships(extracted_relationships),
+        "resolved_mentions": assigned.mentions(extracted_mentions),
+    }
+    if given_ids is not None:
+        resolved["resolved_ids"] = assigned.given_ids(given_ids)
+    for name, rows in resolved.items():
+        for batch in batches(rows, BATCH_ROWS):
+            yield {name: batch}
 
 
 def _pairs(
@@ -173,8 +189,8 @@ def _described(
         return {}
     number = pl.col("human_readable_id")
     rows = entities.filter(number.is_in(list(first))).collect()
-    several = "descriptions" in rows.columns
-    said = pl.col("descriptions").list.join(" ") if several else pl.col("description")
+    # A model finds descriptions, rules find one.
+    said = pl.concat_str(pl.col("descriptions").list.join(" "), "description")
     forms = pl.col("aliases").list.join("; ")
     texts = rows.select(number, said.alias("said"), forms.alias("forms")).iter_rows()
     return {first[row[0]]: f"{row[1]}\n{row[2]}".strip() for row in texts}

@@ -16,8 +16,8 @@ _BATCH = 512  # documents
 _MAX_NAMES = 3  # in a warning
 
 
-@step(writes=["input_documents"], fingerprint=fingerprint_imported)
-def skip_imported(input_documents: pl.LazyFrame, *, root: Path) -> Iterator[pl.DataFrame]:
+@step(writes=["loaded_documents"], fingerprint=fingerprint_imported)
+def skip_imported(loaded_documents: pl.LazyFrame, *, root: Path) -> Iterator[pl.DataFrame]:
     """Drop documents whose text was imported, ignoring line ends, space around it and a BOM.
 
     A record with the id of an imported document and another text is dropped too: the imported
@@ -25,7 +25,7 @@ def skip_imported(input_documents: pl.LazyFrame, *, root: Path) -> Iterator[pl.D
 
     Yields
     ------
-    input_documents
+    loaded_documents
         The new documents, in their order.
     """
     imported = Imported(root).scan("documents")
@@ -33,7 +33,7 @@ def skip_imported(input_documents: pl.LazyFrame, *, root: Path) -> Iterator[pl.D
     batches = row_batches(imported.select("text"), _BATCH)
     texts = {_digest(text) for batch in batches for text in batch["text"]}
     changed: list[str] = []
-    for batch in row_batches(input_documents, _BATCH):
+    for batch in row_batches(loaded_documents, _BATCH):
         keep = []
         for id, path, text in batch.select("id", "path", "text").iter_rows():
             is_known = _digest(text) in texts

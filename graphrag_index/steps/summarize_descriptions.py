@@ -12,7 +12,6 @@ from graphrag_index.extraction.summarization import Pieces, Writing, join
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request
-from graphrag_index.resolution.apply import Assignments
 from graphrag_index.schema.list_columns import positions
 from graphrag_index.schema.settings.llm_steps import SummarizeDescriptions
 from graphrag_index.schema.tables import TABLES, content_id
@@ -28,11 +27,15 @@ BATCH_ROWS = 16_384
 _HAS_SEVERAL = pl.col("descriptions").list.len() > 1
 
 
-@step(writes=["description_summaries", "raw_entities", "raw_relationships"], code_version=4)
+@step(
+    writes=["description_summaries", "described_entities", "described_relationships"],
+    code_version=4,
+)
 def summarize_descriptions(
     extracted_entities: pl.LazyFrame,
     extracted_relationships: pl.LazyFrame,
-    entity_assignments: pl.DataFrame | None = None,
+    resolved_entities: pl.LazyFrame | None = None,
+    resolved_relationships: pl.LazyFrame | None = None,
     *,
     settings: SummarizeDescriptions,
     chat_model: ChatModel,
@@ -45,22 +48,21 @@ def summarize_descriptions(
     More descriptions than `max_input_tokens` allows are folded: each further request has the
     summary so far and as many others as fit. Where a request fails, the summary so far and
     the descriptions that are not in it are joined. What resolve_entities merged is described
-    together. A description of the last run is taken over where what was asked and the replies
-    are what they were.
+    together; what rules described keeps its description. A description of the last run is
+    reused where requests and replies are what they were.
 
     Yields
     ------
     description_summaries
         One row for each description that was made of several.
-    raw_entities, raw_relationships
+    described_entities, described_relationships
         Batch by batch, in the order of the tables that they are made of.
     """
     progress.start(None, "descriptions")
-    resolved = Assignments(entity_assignments)
-    if not resolved.is_empty:
-        extracted_entities = resolved.entities(extracted_entities.collect()).lazy()
-        links = resolved.relationships(extracted_relationships.collect(), merge=True)
-        extracted_relationships = links.lazy()
+    if resolved_entities is not None:
+        extracted_entities = resolved_entities
+    if resolved_relationships is not None:
+        extracted_relationships = resolved_relationships
     writing = Writing(settings, prompts, chat_model.max_prompt_tokens)
     alike = _alike(settings, chat_model, writing)
     input_hash = pl.Series([], dtype=pl.String)
@@ -96,11 +98,11 @@ def summarize_descriptions(
     yield {TABLE.name: summaries.drop("at")}
     n_before = 0
     for name, frame in (
-        ("raw_entities", extracted_entities),
-        ("raw_relationships", extracted_relationships),
+        ("described_entities", extracted_entities),
+        ("described_relationships", extracted_relationships),
     ):
         for batch in batches(frame, BATCH_ROWS, at_least_one=True):
-            only = batch["descriptions"].list.first().fill_null("")
+            only = batch["descriptions"].list.first().fill_null(batch["description"])
             of_several = batch.select(_HAS_SEVERAL).to_series().arg_true()
             made = summaries["description"].slice(n_before, len(of_several))
             n_before += len(made)

@@ -141,7 +141,7 @@ class TestInit:
         assert graphrag_index("run", "--root", root, "--set", "workflow=texts").code == 0
         version = TableStore(root / "output").read_pointer()
         assert version is not None
-        assert version.tables["input_documents"].rows == 1
+        assert version.tables["loaded_documents"].rows == 1
 
     @pytest.mark.parametrize("name", ["file", "file/project", "half", "link"])
     def test_a_file_in_the_way_of_a_project_is_wrong_use(
@@ -326,9 +326,9 @@ def black_out(text: pl.Expr, words: list[str]) -> pl.Expr:
     return text.str.replace_all("|".join(words), "___")
 
 
-@step(writes=["input_documents"])
-def redact(input_documents: pl.LazyFrame, *, settings: Redact) -> pl.DataFrame:
-    return input_documents.with_columns(black_out(pl.col("text"), settings.words)).collect()
+@step(writes=["loaded_documents"])
+def redact(loaded_documents: pl.LazyFrame, *, settings: Redact) -> pl.DataFrame:
+    return loaded_documents.with_columns(black_out(pl.col("text"), settings.words)).collect()
 """
 
 

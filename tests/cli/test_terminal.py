@@ -6,7 +6,7 @@ from graphrag_index.storage.versions import StepRecord, StoredTable
 
 def test_a_step_is_described_by_what_it_wrote() -> None:
     tables = {
-        "input_documents": StoredTable(2_100, "d", file="d"),
+        "loaded_documents": StoredTable(2_100, "d", file="d"),
         "unread_files": StoredTable(9, "s", file="s"),
     }
     assert describe(StepRecord("load_documents", "key", tables)) == "2,100 documents"

@@ -174,7 +174,7 @@ def test_after_types_were_added_what_was_found_is_taken_over_again() -> None:
     _, read = extract(model, [ADA, GREY, PUNCH], once, entity_types=wanted)
     assert read == []
     anew, _ = extract(model, [ADA, GREY, PUNCH], entity_types=wanted)
-    for name in ("extracted_entities", "extracted_relationships", "raw_mentions"):
+    for name in ("extracted_entities", "extracted_relationships", "extracted_mentions"):
         assert whole[name].equals(anew[name])
     # Types that come and go are another question each time.
     _, read = extract(model, [ADA, GREY, PUNCH], whole, entity_types=["person"])

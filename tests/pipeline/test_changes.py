@@ -104,10 +104,10 @@ def test_no_change_is_false_and_said() -> None:
 
 
 def documents(*values: tuple[str, str, str]) -> pl.DataFrame:
-    defaults = dict.fromkeys(TABLES["input_documents"].columns)
+    defaults = dict.fromkeys(TABLES["loaded_documents"].columns)
     return pl.DataFrame(
         [{**defaults, "id": id, "path": path, "text": text} for id, path, text in values],
-        schema=TABLES["input_documents"].schema,
+        schema=TABLES["loaded_documents"].schema,
     )
 
 

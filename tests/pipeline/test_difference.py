@@ -38,18 +38,18 @@ def names(found: Difference) -> dict[str, list[str]]:
 def test_documents_are_paired_by_path_and_by_text(tmp_path: Path) -> None:
     store = TableStore(tmp_path)
     before = table(
-        "input_documents",
+        "loaded_documents",
         *({"id": f"{n}", "path": f"{n}.md", "text": f"text {n}"} for n in "abcd"),
     )
     after = table(
-        "input_documents",
+        "loaded_documents",
         {"id": "a", "path": "a.md", "text": "text a"},
         {"id": "b", "path": "b.md", "text": "another text"},
         {"id": "c", "path": "z.md", "text": "text c"},
         {"id": "e", "path": "e.md", "text": "text e"},
     )
-    one = version(store, 1, input_documents=_with_ids(before))
-    two = version(store, 2, input_documents=_with_ids(after))
+    one = version(store, 1, loaded_documents=_with_ids(before))
+    two = version(store, 2, loaded_documents=_with_ids(after))
     assert names(compare(store, one, two)["documents"]) == {
         "added": ["e.md"],
         "removed": ["d.md"],

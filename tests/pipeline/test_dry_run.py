@@ -181,7 +181,7 @@ def test_what_a_run_refuses_is_refused_with_the_same_words(
 def test_documents_that_the_index_has_lost_are_not_taken_for_added(
     project: Path, call: CallIn
 ) -> None:
-    (path,) = project.glob("output/versions/1/input_documents-*.parquet")
+    (path,) = project.glob("output/versions/1/loaded_documents-*.parquet")
     path.unlink()
     assert call.dry_run(project).splitlines()[0] == (
         "Which documents the index was made of is not known: all are read anew."

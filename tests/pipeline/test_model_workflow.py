@@ -120,8 +120,8 @@ def test_five_poisoned_text_units_cost_exactly_those_five(
         quarantined = ledger.quarantined(["extract_graph"])
         ledger.close()
         assert len(quarantined) == 4
-        named = set(read(root, "raw_mentions")["text_unit"].unique())
-        whole = set(read(project, "raw_mentions")["text_unit"].unique())
+        named = set(read(root, "extracted_mentions")["text_unit"].unique())
+        whole = set(read(project, "extracted_mentions")["text_unit"].unique())
         assert whole - named == whole & set(chosen[:4])
         # Said again by the next run, until `retry` finds the fault gone.
         assert run(root, "--set", "workflow=extraction").returncode == 3
@@ -139,7 +139,7 @@ def test_five_poisoned_text_units_cost_exactly_those_five(
         assert again.returncode == 0, again.stderr
         chats = [request for request in bad.requests[asked:] if "chat" in request.path]
         assert len(chats) == 4
-        assert tables(root)["raw_mentions"] == tables(project)["raw_mentions"]
+        assert tables(root)["extracted_mentions"] == tables(project)["extracted_mentions"]
 
 
 def test_a_third_of_the_replies_faulty(project: Path, tmp_path: Path) -> None:

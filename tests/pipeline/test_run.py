@@ -337,8 +337,8 @@ class TestWhatStepsGive:
         documents = documents.with_columns(**change)
         result = iter([documents[:1], documents[1:]]) if batches else documents
         with pytest.raises(TableError) as caught:
-            self.write(tmp_path, result, "input_documents")
-        assert str(caught.value) == f"Step give wrote input_documents with {said}"
+            self.write(tmp_path, result, "loaded_documents")
+        assert str(caught.value) == f"Step give wrote loaded_documents with {said}"
         assert TableStore(tmp_path / "output").read_pointer() is None
 
     def test_one_frame_is_not_enough_for_two_tables(self, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ class Redact(BaseModel):
 def test_positional_parameters_are_tables_and_keywords_are_services() -> None:
     @step(writes=["documents", WORDS], code_version=3)
     def redact(
-        input_documents: pl.LazyFrame,
+        loaded_documents: pl.LazyFrame,
         entities: pl.DataFrame,
         covariates: pl.LazyFrame | None = None,
         words=None,  # type: ignore[no-untyped-def]
@@ -35,7 +35,7 @@ def test_positional_parameters_are_tables_and_keywords_are_services() -> None:
 
     assert redact.name == "redact"
     assert redact.reads == (
-        Read("input_documents", optional=False, lazy=True),
+        Read("loaded_documents", optional=False, lazy=True),
         Read("entities", optional=False, lazy=False),
         Read("covariates", optional=True, lazy=True),
         Read("words", optional=True, lazy=False),

@@ -76,7 +76,7 @@ class TestLoading:
             ),
             (
                 "- create_text_units",
-                "mine.yaml: step create_text_units reads the table input_documents, "
+                "mine.yaml: step create_text_units reads the table loaded_documents, "
                 "which no step before it writes.",
             ),
             (

@@ -1,13 +1,14 @@
 """What is resolved, in the tables behind: entities, relationships, mentions and descriptions."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 from polars.testing import assert_frame_equal
 
 from graphrag_index.llm.prompts import Prompts
-from graphrag_index.resolution.apply import Assignments
 from graphrag_index.schema.settings.embedded_steps import FinalizeGraph
 from graphrag_index.schema.settings.llm_steps import SummarizeDescriptions
 from graphrag_index.schema.tables import TABLES, content_id
@@ -28,13 +29,14 @@ LINKS = [(0, 1), (2, 1), (0, 2), (2, 3)]
 
 
 def summarized(
-    given: dict[str, Any], assignments: pl.DataFrame, model: FakeChatModel
+    given: dict[str, Any], made: dict[str, pl.DataFrame], model: FakeChatModel
 ) -> dict[str, pl.DataFrame]:
-    parts: dict[str, list[pl.DataFrame]] = {"raw_entities": [], "raw_relationships": []}
+    parts: dict[str, list[pl.DataFrame]] = {"described_entities": [], "described_relationships": []}
     for frames in summarize_descriptions(
         given["extracted_entities"],
         given["extracted_relationships"],
-        assignments,
+        made["resolved_entities"].lazy(),
+        made["resolved_relationships"].lazy(),
         settings=SummarizeDescriptions(max_tokens_without_call=0),
         chat_model=model,  # type: ignore[arg-type]
         prompts=Prompts(NOWHERE),
@@ -47,68 +49,66 @@ def summarized(
     return {name: pl.concat(frames) for name, frames in parts.items()}
 
 
-def finalized(
-    given: dict[str, Any], raw: dict[str, pl.DataFrame], assignments: pl.DataFrame
-) -> dict[str, pl.DataFrame]:
+def finalized(given: dict[str, Any], made: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Finalize the extracted tables, or those that later steps made of them."""
+    later = ("resolved_entities", "resolved_relationships", "resolved_mentions")
     parts: dict[str, list[pl.DataFrame]] = {}
     for frames in finalize_graph(
-        raw["raw_entities"],
-        raw["raw_relationships"].lazy(),
-        given["raw_mentions"],
+        given["extracted_entities"],
+        given["extracted_relationships"],
+        given["extracted_mentions"],
         given["base_text_units"],
-        assignments,
         settings=FinalizeGraph(layout=False),
+        **{
+            name: frame.lazy()
+            for name, frame in made.items()
+            if name in later or name.startswith("described")
+        },
     ):
         for name, frame in frames.items():
             parts.setdefault(name, []).append(conform(frame, TABLES[name]))
     return {name: pl.concat(frames) for name, frames in parts.items()}
 
 
-def as_raw(given: dict[str, Any]) -> dict[str, pl.DataFrame]:
-    """The tables as a step without a model writes them."""
-    entities = given["extracted_entities"].collect()
-    links = given["extracted_relationships"].collect()
-    said = pl.col("descriptions").list.join(" ").alias("description")
-    return {
-        "raw_entities": conform(
-            entities.with_columns(said).select(list(TABLES["raw_entities"].columns)),
-            TABLES["raw_entities"],
-        ),
-        "raw_relationships": conform(
-            links.with_columns(said).select(list(TABLES["raw_relationships"].columns)),
-            TABLES["raw_relationships"],
-        ),
-    }
-
-
-def decide(root: Path, text: str, entities: list[Entity] = SCOTT) -> dict[str, pl.DataFrame]:
+def decide(
+    root: Path,
+    text: str,
+    entities: list[Entity] = SCOTT,
+    links: Sequence[tuple[int, int]] = LINKS,
+    by_rules: bool = True,
+) -> dict[str, pl.DataFrame]:
+    """Resolve entities by the decisions of a person."""
     (root / "resolutions.yaml").write_text(text, encoding="utf-8")
-    return resolve(entities, root, LINKS if entities is SCOTT else ())
+    return resolve(entities, root, links, by_rules=by_rules)
 
 
 def test_merged_entities_are_described_together(tmp_path: Path) -> None:
-    made = decide(tmp_path, "merge:\n  Oslo: [Oslo City]\n")
+    made = decide(tmp_path, "merge:\n  Oslo: [Oslo City]\n", by_rules=False)
     assert resolved(made) == {"Scott, Robert": "Robert Scott", "oslo city": "Oslo"}
     model = FakeChatModel(lambda _: {"description": "All of it."})
     given = tables(SCOTT, LINKS)
-    raw = summarized(given, made["entity_assignments"], model)
+    described = summarized(given, made, model)
     assert [request.messages[1]["content"] for request in model.asked] == [
         "Entity: Robert Scott\nType: person\n\nDescriptions:\n- A captain.\n- An explorer.",
         "Entity: Oslo\nType: place\n\nDescriptions:\n- A city.\n- A port.",
         "Relationship: Robert Scott → Oslo\nType: knows\n\n"
         "Descriptions:\n- 0 knows 1.\n- 2 knows 1.\n- 2 knows 3.",
     ]
-    assert raw["raw_entities"].select("human_readable_id", "title", "aliases").rows() == [
+    assert described["described_entities"].select(
+        "human_readable_id", "title", "aliases"
+    ).rows() == [
         (2, "Robert Scott", ["Scott, Robert"]),
         (1, "Oslo", ["oslo city"]),
     ]
-    assert raw["raw_relationships"].select("source", "target", "weight").rows() == [(2, 1, 6.0)]
+    assert described["described_relationships"].select("source", "target", "weight").rows() == [
+        (2, 1, 6.0)
+    ]
 
 
 def test_all_that_belongs_to_merged_entities_follows(tmp_path: Path) -> None:
     made = decide(tmp_path, "merge:\n  Oslo: [Oslo City]\n")
     given = tables(SCOTT, LINKS)
-    graph = finalized(given, as_raw(given), made["entity_assignments"])
+    graph = finalized(given, made)
     entities = graph["entities"]
     columns = ["title", "type", "description", "aliases", "frequency", "degree", "text_unit_ids"]
     assert entities.select(columns).rows() == [
@@ -126,26 +126,29 @@ def test_all_that_belongs_to_merged_entities_follows(tmp_path: Path) -> None:
     ]
 
 
-def test_to_apply_it_twice_changes_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by_rules", [True, False])
+def test_summaries_change_descriptions_alone(tmp_path: Path, by_rules: bool) -> None:
     text = (
         "merge:\n  Oslo: [Oslo City]\nsplit:\n  Robert Scott:\n"
         "    - {title: Scott the elder, text_units: [t0]}\n    - {title: Scott}\n"
     )
-    made = decide(tmp_path, text)
+    made = decide(tmp_path, text, by_rules=by_rules)
     given = tables(SCOTT, LINKS)
-    assignments = Assignments(made["entity_assignments"])
-    once = assignments.entities(given["extracted_entities"].collect())
-    assert_frame_equal(assignments.entities(once), once)
-    links = assignments.relationships(given["extracted_relationships"].collect(), merge=True)
-    assert_frame_equal(assignments.relationships(links, merge=True), links)
-    # After the step that describes, and without it.
-    model = FakeChatModel(lambda _: {"description": "-"})
-    raw = summarized(given, made["entity_assignments"], model)
+    described = summarized(given, made, FakeChatModel(lambda _: {"description": "-"}))
     columns = ["id", "title", "text_unit_ids", "degree"]
     assert_frame_equal(
-        finalized(given, raw, made["entity_assignments"])["entities"].select(columns),
-        finalized(given, as_raw(given), made["entity_assignments"])["entities"].select(columns),
+        finalized(given, {**made, **described})["entities"].select(columns),
+        finalized(given, made)["entities"].select(columns),
     )
+
+
+def test_without_summaries_descriptions_are_joined(tmp_path: Path) -> None:
+    made = decide(tmp_path, "merge:\n  Oslo: [Oslo City]\n", by_rules=False)
+    entities = finalized(tables(SCOTT, LINKS), made)["entities"]
+    assert entities.select("title", "description").rows() == [
+        ("Robert Scott", "A captain. An explorer."),
+        ("Oslo", "A city. A port."),
+    ]
 
 
 SMITH = [Entity("John Smith", "person", (0, 1, 2), "Sails."), Entity("Bank", "", (1, 2), "Pays.")]
@@ -154,9 +157,9 @@ SMITH = [Entity("John Smith", "person", (0, 1, 2), "Sails."), Entity("Bank", "",
 def parts_of_smith(root: Path, *parts: str) -> list[tuple[str, list[str]]]:
     """Titles and text units of the entities, when John Smith is split."""
     lines = "".join(f"    - {part}\n" for part in parts)
-    made = decide(root, f"split:\n  john smith:\n{lines}", SMITH)
+    made = decide(root, f"split:\n  john smith:\n{lines}", SMITH, [(0, 1), (1, 0)], by_rules=False)
     given = tables(SMITH, [(0, 1), (1, 0)])
-    graph = finalized(given, as_raw(given), made["entity_assignments"])
+    graph = finalized(given, made)
     rows = graph["entities"].select("title", "text_unit_ids").sort("title").rows()
     return [row for row in rows if row[0] != "Bank"]
 
@@ -184,13 +187,13 @@ def test_a_name_is_split_by_what_tells_its_bearers_apart(tmp_path: Path) -> None
 
 def test_each_part_has_its_own_and_is_found_by_the_old_name(tmp_path: Path) -> None:
     text = "split:\n  John Smith:\n    - {title: Sailor, text_units: [t0]}\n    - {title: Clerk}\n"
-    made = decide(tmp_path, text, SMITH)
+    made = decide(tmp_path, text, SMITH, [(0, 1), (1, 0)])
     assert sorted(made["entity_resolutions"].select("title", "resolved", "decided_by").rows()) == [
         ("John Smith", "Clerk", "person"),
         ("John Smith", "Sailor", "person"),
     ]
     given = tables(SMITH, [(0, 1), (1, 0)])
-    graph = finalized(given, as_raw(given), made["entity_assignments"])
+    graph = finalized(given, made)
     rows = graph["entities"].sort("title").select("title", "aliases", "description").rows()
     # The descriptions are the sentences at the evidence of each.
     assert rows == [
@@ -209,9 +212,9 @@ def test_a_part_may_be_what_another_name_means(tmp_path: Path) -> None:
         "split:\n  John Smith:\n    - {title: Sailor, text_units: [t0]}\n"
         "merge:\n  Jack: [Sailor, Jack the sailor]\n"
     )
-    made = decide(tmp_path, text, entities)
+    made = decide(tmp_path, text, entities, ())
     given = tables(entities)
-    graph = finalized(given, as_raw(given), made["entity_assignments"])
+    graph = finalized(given, made)
     rows = graph["entities"].sort("title").select("title", "text_unit_ids", "aliases").rows()
     assert rows[1:] == [
         ("Jack", ["t0"], ["John Smith", "Jack the sailor"]),
@@ -220,9 +223,9 @@ def test_a_part_may_be_what_another_name_means(tmp_path: Path) -> None:
 
 
 def test_a_renamed_entity_keeps_its_old_name_as_an_alias(tmp_path: Path) -> None:
-    made = decide(tmp_path, "rename:\n  Bank: Bank of Oslo\n", SMITH)
+    made = decide(tmp_path, "rename:\n  Bank: Bank of Oslo\n", SMITH, ())
     given = tables(SMITH)
-    graph = finalized(given, as_raw(given), made["entity_assignments"])
+    graph = finalized(given, made)
     bank = graph["entities"].filter(title="Bank of Oslo")
     assert bank.select("aliases", "description").rows() == [(["Bank"], "Pays.")]
 
@@ -231,14 +234,24 @@ def test_what_a_rule_merges_a_person_undoes(tmp_path: Path) -> None:
     assert "Scott, Robert" in resolved(decide(tmp_path, ""))
     kept = decide(tmp_path, "never:\n  - ['Scott, Robert', Robert Scott]\n")
     assert resolved(kept) == {}
-    assert kept["entity_assignments"].is_empty()
+    assert kept["resolved_entities"]["title"].to_list() == [entity.title for entity in SCOTT]
 
 
 def test_without_decisions_the_tables_are_as_they_were() -> None:
     given = tables(SMITH, [(0, 1)])
-    made = resolve(SMITH)
-    raw = as_raw(given)
-    with_it = finalized(given, raw, made["entity_assignments"])
-    without = finalized(given, raw, TABLES["entity_assignments"].empty())
-    for name, frame in without.items():
-        assert_frame_equal(with_it[name], frame)
+    made = resolve(SMITH, links=[(0, 1)])
+    for name in ("entities", "relationships", "mentions"):
+        assert_frame_equal(made[f"resolved_{name}"], given[f"extracted_{name}"].collect())
+
+
+def test_given_ids_follow_their_entities(tmp_path: Path) -> None:
+    (tmp_path / "resolutions.yaml").write_text("merge:\n  Bank: [John Smith]\n", encoding="utf-8")
+    ids = pl.LazyFrame(
+        [("entities", 0, None, "a"), ("entities", 1, None, "b"), ("relationships", 0, 1, "c")],
+        schema=TABLES["given_ids"].schema,
+        orient="row",
+    )
+    made = resolve(SMITH, tmp_path, given_ids=ids)["resolved_ids"]
+    numbers = {*made["number"], *made["target"].drop_nulls()}
+    assert len(numbers) == 1
+    assert made["id"].to_list() == ["a", "b", "c"]

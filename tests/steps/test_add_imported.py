@@ -69,7 +69,7 @@ def test_what_is_found_again_is_the_imported_entity_and_what_is_new_comes_behind
     )
     mentions = pl.DataFrame(
         {"entity": [1, 0, 3], "text_unit": [0, 0, 1], "start_char": [0, 5, 9], "end_char": 3},
-        schema=TABLES["raw_mentions"].schema,
+        schema=TABLES["extracted_mentions"].schema,
     )
     found = ImportMerge(Imported(root)).graph(entities, links, mentions)
     rows = found["extracted_entities"]
@@ -95,7 +95,7 @@ def test_what_is_found_again_is_the_imported_entity_and_what_is_new_comes_behind
         (3, 0, 4.0),
         (4, 5, 3.0),
     ]
-    assert found["raw_mentions"].tail(3).rows() == [(0, 3, 0, 3), (4, 3, 5, 3), (3, 4, 9, 3)]
+    assert found["extracted_mentions"].tail(3).rows() == [(0, 3, 0, 3), (4, 3, 5, 3), (3, 4, 9, 3)]
     assert found["given_ids"].rows() == [
         *(("entities", number, None, f"e{number}") for number in range(4)),
         ("relationships", 0, 1, "r0"),
@@ -118,7 +118,7 @@ def test_relationships_of_two_types_stay_two(
         "extracted_entities", entity(0, "Bo", 0, "Bo."), entity(1, "ada byron", 0, "Ada.")
     )
     links = table("extracted_relationships", link(0, 1, "Bo met Ada.", 3.0, kinds[1]))
-    mentions = TABLES["raw_mentions"].empty()
+    mentions = TABLES["extracted_mentions"].empty()
     found = ImportMerge(Imported(root)).graph(entities, links, mentions)["extracted_relationships"]
     assert found.height == n_rows
     if n_rows == 1:
@@ -141,7 +141,7 @@ def _forget_sizes(root: Path) -> None:
 def test_without_anything_new_the_imported_rows_are_all(root: Path) -> None:
     nothing = [
         TABLES[name].empty()
-        for name in ("extracted_entities", "extracted_relationships", "raw_mentions")
+        for name in ("extracted_entities", "extracted_relationships", "extracted_mentions")
     ]
     found = ImportMerge(Imported(root)).graph(*nothing)
     assert found["extracted_entities"]["descriptions"].to_list() == [
@@ -154,17 +154,19 @@ def test_without_anything_new_the_imported_rows_are_all(root: Path) -> None:
 
 
 def test_rows_of_rules_come_behind_with_their_own_numbers(root: Path) -> None:
-    entities = table("raw_entities", {"human_readable_id": 0, "title": "BO"})
+    entities = table("extracted_entities", {"human_readable_id": 0, "title": "BO"})
     links = table(
-        "raw_relationships", {"source": 0, "target": 0, "weight": 1.0, "text_units": [0, 1]}
+        "extracted_relationships", {"source": 0, "target": 0, "weight": 1.0, "text_units": [0, 1]}
     )
-    mentions = pl.DataFrame([(0, 1, 2, 4)], schema=TABLES["raw_mentions"].schema, orient="row")
-    found = ImportMerge(Imported(root)).raw_graph(entities, links, mentions)
-    assert found["raw_entities"]["human_readable_id"].to_list() == [0, 1, 2, 3, 4]
-    assert found["raw_entities"]["description"][:4].to_list()[0] == "Ada Byron writes."
-    last = found["raw_relationships"].row(-1, named=True)
+    mentions = pl.DataFrame(
+        [(0, 1, 2, 4)], schema=TABLES["extracted_mentions"].schema, orient="row"
+    )
+    found = ImportMerge(Imported(root)).graph_of_rules(entities, links, mentions)
+    assert found["extracted_entities"]["human_readable_id"].to_list() == [0, 1, 2, 3, 4]
+    assert found["extracted_entities"]["description"][:4].to_list()[0] == "Ada Byron writes."
+    last = found["extracted_relationships"].row(-1, named=True)
     assert (last["source"], last["target"], last["text_units"]) == (4, 4, [3, 4])
-    assert found["raw_mentions"].row(-1) == (4, 4, 2, 4)
+    assert found["extracted_mentions"].row(-1) == (4, 4, 2, 4)
 
 
 def test_text_units_that_are_gone_are_not_named_by_documents(tmp_path: Path) -> None:
@@ -194,7 +196,7 @@ def test_text_units_that_are_gone_are_not_named_by_documents(tmp_path: Path) -> 
 def test_documents_that_were_imported_are_passed_over(
     root: Path, caplog: pytest.LogCaptureFixture, id: str, text: str, is_new: bool
 ) -> None:
-    rows = table("input_documents", {"id": id, "text": text, "path": "new.txt"}).lazy()
+    rows = table("loaded_documents", {"id": id, "text": text, "path": "new.txt"}).lazy()
     left = pl.concat(skip_imported(rows, root=root))
     assert left["id"].to_list() == [id] * is_new
     assert ("the imported one stays (new.txt (d1))" in caplog.text) == (id == "d1")

@@ -25,7 +25,7 @@ def documents(*texts: str) -> pl.LazyFrame:
         | {"raw_data": None, "path": f"{number}.txt", "metadata": '{"place": "Hobart"}'}
         for number, text in enumerate(texts)
     ]
-    return pl.DataFrame(rows, schema=TABLES["input_documents"].schema).lazy()
+    return pl.DataFrame(rows, schema=TABLES["loaded_documents"].schema).lazy()
 
 
 def cut(

@@ -137,6 +137,7 @@ def test_what_text_units_tell_is_merged_by_name() -> None:
                 "human_readable_id": [0, 1],
                 "title": ["Ada Lovelace", "Charles Babbage"],
                 "type": ["mathematician", "person"],
+                "description": ["", ""],
                 "descriptions": [["She wrote.", "She knew him."], ["He answered."]],
                 "description_text_units": [[0, 1], [0]],
                 "types": [["mathematician", "person"], ["person", "Person"]],
@@ -154,6 +155,7 @@ def test_what_text_units_tell_is_merged_by_name() -> None:
                 "source": [0, 1],
                 "target": [1, 0],
                 "type": ["writes to", "knows"],
+                "description": ["", ""],
                 "descriptions": [["A letter.", "Often."], []],
                 "description_text_units": [[0, 1], []],
                 "weight": [7.0, 2.0],
@@ -496,7 +498,7 @@ def test_text_units_of_one_document_have_spans_of_the_document() -> None:
         progress=Silent(),
     )
     assert isinstance(tables, dict)
-    assert tables["raw_mentions"].rows() == [(0, 0, 10, 13), (0, 1, 36, 39)]
+    assert tables["extracted_mentions"].rows() == [(0, 0, 10, 13), (0, 1, 36, 39)]
     assert tables["extracted_entities"]["evidence"].to_list() == [
         [span("d", 10, 20), span("d", 30, 40)]
     ]

@@ -16,27 +16,29 @@ from tests.fixtures.examples import examples
 TEXT_UNITS = pl.DataFrame({"id": ["t0", "t1", "t2"], "human_readable_id": [0, 1, 2]})
 
 
-def raw_entities(*titles: str, **columns: list[object]) -> pl.DataFrame:
+def extracted_entities(*titles: str, **columns: list[object]) -> pl.DataFrame:
     rows = {
         "human_readable_id": list(range(len(titles))),
         "title": list(titles),
         "type": ["name"] * len(titles),
         "description": [f"About {title}." for title in titles],
-        "aliases": [[] for _ in titles],
-        "evidence": [[] for _ in titles],
     }
-    return pl.DataFrame({**rows, **columns}, schema=TABLES["raw_entities"].schema)
+    lists = ("descriptions", "description_text_units", "text_units", "types", "aliases", "evidence")
+    rows |= {name: [[] for _ in titles] for name in lists}
+    return pl.DataFrame({**rows, **columns}, schema=TABLES["extracted_entities"].schema)
 
 
-def raw_relationships(*rows: dict[str, object]) -> pl.DataFrame:
-    default = {"description": "", "weight": 1.0, "text_units": [], "evidence": [], "type": ""}
+def extracted_relationships(*rows: dict[str, object]) -> pl.DataFrame:
+    default: dict[str, object] = {"description": "", "weight": 1.0, "type": ""}
+    lists = ("descriptions", "description_text_units", "text_units", "evidence")
+    default |= {name: [] for name in lists}
     return pl.DataFrame(
-        [{**default, **row} for row in rows], schema=TABLES["raw_relationships"].schema
+        [{**default, **row} for row in rows], schema=TABLES["extracted_relationships"].schema
     )
 
 
-def raw_mentions(*rows: tuple[int, int, int, int]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=TABLES["raw_mentions"].schema, orient="row")
+def extracted_mentions(*rows: tuple[int, int, int, int]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=TABLES["extracted_mentions"].schema, orient="row")
 
 
 def finalize(
@@ -49,7 +51,7 @@ def finalize(
         name: [] for name in ("entities", "relationships", "mentions")
     }
     for frames in finalize_graph(
-        entities,
+        entities.lazy(),
         relationships.lazy(),
         mentions.lazy(),
         TEXT_UNITS.lazy(),
@@ -70,8 +72,8 @@ CARL = content_id("entity", "carl")
 
 def test_rows_between_the_same_two_entities_become_one():
     tables = finalize(
-        raw_entities("Ada", "Byron", "Carl"),
-        raw_relationships(
+        extracted_entities("Ada", "Byron", "Carl"),
+        extracted_relationships(
             {"source": 2, "target": 0, "description": "first", "text_units": [2]},
             {
                 "source": 0,
@@ -92,7 +94,7 @@ def test_rows_between_the_same_two_entities_become_one():
                 "evidence": [span(3)],
             },
         ),
-        raw_mentions((0, 0, 0, 3), (1, 0, 4, 9), (1, 1, 4, 9), (2, 2, 20, 24)),
+        extracted_mentions((0, 0, 0, 3), (1, 0, 4, 9), (1, 1, 4, 9), (2, 2, 20, 24)),
     )
     expected = pl.DataFrame(
         {
@@ -120,15 +122,15 @@ def test_rows_between_the_same_two_entities_become_one():
 
 def test_entities_with_the_same_title_but_for_case_width_and_spacing_become_one():
     tables = finalize(
-        raw_entities(
+        extracted_entities(
             "Ada",
             "Byron",
             "ＡＤＡ ",
             aliases=[["Lady Ada"], [], ["A. L.", "Lady Ada", "Ada"]],
             evidence=[[span(1)], [], [span(7)]],
         ),
-        raw_relationships({"source": 0, "target": 2}, {"source": 2, "target": 1}),
-        raw_mentions((2, 1, 9, 12), (0, 1, 2, 5), (0, 0, 0, 3), (1, 2, 0, 5)),
+        extracted_relationships({"source": 0, "target": 2}, {"source": 2, "target": 1}),
+        extracted_mentions((2, 1, 9, 12), (0, 1, 2, 5), (0, 0, 0, 3), (1, 2, 0, 5)),
     )
     expected = pl.DataFrame(
         {
@@ -161,11 +163,11 @@ def test_entities_with_the_same_title_but_for_case_width_and_spacing_become_one(
 
 def test_loops_and_unknown_ends_are_dropped_and_isolated_entities_kept():
     tables = finalize(
-        raw_entities("Ada", "Byron"),
-        raw_relationships(
+        extracted_entities("Ada", "Byron"),
+        extracted_relationships(
             {"source": 0, "target": 0}, {"source": 0, "target": 7}, {"source": -1, "target": 1}
         ),
-        raw_mentions((1, 0, 0, 5), (9, 0, 0, 5)),
+        extracted_mentions((1, 0, 0, 5), (9, 0, 0, 5)),
     )
     assert tables["relationships"].is_empty()
     assert tables["entities"].select("title", "degree", "frequency").rows() == [
@@ -178,31 +180,35 @@ def test_loops_and_unknown_ends_are_dropped_and_isolated_entities_kept():
 
 def test_equal_mentions_are_one_in_order_of_the_text():
     tables = finalize(
-        raw_entities("Ada", "Ada Byron"),
-        raw_relationships(),
-        raw_mentions((1, 1, 0, 9), (0, 1, 0, 3), (0, 0, 8, 9), (1, 1, 0, 9)),
+        extracted_entities("Ada", "Ada Byron"),
+        extracted_relationships(),
+        extracted_mentions((1, 1, 0, 9), (0, 1, 0, 3), (0, 0, 8, 9), (1, 1, 0, 9)),
     )
     assert tables["mentions"].rows() == [(0, 0, 8, 9), (0, 1, 0, 3), (1, 1, 0, 9)]
 
 
 def test_nothing_gives_empty_tables():
     for layout in (False, True):
-        tables = finalize(raw_entities(), raw_relationships(), raw_mentions(), layout)
+        tables = finalize(
+            extracted_entities(), extracted_relationships(), extracted_mentions(), layout
+        )
         assert [len(frame) for frame in tables.values()] == [0, 0, 0]
 
 
 def test_one_entity_has_a_place():
-    entities = finalize(raw_entities("Ada"), raw_relationships(), raw_mentions(), True)["entities"]
+    entities = finalize(
+        extracted_entities("Ada"), extracted_relationships(), extracted_mentions(), True
+    )["entities"]
     assert entities.select("x", "y").rows() == [(0.0, 0.0)]
 
 
 @pytest.mark.parametrize("weight", [math.nan, math.inf, 0.0, -1.0, None])
 def test_a_weight_that_is_none_is_refused_by_its_row(weight):
-    rows = raw_relationships(
+    rows = extracted_relationships(
         {"source": 0, "target": 1}, {"source": 1, "target": 0, "weight": weight}
     )
-    with pytest.raises(TableError, match=r"raw_relationships.*row 1 \(1 – 0\)"):
-        finalize(raw_entities("Ada", "Byron"), rows, raw_mentions())
+    with pytest.raises(TableError, match=r"extracted_relationships.*row 1 \(1 – 0\)"):
+        finalize(extracted_entities("Ada", "Byron"), rows, extracted_mentions())
 
 
 @given(
@@ -213,16 +219,16 @@ def test_a_weight_that_is_none_is_refused_by_its_row(weight):
 )
 @examples(20)
 def test_order_and_direction_of_rows_change_neither_ids_nor_weights_nor_places(edges, random):
-    entities = raw_entities(*"abcdefghij")
+    entities = extracted_entities(*"abcdefghij")
     turned = [edge if random.random() < 0.5 else (edge[1], edge[0], edge[2]) for edge in edges]
     random.shuffle(turned)
     one, two = (
         finalize(
             entities,
-            raw_relationships(
+            extracted_relationships(
                 *({"source": s, "target": t, "weight": float(w)} for s, t, w in rows)
             ),
-            raw_mentions(),
+            extracted_mentions(),
             layout=True,
         )
         for rows in (edges, turned)

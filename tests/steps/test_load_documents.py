@@ -55,7 +55,7 @@ def load(root: Path, **values: object) -> tuple[pl.DataFrame, pl.DataFrame]:
     batches = list(load_documents(settings=section, root=root, progress=Silent()))
     documents, unread = (
         pl.concat([TABLES[name].empty(), *(batch[name] for batch in batches if name in batch)])
-        for name in ("input_documents", "unread_files")
+        for name in ("loaded_documents", "unread_files")
     )
     return documents, unread
 
@@ -99,7 +99,7 @@ def test_a_folder_becomes_two_tables(tmp_path: Path) -> None:
                     *("b.txt", "Plain.", "", None, "b.txt", "{}"),
                 ),
             ],
-            schema=TABLES["input_documents"].schema,
+            schema=TABLES["loaded_documents"].schema,
             orient="row",
         ),
     )
@@ -178,7 +178,7 @@ class TestFindingFiles:
                 [
                     *("a.txt", "output/stats.json", "output/versions/1/steps.json"),
                     *("stopped/.lock", "stopped/versions/1/steps.json"),
-                    "stopped/versions/1/input_documents-0123456789ab.parquet",
+                    "stopped/versions/1/loaded_documents-0123456789ab.parquet",
                 ],
                 "x",
             ),
@@ -196,7 +196,7 @@ class TestFindingFiles:
         assert names(tmp_path) == [name for name in files if name != "other/.lock"]
 
     def test_the_input_folder_itself_is_never_taken_for_an_index(self, tmp_path: Path) -> None:
-        left_by_a_run = "versions/1/input_documents-0123456789ab.parquet"
+        left_by_a_run = "versions/1/loaded_documents-0123456789ab.parquet"
         write(tmp_path, dict.fromkeys(["a.txt", ".lock", left_by_a_run], "x"))
         assert names(tmp_path) == ["a.txt", left_by_a_run]
 
@@ -330,7 +330,7 @@ def test_files_that_change_or_vanish_while_others_are_read_are_named(tmp_path: P
     (tmp_path / "input" / "b.txt").unlink()
     shutil.rmtree(tmp_path / "input" / "c")
     frames += batches
-    documents = pl.concat([frame["input_documents"] for frame in frames])
+    documents = pl.concat([frame["loaded_documents"] for frame in frames])
     unread = pl.concat([frame["unread_files"] for frame in frames])
     assert documents["path"].to_list() == ["a.jsonl"] * 5 + ["e.txt"]
     assert unread.rows() == [
@@ -487,7 +487,7 @@ class TestBatches:
         progress = Counter()
         section = LoadDocuments()
         frames = [
-            batch["input_documents"]
+            batch["loaded_documents"]
             for batch in load_documents(settings=section, root=root, progress=progress)
         ]
         sizes = [

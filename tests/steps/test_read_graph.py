@@ -67,15 +67,15 @@ def test_what_names_no_text_unit_is_a_line_of_a_document_that_proves_it(tmp_path
         ("Bo", "links.csv", "Bo – knows – Cy.", '{"lines": "4"}'),
     ]
     texts = dict(tables["documents"].select("id", "text").iter_rows())
-    for row in tables["raw_relationships"].iter_rows(named=True):
+    for row in tables["extracted_relationships"].iter_rows(named=True):
         (place,) = row["evidence"]
         said = texts[place["document_id"]][place["start_char"] : place["end_char"]]
         for end in ("source", "target"):
-            assert tables["raw_entities"]["title"][row[end]] in said
+            assert tables["extracted_entities"]["title"][row[end]] in said
     units = tables["base_text_units"]
     names = units["document_id"].replace_strict(texts)
-    for entity, unit, start, end in tables["raw_mentions"].iter_rows():
-        assert names[unit][start:end] == tables["raw_entities"]["title"][entity]
+    for entity, unit, start, end in tables["extracted_mentions"].iter_rows():
+        assert names[unit][start:end] == tables["extracted_entities"]["title"][entity]
 
 
 @pytest.mark.parametrize(
@@ -96,11 +96,13 @@ def test_usual_names_of_columns_are_known(
 ) -> None:
     write(tmp_path, nodes_csv=entities, edges_csv=relationships)
     tables = read(tmp_path, {"entities": "nodes.csv", "relationships": "edges.csv"})
-    assert tables["raw_entities"].select("title", "type").rows() == [
+    assert tables["extracted_entities"].select("title", "type").rows() == [
         ("Ada", "person"),
         ("Bo", "person"),
     ]
-    assert tables["raw_relationships"].select("source", "target", "weight").rows() == [(0, 1, 2.0)]
+    assert tables["extracted_relationships"].select("source", "target", "weight").rows() == [
+        (0, 1, 2.0)
+    ]
 
 
 def test_a_file_of_a_spreadsheet_is_read(tmp_path: Path) -> None:
@@ -111,8 +113,8 @@ def test_a_file_of_a_spreadsheet_is_read(tmp_path: Path) -> None:
         ";Jürgen;Köln;2,5;x\r\n;;;;\r\n;;; ;\r\n",
     )
     tables = read(tmp_path, {"relationships": "edges.csv"})
-    assert tables["raw_entities"]["title"].to_list() == ["Jürgen", "Köln"]
-    assert tables["raw_relationships"]["weight"].to_list() == [2.5]
+    assert tables["extracted_entities"]["title"].to_list() == ["Jürgen", "Köln"]
+    assert tables["extracted_relationships"]["weight"].to_list() == [2.5]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +129,7 @@ def test_a_file_of_a_spreadsheet_is_read(tmp_path: Path) -> None:
 def test_how_gephi_draws_an_edge_is_no_type(tmp_path: Path, edges: str, types: list[str]) -> None:
     write(tmp_path, edges_csv=edges)
     tables = read(tmp_path, {"relationships": "edges.csv"})
-    assert tables["raw_relationships"]["type"].to_list() == types
+    assert tables["extracted_relationships"]["type"].to_list() == types
 
 
 def test_names_in_a_cell_keep_their_apostrophes(tmp_path: Path) -> None:
@@ -148,7 +150,7 @@ def test_names_in_a_cell_keep_their_apostrophes(tmp_path: Path) -> None:
     for form in ("csv", "parquet"):
         # An own column may be called as the number of the row is.
         files = {"entities": f"nodes.{form}", "relationships": "edges.csv", "attributes": ["row"]}
-        found = read(tmp_path, files)["raw_entities"]
+        found = read(tmp_path, files)["extracted_entities"]
         assert found["aliases"].to_list() == [names for _, names in cells]
         assert found["description"].to_list() == [f"row: {number}" for number in range(6)]
 
@@ -169,11 +171,11 @@ def test_the_settings_name_columns_and_leave_others_unused(tmp_path: Path) -> No
             "attributes": ["born"],
         },
     )
-    assert tables["raw_entities"].select("title", "description").rows() == [
+    assert tables["extracted_entities"].select("title", "description").rows() == [
         ("Ada", "born: 1901"),
         ("Bo", ""),
     ]
-    assert tables["raw_relationships"]["weight"].to_list() == [1.0]
+    assert tables["extracted_relationships"]["weight"].to_list() == [1.0]
     assert tables["given_ids"].is_empty()
 
 
@@ -193,8 +195,8 @@ def test_missing_entities_are_added_where_that_is_wanted(tmp_path: Path) -> None
         tmp_path,
         {"entities": "nodes.csv", "relationships": "edges.csv", "add_missing_entities": True},
     )
-    assert tables["raw_entities"]["title"].to_list() == ["Ada", "Bo", "Cy"]
-    assert tables["raw_relationships"].select("source", "target").rows() == [(0, 1), (2, 1)]
+    assert tables["extracted_entities"]["title"].to_list() == ["Ada", "Bo", "Cy"]
+    assert tables["extracted_relationships"].select("source", "target").rows() == [(0, 1), (2, 1)]
 
 
 def test_rows_of_one_title_are_one_entity_and_that_is_said(
@@ -211,7 +213,9 @@ def test_rows_of_one_title_are_one_entity_and_that_is_said(
         "nodes.csv: rows of one title are one entity, 1 in all, the first 'Ada', in the lines "
         "2 and 3."
     ]
-    assert tables["raw_entities"].select("title", "type", "description", "aliases").rows() == [
+    assert tables["extracted_entities"].select(
+        "title", "type", "description", "aliases"
+    ).rows() == [
         ("Ada", "person", "Paints. Sings.", ["ADA"]),
         ("Bo", "", "", []),
     ]
@@ -255,9 +259,9 @@ def test_given_text_units_prove_what_names_them(tmp_path: Path) -> None:
     texts = documents["text"].to_list()
     assert [
         (entity, unit, texts[0 if unit < 2 else unit - 1][start:end])
-        for entity, unit, start, end in tables["raw_mentions"].iter_rows()
+        for entity, unit, start, end in tables["extracted_mentions"].iter_rows()
     ] == [(0, 0, "Ada"), (1, 0, "Bo"), (0, 1, "Ada"), (0, 3, "Ada"), (2, 3, "Cy")]
-    links = tables["raw_relationships"]
+    links = tables["extracted_relationships"]
     assert links["text_units"].to_list() == [[0], [3]]
     (place,) = links["evidence"][0]
     assert texts[0][place["start_char"] : place["end_char"]] == "Ada met Bo in Ghent."
@@ -314,7 +318,7 @@ def test_a_long_document_of_rows_is_cut_and_each_row_is_in_its_text_units(tmp_pa
     assert len(units) > 10
     assert units["n_tokens"].max() <= 100
     (text,) = tables["documents"]["text"]
-    for row in tables["raw_relationships"].iter_rows(named=True):
+    for row in tables["extracted_relationships"].iter_rows(named=True):
         (place,) = row["evidence"]
         line = text[place["start_char"] : place["end_char"]]
         assert line.startswith(f"Hub – N{row['target'] - 1}:")
@@ -371,11 +375,11 @@ YED = """<?xml version="1.0" encoding="UTF-8"?>
 def test_labels_defaults_and_nested_graphs_of_graphml_are_read(tmp_path: Path) -> None:
     write(tmp_path, g_graphml=YED)
     tables = read(tmp_path, {"relationships": "g.graphml"})
-    assert tables["raw_entities"].select("title", "description").rows() == [
+    assert tables["extracted_entities"].select("title", "description").rows() == [
         ("Ada", "Paints & sings."),
         ("Bo", "Nothing is known."),
     ]
-    assert tables["raw_relationships"].select("source", "target", "type").rows() == [
+    assert tables["extracted_relationships"].select("source", "target", "type").rows() == [
         (0, 1, "taught")
     ]
     assert tables["given_ids"].rows() == [
@@ -535,7 +539,7 @@ def test_another_encoding_is_named_or_read(tmp_path: Path) -> None:
     ):
         read(tmp_path, {"relationships": "edges.csv"})
     tables = read(tmp_path, {"relationships": "edges.csv", "encoding": "cp1252"})
-    assert "Zoë" in tables["raw_entities"]["title"]
+    assert "Zoë" in tables["extracted_entities"]["title"]
     (tmp_path / "edges.csv").write_bytes("source,target\nZoë,Bo\n".encode("utf-16"))
     with pytest.raises(InputError, match=r"edges\.csv is not utf-8: "):
         read(tmp_path, {"relationships": "edges.csv"})
@@ -561,5 +565,10 @@ def test_numbers_in_a_table_are_names_and_its_lists_are_lists(tmp_path: Path) ->
         tmp_path / "edges.parquet"
     )
     tables = read(tmp_path, {"entities": "nodes.parquet", "relationships": "edges.parquet"})
-    assert tables["raw_entities"].select("title", "aliases").rows() == [("Ada", ["A."]), ("Bo", [])]
-    assert tables["raw_relationships"].select("source", "target", "weight").rows() == [(0, 1, 3.0)]
+    assert tables["extracted_entities"].select("title", "aliases").rows() == [
+        ("Ada", ["A."]),
+        ("Bo", []),
+    ]
+    assert tables["extracted_relationships"].select("source", "target", "weight").rows() == [
+        (0, 1, 3.0)
+    ]

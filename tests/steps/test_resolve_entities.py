@@ -10,16 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.errors import WorkflowError
-from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request
-from graphrag_index.schema.settings.llm_steps import ResolveEntities
-from graphrag_index.step import Silent
-from graphrag_index.steps.resolve_entities import resolve_entities
 from graphrag_index.text.normalize import title_key
 from tests.fixtures.examples import examples
 from tests.fixtures.fake_model import FakeChatModel
-from tests.fixtures.found_entities import NOWHERE, Entity, doubtful, resolve, resolved, tables
+from tests.fixtures.found_entities import Entity, doubtful, resolve, resolved
 
 ONE = [
     # Accents, punctuation and spaces, in several languages.
@@ -258,20 +253,6 @@ def test_no_more_is_asked_than_the_settings_allow() -> None:
 
 def test_without_entities_there_is_nothing_to_decide() -> None:
     assert all(frame.is_empty() for frame in resolve([]).values())
-
-
-def test_a_workflow_without_extraction_is_told_what_it_lacks() -> None:
-    given = {name: frame for name, frame in tables([]).items() if not name.startswith("extracted")}
-    with pytest.raises(WorkflowError, match="extract_graph_nlp or read_graph"):
-        resolve_entities(
-            **given,
-            settings=ResolveEntities(),
-            root=NOWHERE,
-            chat_model=None,
-            embedding_model=None,
-            prompts=Prompts(NOWHERE),
-            progress=Silent(),
-        )
 
 
 def test_names_that_no_document_has_are_a_warning(

@@ -57,6 +57,7 @@ def summarize(
             "human_readable_id": range(n),
             "title": [f"E{i}" for i in range(n)],
             "type": ["person"] * n,
+            "description": [""] * n,
             "descriptions": entities,
             "description_text_units": [[i] * len(texts) for i, texts in enumerate(entities)],
             "types": [["person"]] * n,
@@ -69,7 +70,13 @@ def summarize(
     extracted_relationships = pl.DataFrame(
         [
             {
-                **{"source": source, "target": target, "type": "knows", "weight": 7.0},
+                **{
+                    "source": source,
+                    "target": target,
+                    "type": "knows",
+                    "weight": 7.0,
+                    "description": "",
+                },
                 **{"descriptions": texts, "text_units": [0], "evidence": [place]},
                 "description_text_units": [0] * len(texts),
             }
@@ -96,7 +103,9 @@ def summarize(
     }
     for name, frame in tables.items():
         assert frame.schema == TABLES[name].schema
-    return Summarized(tables["raw_entities"], tables["raw_relationships"], model, tables)
+    return Summarized(
+        tables["described_entities"], tables["described_relationships"], model, tables
+    )
 
 
 def described(request: Request) -> dict[str, str]:
@@ -127,7 +136,7 @@ def test_only_what_has_several_long_descriptions_is_summarized() -> None:
                 "evidence": [[place]] * 3,
                 "type": ["knows"] * 3,
             },
-            schema=TABLES["raw_relationships"].schema,
+            schema=TABLES["described_relationships"].schema,
         ),
     )
     entity, link = found.asked()

@@ -145,7 +145,7 @@ class TestWriting:
         assert [metadata.row_group(i).num_rows for i in range(2)] == [ROW_GROUP, 1]
 
     def test_columns_are_put_in_order_and_cast(self, tmp_path: Path) -> None:
-        mentions = TABLES["raw_mentions"]
+        mentions = TABLES["extracted_mentions"]
         frame = pl.DataFrame({"end_char": [4], "start_char": [1], "text_unit": [0], "entity": [7]})
         expected = pl.DataFrame([[7], [0], [1], [4]], schema=mentions.schema)
         assert_frame_equal(conform(frame, mentions), expected)
@@ -173,8 +173,10 @@ class TestWriting:
         frame = pl.DataFrame(
             {"entity": ["x"], "text_unit": [0], "start_char": [0], "end_char": [0]}
         )
-        with pytest.raises(TableError, match="The table raw_mentions has values of a wrong type: "):
-            conform(frame, TABLES["raw_mentions"])
+        with pytest.raises(
+            TableError, match="The table extracted_mentions has values of a wrong type: "
+        ):
+            conform(frame, TABLES["extracted_mentions"])
 
     def test_a_failure_while_writing_leaves_no_file(self, tmp_path: Path) -> None:
         store = TableStore(tmp_path)

@@ -21,7 +21,7 @@ def quoted(*texts: str) -> list[list[str]]:
         | {"raw_data": None, "path": "", "metadata": None}
         for number, text in enumerate(texts)
     ]
-    documents = pl.DataFrame(rows, schema=TABLES["input_documents"].schema).lazy()
+    documents = pl.DataFrame(rows, schema=TABLES["loaded_documents"].schema).lazy()
     batches = create_text_units(
         documents, settings=CreateTextUnits(), previous=EarlierTables(), progress=Silent()
     )

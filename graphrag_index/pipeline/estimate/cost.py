@@ -251,7 +251,7 @@ def asking_steps(workflow: Workflow, settings: Settings) -> set[str]:
 def _with_sample(steps: Sequence[Step], sampling: Step) -> tuple[Step, ...]:
     """Put a step behind the first that writes the documents."""
     for number, step in enumerate(steps, 1):
-        if any(table.name == "input_documents" for table in step.writes):
+        if any(table.name == "loaded_documents" for table in step.writes):
             return (*steps[:number], sampling, *steps[number:])
     return tuple(steps)
 

@@ -47,9 +47,9 @@ class Sample:
     def step(self) -> Step:
         """Make the step that leaves the sample of the documents."""
 
-        @step(writes=["input_documents"])
-        def sample_documents(input_documents: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-            return self._choose(input_documents)
+        @step(writes=["loaded_documents"])
+        def sample_documents(loaded_documents: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+            return self._choose(loaded_documents)
 
         return sample_documents
 

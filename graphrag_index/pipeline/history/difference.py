@@ -107,7 +107,7 @@ def _compare_documents(store: TableStore, before: Version, after: Version) -> Di
 
 def _documents(store: TableStore, version: Version) -> Iterator[pl.DataFrame]:
     """Read the documents of a version batch by batch, since their texts may be all of a disk."""
-    name = "input_documents" if "input_documents" in version.tables else "documents"
+    name = "loaded_documents" if "loaded_documents" in version.tables else "documents"
     if any(record.name == "skip_imported" for record in version.steps):
         # Those that came with an imported index are not in the input.
         name = "documents"

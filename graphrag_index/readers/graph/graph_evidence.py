@@ -118,8 +118,8 @@ class Evidence:
         return frames
 
     def mentions(self) -> pl.DataFrame:
-        """Return `raw_mentions`."""
-        schema = TABLES["raw_mentions"].schema
+        """Return `extracted_mentions`."""
+        schema = TABLES["extracted_mentions"].schema
         order = ("text_unit", "start_char", "end_char", "entity")
         return self._whole("mentions").unique().sort(order).select(list(schema))
 
