@@ -13,8 +13,9 @@ from tests.conftest import REPOSITORY
 
 PYPROJECT = REPOSITORY / "pyproject.toml"
 
-# What only indexing needs, and openai, which only workflows and searches with a model need.
+# What only indexing needs, and aiohttp, which only workflows and searches with a model need.
 ONLY_FOR_INDEXING = {
+    "aiohttp",
     "charset_normalizer",
     "graphrag_index.communities",
     "graphrag_index.nlp",
@@ -30,7 +31,6 @@ ONLY_FOR_INDEXING = {
     "leidenalg",
     "markitdown",
     "networkx",
-    "openai",
     "torch",
 }
 
@@ -107,7 +107,7 @@ def test_importing_the_packages_is_cheap() -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True
     )
-    heavy = {"lancedb", "numpy", "onnxruntime", "openai", "polars", "pyarrow", "pydantic", "scipy"}
+    heavy = {"lancedb", "numpy", "onnxruntime", "aiohttp", "polars", "pyarrow", "pydantic", "scipy"}
     assert heavy.intersection(done.stdout.split()) == set()
 
 

@@ -12,7 +12,7 @@ REPOSITORY = Path(__file__).parents[1]
 # What takes long to import, and only some commands need.
 HEAVY = {
     *("polars", "numpy", "scipy", "pyarrow", "lancedb", "pandas", "onnxruntime", "tokenizers"),
-    *("igraph", "leidenalg", "networkx", "graspologic_native", "openai", "rich", "pydantic"),
+    *("igraph", "leidenalg", "networkx", "graspologic_native", "aiohttp", "rich", "pydantic"),
     *("yaml", "tiktoken", "charset_normalizer"),
 }
 # The module that every part may import.

@@ -17,8 +17,7 @@ from graphrag_index.errors import ExitCode
 
 if TYPE_CHECKING:
     from graphrag_index.llm.ledger import Quarantined
-    from graphrag_index.llm.purge import Purged
-    from graphrag_index.llm.registry import Models
+    from graphrag_index.llm.registry import Models, Purged
     from graphrag_index.pipeline.run import RunResult
     from graphrag_index.schema.settings.settings import Settings
     from graphrag_index.storage.table_store import TableStore
@@ -241,7 +240,7 @@ def _quarantined(result: "RunResult", models: "Models") -> "tuple[list[Quarantin
 
 
 def _describe_purged(purged: "Purged", root: Path) -> str:
-    n, kept = purged.n_forgotten, purged.n_kept
+    n, kept = purged.n_deleted, purged.n_kept
     return (
         f"Purged: {n:,} request{'' if n == 1 else 's'} forgotten, {kept:,} kept. Earlier versions "
         f"still hold what was deleted: `graphrag-index gc --keep 1{root_option(root)}` deletes "
@@ -263,7 +262,9 @@ def _collect_all(attempt: "Callable[[], RunResult]", models: "Models", ways: _Wa
                 print(f"{error}{later}", flush=True)
             if not ways.wait:
                 raise typer.Exit(error.exit_code) from None
-        wait_for_batches(models.standing, models.poll_seconds, None if ways.quiet else sys.stdout)
+        wait_for_batches(
+            models.batch_progress, models.poll_seconds, None if ways.quiet else sys.stdout
+        )
 
 
 def _share(text: str) -> float:

@@ -1,32 +1,30 @@
-"""Asks a model through its provider's batches: submit, leave, come back, collect.
+"""Chat models over the provider's batches: submit, leave, come back, collect.
 
-To the steps it is like a `ChatModel`, but that it ends the run with a `WaitingError` while
-replies are missing. Each run goes through the requests of a step anew: what the ledger has is
-given, what came back is read, and what is missing goes into the next batch.
+Steps use them like a `ChatModel`, but while replies are missing the run ends with a
+`WaitingError`. Each run goes through the requests of a step again: cached replies are
+returned, results are validated, and the rest is submitted in the next batch.
 """
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from graphrag_index.errors import WaitingError
-from graphrag_index.llm.batch_ledger import Kept
+from graphrag_index.llm.batch_ledger import Result
 from graphrag_index.llm.batch_queue import BatchQueue
-from graphrag_index.llm.caller import LoopThread
-from graphrag_index.llm.capabilities import Capabilities
-from graphrag_index.llm.failures import RetryError, UnsupportedError, hide
+from graphrag_index.llm.call_errors import RetryError, UnsupportedError, status_error
+from graphrag_index.llm.chat_model import CachedChatModel
+from graphrag_index.llm.http_session import LoopThread
 from graphrag_index.llm.ledger import QUARANTINED, Ledger
 from graphrag_index.llm.prices import Budget
 from graphrag_index.llm.request import Outcome, ParsedReply, Reply, Request
+from graphrag_index.llm.request_body import Capabilities
 from graphrag_index.llm.request_chain import (
     Attempt,
     QuarantinedError,
     RequestChain,
     attempt_of,
-    cached_values,
     first_attempt,
     prompt_tokens,
-    read_cached,
     request_key,
     validate_reply,
 )
@@ -36,8 +34,8 @@ from graphrag_index.schema.settings.models import ModelSettings
 MAX_FAILURES = 3
 
 
-class BatchChatModel:
-    """One model, as one step asks it in batches. See `BatchQueue` for the parameters."""
+class BatchChatModel(CachedChatModel):
+    """The chat model of one step, in batches. See `BatchQueue` for the parameters."""
 
     def __init__(
         self,
@@ -50,18 +48,12 @@ class BatchChatModel:
         budget: Budget | None = None,
         forget: bool = False,
     ) -> None:
-        self.name, self.settings, self.step, self.ledger = name, settings, step, ledger
+        super().__init__(name, settings, step, ledger)
         budget = budget or Budget(None)
         self.queue = BatchQueue(name, settings, step, ledger, loop, folder, budget, forget)
-        self._used: list[str] = []
-
-    @property
-    def max_prompt_tokens(self) -> int:
-        """How long a prompt may be, in tokens."""
-        return self.settings.context_window - self.settings.max_output_tokens
 
     def replies(self, requests: Iterable[Request]) -> Iterator[Outcome]:
-        """Give the outcomes in the order of the requests, once all are known.
+        """Return the outcomes in the order of the requests, once all are known.
 
         Raises
         ------
@@ -86,101 +78,81 @@ class BatchChatModel:
             self.queue.flush()
         finally:
             self.queue.discard()
-            self.ledger.mark_used(self._used)
-            self._used.clear()
+            self._save_used()
         if is_waiting:
-            raise WaitingError(self._sentence())
-
-    def cached_values(self, request: Request) -> tuple[Any, ...]:
-        """Return the values that are kept for a request and those that follow; asks nothing."""
-        return cached_values(self.ledger.find, request, self.settings)
-
-    def reply_hashes(self, keys: Iterable[str]) -> list[str]:
-        """Return a hash of the reply that is kept under each key; empty where none is."""
-        return self.ledger.reply_hashes(keys)
-
-    def get_meta(self, name: str) -> str | None:
-        """Return what was remembered beside the replies."""
-        return self.ledger.get_meta(name)
-
-    def set_meta(self, name: str, value: str) -> None:
-        """Keep something beside the replies, for the next run."""
-        self.ledger.set_meta(name, value)
-
-    def mark_used(self, keys: Iterable[str]) -> None:
-        """Note that what was made of these requests before stays, though they are not asked."""
-        self._used += keys
+            raise WaitingError(self._progress_message())
 
     def close(self) -> None:
         """Close the connections."""
         self.queue.close()
 
     def _outcome(self, request: Request) -> Outcome | None:
-        """Answer a request and those that follow; None while one of them is in a batch."""
-        conversation = RequestChain(request)
-        while (asked := conversation.asked) is not None:
-            key = request_key(asked, self.settings)
-            self._used.append(key)
+        """Answer a request and its follow-ups; None while one of them is in a batch."""
+        chain = RequestChain(request)
+        while (outcome := self._follow_cached(chain)) is None:
+            pending = chain.pending
+            assert pending is not None
+            key = request_key(pending, self.settings)
             try:
-                reading = read_cached(self.ledger.find(key), asked) or self._read(key, asked)
+                parsed = self._read(key, pending)
             except QuarantinedError as error:
-                self.ledger.relabel(key, asked.unit)
-                return conversation.outcome(str(error))
-            if reading is None:
+                self.ledger.relabel(key, pending.unit)
+                return chain.outcome(str(error))
+            if parsed is None:
                 return None
-            conversation.advance(reading, key)
-        return conversation.outcome()
+            chain.advance(parsed, key)
+        return outcome
 
     def _read(self, key: str, request: Request) -> ParsedReply | None:
-        """Read what came back for a request; if nothing good did, put it into the next batch."""
+        """Validate the result of a request; without a valid one, add it to the next batch."""
         if self.queue.is_waiting(key):
             return None
         n_tokens = prompt_tokens(request, self.settings)
-        kept = self.queue.record.kept(key)
+        result = self.queue.record.result(key)
         try:
             attempt: ParsedReply | Attempt = first_attempt(request, self.settings, n_tokens)
-            if kept is not None and kept.reply is not None:
-                reply = Reply(kept.reply, kept.finish)
+            if result is not None and result.reply is not None:
+                reply = Reply(result.reply, result.finish)
                 room = self.settings.context_window - n_tokens
-                attempt = validate_reply(reply, request, attempt_of(kept.attempt), room, self._hide)
+                attempt = validate_reply(
+                    reply, request, attempt_of(result.attempt), room, self.queue.client.redact
+                )
             if isinstance(attempt, ParsedReply):
-                assert kept is not None
-                self.queue.record.record_reply(key, kept.reply or "")
+                assert result is not None
+                self.queue.record.record_reply(key, result.reply or "")
                 return attempt
-            if kept is not None and kept.status != 200:
-                self._see_whether_it_may_pass(kept, request, attempt)
+            if result is not None and result.status != 200:
+                self._check_retryable(result, request, attempt)
         except QuarantinedError as error:
-            if kept is None:
+            if result is None:
                 self.ledger.record_sent(key, self.step, request.unit, self.name)
             self.queue.record.record_failure(key, error.state, str(error), error.raw)
             raise
         self.queue.add(key, request, attempt, n_tokens)
         return None
 
-    def _see_whether_it_may_pass(self, kept: Kept, request: Request, attempt: Attempt) -> None:
-        """Find out from an error whether to ask again, and how.
+    def _check_retryable(self, result: Result, request: Request, attempt: Attempt) -> None:
+        """Check that a failed request may be sent again, and adapt to what is unsupported.
 
         Raises
         ------
         QuarantinedError
             It is no use.
         """
-        endpoint = self.queue.endpoint
-        failure = endpoint.failure(kept.status, kept.said)
-        again = isinstance(failure, RetryError) and kept.failures < MAX_FAILURES
-        if isinstance(failure, UnsupportedError):
-            body = endpoint.body(attempt.messages(request), request.format, attempt.max_tokens)
-            sent = Capabilities.of(self.settings, kept.capabilities)
-            again = endpoint.adapt(failure, body, sent)
-        if not again:
-            times = f"failed in {kept.failures} batches: " if kept.failures else ""
-            raise QuarantinedError(QUARANTINED, self._hide(f"{times}{failure}"))
+        client = self.queue.client
+        error = status_error(result.status, result.message, client.error_texts)
+        is_retryable = isinstance(error, RetryError) and result.failures < MAX_FAILURES
+        if isinstance(error, UnsupportedError):
+            messages = attempt.messages(request)
+            body = client.writer.chat_body(messages, request.format, attempt.max_tokens)
+            sent = Capabilities.of(self.settings, result.capabilities)
+            is_retryable = client.writer.adapt(error, body, sent)
+        if not is_retryable:
+            times = f"failed in {result.failures} batches: " if result.failures else ""
+            raise QuarantinedError(QUARANTINED, client.redact(f"{times}{error}"))
 
-    def _hide(self, text: str) -> str:
-        return hide(text, self.settings.key)
-
-    def _sentence(self) -> str:
-        """Say what is submitted and how far it is."""
+    def _progress_message(self) -> str:
+        """Describe the batches that are submitted, and their progress."""
         made = {batch.id for batch in self.queue.made}
         submitted = [batch for batch in self.queue.open() if batch.id in made]
         others = [batch for batch in self.queue.open() if batch.id not in made]
@@ -194,11 +166,11 @@ class BatchChatModel:
                 f"{'batch' if len(submitted) == 1 else 'the batches'} {ids}"
             )
         parts += [
-            f"batch {batch.id} of {self.step} is {batch.said.replace('_', ' ') or 'submitted'}: "
+            f"batch {batch.id} of {self.step} is {batch.status.replace('_', ' ') or 'submitted'}: "
             f"{batch.n_done:,} of {batch.n_requests:,} requests are done"
             for batch in others
         ]
         if self.queue.n_later:
             parts.append(f"{self.queue.n_later:,} more follow when these are done")
-        said = "; ".join(parts)
-        return f"{said[:1].upper()}{said[1:]}."
+        text = "; ".join(parts)
+        return f"{text[:1].upper()}{text[1:]}."

@@ -1,4 +1,4 @@
-"""Files and batches at a provider, through the `openai` package: one call each, tried again."""
+"""Files and batches at a provider: one call each, with retries."""
 
 import asyncio
 import json
@@ -7,25 +7,23 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.batch_ledger import Received
-from graphrag_index.llm.caller import backoff
-from graphrag_index.llm.endpoint import Endpoint
-from graphrag_index.llm.failures import (
+from graphrag_index.llm.call_errors import (
+    HttpResponse,
     RejectedError,
     RetryError,
     UnsupportedError,
-    hide,
-    said_in,
+    message_in,
+    status_error,
 )
+from graphrag_index.llm.client import LLMClient
 from graphrag_index.llm.http_replies import read_chat, read_usage
+from graphrag_index.llm.pacing import backoff
 from graphrag_index.llm.prices import cost_of
 from graphrag_index.schema.settings.models import Price
-
-if TYPE_CHECKING:
-    from openai.types import Batch
 
 logger = logging.getLogger(__name__)
 
@@ -34,64 +32,61 @@ T = TypeVar("T")
 # The name of our key in the metadata of a batch.
 METADATA = "graphrag_index"
 ENDED = ("completed", "failed", "expired", "cancelled")
-# What a server answers that has no such thing as batches.
-_NOT_THERE = (404, 405, 501)
+# Statuses of a server without batches.
+_NO_BATCHES = (404, 405, 501)
 # Our clock and the provider's may differ by so many seconds.
 _CLOCKS = 3_600.0
 
 
 class RefusedError(ModelError):
-    """The provider has said that it does not take a batch: none was made."""
+    """The provider refuses a batch: none was made."""
 
 
 @dataclass(frozen=True)
-class Standing:
-    """How a batch stands."""
+class BatchStatus:
+    """Status and progress of a batch at the provider."""
 
-    said: str
+    status: str
     n_requests: int
     n_done: int  # failed requests too
-    files: tuple[str, ...]  # what it has given so far: of replies, of errors
+    files: tuple[str, ...]  # results so far: replies, errors
     errors: str = ""
 
     @property
     def has_ended(self) -> bool:
-        return self.said in ENDED
+        """Whether the batch gives nothing more."""
+        return self.status in ENDED
 
 
 class BatchEndpoint:
-    """The batches of one model's account. Lives in one event loop."""
+    """Batches of one model's account. Lives in one event loop.
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
-        azure = endpoint.settings.provider == "azure"
-        self.url: Any = "/chat/completions" if azure else "/v1/chat/completions"
+    Methods raise `RefusedError` where the provider has no batches or refuses this one, and
+    `ModelError` where it does not answer.
+    """
+
+    def __init__(self, client: LLMClient) -> None:
+        self._client = client
+        azure = client.settings.provider == "azure"
+        self.url = "/chat/completions" if azure else "/v1/chat/completions"
 
     async def upload(self, path: Path) -> str:
-        """Upload the requests of a batch; returns the id of the file.
-
-        Raises
-        ------
-        RefusedError
-            The provider has no batches, or does not take this one.
-        ModelError
-            It does not answer.
-        """
+        """Upload the requests of a batch; returns the id of the file."""
+        import aiohttp
 
         async def upload() -> str:
             with path.open("rb") as file:
-                made = await self._endpoint.client.files.create(
-                    file=(path.name, file), purpose="batch"
-                )
-            return made.id
+                form = aiohttp.FormData({"purpose": "batch"})
+                form.add_field("file", file, filename=path.name)
+                return str((await self._json("POST", "/files", form))["id"])
 
-        return await self._try(upload)
+        return await self._retry(upload)
 
     async def create(self, file_id: str, key: str, since: float, perhaps_made: bool = False) -> str:
-        """Make a batch of an uploaded file; returns its id. Raises as `upload` does.
+        """Create a batch of an uploaded file; returns its id.
 
-        A call whose answer is lost may have made it: then, and when it is `perhaps_made`, it is
-        looked for among the batches made `since`.
+        A call whose answer is lost may have created it. Then, and when it is `perhaps_made`,
+        the batch is looked for among those made `since`.
         """
 
         async def create() -> str:
@@ -100,136 +95,146 @@ class BatchEndpoint:
             if found is not None:
                 return found
             perhaps_made = True
-            made = await self._endpoint.client.batches.create(
-                input_file_id=file_id,
-                endpoint=self.url,
-                completion_window="24h",
-                metadata={METADATA: key},
-            )
-            return made.id
+            body = {
+                "input_file_id": file_id,
+                "endpoint": self.url,
+                "completion_window": "24h",
+                "metadata": {METADATA: key},
+            }
+            return str((await self._json("POST", "/batches", json.dumps(body).encode()))["id"])
 
-        return await self._try(create)
+        return await self._retry(create)
 
-    async def look(self, id: str) -> Standing | None:
-        """Return how a batch stands; None if the provider does not know it."""
-        import openai
+    async def look(self, id: str) -> BatchStatus | None:
+        """Return the status of a batch; None if the provider does not know it."""
 
-        async def look() -> Standing | None:
-            try:
-                return _standing(await self._endpoint.client.batches.retrieve(id))
-            except openai.NotFoundError:
-                return None
+        async def look() -> BatchStatus | None:
+            answer = await self._client.send("GET", f"/batches/{id}")
+            return None if answer.status == 404 else _batch_status(self._checked(answer).json())
 
-        return await self._try(look)
+        return await self._retry(look)
 
     async def download(self, file_id: str, path: Path) -> bool:
-        """Write a file of the provider's to disk, in pieces; False if it is not there any more."""
-        import openai
+        """Write a file of the provider to disk, in chunks; False if it does not exist."""
 
         async def download() -> bool:
-            files = self._endpoint.client.files.with_streaming_response
-            try:
-                async with files.content(file_id) as response:
+            async with self._client.open("GET", f"/files/{file_id}/content") as response:
+                if response.status < 400:
                     with path.open("wb") as file:
-                        async for piece in response.iter_bytes(1 << 16):
-                            file.write(piece)
-            except openai.NotFoundError:
-                return False
-            return True
+                        async for chunk in response.content.iter_chunked(1 << 16):
+                            file.write(chunk)
+                    return True
+                answer = HttpResponse(response.status, response.headers, await response.read())
+            if answer.status != 404:
+                self._checked(answer)
+            return False
 
-        return await self._try(download)
+        return await self._retry(download)
 
     async def delete(self, file_id: str) -> None:
-        """Delete a file of the provider's, where it lets us: nothing rests on it any more."""
-        import openai
-
+        """Delete a file of the provider that is not needed any more, if it lets us."""
         try:
-            await self._endpoint.client.files.delete(file_id)
-        except openai.OpenAIError as error:
-            said = hide(str(error), self._endpoint.settings.key)
-            logger.debug("File %s was not deleted at the provider: %s", file_id, said)
+            answer = await self._client.send("DELETE", f"/files/{file_id}")
+            message = answer.error_message() if answer.status >= 400 else ""
+        except RetryError as error:
+            message = str(error)
+        if message:
+            message = self._client.redact(message)
+            logger.debug("File %s was not deleted at the provider: %s", file_id, message)
 
     async def _find(self, file_id: str, key: str, since: float) -> str | None:
-        import openai
+        """Find a batch by its key or its file; None where the provider lists none."""
+        query = {"limit": "100"}
+        while True:
+            answer = await self._client.send("GET", "/batches", query=query)
+            if answer.status in _NO_BATCHES:
+                return None
+            page = self._checked(answer).json()
+            batches = page.get("data") or []
+            for batch in batches:
+                metadata = batch.get("metadata") or {}
+                if metadata.get(METADATA) == key or batch.get("input_file_id") == file_id:
+                    return str(batch["id"])
+                if batch.get("created_at", since) < since - _CLOCKS:
+                    return None
+            if not batches or page.get("has_more") is False:
+                return None
+            query["after"] = str(batches[-1]["id"])
 
-        try:
-            async for batch in self._endpoint.client.batches.list(limit=100):
-                if (batch.metadata or {}).get(METADATA) == key or batch.input_file_id == file_id:
-                    return batch.id
-                if batch.created_at < since - _CLOCKS:
-                    break
-        except openai.APIStatusError as error:
-            if error.status_code not in _NOT_THERE:
-                raise
-        return None
+    async def _json(self, method: str, path: str, content: Any) -> Any:
+        answer = await self._client.send(method, path, content)
+        if answer.status in _NO_BATCHES:
+            raise RefusedError(
+                f"Model {self._client.name}: {self._client.address} has no batches (HTTP "
+                f"{answer.status}): run without --batch."
+            )
+        return self._checked(answer).json()
 
-    async def _try(self, call: Callable[[], Awaitable[T]]) -> T:
+    def _checked(self, answer: HttpResponse) -> HttpResponse:
+        if answer.status >= 400:
+            raise answer.to_error(self._client.error_texts)
+        return answer
+
+    async def _retry(self, call: Callable[[], Awaitable[T]]) -> T:
         """Make a call again and again while its failures may pass."""
-        import openai
-
-        endpoint = self._endpoint
-        name, seconds = endpoint.name, endpoint.settings.retry_seconds
+        client = self._client
+        seconds = client.settings.retry_seconds
         began, failures = time.monotonic(), 0
         while True:
             try:
-                with endpoint.errors():
-                    try:
-                        return await call()
-                    except openai.APIStatusError as error:
-                        if error.status_code in _NOT_THERE:
-                            raise RefusedError(
-                                f"Model {name}: {endpoint.address} has no batches (HTTP "
-                                f"{error.status_code}): run without --batch."
-                            ) from None
-                        raise
-            except RetryError as error:
+                return await call()
+            except (RetryError, ValueError, KeyError, TypeError, AttributeError) as error:
+                # All but the first: the response is not what the protocol says.
                 failures += 1
-                delay = error.after if error.after is not None else backoff(failures)
+                after = error.after if isinstance(error, RetryError) else None
+                delay = backoff(failures) if after is None else after
                 if time.monotonic() - began + delay > seconds:
-                    said = hide(str(error), endpoint.settings.key)
                     raise ModelError(
-                        f"Model {name} has not answered for {seconds:g} s ({said}): run again "
-                        "when it does; what was submitted is kept."
+                        f"Model {client.name} has not answered for {seconds:g} s "
+                        f"({client.redact(str(error))}): run again when it does; what was "
+                        "submitted is kept."
                     ) from None
             except (RejectedError, UnsupportedError) as error:
-                said = hide(str(error), endpoint.settings.key)
                 raise RefusedError(
-                    f"Model {name}: {endpoint.address} does not take the batch: {said}."
+                    f"Model {client.name}: {client.address} does not take the batch: "
+                    f"{client.redact(str(error))}."
                 ) from None
             await asyncio.sleep(delay)
 
 
-def _standing(batch: "Batch") -> Standing:
-    counts, errors = batch.request_counts, batch.errors
-    said = [one.message or one.code or "" for one in (errors.data if errors else None) or ()]
-    return Standing(
-        batch.status,
-        counts.total if counts else 0,
-        counts.completed + counts.failed if counts else 0,
-        tuple(file for file in (batch.output_file_id, batch.error_file_id) if file),
-        " ".join("; ".join(dict.fromkeys(said[:3])).split()),
+def _batch_status(batch: dict[str, Any]) -> BatchStatus:
+    counts = batch.get("request_counts") or {}
+    errors = (batch.get("errors") or {}).get("data") or ()
+    messages = [str(error.get("message") or error.get("code") or "") for error in errors]
+    files = (batch.get("output_file_id"), batch.get("error_file_id"))
+    return BatchStatus(
+        str(batch["status"]),
+        int(counts.get("total") or 0),
+        int(counts.get("completed") or 0) + int(counts.get("failed") or 0),
+        tuple(str(file) for file in files if file),
+        " ".join("; ".join(dict.fromkeys(messages[:3])).split()),
     )
 
 
-def read_lines(path: Path, endpoint: Endpoint, price: Price | None) -> Iterator[Received]:
-    """Stream what a file of a batch gives for its requests; lines that say nothing are left out."""
+def read_results(path: Path, client: LLMClient, price: Price | None) -> Iterator[Received]:
+    """Stream the results in a file of a batch; malformed lines are skipped."""
     with path.open(encoding="utf-8", errors="replace") as file:
         for line in file:
             try:
                 data = json.loads(line)
-                received = _read_line(str(data["custom_id"]), data, endpoint, price)
+                received = _read_result(str(data["custom_id"]), data, client, price)
             except (ValueError, KeyError, TypeError, AttributeError):
                 continue
             if received is not None:
                 yield received
 
 
-def _read_line(
-    key: str, data: dict[str, Any], endpoint: Endpoint, price: Price | None
+def _read_result(
+    key: str, data: dict[str, Any], client: LLMClient, price: Price | None
 ) -> Received | None:
     response = data.get("response") or {}
     status, body = int(response.get("status_code") or 0), response.get("body")
-    said = said_in(body) or said_in(data)
+    message = message_in(body) or message_in(data)
     if status == 200:
         try:
             reply = read_chat(body)
@@ -241,10 +246,9 @@ def _read_line(
         return Received(key, reply.text, reply.finish, reply.usage, cost)
     if status == 0:
         code = str((data.get("error") or {}).get("code") or "")
-        # It was not asked, since the batch ended before.
+        # It was not sent, since the batch ended before.
         if code.startswith("batch_"):
             return None
         status = 500
-    may_pass = isinstance(endpoint.failure(status, said), RetryError)
-    said = hide(said, endpoint.settings.key)
-    return Received(key, status=status, said=said, may_pass=may_pass)
+    may_pass = isinstance(status_error(status, message, client.error_texts), RetryError)
+    return Received(key, status=status, message=client.redact(message), may_pass=may_pass)

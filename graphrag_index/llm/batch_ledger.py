@@ -1,19 +1,19 @@
-"""Batches in the ledger: what was submitted, where it stands, and what came back unread.
+"""Batches in the ledger: their requests, their state, and replies to be validated.
 
-Before a batch is uploaded, its requests are noted as in it; what it holds for each is noted
-together with what that cost, and the request is in it no longer. So whatever is killed in
-between, nothing is asked or paid twice.
+Requests are recorded as part of a batch before it is uploaded. A reply is recorded together
+with its cost, in the transaction that takes its request out of the batch: a kill at any
+moment makes no request sent or paid twice.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
-from graphrag_index.llm.ledger import DONE, Ledger
+from graphrag_index.llm.ledger import DONE, INSERT_CALL, Ledger
 from graphrag_index.llm.request import Usage
 
-# What a batch can be. `prepared`: its file lies here; `uploaded`: there, and the batch may have
-# been made; `submitted`: its id is known; `collected`: all that it gave is in the ledger.
+# States of a batch. `prepared`: its file lies here; `uploaded`: there, and the batch may have
+# been made; `submitted`: its id is known; `collected`: all its replies are in the ledger.
 PREPARED, UPLOADED, SUBMITTED, COLLECTED = "prepared", "uploaded", "submitted", "collected"
 
 _SCHEMA = """
@@ -26,10 +26,10 @@ CREATE TABLE IF NOT EXISTS batches (
     batch_id TEXT NOT NULL,
     n_requests INTEGER NOT NULL,
     n_tokens INTEGER NOT NULL,   -- estimated, of all prompts and replies
-    most REAL NOT NULL,          -- dollars that it may cost
-    capabilities TEXT NOT NULL,  -- of the endpoint, as the requests were written
+    max_cost REAL NOT NULL,      -- dollars
+    capabilities TEXT NOT NULL,  -- of the server, as the requests were written
     submitted REAL NOT NULL,     -- seconds since 1970
-    said TEXT NOT NULL,          -- how it stands, in the provider's word
+    status TEXT NOT NULL,        -- the provider's word
     n_done INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS batch_requests (
@@ -41,25 +41,25 @@ CREATE INDEX IF NOT EXISTS requests_by_batch ON batch_requests (batch);
 CREATE TABLE IF NOT EXISTS batch_replies (
     key TEXT PRIMARY KEY,
     attempt TEXT NOT NULL,
-    reply TEXT,                  -- null if none came yet
+    reply TEXT,                  -- null until one comes
     finish TEXT NOT NULL,
     status INTEGER NOT NULL,     -- of HTTP, 200 if the reply is to be read
-    said TEXT NOT NULL,          -- the error, in the provider's words
-    failures INTEGER NOT NULL,   -- which may pass
+    message TEXT NOT NULL,       -- the provider's, on an error
+    failures INTEGER NOT NULL,   -- that may pass
     capabilities TEXT NOT NULL
 ) WITHOUT ROWID;
 """
 
 _TAKE = """
 INSERT INTO batch_replies VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-ON CONFLICT (key) DO UPDATE SET status = excluded.status, said = excluded.said,
+ON CONFLICT (key) DO UPDATE SET status = excluded.status, message = excluded.message,
     failures = failures + excluded.failures, capabilities = excluded.capabilities
 """
 
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch as the ledger has it; the columns of its table."""
+    """A row of the table of batches."""
 
     key: str
     step: str
@@ -69,16 +69,16 @@ class Batch:
     id: str
     n_requests: int
     n_tokens: int
-    most: float
+    max_cost: float
     capabilities: str
     submitted: float
-    said: str = ""
+    status: str = ""
     n_done: int = 0
 
 
 @dataclass(frozen=True)
 class Line:
-    """A request in a batch that is about to be submitted."""
+    """A request of a batch that is about to be submitted."""
 
     key: str
     unit: str
@@ -87,33 +87,33 @@ class Line:
 
 @dataclass(frozen=True)
 class Received:
-    """What a batch gave for one request: a reply, or an error."""
+    """The result of one request of a batch: a reply, or an error."""
 
     key: str
     reply: str | None = None
     finish: str = "stop"
-    usage: Usage | None = None  # none: nothing was paid
+    usage: Usage | None = None  # None: nothing was paid
     cost: float | None = None
     status: int = 200
-    said: str = ""
+    message: str = ""
     may_pass: bool = False
 
 
 @dataclass(frozen=True)
-class Kept:
-    """What is known of a request that is neither done nor in a batch."""
+class Result:
+    """The last result of a request that is neither done nor in a batch."""
 
     attempt: str
     reply: str | None
     finish: str
     status: int
-    said: str
+    message: str
     failures: int
     capabilities: str
 
 
 class BatchLedger:
-    """The batches of a ledger."""
+    """The tables of batches in a ledger."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -122,7 +122,7 @@ class BatchLedger:
                 database.execute(statement)
 
     def open(self, step: str | None = None, model: str | None = None) -> list[Batch]:
-        """Return the batches that are not collected, in the order in which they were made."""
+        """Return the batches that are not collected, oldest first."""
         rows = self._ledger.rows(
             "SELECT * FROM batches WHERE state != ?1 AND (?2 IS NULL OR step = ?2) "
             "AND (?3 IS NULL OR model = ?3) ORDER BY submitted, key",
@@ -133,26 +133,27 @@ class BatchLedger:
         return [Batch(*row) for row in rows]
 
     def held(self) -> float:
-        """Return what the batches that are not collected may cost, in dollars."""
-        return sum(batch.most for batch in self.open())
+        """Return the maximum cost of the batches that are not collected, in dollars."""
+        return sum(batch.max_cost for batch in self.open())
 
-    def n_failed_of_late(self, step: str, model: str) -> int:
-        """Return how many of the last batches that were collected have failed as a whole."""
+    def n_failed_last(self, step: str, model: str) -> int:
+        """Count the batches at the end of those collected that failed as a whole."""
         rows = self._ledger.rows(
-            "SELECT said FROM batches WHERE state = ? AND step = ? AND model = ? "
+            "SELECT status FROM batches WHERE state = ? AND step = ? AND model = ? "
             "ORDER BY submitted DESC, key DESC LIMIT 20",
             COLLECTED,
             step,
             model,
         )
-        said = [said for (said,) in rows]
-        return next((n for n, word in enumerate(said) if word != "failed"), len(said))
+        statuses = [status for (status,) in rows]
+        ended = (n for n, status in enumerate(statuses) if status != "failed")
+        return next(ended, len(statuses))
 
     def prepare(self, batch: Batch, lines: Sequence[Line]) -> None:
-        """Note a batch and its requests, right before it is uploaded."""
+        """Record a batch and its requests, right before it is uploaded."""
         with self._ledger.transaction() as database:
-            marks = ", ".join("?" * len(astuple(batch)))
-            database.execute(f"INSERT INTO batches VALUES ({marks})", astuple(batch))
+            places = ", ".join("?" * len(astuple(batch)))
+            database.execute(f"INSERT INTO batches VALUES ({places})", astuple(batch))
             database.executemany(
                 "INSERT INTO batch_requests VALUES (?, ?, ?)",
                 ((line.key, batch.key, line.attempt) for line in lines),
@@ -162,22 +163,22 @@ class BatchLedger:
             )
 
     def update(self, batch: Batch) -> None:
-        """Note where a batch stands."""
+        """Record the state of a batch."""
         with self._ledger.transaction() as database:
             database.execute(
-                "UPDATE batches SET state = ?, file_id = ?, batch_id = ?, said = ?, n_done = ? "
+                "UPDATE batches SET state = ?, file_id = ?, batch_id = ?, status = ?, n_done = ? "
                 "WHERE key = ?",
-                (batch.state, batch.file_id, batch.id, batch.said, batch.n_done, batch.key),
+                (batch.state, batch.file_id, batch.id, batch.status, batch.n_done, batch.key),
             )
 
     def drop(self, batch: Batch) -> None:
-        """Forget a batch: its requests go into the next one."""
+        """Delete a batch: its requests go into the next one."""
         with self._ledger.transaction() as database:
             database.execute("DELETE FROM batch_requests WHERE batch = ?", (batch.key,))
             database.execute("DELETE FROM batches WHERE key = ?", (batch.key,))
 
     def take(self, batch: Batch, received: Iterable[Received]) -> float:
-        """Note what a batch gave, once; returns what it cost, in dollars."""
+        """Record results of a batch, each once; returns their cost, in dollars."""
         total = 0.0
         with self._ledger.transaction() as database:
             for one in received:
@@ -188,48 +189,45 @@ class BatchLedger:
                 if not row:
                     continue
                 values: tuple[Any, ...] = (one.key, row[0][0], one.reply, one.finish, one.status)
-                values += (one.said, int(one.may_pass), batch.capabilities)
+                values += (one.message, int(one.may_pass), batch.capabilities)
                 if one.reply is not None:
                     database.execute("DELETE FROM batch_replies WHERE key = ?", (one.key,))
                 database.execute(_TAKE, values)
                 if one.usage is not None:
-                    counts = (one.usage.prompt, one.usage.cached, one.usage.completion)
-                    database.execute(
-                        "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                        (one.key, batch.step, batch.model, self._ledger.version, *counts, one.cost),
-                    )
+                    call = (one.key, batch.step, batch.model, one.usage, one.cost)
+                    database.execute(INSERT_CALL, self._ledger.call_row(*call))
                     total += one.cost or 0.0
         return total
 
     def left(self, batch: Batch) -> list[str]:
-        """Return the keys of the requests for which a batch has given nothing."""
+        """Return the keys of the requests without a result."""
         rows = self._ledger.rows("SELECT key FROM batch_requests WHERE batch = ?", batch.key)
         return [key for (key,) in rows]
 
     def collected(self, batch: Batch) -> None:
-        """Note that a batch gives nothing more: what is left of it goes into the next one."""
+        """Mark a batch as collected: the rest of its requests go into the next one."""
         with self._ledger.transaction() as database:
             database.execute("DELETE FROM batch_requests WHERE batch = ?", (batch.key,))
             database.execute(
-                "UPDATE batches SET state = ?, said = ?, n_done = ? WHERE key = ?",
-                (COLLECTED, batch.said, batch.n_done, batch.key),
+                "UPDATE batches SET state = ?, status = ?, n_done = ? WHERE key = ?",
+                (COLLECTED, batch.status, batch.n_done, batch.key),
             )
 
     def is_in_batch(self, key: str) -> bool:
-        """Whether a request is in a batch that is not collected."""
+        """Tell whether a request is in a batch that is not collected."""
         return bool(self._ledger.rows("SELECT 1 FROM batch_requests WHERE key = ?", key))
 
-    def kept(self, key: str) -> Kept | None:
-        """Return what came back for a request and has not been read yet, or was no good."""
+    def result(self, key: str) -> Result | None:
+        """Return the result of a request whose reply is not validated yet, or not valid."""
         rows = self._ledger.rows(
-            "SELECT attempt, reply, finish, status, said, failures, capabilities "
+            "SELECT attempt, reply, finish, status, message, failures, capabilities "
             "FROM batch_replies WHERE key = ?",
             key,
         )
-        return Kept(*rows[0]) if rows else None
+        return Result(*rows[0]) if rows else None
 
     def record_reply(self, key: str, reply: str) -> None:
-        """Keep a reply that was read; it was paid for when it came."""
+        """Keep a validated reply, whose cost is recorded already."""
         with self._ledger.transaction() as database:
             database.execute("DELETE FROM batch_replies WHERE key = ?", (key,))
             database.execute(
@@ -238,7 +236,7 @@ class BatchLedger:
             )
 
     def record_failure(self, key: str, state: str, reason: str, raw: str) -> None:
-        """Note that a request is quarantined or skipped, and why."""
+        """Record that a request is quarantined or skipped, with the reason."""
         with self._ledger.transaction() as database:
             database.execute("DELETE FROM batch_replies WHERE key = ?", (key,))
             database.execute(

@@ -1,26 +1,25 @@
-"""Requests go out in batches, and what these give goes into the ledger.
+"""The queue of batches: requests are submitted in batches, and their results collected.
 
-The file of a batch is deleted here when the batch is made, and at the provider, with its replies,
-when these are noted.
+The file of a batch is deleted here when the batch is created, and at the provider, with its
+results, when these are recorded.
 """
 
 import json
 import logging
+import secrets
 import time
-from collections.abc import Coroutine
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO
 
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.batch_endpoint import (
     BatchEndpoint,
+    BatchStatus,
     RefusedError,
-    Standing,
-    read_lines,
+    read_results,
 )
-from graphrag_index.llm.batch_file import BatchFile, new_file
 from graphrag_index.llm.batch_ledger import (
     PREPARED,
     SUBMITTED,
@@ -30,9 +29,8 @@ from graphrag_index.llm.batch_ledger import (
     Line,
     Received,
 )
-from graphrag_index.llm.caller import LoopThread
-from graphrag_index.llm.endpoint import Endpoint
-from graphrag_index.llm.failures import hide
+from graphrag_index.llm.client import LLMClient
+from graphrag_index.llm.http_session import LoopThread
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.prices import Budget, cost_of, price_of
 from graphrag_index.llm.request import Request, Usage
@@ -41,16 +39,41 @@ from graphrag_index.schema.settings.models import ModelSettings
 
 logger = logging.getLogger(__name__)
 
-# Lines of a result that are noted together: bounds memory and what a kill loses.
-LINES_AT_ONCE = 500
+# Results that are recorded together: bounds memory and the loss by a kill.
+RESULTS_AT_ONCE = 500
 
-T = TypeVar("T")
+
+@dataclass
+class BatchFile:
+    """The file of the next batch, with the requests written so far and their sums."""
+
+    path: Path
+    out: IO[bytes]
+    lines: dict[str, Line] = field(default_factory=dict)
+    n_bytes: int = 0
+    n_tokens: int = 0
+    max_cost: float = 0.0
+
+    @classmethod
+    def create(cls, folder: Path) -> "BatchFile":
+        """Begin a file, under a key that no other has."""
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{secrets.token_hex(8)}.jsonl"
+        return cls(path, path.open("wb"))
+
+    def add(self, line: Line, data: bytes, n_tokens: int, max_cost: float) -> None:
+        """Write a request."""
+        self.out.write(data)
+        self.lines[line.key] = line
+        self.n_bytes += len(data)
+        self.n_tokens += n_tokens
+        self.max_cost += max_cost
 
 
 class BatchQueue:
-    """The batches of one model, as one step asks it.
+    """The batches of one model for one step.
 
-    With `forget`, batches that the provider does not know are given up.
+    With `forget`, batches that the provider does not know are dropped.
     """
 
     def __init__(
@@ -66,29 +89,29 @@ class BatchQueue:
     ) -> None:
         self.name, self.settings, self.step = name, settings, step
         self.record = BatchLedger(ledger)
-        self.endpoint = Endpoint(name, settings, ledger)
-        self.batches = BatchEndpoint(self.endpoint)
+        self.client = LLMClient(name, settings, ledger)
+        self.batches = BatchEndpoint(self.client)
         price = price_of(settings)
         self.price = price.in_batch() if price else None
         self._loop, self._folder, self._budget, self._forget = loop, folder, budget, forget
         self._file: BatchFile | None = None
-        # Batches that this run has made.
+        # Batches that this run has created.
         self.made: list[Batch] = []
-        # Requests that follow when others are collected, and the least that one may cost.
+        # Requests that wait until others are collected, and the lowest maximum cost of one.
         self.n_later = 0
-        self._least = 0.0
+        self._min_cost = 0.0
 
     def close(self) -> None:
         """Close the connections."""
         self.discard()
-        self._wait(self.endpoint.close())
+        self._loop.wait(self.client.close())
 
     def open(self) -> list[Batch]:
         """Return the batches that are not collected."""
         return self.record.open(self.step, self.name)
 
     def settle(self) -> None:
-        """Bring every batch as far as it goes: made, looked at, collected if it has ended.
+        """Advance every batch as far as possible: create, look at and collect it.
 
         Raises
         ------
@@ -100,35 +123,38 @@ class BatchQueue:
         for batch in prepared:
             if batch.state != SUBMITTED:
                 self._send(batch)
-        for batch, standing in self._look():
-            if standing is None:
+        for batch, status in self._look():
+            if status is None:
                 self._give_up(batch)
-            elif standing.has_ended:
-                self._collect(batch, standing)
+            elif status.has_ended:
+                self._collect(batch, status)
 
-    def standing(self) -> tuple[int, int, bool]:
-        """Look at all open batches: requests, how many are done, whether any batch has ended."""
+    def progress(self) -> tuple[int, int, bool]:
+        """Return of all open batches the requests, those done, and whether any batch has ended."""
         looks = self._look()
         return (
             sum(batch.n_requests for batch, _ in looks),
-            sum(standing.n_done for _, standing in looks if standing),
-            any(standing is None or standing.has_ended for _, standing in looks),
+            sum(status.n_done for _, status in looks if status),
+            any(status is None or status.has_ended for _, status in looks),
         )
 
     def is_waiting(self, key: str) -> bool:
-        """Whether a request is in a batch, or about to be."""
+        """Tell whether a request is in a batch, or about to be."""
         return (self._file is not None and key in self._file.lines) or self.record.is_in_batch(key)
 
     def add(self, key: str, request: Request, attempt: Attempt, n_tokens: int) -> None:
-        """Put a request of about so many tokens into the next batch, if the limits allow it."""
-        # No text has more tokens than bytes, and what is guessed is more than a quarter of these.
+        """Add a request of about so many tokens to the next batch, if the limits allow it."""
+        # No text has more tokens than bytes, and the estimate is more than a quarter of these.
         usage = Usage(4 * n_tokens, 0, attempt.max_tokens)
-        most, n_tokens = cost_of(usage, self.price) or 0.0, n_tokens + attempt.max_tokens
-        if not self._has_room(most, n_tokens):
+        max_cost = cost_of(usage, self.price) or 0.0
+        n_tokens += attempt.max_tokens
+        if not self._has_room(max_cost, n_tokens):
             self.n_later += 1
-            self._least = min(self._least or most, most)
+            self._min_cost = min(self._min_cost or max_cost, max_cost)
             return
-        body = self.endpoint.body(attempt.messages(request), request.format, attempt.max_tokens)
+        body = self.client.writer.chat_body(
+            attempt.messages(request), request.format, attempt.max_tokens
+        )
         body.pop("stream", None)
         body.pop("stream_options", None)
         line = {"custom_id": key, "method": "POST", "url": self.batches.url, "body": body}
@@ -140,8 +166,8 @@ class BatchQueue:
         ):
             self._submit()
         if self._file is None:
-            self._file = new_file(self._folder)
-        self._file.add(Line(key, request.unit, attempt.code), data, n_tokens, most)
+            self._file = BatchFile.create(self._folder)
+        self._file.add(Line(key, request.unit, attempt.code), data, n_tokens, max_cost)
 
     def flush(self) -> None:
         """Submit what was added.
@@ -154,16 +180,16 @@ class BatchQueue:
         if self._file is not None:
             self._submit()
         if self.n_later and not self.open():
-            raise self._budget.error(self._least)
+            raise self._budget.error(self._min_cost)
 
     def discard(self) -> None:
-        """Forget what was added and is not submitted."""
+        """Drop the requests that were added and not submitted."""
         if self._file is not None:
             self._file.out.close()
             self._file.path.unlink(missing_ok=True)
             self._file = None
 
-    def _has_room(self, most: float, n_tokens: int) -> bool:
+    def _has_room(self, max_cost: float, n_tokens: int) -> bool:
         added = self._file
         limit = self.settings.batch.max_tokens
         if limit is not None:
@@ -171,7 +197,7 @@ class BatchQueue:
             waiting += added.n_tokens if added else 0
             if waiting and waiting + n_tokens > limit:
                 return False
-        return self._budget.allows(most + (added.most if added else 0.0))
+        return self._budget.allows(max_cost + (added.max_cost if added else 0.0))
 
     def _submit(self) -> None:
         file, self._file = self._file, None
@@ -186,33 +212,33 @@ class BatchQueue:
             "",
             len(file.lines),
             file.n_tokens,
-            file.most,
-            self.endpoint.capabilities.json(),
+            file.max_cost,
+            self.client.writer.capabilities.json(),
             time.time(),
         )
         self.record.prepare(batch, list(file.lines.values()))
-        self._budget.held += batch.most
+        self._budget.held += batch.max_cost
         self._send(batch)
 
     def _send(self, batch: Batch) -> None:
-        """Upload a batch and make it, from where an earlier run was stopped."""
+        """Upload a batch and create it, resuming where an earlier run was stopped."""
         path = self._folder / f"{batch.key}.jsonl"
-        # When the file's id was noted already, the batch may have been made of it.
+        # If the file's id is recorded already, the batch may have been created of it.
         perhaps_made = bool(batch.file_id)
         if not batch.file_id and not path.exists():
             self._drop(batch)
             return
         try:
             if not batch.file_id:
-                file_id = self._wait(self.batches.upload(path))
+                file_id = self._loop.wait(self.batches.upload(path))
                 batch = replace(batch, state=UPLOADED, file_id=file_id)
                 self.record.update(batch)
-            id = self._wait(
+            id = self._loop.wait(
                 self.batches.create(batch.file_id, batch.key, batch.submitted, perhaps_made)
             )
         except RefusedError:
             if batch.file_id:
-                self._wait(self.batches.delete(batch.file_id))
+                self._loop.wait(self.batches.delete(batch.file_id))
             self._drop(batch)
             path.unlink(missing_ok=True)
             raise
@@ -221,50 +247,50 @@ class BatchQueue:
         path.unlink(missing_ok=True)
         self.made.append(batch)
 
-    def _look(self) -> list[tuple[Batch, Standing | None]]:
+    def _look(self) -> list[tuple[Batch, BatchStatus | None]]:
         looks = []
         for batch in self.open():
             if batch.state != SUBMITTED:
                 continue
-            standing = self._wait(self.batches.look(batch.id))
-            if standing is not None:
-                batch = replace(batch, said=standing.said, n_done=standing.n_done)
+            status = self._loop.wait(self.batches.look(batch.id))
+            if status is not None:
+                batch = replace(batch, status=status.status, n_done=status.n_done)
                 self.record.update(batch)
-            looks.append((batch, standing))
+            looks.append((batch, status))
         return looks
 
-    def _collect(self, batch: Batch, standing: Standing) -> None:
-        """Note all that a batch gave; what it did not answer goes into the next."""
+    def _collect(self, batch: Batch, status: BatchStatus) -> None:
+        """Record the results of a batch; requests without a result go into the next one."""
         path = self._folder / f"{batch.key}.result.jsonl"
-        for file_id in standing.files:
-            if not self._wait(self.batches.download(file_id, path)):
-                # A run that was killed may have taken it all and deleted it.
+        for file_id in status.files:
+            if not self._loop.wait(self.batches.download(file_id, path)):
+                # A run that was killed may have recorded it all and deleted it.
                 if self.record.left(batch):
                     logger.warning("Batch %s: a file of its replies is gone.", batch.id)
                 continue
-            lines = read_lines(path, self.endpoint, self.price)
-            while received := list(islice(lines, LINES_AT_ONCE)):
+            lines = read_results(path, self.client, self.price)
+            while received := list(islice(lines, RESULTS_AT_ONCE)):
                 self._budget.spend(self.record.take(batch, received))
         path.unlink(missing_ok=True)
         left = self.record.left(batch)
-        if standing.said == "completed" and left:
+        if status.status == "completed" and left:
             missing = "the batch ended without it"
             self.record.take(
-                batch, (Received(key, status=500, said=missing, may_pass=True) for key in left)
+                batch, (Received(key, status=500, message=missing, may_pass=True) for key in left)
             )
-        for file_id in (batch.file_id, *standing.files):
-            self._wait(self.batches.delete(file_id))
+        for file_id in (batch.file_id, *status.files):
+            self._loop.wait(self.batches.delete(file_id))
         self.record.collected(batch)
-        self._budget.held = max(0.0, self._budget.held - batch.most)
-        if standing.said != "completed":
-            self._tell_of_end(batch, standing, len(left))
+        self._budget.held = max(0.0, self._budget.held - batch.max_cost)
+        if status.status != "completed":
+            self._report_failure(batch, status, len(left))
 
-    def _tell_of_end(self, batch: Batch, standing: Standing, n_left: int) -> None:
-        said = hide(standing.errors, self.settings.key)
-        reason = f" ({said})" if said else ""
-        is_tokens = "token" in said.lower() and "limit" in said.lower()
+    def _report_failure(self, batch: Batch, status: BatchStatus, n_left: int) -> None:
+        message = self.client.redact(status.errors)
+        reason = f" ({message})" if message else ""
+        is_tokens = "token" in message.lower() and "limit" in message.lower()
         hint = "set batch.max_tokens of this model to what its account allows, then r" * is_tokens
-        if self.record.n_failed_of_late(self.step, self.name) > 1:
+        if self.record.n_failed_last(self.step, self.name) > 1:
             raise ModelError(
                 f"Model {self.name}: batch {batch.id} failed{reason}, as one before it did: "
                 f"{hint or 'r'}un again to submit its requests once more."
@@ -272,13 +298,18 @@ class BatchQueue:
         logger.warning(
             "Batch %s of %s has ended as %s%s: %d of %d requests were not answered and are "
             "submitted again.",
-            *(batch.id, self.step, standing.said, reason, n_left, batch.n_requests),
+            batch.id,
+            self.step,
+            status.status,
+            reason,
+            n_left,
+            batch.n_requests,
         )
 
     def _give_up(self, batch: Batch) -> None:
         if not self._forget:
             raise ModelError(
-                f"Model {self.name}: {self.endpoint.address} does not know batch {batch.id}, which "
+                f"Model {self.name}: {self.client.address} does not know batch {batch.id}, which "
                 f"has {batch.n_requests} requests of {batch.step}: use the key of the account that "
                 "submitted it. If it is gone, `graphrag-index retry --batch` submits them again."
             )
@@ -287,19 +318,10 @@ class BatchQueue:
 
     def _drop(self, batch: Batch) -> None:
         self.record.drop(batch)
-        self._budget.held = max(0.0, self._budget.held - batch.most)
+        self._budget.held = max(0.0, self._budget.held - batch.max_cost)
 
     def _remove_leftovers(self, keys: set[str]) -> None:
-        """Delete files of runs that were killed before their batch was noted."""
+        """Delete files of runs that were killed before their batch was recorded."""
         for path in self._folder.glob("*.jsonl"):
             if path.stem not in keys:
                 path.unlink()
-
-    def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        future = self._loop.start(coroutine)
-        try:
-            result: T = future.result()
-        except BaseException:
-            future.cancel()
-            raise
-        return result

@@ -1,184 +1,395 @@
-"""The HTTP client behind an endpoint: that of the `openai` package, and connections of our own.
+"""HTTP client of one model: sends requests, paces them, retries, and keeps the budget."""
 
-What is sent thousands of times, chat and embeddings, goes past its layers of objects, which
-take longer than the rest of the call; all else (streams, files, batches, Azure, proxies,
-redirects) through them. The package is loaded when it is needed.
-"""
-
-import functools
-import itertools
+import asyncio
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-from urllib.request import getproxies
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from graphrag_index.errors import ModelError, OutageError
+from graphrag_index.llm.call_errors import (
+    ErrorTexts,
+    HttpResponse,
+    RejectedError,
+    RetryError,
+    UnsupportedError,
+    redact,
+)
+from graphrag_index.llm.http_replies import StreamedReply, read_chat, read_embeddings, read_events
+from graphrag_index.llm.http_session import MAX_CONNECT_SECONDS, cause_of, new_session, proxy_for
+from graphrag_index.llm.ledger import IN_MEMORY, Ledger
+from graphrag_index.llm.pacing import FIRST_DELAY, MAX_SLEEP, Failures, Pace, backoff, jitter
+from graphrag_index.llm.prices import Budget, cost_of, price_of
+from graphrag_index.llm.request import Message, Reply, ReplyFormat, TextSink, Usage
+from graphrag_index.llm.request_body import RequestWriter
 from graphrag_index.schema.settings.models import ModelSettings
 
 if TYPE_CHECKING:
-    import ssl
+    import aiohttp
 
-    import httpx2
-    import openai
-
-
-CONNECTIONS_OF_A_POOL = 4
-# Where the `openai` package looks too if no address is given.
+# So many requests are refused one after the other before all are taken to be refused.
+MAX_REFUSALS = 5
+# A request that keeps failing while others succeed is at fault itself.
+MAX_FAILURES = 6
+# When more than so many requests fail one after the other, the server is at fault.
+MAX_FAILING = 5
+# So many requests may be denied before any is answered.
+MAX_DENIED = 2
+# Seconds after which a request that is not refused counts as accepted.
+GRACE = 0.02
+# The server where the settings name none, and the variable that may name another.
 OPENAI, OPENAI_VARIABLE = "https://api.openai.com/v1", "OPENAI_BASE_URL"
 
-
-@dataclass(frozen=True)
-class Answer:
-    """What came back: the HTTP status, its headers, and the body."""
-
-    status: int
-    headers: Mapping[str, str]
-    content: bytes
-
-    @property
-    def is_redirection(self) -> bool:
-        return 300 <= self.status < 400
-
-    def json(self) -> Any:
-        return json.loads(self.content)
+T = TypeVar("T")
 
 
-class Client:
-    """Posts JSON to one server, and gets it. Lives in one event loop."""
+class LLMClient:
+    """Client of one model, with its limits. Lives in one event loop.
 
-    def __init__(self, settings: ModelSettings) -> None:
-        import httpx2
+    Every method that sends raises the same errors:
 
-        from graphrag_index.llm.connections import Connections
+    Raises
+    ------
+    RetryError
+        The failure may pass.
+    RejectedError
+        This request will never be answered.
+    ModelError
+        No request will: a wrong key, an unknown model, a wrong address.
+    """
 
-        self._settings = settings
-        base = httpx2.URL(settings.base_url or os.environ.get(OPENAI_VARIABLE) or OPENAI)
-        self._direct: Connections | None = None
-        if settings.provider != "azure" and not getproxies() and not base.userinfo:
-            context = _ssl_context() if base.scheme == "https" else None
-            self._direct = Connections(base, context, settings.timeout)
-        self._headers = {
-            "accept": "application/json",
-            "accept-encoding": "gzip, deflate",
-            "user-agent": "graphrag-index",
-            "authorization": f"Bearer {_key(settings)}",
-        }
-        self._openai: openai.AsyncOpenAI | None = None
+    def __init__(
+        self, name: str, settings: ModelSettings, ledger: Ledger, budget: Budget | None = None
+    ) -> None:
+        self.name, self.settings = name, settings
+        self.writer = RequestWriter(name, settings, ledger)
+        self.address = settings.base_url or "api.openai.com"
+        self.error_texts = ErrorTexts(name, self.address, self.writer.model, settings.key)
+        self.price = price_of(settings)
+        # Searches keep their replies in memory.
+        self._keeps_replies = ledger.path != IN_MEMORY
+        self._budget = budget or Budget(None)
+        self._pace = Pace(
+            settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute
+        )
+        self._session: aiohttp.ClientSession | None = None
+        # Of the last response.
+        self._headers: Mapping[str, str] = {}
+        self._probe = asyncio.Lock()
+        self._works = False
+        self._last_success = 0.0
+        self._n_refusals = 0
+        # Calls that have failed since the last success, and those that were denied access.
+        self._failing: set[object] = set()
+        self._denied: set[object] = set()
+        self._stopped: Exception | None = None
+        # Seconds before the second attempt, about; then twice as long each time.
+        self.first_delay = FIRST_DELAY
 
-    @property
-    def openai(self) -> "openai.AsyncOpenAI":
-        """The client of the `openai` package, made at first use."""
-        if self._openai is None:
-            self._openai = _openai_client(self._settings)
-        return self._openai
-
-    async def post(self, path: str, body: Mapping[str, Any]) -> Answer:
-        """Post to a path below the base address.
-
-        Raises
-        ------
-        openai.APIError, httpx2.HTTPError
-            There is no answer, or through the `openai` package one that tells of an error.
-        """
-        import httpx2
-
-        if self._direct is not None:
-            # As openai sends it: a lone surrogate cannot be UTF-8.
-            content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-            headers = {**self._headers, "content-type": "application/json"}
-            answer = Answer(*await self._direct.post(path, headers, content))
-            if not answer.is_redirection:
-                return answer
-        response = await self.openai.post(path, body=body, cast_to=httpx2.Response)
-        return Answer(response.status_code, response.headers, response.content)
-
-    async def get(self, path: str) -> Answer:
-        """Get what lies at a path below the base address.
-
-        Raises
-        ------
-        httpx2.HTTPError, OSError
-            There is no answer.
-        """
-        import httpx2
-
-        if self._direct is not None:
-            answer = Answer(*await self._direct.get(path, self._headers))
-            if not answer.is_redirection:
-                return answer
-        import openai
-
-        try:
-            response = await self.openai.get(path, cast_to=httpx2.Response)
-        except openai.APIStatusError as error:
-            response = error.response
-        except openai.APIConnectionError as error:
-            raise error.__cause__ or error from None
-        return Answer(response.status_code, response.headers, response.content)
+    def stop(self, error: Exception) -> None:
+        """Let every further call fail with this error; calls under way end."""
+        self._stopped = error
+        self._pace.stop()
 
     async def close(self) -> None:
-        if self._direct is not None:
-            self._direct.close()
-        if self._openai is not None:
-            await self._openai.close()
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
 
+    def max_cost(self, n_tokens: int, max_tokens: int) -> float | None:
+        """Return the most that a call can cost, in dollars; None where the price is not known."""
+        # No text has more tokens than bytes, and the estimate is more than a quarter of these.
+        return cost_of(Usage(4 * n_tokens, 0, max_tokens), self.price)
 
-def _key(settings: ModelSettings) -> str:
-    """The key; local servers need none, but a header cannot be empty."""
-    return settings.key or "none"
+    def redact(self, text: str) -> str:
+        """Replace the key in a text."""
+        return redact(text, self.settings.key)
 
+    async def call(
+        self,
+        send: Callable[[], Awaitable[tuple[T, Usage]]],
+        n_tokens: int,
+        max_tokens: int,
+        before_send: Callable[[], None] = lambda: None,
+    ) -> T:
+        """Make a call within the limits, again and again while its failures may pass.
 
-def _openai_client(settings: ModelSettings) -> "openai.AsyncOpenAI":
-    import httpx2
-    import openai
+        Parameters
+        ----------
+        n_tokens
+            About so many tokens are sent.
+        max_tokens
+            The reply has at most so many.
+        before_send
+            Called right before each attempt.
 
-    timeout = httpx2.Timeout(settings.timeout, connect=min(30.0, settings.timeout), pool=None)
-    # A client that is given its transport goes past the proxies of the environment.
-    pools = settings.concurrency // CONNECTIONS_OF_A_POOL + 1
-    transport = None if getproxies() else _spread(pools)
-    http = openai.DefaultAsyncHttpxClient(timeout=timeout, transport=transport)
-    key = _key(settings)
-    if settings.provider == "azure":
-        return openai.AsyncAzureOpenAI(
-            azure_endpoint=settings.base_url or "",
-            api_key=key,
-            api_version=settings.api_version,
-            max_retries=0,
-            http_client=http,
+        Raises
+        ------
+        RejectedError
+            The request is at fault: refused, or failing again and again while others succeed.
+        ModelError
+            The server is at fault: no answer for as long as the settings allow.
+        BudgetError
+            The call could cost more than the budget leaves.
+        """
+        failures = Failures()
+        max_cost = self.max_cost(n_tokens, max_tokens) or 0.0
+        while True:
+            try:
+                async with (
+                    self._budget.reserve(max_cost),
+                    self._pace.slot(n_tokens + max_tokens // 8),
+                ):
+                    result, usage = await self._probe_first(send, before_send)
+                    self._note_success()
+                    self._budget.spend(cost_of(usage, self.price))
+                    return result
+            except RejectedError as error:
+                self._n_refusals += 1
+                if not self._works and self._n_refusals >= MAX_REFUSALS:
+                    raise ModelError(
+                        f"Model {self.name} refuses every request: {self.redact(str(error))}."
+                    ) from None
+                raise
+            except RetryError as error:
+                self._budget.spend(max_cost if error.lost else 0.0)
+                delay = self._delay_after(error, failures)
+                self._give_up_if_hopeless(error, failures, delay)
+            await self._sleep(delay)
+
+    async def chat(
+        self,
+        messages: Sequence[Message],
+        format: ReplyFormat,
+        max_tokens: int,
+        sink: TextSink | None = None,
+    ) -> Reply:
+        """Send a chat request once, dropping on the way what the server does not support.
+
+        With a `sink` the text of the reply is streamed into it.
+        """
+        while True:
+            stream, sent = self.settings.stream or sink is not None, self.writer.capabilities
+            body = self.writer.chat_body(messages, format, max_tokens, stream)
+            try:
+                if "stream" in body:
+                    data = await self._stream("/chat/completions", body, sink)
+                else:
+                    data = await self._post("/chat/completions", body)
+            except UnsupportedError as error:
+                if not self.writer.adapt(error, body, sent):
+                    raise RejectedError(str(error)) from None
+                continue
+            return replace(read_chat(data), response_format=sent.response_format)
+
+    async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
+        """Request the vectors of some texts, in their order."""
+        while True:
+            body = self.writer.embedding_body(texts)
+            try:
+                data = await self._post("/embeddings", body)
+            except UnsupportedError as error:
+                if not self.writer.adapt_embedding(error, body):
+                    raise RejectedError(str(error)) from None
+                continue
+            return read_embeddings(data, len(texts))
+
+    async def check(self) -> None:
+        """Check that the server answers, accepts the key and knows the model, at no cost.
+
+        Raises
+        ------
+        ModelError
+            It does not.
+        """
+        import aiohttp
+
+        try:
+            async with self._request("GET", "/models") as response:
+                answer = await _read(response)
+        except aiohttp.SocketTimeoutError:
+            return  # A slow one may still answer.
+        except (aiohttp.ClientError, OSError) as error:
+            raise ModelError(
+                f"Model {self.name}: no server answers at {self.address} ({cause_of(error)}): "
+                "start it, or set base_url of this model."
+            ) from None
+        if answer.status in (401, 403):
+            raise ModelError(self.error_texts.explain(answer.status, answer.error_message()))
+        # Not every server lists its models; Azure lists models, not deployments.
+        if answer.status >= 400 or self.settings.provider == "azure":
+            return
+        try:
+            known = [str(model["id"]) for model in answer.json()["data"]]
+        except (ValueError, KeyError, TypeError):
+            return
+        # Ollama adds a tag to the names of its models.
+        wanted = self.settings.model
+        if known and not any(id == wanted or id.split(":")[0] == wanted for id in known):
+            shown = ", ".join(sorted(known)[:8]) + (", ..." if len(known) > 8 else "")
+            raise ModelError(
+                f"Model {self.name}: {self.address} has no model {wanted!r}; it has {shown}."
+            )
+
+    async def send(
+        self, method: str, path: str, content: Any = None, query: Mapping[str, str] | None = None
+    ) -> HttpResponse:
+        """Send a request to a path below the address, and read the response of any status."""
+        async with self.open(method, path, content, query) as response:
+            return await _read(response)
+
+    @asynccontextmanager
+    async def open(
+        self, method: str, path: str, content: Any = None, query: Mapping[str, str] | None = None
+    ) -> AsyncIterator["aiohttp.ClientResponse"]:
+        """Open a response for reading in chunks; failures while it is read are mapped as well."""
+        import aiohttp
+
+        try:
+            async with self._request(method, path, content, query) as response:
+                self._headers = response.headers
+                yield response
+        except aiohttp.ClientConnectorError as error:
+            raise RetryError(cause_of(error)) from None
+        except aiohttp.ConnectionTimeoutError:
+            seconds = min(MAX_CONNECT_SECONDS, self.settings.timeout)
+            raise RetryError(f"no connection within {seconds:g} s") from None
+        except TimeoutError:
+            reason = f"no answer within {self.settings.timeout:g} s"
+            raise RetryError(reason, lost=True) from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise RetryError(cause_of(error), lost=True) from None
+        except ValueError:
+            raise RetryError("the answer was no JSON", lost=True) from None
+
+    async def _post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Send JSON, and parse the JSON that comes back."""
+        async with self.open("POST", path, _json_bytes(body)) as response:
+            answer = await _read(response)
+            if answer.status < 400:
+                return answer.json()
+        raise answer.to_error(self.error_texts)
+
+    async def _stream(self, path: str, body: Mapping[str, Any], sink: TextSink | None) -> Any:
+        """Put a streamed reply together to the JSON of one that is not streamed."""
+        async with self.open("POST", path, _json_bytes(body)) as response:
+            if response.status >= 400:
+                raise (await _read(response)).to_error(self.error_texts)
+            streamed = StreamedReply(sink)
+            try:
+                async for event in read_events(response.content.iter_any()):
+                    streamed.add(event)
+                    if streamed.is_loop:
+                        break
+            finally:
+                streamed.end()
+        return streamed.response()
+
+    def _request(
+        self, method: str, path: str, content: Any = None, query: Mapping[str, str] | None = None
+    ) -> "aiohttp.client._RequestContextManager":
+        base = self.settings.base_url or os.environ.get(OPENAI_VARIABLE) or OPENAI
+        if self._session is None:
+            self._session = new_session(self.settings, base)
+        parameters = dict(query or {})
+        if self.settings.provider == "azure":
+            base = f"{base.rstrip('/')}/openai"
+            parameters["api-version"] = self.settings.api_version
+            if path in ("/chat/completions", "/embeddings"):
+                base = f"{base}/deployments/{self.writer.model}"
+        headers = {"content-type": "application/json"} if isinstance(content, bytes) else None
+        url = base.rstrip("/") + path
+        return self._session.request(
+            method, url, data=content, params=parameters, headers=headers, proxy=proxy_for(url)
         )
-    return openai.AsyncOpenAI(
-        base_url=settings.base_url, api_key=key, max_retries=0, http_client=http
-    )
+
+    async def _probe_first(
+        self, send: Callable[[], Awaitable[T]], before_send: Callable[[], None]
+    ) -> T:
+        """Let one call find out what the server supports before all others follow.
+
+        A request that is not refused at once is being answered: the others need not wait
+        for the whole reply.
+        """
+        if self._works:
+            return await self._attempt(send, before_send)
+        async with self._probe:
+            attempt = asyncio.ensure_future(self._attempt(send, before_send))
+            if not self._works:
+                try:
+                    await asyncio.wait({attempt}, timeout=GRACE)
+                except asyncio.CancelledError:
+                    attempt.cancel()
+                    raise
+                self._works = not attempt.done() or attempt.exception() is None
+        return await attempt
+
+    async def _attempt(
+        self, send: Callable[[], Awaitable[T]], before_send: Callable[[], None]
+    ) -> T:
+        if self._stopped is not None:
+            raise self._stopped
+        before_send()
+        try:
+            return await send()
+        except ModelError as error:
+            # A gateway may deny one call of many.
+            raise RetryError(str(error), denied=error) from None
+
+    def _note_success(self) -> None:
+        self._pace.note_success(self._headers)
+        self._last_success = time.monotonic()
+        self._failing.clear()
+        self._denied.clear()
+
+    def _delay_after(self, error: RetryError, failures: Failures) -> float:
+        """Note a failure; returns the seconds until the next attempt."""
+        failures.add(time.monotonic())
+        after = error.after
+        if error.rate:
+            after = self._pace.note_refusal(after, self._headers)
+        else:
+            self._failing.add(failures)
+        return backoff(failures.times, self.first_delay) if after is None else jitter(after)
+
+    def _give_up_if_hopeless(self, error: RetryError, failures: Failures, delay: float) -> None:
+        reason = self.redact(str(error))
+        too_long = time.monotonic() - failures.began + delay > self.settings.retry_seconds
+        # In an outage all fail; at the end of a run only those are left that always do.
+        others_succeed = self._last_success > failures.first and (
+            self._last_success > failures.before or len(self._failing) <= MAX_FAILING
+        )
+        if others_succeed and (too_long or (failures.times >= MAX_FAILURES and not error.rate)):
+            raise RejectedError(f"failed {failures.times} times: {reason}") from None
+        if error.denied is not None:
+            self._denied.add(failures)
+            max_denied = MAX_FAILING if self._last_success else MAX_DENIED
+            if too_long or failures.times > max_denied or len(self._denied) > max_denied:
+                self.stop(error.denied)
+                raise error.denied
+        if too_long:
+            advice = "ask again when it does"
+            if self._keeps_replies:
+                advice = "run again when it does; what was answered is kept"
+            raise OutageError(
+                f"Model {self.name} has not answered for {self.settings.retry_seconds:g} s "
+                f"({reason}): {advice}."
+            ) from None
+
+    async def _sleep(self, seconds: float) -> None:
+        """Sleep, but wake up when all is stopped."""
+        until = time.monotonic() + seconds
+        while self._stopped is None and (left := until - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, MAX_SLEEP))
 
 
-@functools.cache
-def _ssl_context() -> "ssl.SSLContext":
-    """Make the context of all connections once: to read the certificates takes 20 ms."""
-    import httpx2
-
-    return httpx2.create_ssl_context()
+async def _read(response: "aiohttp.ClientResponse") -> HttpResponse:
+    return HttpResponse(response.status, response.headers, await response.read())
 
 
-def _spread(n_pools: int) -> "httpx2.AsyncBaseTransport":
-    """Spread requests over several pools of connections.
-
-    One pool looks at all of its connections for each request, which with 64 of them takes
-    longer than all the rest.
-    """
-    import httpx2
-
-    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=CONNECTIONS_OF_A_POOL)
-    context = _ssl_context()
-    pools = [httpx2.AsyncHTTPTransport(verify=context, limits=limits) for _ in range(n_pools)]
-    turns = itertools.cycle(pools)
-
-    class Spread(httpx2.AsyncBaseTransport):
-        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-            return await next(turns).handle_async_request(request)
-
-        async def aclose(self) -> None:
-            for pool in pools:
-                await pool.aclose()
-
-    return Spread()
+def _json_bytes(body: Mapping[str, Any]) -> bytes:
+    # A lone surrogate cannot be UTF-8.
+    return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Vectors from a model behind an address: in batches, each text paid for once."""
+"""Embedding models behind an address: texts in batches, each vector kept in the ledger."""
 
 import base64
 from collections.abc import Callable, Iterator, Sequence
@@ -6,28 +6,29 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.caller import Caller, LoopThread, estimate_tokens
-from graphrag_index.llm.failures import RejectedError
+from graphrag_index.llm.call_errors import RejectedError
+from graphrag_index.llm.client import LLMClient
+from graphrag_index.llm.http_session import LoopThread
 from graphrag_index.llm.ledger import DONE, QUARANTINED, Ledger
 from graphrag_index.llm.prices import Budget, cost_of
-from graphrag_index.llm.request import Usage
+from graphrag_index.llm.request import Usage, estimate_tokens
 from graphrag_index.schema.settings.models import ModelSettings
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# What one request may hold, at OpenAI and at most others.
+# Limits of one request, at OpenAI and at most others.
 MAX_TEXTS = 64
 MAX_TOKENS = 8_000
-# The probe: what it costs is nothing, and its vector tells the dimension.
+# A text whose vector tells the dimension.
 PROBE = "dimension"
-# So often a text is sent whose vector cannot be used.
+# So often a text is sent while its vector is unusable.
 MAX_ATTEMPTS = 3
 
 
 class RemoteEmbeddingModel:
-    """An embedding model behind an address; the same to its users as the embedded one."""
+    """An embedding model behind an address, with the interface of the embedded one."""
 
     def __init__(
         self,
@@ -40,15 +41,17 @@ class RemoteEmbeddingModel:
     ) -> None:
         self.name, self.settings, self._step = name, settings, step
         self._ledger, self._loop = ledger, loop
-        self._caller = Caller(name, settings, ledger, budget or Budget(None))
+        self._client = LLMClient(name, settings, ledger, budget)
         self._used: list[str] = []
         self.identity = identity(settings)
-        # Whether any vector has come that has the dimension.
+        # Whether any vector of this run has the dimension.
         self._fits = False
-        self._fact = f"dimension of {settings.model} at {settings.base_url}, {settings.dimensions}"
-        known = ledger.get_meta(self._fact)
+        self._cache_key = (
+            f"dimension of {settings.model} at {settings.base_url}, {settings.dimensions}"
+        )
+        known = ledger.get_meta(self._cache_key)
         try:
-            self.dimension = int(known) if known else self._loop.start(self._probe()).result()
+            self.dimension = int(known) if known else self._loop.wait(self._probe())
         except BaseException:
             self.close()
             raise
@@ -59,15 +62,15 @@ class RemoteEmbeddingModel:
                 f"says: set it to {self.dimension} or null."
             )
         if not known:
-            ledger.set_meta(self._fact, str(self.dimension))
+            ledger.set_meta(self._cache_key, str(self.dimension))
 
     def embed(
         self, texts: Sequence[str], advance: Callable[[int], None] | None = None
     ) -> "npt.NDArray[np.float32]":
-        """Give each text a vector of length 1, in the order of the texts.
+        """Return a vector of length 1 for each text, in the order of the texts.
 
-        That of a text which is put aside is all zeros. `advance` is called with the number
-        of texts that are done, as they are.
+        The vector of a quarantined text is all zeros. `advance` is called with the number of
+        texts done since its last call.
 
         Raises
         ------
@@ -79,30 +82,30 @@ class RemoteEmbeddingModel:
         keys = [text_key(text, self.settings) for text in texts]
         vectors: dict[str, npt.NDArray[np.float32]] = {}
         missing: dict[str, str] = {}
-        nothing = np.zeros(self.dimension, np.float32)
+        zeros = np.zeros(self.dimension, np.float32)
         for key, text in zip(keys, texts, strict=True):
             entry = self._ledger.find(key)
             if entry is not None and entry.state == DONE:
                 vector = np.frombuffer(base64.b64decode(entry.reply), np.float32)
-                # The server may have another model by this name now.
+                # The server may have given this name to another model.
                 if len(vector) == self.dimension:
                     vectors[key] = vector
                 else:
                     missing[key] = text
             elif entry is not None and entry.state == QUARANTINED:
-                vectors[key] = nothing
+                vectors[key] = zeros
             else:
                 missing[key] = text
         self._used += vectors
         if advance is not None:
             advance(len(texts) - len(missing))
         batches = list(_batches(list(missing.items())))
-        futures = [self._loop.start(self._ask(batch)) for batch in batches]
+        futures = [self._loop.start(self._request(batch)) for batch in batches]
         for batch, future in zip(batches, futures, strict=True):
             try:
                 vectors.update(future.result())
             except BaseException as error:
-                self._caller.stop(error if isinstance(error, Exception) else ModelError("stopped"))
+                self._client.stop(error if isinstance(error, Exception) else ModelError("stopped"))
                 raise
             if advance is not None:
                 advance(len(batch))
@@ -110,21 +113,21 @@ class RemoteEmbeddingModel:
         self._used.clear()
         if not texts:
             return np.empty((0, self.dimension), np.float32)
-        return np.stack([vectors.get(key, nothing) for key in keys])
+        return np.stack([vectors.get(key, zeros) for key in keys])
 
     def close(self) -> None:
         """Close the connections."""
-        self._loop.start(self._caller.endpoint.close()).result()
+        self._loop.wait(self._client.close())
 
     async def _probe(self) -> int:
-        """Ask for one vector, to see how long all are."""
+        """Return the dimension of the vectors, by requesting one."""
         row: list[float] = []
         for _ in range(MAX_ATTEMPTS):
             try:
                 (row,) = await self._call([(text_key(PROBE, self.settings), PROBE)])
             except RejectedError as error:
                 raise ModelError(
-                    f"Model {self.name} gives no vectors: {self._caller.hide(str(error))}."
+                    f"Model {self.name} gives no vectors: {self._client.redact(str(error))}."
                 ) from None
             if _normalized(row) is not None:
                 return len(row)
@@ -132,8 +135,10 @@ class RemoteEmbeddingModel:
             f"Model {self.name} gives vectors without direction: it may be no embedding model."
         )
 
-    async def _ask(self, batch: Sequence[tuple[str, str]]) -> "dict[str, npt.NDArray[np.float32]]":
-        """Ask for the vectors of some texts: those which cannot be had are put aside one by one.
+    async def _request(
+        self, batch: Sequence[tuple[str, str]]
+    ) -> "dict[str, npt.NDArray[np.float32]]":
+        """Request the vectors of some texts; texts without a usable one are quarantined.
 
         Raises
         ------
@@ -146,7 +151,7 @@ class RemoteEmbeddingModel:
             try:
                 rows = await self._call(batch)
             except RejectedError as error:
-                reason = self._caller.hide(str(error))
+                reason = self._client.redact(str(error))
                 break
             batch, reason, length = self._keep(batch, rows, vectors)
             if not batch:
@@ -155,10 +160,10 @@ class RemoteEmbeddingModel:
             # One of them may be at fault.
             middle = len(batch) // 2
             for half in (batch[:middle], batch[middle:]):
-                vectors |= await self._ask(half)
+                vectors |= await self._request(half)
             return vectors
         if length is not None and not self._fits:
-            self._ledger.set_meta(self._fact, "")
+            self._ledger.set_meta(self._cache_key, "")
             raise ModelError(
                 f"Model {self.name} gives vectors of {length} numbers, and gave {self.dimension} "
                 "before: set the model back, or run again to have all vectors anew."
@@ -171,20 +176,21 @@ class RemoteEmbeddingModel:
     async def _call(self, batch: Sequence[tuple[str, str]]) -> list[list[float]]:
         texts = [text for _, text in batch]
 
-        def note() -> None:
+        def before_send() -> None:
             for key, text in batch:
                 unit = " ".join(text[:60].split())
                 if text != PROBE:
                     self._ledger.record_sent(key, self._step, unit, self.name)
 
-        async def ask() -> tuple[list[list[float]], Usage]:
-            rows, used = await self._caller.endpoint.embed(texts)
-            # The tokens of the batch are noted once, whatever its vectors are good for.
-            cost = cost_of(used, self._caller.price)
+        async def send() -> tuple[list[list[float]], Usage]:
+            rows, used = await self._client.embed(texts)
+            # The tokens of the batch are recorded once, whether its vectors are usable or not.
+            cost = cost_of(used, self._client.price)
             self._ledger.record_cost(batch[0][0], self._step, self.name, used, cost)
             return rows, used
 
-        return await self._caller.call(ask, sum(map(estimate_tokens, texts)), 0, note)
+        n_tokens = sum(map(estimate_tokens, texts))
+        return await self._client.call(send, n_tokens, 0, before_send)
 
     def _keep(
         self,
@@ -192,8 +198,8 @@ class RemoteEmbeddingModel:
         rows: Sequence[Sequence[float]],
         vectors: "dict[str, npt.NDArray[np.float32]]",
     ) -> tuple[list[tuple[str, str]], str, int | None]:
-        """Keep the vectors that can be used; returns the other texts, what is wrong, its length."""
-        bad, reason, replies = [], "", {}
+        """Keep the usable vectors; returns the other texts, the reason, and a wrong dimension."""
+        rest, reason, replies = [], "", {}
         wrong: int | None = None
         for (key, text), row in zip(batch, rows, strict=True):
             vector = _normalized(row)
@@ -201,7 +207,7 @@ class RemoteEmbeddingModel:
                 vectors[key] = vector
                 replies[key] = base64.b64encode(vector.tobytes()).decode()
                 continue
-            bad.append((key, text))
+            rest.append((key, text))
             reason = "its vector has no direction"
             if vector is not None:
                 wrong = len(vector)
@@ -209,11 +215,11 @@ class RemoteEmbeddingModel:
         self._ledger.record_replies(replies)
         self._used += replies
         self._fits = self._fits or bool(replies)
-        return bad, reason, wrong
+        return rest, reason, wrong
 
 
 def _normalized(row: Sequence[float]) -> "npt.NDArray[np.float32] | None":
-    """Give a vector the length 1; None if it has no direction."""
+    """Scale a vector to length 1; None if it has no direction."""
     import numpy as np
 
     vector = np.asarray(row, np.float32)
@@ -222,18 +228,18 @@ def _normalized(row: Sequence[float]) -> "npt.NDArray[np.float32] | None":
 
 
 def identity(settings: ModelSettings) -> tuple[str, int | None]:
-    """Return what a vector depends on beside its text."""
+    """Return all that vectors depend on beside their texts."""
     return settings.vector_identity()
 
 
 def text_key(text: str, settings: ModelSettings) -> str:
-    """Hash all that a vector depends on."""
+    """Return the cache key of a vector: a hash of all that it depends on."""
     parts = repr((*identity(settings), text))
     return blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def _batches(rows: Sequence[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
-    """Put texts together as far as one request may hold them."""
+    """Group texts into requests within the limits."""
     batch: list[tuple[str, str]] = []
     n_tokens = 0
     for key, text in rows:

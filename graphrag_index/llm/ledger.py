@@ -1,7 +1,7 @@
-"""Every request to a model and what became of it, so that no reply is paid for twice.
+"""The ledger: a persistent cache of model replies and their costs, in one SQLite file.
 
-One SQLite file beside the tables. A request is written before it is sent and again when its
-reply has been read: a process that is killed in between has lost that one call.
+A request is recorded before it is sent and again when its reply is valid, so that no reply
+is paid for twice: a kill in between loses that one call.
 """
 
 import sqlite3
@@ -17,30 +17,30 @@ from graphrag_index.errors import GraphRAGError
 from graphrag_index.llm.request import Spent, Usage
 
 FILE = "ledger.sqlite"
-# Requests that one query is about.
+# Keys in one query.
 KEYS_AT_ONCE = 500
 
-# What a request can be. `open`: sent, or to be sent, and not answered yet.
+# States of a request. `open`: sent, or to be sent, and not answered yet.
 OPEN, DONE, QUARANTINED, SKIPPED = "open", "done", "quarantined", "skipped"
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS requests (
     key TEXT PRIMARY KEY,        -- hash of model, parameters, messages and schema
     step TEXT NOT NULL,
-    unit TEXT NOT NULL,          -- what it is about, for people
+    unit TEXT NOT NULL,          -- a label for people
     model TEXT NOT NULL,
     state TEXT NOT NULL,
     attempts INTEGER NOT NULL DEFAULT 0,
     reply BLOB,                  -- validated
     reason TEXT NOT NULL DEFAULT '',
-    raw TEXT NOT NULL DEFAULT '' -- the last reply that was no good
+    raw TEXT NOT NULL DEFAULT '' -- the last invalid reply
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS requests_by_state ON requests (step, state);
--- Apart from the requests, whose replies are long: each run notes what its tables rest on.
+-- Apart from the requests, whose replies are long: each run marks the requests that it uses.
 CREATE TABLE IF NOT EXISTS uses (
     key TEXT PRIMARY KEY,        -- of the request
     step TEXT NOT NULL,
-    version INTEGER NOT NULL     -- the newest whose tables rest on it
+    version INTEGER NOT NULL     -- the newest that uses it
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS uses_by_step ON uses (step, version);
 CREATE TABLE IF NOT EXISTS calls (
@@ -53,13 +53,13 @@ CREATE TABLE IF NOT EXISTS calls (
     completion_tokens INTEGER NOT NULL,
     cost REAL                    -- in dollars; null where the price is not known
 );
-CREATE TABLE IF NOT EXISTS facts (
-    name TEXT PRIMARY KEY,       -- such as what an endpoint was found to support
+CREATE TABLE IF NOT EXISTS metadata (
+    name TEXT PRIMARY KEY,       -- such as the capabilities of a server
     value TEXT NOT NULL
 ) WITHOUT ROWID;
 """
 
-# The path of a ledger that is not kept, as SQLite names it.
+# The path of a ledger in memory.
 IN_MEMORY = ":memory:"
 
 _SEND = """
@@ -74,15 +74,16 @@ JOIN uses AS u ON u.key = r.key
     AND u.version = (SELECT max(version) FROM uses WHERE step = r.step)
 """
 
-# Into the table that `note_use` makes.
+# Into the table of `track_use`.
 NOTE = "INSERT OR IGNORE INTO temp.used VALUES (?)"
 
+INSERT_CALL = "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _ANSWERED = "UPDATE requests SET state = ?, reply = ?, reason = '', raw = '' WHERE key = ?"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What the ledger knows of a request."""
+    """The state of a request, its reply, and the reason of a failure."""
 
     state: str
     reply: str
@@ -91,7 +92,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class StepStatus:
-    """The requests of one step and model in its newest version, and all that they have cost."""
+    """Counts of the requests of a step and model in its newest version, and total costs."""
 
     step: str
     model: str
@@ -107,7 +108,7 @@ class StepStatus:
 
 @dataclass(frozen=True)
 class Quarantined:
-    """A request that gave nothing, and why."""
+    """A request without a valid reply, and the reason."""
 
     step: str
     unit: str
@@ -118,22 +119,22 @@ class Quarantined:
 def reply_hashes(rows: Callable[..., list[Any]], keys: Iterable[str]) -> list[str]:
     """Return a hash of the reply that is kept under each key; empty where none is.
 
-    `rows` answers a query with values for its marks.
+    `rows` runs a query with values for its placeholders.
     """
     wanted = list(keys)
     hashes: dict[str, str] = {}
-    for marks, some in _together(wanted):
+    for places, some in _key_batches(wanted):
         # As bytes, which need not become a text and bytes again.
-        query = f"SELECT key, CAST(reply AS BLOB) FROM requests WHERE key IN {marks} AND state = ?"
+        query = f"SELECT key, CAST(reply AS BLOB) FROM requests WHERE key IN {places} AND state = ?"
         for key, reply in rows(query, *some, DONE):
             hashes[key] = blake2b(reply or b"", digest_size=16).hexdigest()
     return [hashes.get(key, "") for key in wanted]
 
 
-def _together(keys: Iterable[str]) -> Iterator[tuple[str, Sequence[str]]]:
-    """Give keys that one query has room for, with the marks for them in it.
+def _key_batches(keys: Iterable[str]) -> Iterator[tuple[str, Sequence[str]]]:
+    """Split keys into batches for one query each, with its placeholders.
 
-    They are in the order of the file, so that no page of it is read twice.
+    They are sorted as in the file, so that no page of it is read twice.
     """
     ordered = sorted(keys)
     for start in range(0, len(ordered), KEYS_AT_ONCE):
@@ -149,7 +150,7 @@ class Ledger:
         self.version = version
         self._lock = threading.Lock()
         self._read_lock = threading.Lock() if output else self._lock
-        self._is_noting = False
+        self._tracks_use = False
         self._sent: list[tuple[str, str, str, str]] = []
         if output:
             output.mkdir(parents=True, exist_ok=True)
@@ -159,23 +160,17 @@ class Ledger:
             # A killed process loses nothing; a power cut may lose the last moments.
             self._database.execute("PRAGMA synchronous = NORMAL")
             self._database.executescript(_SCHEMA)
-            self._take_over_uses()
-            # Whoever looks for a reply need not wait for one that is being written.
+            # So that a look-up does not wait for a write.
             self._reader = self._connect() if output else self._database
         except sqlite3.DatabaseError as error:
             raise self._unusable(error) from error
-
-    def _take_over_uses(self) -> None:
-        """Take over what an earlier program noted in the table of requests."""
-        columns = {row[1] for row in self._database.execute("PRAGMA table_info(requests)")}
-        if "used_in" in columns and not self._database.execute("SELECT 1 FROM uses").fetchone():
-            self._database.execute("INSERT INTO uses SELECT key, step, used_in FROM requests")
 
     def _connect(self) -> sqlite3.Connection:
         return sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30)
 
     def close(self) -> None:
-        # On a full disk what was noted as sent is lost, which costs nothing.
+        """Write the pending records, and close the file."""
+        # On a full disk the records of sent requests are lost, which costs nothing.
         with suppress(GraphRAGError), self.transaction():
             pass
         with self._lock:
@@ -184,7 +179,7 @@ class Ledger:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Change the file: all of it or nothing, and before that what was noted as sent.
+        """Run a write transaction, flushing pending records of sent requests first.
 
         Raises
         ------
@@ -211,7 +206,7 @@ class Ledger:
                 self._database.execute("ROLLBACK")
 
     def _unusable(self, error: sqlite3.DatabaseError) -> GraphRAGError:
-        """Say what can be done about a file that cannot be read or written."""
+        """Return the error for a file that cannot be read or written."""
         if isinstance(error, sqlite3.OperationalError):
             return GraphRAGError(
                 f"{self.path} cannot be written ({error}): mend that and run again; what was "
@@ -223,7 +218,7 @@ class Ledger:
         )
 
     def rows(self, query: str, *values: Any) -> list[Any]:
-        """Read rows of the file."""
+        """Run a query, and return its rows."""
         with self._lock:
             return self._select(self._database, query, values)
 
@@ -234,6 +229,7 @@ class Ledger:
             raise self._unusable(error) from error
 
     def find(self, key: str) -> Entry | None:
+        """Return the entry of a request, by its cache key."""
         query = "SELECT state, reply, reason FROM requests WHERE key = ?"
         with self._read_lock:
             rows = self._select(self._reader, query, (key,))
@@ -244,10 +240,10 @@ class Ledger:
         return reply_hashes(self.rows, keys)
 
     def record_sent(self, key: str, step: str, unit: str, model: str) -> None:
-        """Note that a request is about to be sent: with the next note that must last.
+        """Record that a request is being sent, together with the next transaction.
 
-        To write each by itself takes as long as the call. What a kill loses of them is that
-        a request, which was never answered, had been sent.
+        A transaction for each would take as long as the call. A kill loses only the record
+        that a request, never answered, was sent.
         """
         with self._lock:
             self._sent.append((key, step, unit, model))
@@ -255,7 +251,7 @@ class Ledger:
     def record_all_sent(
         self, database: sqlite3.Connection, requests: Iterable[tuple[str, str, str, str]]
     ) -> None:
-        """Note, in a transaction, that requests are sent: key, step, unit and model of each."""
+        """Record in a transaction that requests are sent: key, step, unit and model of each."""
         for key, step, unit, model in requests:
             database.execute(_SEND, (key, step, unit, model, OPEN))
             database.execute(_USE, (key, step, self.version))
@@ -263,28 +259,33 @@ class Ledger:
     def record_cost(
         self, key: str, step: str, model: str, usage: Usage, cost: float | None
     ) -> None:
-        """Note what a call has cost, whether its reply is good or not."""
-        row = (key, step, model, self.version, usage.prompt, usage.cached, usage.completion, cost)
+        """Record the cost of a call, whether its reply is valid or not."""
         with self.transaction() as database:
-            database.execute("INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+            database.execute(INSERT_CALL, self.call_row(key, step, model, usage, cost))
 
     def record_reply(
         self, key: str, step: str, model: str, reply: str, usage: Usage, cost: float | None
     ) -> None:
-        """Keep a validated reply and what it has cost."""
-        row = (key, step, model, self.version, usage.prompt, usage.cached, usage.completion, cost)
+        """Keep a validated reply and its cost."""
         with self.transaction() as database:
-            database.execute("INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+            database.execute(INSERT_CALL, self.call_row(key, step, model, usage, cost))
             database.execute(_ANSWERED, (DONE, reply, key))
 
+    def call_row(
+        self, key: str, step: str, model: str, usage: Usage, cost: float | None
+    ) -> tuple[Any, ...]:
+        """Return the row of a call made for this version."""
+        counts = (usage.prompt, usage.cached, usage.completion)
+        return (key, step, model, self.version, *counts, cost)
+
     def record_replies(self, replies: Mapping[str, str]) -> None:
-        """Keep validated replies, which are paid for already, by their keys."""
+        """Keep validated replies, whose costs are recorded already, by their keys."""
         rows = [(DONE, reply, key) for key, reply in replies.items()]
         with self.transaction() as database:
             database.executemany(_ANSWERED, rows)
 
     def record_failure(self, key: str, state: str, reason: str, raw: str = "") -> None:
-        """Note that a request is quarantined or skipped, or still open, and why."""
+        """Record that a request is quarantined, skipped or still open, with the reason."""
         with self.transaction() as database:
             database.execute(
                 "UPDATE requests SET state = ?, reason = ?, raw = ? WHERE key = ?",
@@ -292,37 +293,35 @@ class Ledger:
             )
 
     def mark_used(self, keys: Iterable[str]) -> None:
-        """Note that the version which is being made rests on these requests."""
+        """Mark requests as used by the version that is being made."""
         keys = list(keys)
         with self.transaction() as database:
-            for marks, some in _together(keys):
-                query = f"UPDATE uses SET version = ? WHERE key IN {marks}"
+            for places, some in _key_batches(keys):
+                query = f"UPDATE uses SET version = ? WHERE key IN {places}"
                 database.execute(query, (self.version, *some))
-            if self._is_noting:
+            if self._tracks_use:
                 database.executemany(NOTE, ((key,) for key in keys))
 
     def track_use(self) -> None:
-        """From now on note, apart from the file, which requests are used: to purge the others."""
+        """Track, apart from the file, the requests used from now on, to purge the others."""
         table = "CREATE TEMP TABLE IF NOT EXISTS used (key TEXT PRIMARY KEY) WITHOUT ROWID"
         with self.transaction() as database:
             database.execute(table)
             database.execute("DELETE FROM temp.used")
-        self._is_noting = True
+        self._tracks_use = True
 
     def relabel(self, key: str, unit: str) -> None:
-        """Note what a request is about now, such as a file that has another name."""
+        """Replace the label of a request, such as when a file is renamed."""
         if self.rows("SELECT 1 FROM requests WHERE key = ? AND unit != ?", key, unit):
             with self.transaction() as database:
                 database.execute("UPDATE requests SET unit = ? WHERE key = ?", (unit, key))
 
     def shrink(self) -> bool:
-        """Write the file anew, so that no byte of what was deleted stays; False if it does,
-        since another program reads the file.
-        """
+        """Compact the file, so that no deleted byte stays; False while another program reads."""
         with self._lock:
             try:
                 self._database.execute("VACUUM")
-                # Who reads for longer than this, in ms, may do so for hours.
+                # In ms: a longer reader may read for hours.
                 self._database.execute("PRAGMA busy_timeout = 1000")
                 query = "PRAGMA wal_checkpoint(TRUNCATE)"
                 return not self._database.execute(query).fetchone()[0]
@@ -330,12 +329,13 @@ class Ledger:
                 raise self._unusable(error) from error
 
     def get_meta(self, name: str) -> str | None:
-        rows = self.rows("SELECT value FROM facts WHERE name = ?", name)
+        """Return a value that was kept beside the replies."""
+        rows = self.rows("SELECT value FROM metadata WHERE name = ?", name)
         return rows[0][0] if rows else None
 
     def copy_capabilities(self, output: Path) -> None:
-        """Take over what the ledger of an output folder knows of endpoints, if it can be read."""
-        query = "SELECT name, value FROM facts WHERE name LIKE 'endpoint capabilities: %'"
+        """Copy the capabilities of servers from the ledger of a folder, if it is readable."""
+        query = "SELECT name, value FROM metadata WHERE name LIKE 'endpoint capabilities: %'"
         with suppress(sqlite3.Error):
             address = f"{(output / FILE).absolute().as_uri()}?mode=ro"
             with closing(sqlite3.connect(address, uri=True)) as other:
@@ -344,16 +344,17 @@ class Ledger:
                 self.set_meta(name, value)
 
     def set_meta(self, name: str, value: str) -> None:
+        """Keep a value beside the replies."""
         with self.transaction() as database:
-            database.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+            database.execute("INSERT OR REPLACE INTO metadata VALUES (?, ?)", (name, value))
 
     def spent(self) -> float:
-        """Return what the version that is being made has cost so far, in dollars."""
+        """Return the cost so far of the version that is being made, in dollars."""
         rows = self.rows("SELECT total(cost) FROM calls WHERE version = ?", self.version)
         return float(rows[0][0])
 
     def spent_for(self, version: int) -> Spent:
-        """Return what the calls that were made for a version have used."""
+        """Return the calls, tokens and cost of a version."""
         n, prompt, cached, completion, cost = self.rows(
             "SELECT count(*), total(prompt_tokens), total(cached_tokens), "
             "total(completion_tokens), CASE WHEN count(*) = count(cost) THEN total(cost) END "
@@ -363,7 +364,7 @@ class Ledger:
         return Spent(n, Usage(int(prompt), int(cached), int(completion)), cost)
 
     def quarantined(self, steps: Iterable[str]) -> list[Quarantined]:
-        """Return what is quarantined in the newest version of some steps."""
+        """Return the quarantined requests of the newest version of some steps."""
         return [
             Quarantined(*row)
             for step in steps
@@ -376,19 +377,19 @@ class Ledger:
         ]
 
     def release(self, steps: Iterable[str]) -> int:
-        """Make what is quarantined open again; returns how many requests that are."""
+        """Reopen the quarantined requests of some steps; returns their number."""
         steps = list(steps)
-        marks = ", ".join("?" * len(steps))
+        places = ", ".join("?" * len(steps))
         with self.transaction() as database:
             cursor = database.execute(
                 "UPDATE requests SET state = ?, attempts = 0 "
-                f"WHERE state = ? AND step IN ({marks})",
+                f"WHERE state = ? AND step IN ({places})",
                 (OPEN, QUARANTINED, *steps),
             )
             return cursor.rowcount
 
     def status(self) -> list[StepStatus]:
-        """Return the state of each step that asked a model, and what it has cost."""
+        """Return the counts of requests of each step that used a model, and their costs."""
         with self.transaction():
             pass
         states = self.rows(

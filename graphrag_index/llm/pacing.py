@@ -1,8 +1,8 @@
-"""How many calls run at once, and how fast they follow each other.
+"""Pacing of calls: concurrency, rate limits, and the delays between retries.
 
-The number at once finds the provider's limit by itself: it is cut when the provider refuses
-a call for its rate, and grows by one a round while none is refused (additive increase,
-multiplicative decrease [1]_). All waiting is asyncio's.
+Concurrency adapts to the provider's limit: it is cut when the provider refuses a call for
+its rate, and grows by one a round while none is refused (additive increase, multiplicative
+decrease [1]_).
 
 References
 ----------
@@ -11,6 +11,7 @@ References
 """
 
 import asyncio
+import random
 import re
 import time
 from collections import deque
@@ -18,13 +19,15 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 DECREASE = 0.7
-# Seconds after which who waits looks whether all has been stopped.
-LONGEST_SLEEP = 0.5
+# Seconds between two looks whether all was stopped.
+MAX_SLEEP = 0.5
 MINUTE = 60.0
+# Seconds before a retry: about the first, and at most.
+FIRST_DELAY, MAX_DELAY = 0.5, 30.0
 
 
 class Pace:
-    """Lets calls through; made and used inside of one event loop."""
+    """Limits of the calls to one model. Lives in one event loop."""
 
     def __init__(
         self,
@@ -32,7 +35,7 @@ class Pace:
         requests_per_minute: int | None = None,
         tokens_per_minute: int | None = None,
     ) -> None:
-        self.most = concurrency
+        self.max_limit = concurrency
         self.limit = float(concurrency)
         self.running = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -43,12 +46,12 @@ class Pace:
         self._tokens = _Bucket(tokens_per_minute)
 
     @asynccontextmanager
-    async def turn(self, n_tokens: int) -> AsyncIterator[None]:
-        """Wait until a call of so many tokens may be made, and count it while it runs."""
+    async def slot(self, n_tokens: int) -> AsyncIterator[None]:
+        """Wait for a free slot for a call of so many tokens, and hold it."""
         await self._enter()
         try:
             while (delay := self._delay(n_tokens)) > 0 and not self._stopped:
-                await asyncio.sleep(min(delay, LONGEST_SLEEP))
+                await asyncio.sleep(min(delay, MAX_SLEEP))
             self._requests.take(1)
             self._tokens.take(n_tokens)
             yield
@@ -86,62 +89,91 @@ class Pace:
         )
 
     def stop(self) -> None:
-        """Let nobody wait any longer; whoever is let through is told so by the caller."""
+        """Let nobody wait any longer; the caller refuses whoever is let through."""
         self._stopped = True
 
-    def accepted(self) -> None:
-        """Note that a call was not refused for its rate."""
-        if self.limit < self.most:
-            self.limit = min(float(self.most), self.limit + 1 / self.limit)
+    def note_success(self, headers: Mapping[str, str]) -> None:
+        """Raise the concurrency; where `x-ratelimit-*` leave nothing, wait for their reset."""
+        if self.limit < self.max_limit:
+            self.limit = min(float(self.max_limit), self.limit + 1 / self.limit)
             self._wake()
+        reset = reset_after(headers)
+        if reset is not None:
+            self._not_before = max(self._not_before, time.monotonic() + reset)
 
-    def refused(self, retry_after: float | None) -> None:
-        """Note that a call was refused for its rate; all others wait as long as it is told to."""
+    def note_refusal(self, after: float | None, headers: Mapping[str, str]) -> float | None:
+        """Cut the concurrency, since a call was refused for its rate.
+
+        Returns the seconds that all calls wait now: `after`, or what the headers ask for.
+        """
+        after = reset_after(headers) if after is None else after
         now = time.monotonic()
         # Calls that were under way together are refused together: that is one event.
         if now - self._cut_at > 1.0:
             self.limit = max(1.0, self.limit * DECREASE)
             self._cut_at = now
-        if retry_after is not None:
-            self._not_before = max(self._not_before, now + retry_after)
+        if after is not None:
+            self._not_before = max(self._not_before, now + after)
+        return after
 
-    def told(self, headers: Mapping[str, str]) -> None:
-        """Heed `x-ratelimit-*`: where nothing remains, wait for the reset."""
-        reset = reset_after(headers)
-        if reset is not None:
-            self._not_before = max(self._not_before, time.monotonic() + reset)
+
+class Failures:
+    """Times at which one request has failed."""
+
+    def __init__(self) -> None:
+        self.times = 0
+        self.began = time.monotonic()
+        # The first, the last but one, and the last.
+        self.first = self.before = self.last = 0.0
+
+    def add(self, now: float) -> None:
+        """Count a failure."""
+        self.times += 1
+        self.first = self.first or now
+        self.before, self.last = self.last, now
+
+
+def backoff(failures: int, first: float = FIRST_DELAY) -> float:
+    """Return the seconds before a retry: twice as long after each failure, with jitter."""
+    delay = min(MAX_DELAY, first * 2 ** (failures - 1))
+    return random.uniform(delay / 2, delay)
+
+
+def jitter(seconds: float) -> float:
+    """Lengthen a delay at random, so that calls refused together do not return together."""
+    return seconds + random.uniform(0, 0.1) * seconds
 
 
 def reset_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds until something remains, by `x-ratelimit-*`; None if something does."""
+    """Return the seconds until a used-up rate limit is reset, by `x-ratelimit-*`, if one is."""
     resets = [
-        parse_duration(headers.get(f"x-ratelimit-reset-{what}", ""))
-        for what in ("requests", "tokens")
-        if headers.get(f"x-ratelimit-remaining-{what}", "").strip() == "0"
+        parse_duration(headers.get(f"x-ratelimit-reset-{kind}", ""))
+        for kind in ("requests", "tokens")
+        if headers.get(f"x-ratelimit-remaining-{kind}", "").strip() == "0"
     ]
     return max((min(reset, MINUTE) for reset in resets if reset is not None), default=None)
 
 
 class _Bucket:
-    """What may be spent a minute, refilled all the time; it may be overdrawn by one call."""
+    """Token bucket, refilled continuously; one call may overdraw it."""
 
     def __init__(self, per_minute: int | None) -> None:
         self.rate = per_minute / MINUTE if per_minute else None
         # A twentieth of a minute's worth may go at once.
-        self.most = max(1.0, per_minute / 20) if per_minute else 0.0
-        self.level = self.most
+        self.capacity = max(1.0, per_minute / 20) if per_minute else 0.0
+        self.level = self.capacity
         self.at = time.monotonic()
 
     def _refill(self) -> None:
         now = time.monotonic()
-        self.level = min(self.most, self.level + (now - self.at) * (self.rate or 0))
+        self.level = min(self.capacity, self.level + (now - self.at) * (self.rate or 0))
         self.at = now
 
     def delay(self, amount: float) -> float:
         if self.rate is None:
             return 0.0
         self._refill()
-        return max(0.0, (min(amount, self.most) - self.level) / self.rate)
+        return max(0.0, (min(amount, self.capacity) - self.level) / self.rate)
 
     def take(self, amount: float) -> None:
         if self.rate is not None:
@@ -154,7 +186,7 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def parse_duration(text: str) -> float | None:
-    """Read what headers say of time: "1.5" and "2s" seconds, "120ms", "6m0s", "1h2m"."""
+    """Parse a duration in a header into seconds: "1.5", "2s", "120ms", "6m0s", "1h2m"."""
     text = text.strip()
     if not text:
         return None

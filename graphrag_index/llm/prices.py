@@ -1,4 +1,4 @@
-"""What a call costs, and a budget that no call exceeds."""
+"""Prices of calls, and a budget that no call exceeds."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ MILLION = 1_000_000
 
 
 def price_of(settings: ModelSettings) -> Price | None:
-    """Return the price of a model: the user's, or the list's; None if neither has it."""
+    """Return the price of a model: from its settings, or from the list; None if unknown."""
     if settings.price is not None:
         return settings.price
     if settings.base_url and "openai" not in settings.base_url:
@@ -29,7 +29,7 @@ def price_of(settings: ModelSettings) -> Price | None:
 
 
 def price_list_date() -> str:
-    """Return the day on which the list was written, as YYYY-MM-DD."""
+    """Return the date of the price list, as YYYY-MM-DD."""
     return str(_price_list()["date"])
 
 
@@ -43,7 +43,7 @@ def _price_list() -> dict[str, Any]:
 
 
 def cost_of(usage: Usage, price: Price | None) -> float | None:
-    """Return what a call costs in dollars; None where the price is not known."""
+    """Return the cost of a call in dollars; None where the price is not known."""
     if price is None:
         return None
     cached = price.input if price.cached_input is None else price.cached_input
@@ -55,18 +55,18 @@ def cost_of(usage: Usage, price: Price | None) -> float | None:
 
 
 class Budget:
-    """Dollars that may be spent: before it is made, a call reserves the most it can cost."""
+    """A budget in dollars. Before it is made, a call reserves its maximum cost."""
 
     def __init__(self, limit: float | None, spent: float = 0.0) -> None:
         self.limit, self.spent = limit, spent
-        # For batches that were submitted and are not collected.
+        # Maximum cost of the batches that are not collected.
         self.held = 0.0
         self._reserved = 0.0
         self._changed: asyncio.Condition | None = None
 
     @asynccontextmanager
-    async def reserve(self, most: float) -> AsyncIterator[None]:
-        """Hold back what a call may cost; wait while calls under way may still leave enough.
+    async def reserve(self, max_cost: float) -> AsyncIterator[None]:
+        """Reserve the maximum cost of a call; wait while calls under way may leave enough.
 
         Raises
         ------
@@ -78,33 +78,33 @@ class Budget:
             return
         changed = self._changed = self._changed or asyncio.Condition()
         async with changed:
-            while self.spent + self.held + self._reserved + most > self.limit:
+            while self.spent + self.held + self._reserved + max_cost > self.limit:
                 if self._reserved <= 1e-12:
-                    raise self.error(most)
+                    raise self.error(max_cost)
                 await changed.wait()
-            self._reserved += most
+            self._reserved += max_cost
         try:
             yield
         finally:
             async with changed:
-                self._reserved = max(0.0, self._reserved - most)
+                self._reserved = max(0.0, self._reserved - max_cost)
                 changed.notify_all()
 
-    def allows(self, most: float) -> bool:
-        """Whether so much more may be held or spent, with no call under way."""
-        return self.limit is None or self.spent + self.held + most <= self.limit
+    def allows(self, max_cost: float) -> bool:
+        """Tell whether the budget allows so many dollars more, with no call under way."""
+        return self.limit is None or self.spent + self.held + max_cost <= self.limit
 
-    def error(self, most: float) -> BudgetError:
-        """Say that a call which may cost so much would exceed the budget."""
+    def error(self, max_cost: float) -> BudgetError:
+        """Return the error for a call that would exceed the budget."""
         held = f", ${self.held:.4f} is held for batches" if self.held else ""
         limit = self.limit or 0
         digits = 2 if round(limit, 2) == limit else 4
         return BudgetError(
             f"The budget of ${limit:.{digits}f} would be exceeded: ${self.spent:.4f} is "
-            f"spent{held}, and the next call may cost ${most:.4f}. Run again with a larger "
+            f"spent{held}, and the next call may cost ${max_cost:.4f}. Run again with a larger "
             "--budget to go on; what was answered is kept."
         )
 
     def spend(self, cost: float | None) -> None:
-        """Count what a call has cost."""
+        """Count the cost of a call."""
         self.spent += cost or 0.0

@@ -1,34 +1,35 @@
-"""The models of one run: made when a step asks for them, over one ledger and one budget."""
+"""The models of one run, created on demand, over one ledger and one budget."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from graphrag_index.errors import ModelError, SettingsError
+from graphrag_index.errors import GraphRAGError, ModelError, SettingsError
 from graphrag_index.llm.batch import BatchChatModel
 from graphrag_index.llm.batch_ledger import Batch, BatchLedger
-from graphrag_index.llm.caller import LoopThread
 from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.client import LLMClient
 from graphrag_index.llm.embeddings import RemoteEmbeddingModel
-from graphrag_index.llm.endpoint import Endpoint
-from graphrag_index.llm.ledger import FILE, Ledger, Quarantined
+from graphrag_index.llm.http_session import LoopThread
+from graphrag_index.llm.ledger import DONE, FILE, NOTE, Ledger, Quarantined
 from graphrag_index.llm.prices import Budget, price_list_date, price_of
 from graphrag_index.llm.request import Spent
 from graphrag_index.schema.settings.models import ModelSettings, find_model
 
-# The fact of the ledger that names the steps which were released.
+# The name of the released steps in the metadata of the ledger.
 _RELEASED = "released steps"
+_UNUSED = "key NOT IN (SELECT key FROM temp.used)"
 
 
 class Models:
-    """The models that the settings name, for one output folder.
+    """The models of the settings, for one output folder; without one the ledger is in memory.
 
-    Without a folder the ledger is kept in memory. Nothing is opened before a step asks for
-    a model. Then all that `needed` names are checked, so that a wrong key of the last is
-    found before the first is paid; those that it names with a step are embedding models of that
-    step, which give one vector. Without `check` the first call finds it. With `batch` chats go
-    through the providers' batches.
+    The first model that is created checks all that are `needed`, so that a wrong key of the
+    last is found before the first is paid. `needed` maps names of models to the step of an
+    embedding model, which is asked for one vector, or to an empty text. Without `check` the
+    first call finds it. With `batch` chats go through the providers' batches.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class Models:
     ) -> None:
         self.settings, self.output, self.version = settings, output, version
         self._is_batch, self._forget, self._checks = batch, False, check
-        self._is_noting = False
+        self._tracks_use = False
         self._needed = needed
         self._limit = budget
         self._ledger: Ledger | None = None
@@ -52,7 +53,7 @@ class Models:
         self._made: list[ChatModel | BatchChatModel | RemoteEmbeddingModel] = []
 
     def chat(self, name: str, step: str) -> ChatModel | BatchChatModel:
-        """Make the chat model of a step.
+        """Create the chat model of a step.
 
         Raises
         ------
@@ -81,13 +82,13 @@ class Models:
         return model
 
     def embedding(self, name: str, step: str) -> RemoteEmbeddingModel:
-        """Make the embedding model of a step."""
+        """Create the embedding model of a step."""
         model = RemoteEmbeddingModel(name, *self._parts(name, step))
         self._made.append(model)
         return model
 
     def release(self, steps: Iterable[str]) -> list[str]:
-        """Let what is quarantined be asked again; returns the steps that it belongs to."""
+        """Reopen the quarantined requests of some steps; returns the steps that have any."""
         self._forget = True
         found = list(dict.fromkeys(row.step for row in self.quarantined(steps)))
         if found:
@@ -96,31 +97,31 @@ class Models:
         return self.released()
 
     def released(self) -> list[str]:
-        """Return the steps that were released and whose run has not ended since."""
+        """Return the steps that were released, while no run has ended since."""
         known = self.ledger.get_meta(_RELEASED) if self.has_ledger else None
         return list(dict.fromkeys(json.loads(known))) if known else []
 
     def finished(self) -> None:
-        """Note that a run has ended: what was released has been asked."""
+        """Note the end of a run, which has sent the released requests."""
         if self.released():
             self.ledger.set_meta(_RELEASED, "[]")
 
     def track_use(self) -> None:
-        """From now on note which requests are used: to purge the others, see `purge`."""
-        self._is_noting = True
+        """Track the requests used from now on, so that `purge` can delete the others."""
+        self._tracks_use = True
         if self._ledger is not None:
             self._ledger.track_use()
 
     def spent(self, version: int) -> Spent:
-        """Return what was asked for a version."""
+        """Return the calls, tokens and cost of a version."""
         return self.ledger.spent_for(version) if self.has_ledger else Spent()
 
     def batches(self) -> list[Batch]:
-        """Return the batches that were submitted and are not collected."""
+        """Return the batches that are not collected."""
         return BatchLedger(self.ledger).open() if self.has_ledger else []
 
-    def standing(self) -> tuple[int, int, bool]:
-        """Ask how the batches of the model stand that was made last.
+    def batch_progress(self) -> tuple[int, int, bool]:
+        """Return the progress of the batches of the model that was created last.
 
         Returns
         -------
@@ -129,19 +130,19 @@ class Models:
         """
         model = self._made[-1]
         assert isinstance(model, BatchChatModel)
-        return model.queue.standing()
+        return model.queue.progress()
 
     @property
     def poll_seconds(self) -> float:
-        """How long to wait before the model that was made last is asked so first."""
+        """Seconds until the first look at the batches of the model that was created last."""
         return self._made[-1].settings.batch.poll_seconds
 
     def quarantined(self, steps: Iterable[str]) -> list[Quarantined]:
-        """Return what some steps could not get answered."""
+        """Return the quarantined requests of some steps."""
         return self.ledger.quarantined(steps) if self.has_ledger else []
 
     def quarantined_share(self, step: str) -> float:
-        """Return which share of a step's requests is quarantined, 0 to 1."""
+        """Return the share of a step's requests that is quarantined, 0 to 1."""
         if not self.has_ledger:
             return 0.0
         rows = [row for row in self.ledger.status() if row.step == step]
@@ -153,7 +154,7 @@ class Models:
         """The ledger of the output folder, opened at first use."""
         if self._ledger is None:
             self._ledger = Ledger(self.output, self.version())
-            if self._is_noting:
+            if self._tracks_use:
                 self._ledger.track_use()
         return self._ledger
 
@@ -169,7 +170,7 @@ class Models:
 
     @property
     def has_ledger(self) -> bool:
-        """Whether any model was ever asked for this output folder."""
+        """Whether any model was ever used for this output folder."""
         folder = self.output
         return self._ledger is not None or (folder is not None and (folder / FILE).exists())
 
@@ -189,7 +190,7 @@ class Models:
         return settings, step, self.ledger, self._loop, self._budget
 
     def _check_prices(self, names: Iterable[str]) -> None:
-        """See that every model has a price, without which no budget holds."""
+        """Check that every model has a price, without which no budget holds."""
         for name in names if self._limit is not None else ():
             settings = self.settings.get(name)
             if settings is not None and price_of(settings) is None:
@@ -201,8 +202,57 @@ class Models:
 
     def _check(self, name: str, settings: ModelSettings) -> None:
         assert self._loop is not None
-        endpoint = Endpoint(name, settings, self.ledger)
+        client = LLMClient(name, settings, self.ledger)
         try:
-            self._loop.start(endpoint.check()).result()
+            self._loop.wait(client.check())
         finally:
-            self._loop.start(endpoint.close()).result()
+            self._loop.wait(client.close())
+
+
+@dataclass(frozen=True)
+class Purged:
+    """Counts of the deleted and of the kept requests, and the bytes freed."""
+
+    n_deleted: int
+    n_kept: int
+    n_bytes: int
+
+
+def purge(ledger: Ledger, output: Path, keys: Iterable[str] = ()) -> Purged:
+    """Delete all requests but those used since `Ledger.track_use`, and those given.
+
+    Costs stay known, but not of which request.
+
+    Raises
+    ------
+    GraphRAGError
+        A batch is open, or the file cannot be written, and nothing is deleted; or another
+        program reads the file, so that deleted bytes are still in it.
+    """
+    for batch in BatchLedger(ledger).open():
+        raise GraphRAGError(
+            f"Nothing was purged: batch {batch.id or 'of ' + batch.step} ({batch.step}) is not "
+            "collected yet, and its replies are to be paid: run with --batch until it is, or "
+            "cancel it at the provider and then do so."
+        )
+    path = output / FILE
+    before = path.stat().st_size
+    with ledger.transaction() as database:
+        database.executemany(NOTE, ((key,) for key in keys))
+        n_deleted = database.execute(f"DELETE FROM requests WHERE {_UNUSED}").rowcount
+        # A label may name a deleted document, if another one has the same text.
+        database.execute("UPDATE requests SET unit = '' WHERE state = ?", (DONE,))
+        database.execute(f"DELETE FROM uses WHERE {_UNUSED}")
+        database.execute(f"UPDATE calls SET key = '' WHERE {_UNUSED}")
+        database.execute(f"DELETE FROM batch_replies WHERE {_UNUSED}")
+        database.execute("DELETE FROM batch_requests")
+        database.execute("DELETE FROM batches")
+    n_kept = ledger.rows("SELECT count(*) FROM requests")[0][0]
+    for leftover in (output / "batches").glob("*"):
+        leftover.unlink()
+    if not ledger.shrink():
+        raise GraphRAGError(
+            f"{path} is being read by another program, so that what was deleted is still among "
+            "its bytes: end that program and run with --purge again."
+        )
+    return Purged(n_deleted, n_kept, max(0, before - path.stat().st_size))

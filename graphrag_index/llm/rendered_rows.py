@@ -1,4 +1,4 @@
-"""Rows of tables as lines of CSV, and what each takes of a budget of tokens, counted once."""
+"""Rows of tables as lines of CSV for prompts, with the token cost of each."""
 
 import csv
 import io
@@ -9,39 +9,38 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from graphrag_index.llm.request import BYTES_OF_TEN_TOKENS
 from graphrag_index.schema.list_columns import Integers
 from graphrag_index.text.tokens import TokenCounts, count_tokens, load_encoding
 
 ENCODING = "o200k_base"
 # Lines whose tokens are counted together: bounds memory, not results.
 BATCH_LINES = 4_096
-# A row takes this part of the budget at most, so that there is room for one with both its ends.
-LONGEST_ROW = 4
-# Before a request is sent its tokens are guessed: so many bytes are ten.
-BYTES_OF_TEN_TOKENS = 35
-# What is not yet one space: to put one for one in every cell takes four times as long.
+# A row takes at most this part of the budget, to leave room for a relationship and both its ends.
+ROW_SHARE = 4
+# White space that is not a single space: replacing single ones too would take longer.
 _BLANKS = r"[^\S ]\s*| \s+"
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Tokens that a context may have, and those that the model's window has for it."""
+    """The tokens that a context may have (`limit`), and those of the window for it (`room`)."""
 
     limit: int
     room: int
 
     def cost(self, n_tokens: Integers, n_bytes: Integers) -> Integers:
-        """What texts take of `limit`: their tokens, or more if the guess fills the window first."""
-        guessed = np.ceil(n_bytes * self._scale).astype(np.int64)
-        costs: Integers = np.maximum(n_tokens, guessed)
+        """Return the costs of texts: their tokens, or more if the estimate fills `room` first."""
+        estimated = np.ceil(n_bytes * self._scale).astype(np.int64)
+        costs: Integers = np.maximum(n_tokens, estimated)
         return costs
 
     def cost_of(self, text: str) -> int:
-        """What one text takes."""
+        """Return the cost of one text."""
         return self._cost(count_tokens(text, load_encoding(ENCODING)), _n_bytes(text))
 
     def most_of(self, text: str) -> int:
-        """What one text takes at most, without counting: no token is shorter than a byte."""
+        """Return an upper bound of a text's cost: no token is shorter than a byte."""
         n_bytes = _n_bytes(text)
         return self._cost(n_bytes, n_bytes)
 
@@ -58,13 +57,13 @@ def _n_bytes(text: str) -> int:
 
 
 def n_prompt_tokens(text: str) -> int:
-    """How much of a model's window a text takes, rather too much."""
+    """Return the tokens of a model's window that a text takes, rather too many."""
     return Budget(1, 1).cost_of(text)
 
 
 @dataclass(frozen=True)
 class RenderedRows:
-    """The rows of a table: the line, the cost and the `human_readable_id` of each."""
+    """The lines, the costs and the `human_readable_id` of the rows of a table."""
 
     text: pl.Series
     cost: Integers
@@ -77,9 +76,9 @@ class RenderedRows:
         budget: Budget,
         count: Callable[[pl.Series], Integers] | None = None,
     ) -> "RenderedRows":
-        """Write each row on a line of its own, beginning with its number.
+        """Write each row as a line that begins with its number.
 
-        `count` counts the tokens of lines, if somebody knows them already.
+        `count` returns the tokens of lines, such as from a cache; None: they are counted.
         """
         number, *others = rows.columns
         cells = rows.select(
@@ -96,7 +95,7 @@ class RenderedRows:
         ).to_series()
         n_bytes = text.str.len_bytes().cast(pl.Int64).to_numpy()
         cost = budget.cost((count or count_lines)(text), n_bytes)
-        longest = budget.limit // LONGEST_ROW
+        longest = budget.limit // ROW_SHARE
         too_long = np.flatnonzero(cost > longest)
         if len(too_long):
             shorter = [_shortened(cells.row(row), longest, budget) for row in too_long.tolist()]
@@ -114,8 +113,8 @@ def _quoted(column: str) -> pl.Expr:
 def count_lines(lines: pl.Series) -> Integers:
     """Count the tokens of each line.
 
-    Each begins with a digit behind a line end, where encodings always part a text: the
-    tokens of a page are those of its lines.
+    Each begins with a digit after a line end, where encodings always split a text: the
+    tokens of joined lines are the sum of theirs.
     """
     encoding = load_encoding(ENCODING)
     counts = [np.zeros(0, np.int64)]

@@ -1,8 +1,11 @@
-"""What a step asks of a model, and what comes of it."""
+"""Requests to a model, formats of replies, and outcomes: the types that steps use."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypedDict
+
+# Bytes of ten tokens, rather too few.
+BYTES_OF_TEN_TOKENS = 35
 
 
 class Message(TypedDict):
@@ -14,24 +17,24 @@ class Message(TypedDict):
 
 @dataclass(frozen=True)
 class ParsedReply:
-    """What was read from a reply: its value, and how many records of it were no good."""
+    """The value of a reply, and the number of its records that were invalid."""
 
     value: Any
     dropped: int = 0
 
 
 class ReplyError(Exception):
-    """A reply that cannot be used; the message says why, to the model as well as to a person."""
+    """An invalid reply; the message gives the reason, to the model as well as to people."""
 
 
 @dataclass(frozen=True)
 class ReplyFormat:
-    """What a reply must hold.
+    """The format of a reply.
 
-    `schema` is a JSON Schema in OpenAI's strict subset; `read` turns the object that such a
-    reply is into a value, dropping bad records and counting them, or raises `ReplyError`.
-    `instructions` tells the format to a model that knows no schemas. `find` finds the answer in a
-    text without any JSON, where one can be known for certain; None if there is none.
+    `schema` is a JSON Schema in OpenAI's strict subset. `read` turns an object of that schema
+    into a value, dropping and counting invalid records, or raises `ReplyError`.
+    `instructions` describe the format to a model that knows no schemas. `find` extracts the
+    object from a text without any JSON, if it is there beyond doubt; else it returns None.
     """
 
     name: str
@@ -47,26 +50,26 @@ def _read_text(text: Any) -> ParsedReply:
     return ParsedReply(text)
 
 
-# A reply that is a text for people, and read as it is.
+# The format of a text for people, which has no schema.
 PLAIN_TEXT = ReplyFormat("text", {}, _read_text, "")
 
 
 class TextSink(Protocol):
-    """Where a text goes while it is being written. Called from the thread of the calls."""
+    """Receiver of a text while it is streamed. Called from the thread of the calls."""
 
     def write(self, piece: str) -> None:
         """Take the next piece."""
 
     def restart(self) -> None:
-        """The call broke off: what was written is void, and the text begins again."""
+        """Discard the text so far: the call broke off, and the text begins again."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """One question to a model.
+    """One request to a model.
 
-    `unit` names what it is about, for people: a document and its passage, a community.
-    `then` gives the question that follows from the value of the reply, if any does.
+    `unit` is a label for people: a document and its passage, a community.
+    `then` returns the follow-up request to the value of the reply, if there is one.
     With a `sink` the reply is streamed into it.
     """
 
@@ -96,7 +99,7 @@ class Usage:
 
 @dataclass
 class Spent:
-    """What the calls for a request have used so far."""
+    """Calls, tokens and cost of a request so far."""
 
     calls: int = 0
     usage: Usage = field(default_factory=Usage)
@@ -111,10 +114,10 @@ class Spent:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a request and of those that followed from it.
+    """The result of a request and its follow-ups.
 
     `values` are those of the replies, in order; with a `failure` the rest is missing.
-    `spent` counts the calls that were made now: a reply out of the ledger costs nothing.
+    `spent` counts the calls of this run: a reply from the ledger costs nothing.
     """
 
     unit: str
@@ -122,15 +125,21 @@ class Outcome:
     dropped: int = 0
     failure: str = ""
     spent: Spent = field(default_factory=Spent, compare=False)
-    # What the ledger knows the answered requests by.
+    # Ledger keys of the answered requests.
     keys: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
 class Reply:
-    """The text of one reply, why it ended, its tokens, and how it was made to fit."""
+    """The text of one reply, the reason for its end, its tokens and its response format."""
 
     text: str
     finish: str = "stop"  # or length, content_filter, refusal
     usage: Usage = field(default_factory=Usage)
-    response_format: str = ""  # one of `endpoint.RESPONSE_FORMATS`
+    response_format: str = ""  # one of `request_body.RESPONSE_FORMATS`
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate the tokens of a text from its length, rather too many: counting takes longer."""
+    n_bytes = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    return n_bytes * 10 // BYTES_OF_TEN_TOKENS + 8

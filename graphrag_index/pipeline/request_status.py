@@ -59,9 +59,9 @@ def describe_batch(batch: Batch) -> str:
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(batch.submitted))
     if not batch.id:
         return f"A batch of {batch.step} ({batch.model}) is not made yet; {when}."
-    said = batch.said.replace("_", " ") or "submitted"
+    status = batch.status.replace("_", " ") or "submitted"
     return (
-        f"Batch {batch.id} of {batch.step} ({batch.model}), submitted {when}: {said}, "
+        f"Batch {batch.id} of {batch.step} ({batch.model}), submitted {when}: {status}, "
         f"{batch.n_done:,} of {batch.n_requests:,} requests are done."
     )
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.rendered_rows import (
-    LONGEST_ROW,
+    ROW_SHARE,
     Budget,
     RenderedRows,
     count_lines,
@@ -71,7 +71,7 @@ class TableLines:
     def _count_long(self, lines: pl.Series) -> Integers:
         """Count the tokens of lines that may have to be cut, and the bytes of the others."""
         n_tokens = lines.str.len_bytes().cast(pl.Int64).to_numpy().copy()
-        may_be_cut = n_tokens > self._budget.limit // LONGEST_ROW
+        may_be_cut = n_tokens > self._budget.limit // ROW_SHARE
         n_tokens[may_be_cut] = count_lines(lines.filter(pl.Series(may_be_cut)))
         return n_tokens
 

@@ -13,6 +13,7 @@ import pytest
 
 from graphrag_index.errors import BudgetError, ModelError, WaitingError
 from graphrag_index.llm.batch import BatchChatModel
+from graphrag_index.llm.call_errors import HttpResponse, RetryError
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.ledger import StepStatus
 from graphrag_index.llm.registry import Models
@@ -369,16 +370,18 @@ def test_a_create_whose_answer_is_lost_is_looked_for(server: Server, tmp_path: P
     # models, files, batches
     server.faults = Faults(by_number=[None, None, None])
     chat = model(server, tmp_path)
-    create = chat.queue.endpoint.client.batches.create
+    send = chat.queue.client.send
     n_calls = 0
 
-    async def lose(**arguments: Any) -> Any:
+    async def lose(method: str, path: str, *arguments: Any, **more: Any) -> HttpResponse:
         nonlocal n_calls
-        n_calls += 1
-        await create(**arguments)
-        raise ConnectionResetError("lost")
+        response = await send(method, path, *arguments, **more)
+        if (method, path) == ("POST", "/batches"):
+            n_calls += 1
+            raise RetryError("lost", lost=True)
+        return response
 
-    chat.queue.endpoint.client.batches.create = lose  # type: ignore[method-assign]
+    chat.queue.client.send = lose  # type: ignore[method-assign]
     waits(chat, "a")
     assert n_calls == len(server.batches.batches) == 1
     assert len(ask(model(server, tmp_path), "a")) == 1

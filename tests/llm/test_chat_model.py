@@ -12,12 +12,14 @@ import pytest
 
 from graphrag_index.errors import BudgetError, ModelError
 from graphrag_index.extraction.claims import CLAIMS_FORMAT
-from graphrag_index.llm.caller import LoopThread, estimate_tokens
 from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.embeddings import text_key
+from graphrag_index.llm.http_session import LoopThread
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.prices import Budget
-from graphrag_index.llm.request import Message, Outcome
+from graphrag_index.llm.request import Message, Outcome, estimate_tokens
 from graphrag_index.llm.request import Request as Asked
+from graphrag_index.llm.request_chain import request_key
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.text.tokens import count_tokens, load_encoding
 from tests.fixtures.chat_requests import KEY, WORDS, request, words_of_text
@@ -73,6 +75,17 @@ def test_what_the_ledger_has_is_not_asked_again(tmp_path: Path, loop: LoopThread
         # Another temperature is another question.
         ask(model(server, tmp_path, loop, temperature=1.0), "c")
         assert len(server.requests) == 3
+
+
+def test_cache_keys_stay_what_they_are() -> None:
+    # Every reply that was ever paid for is found by such a key.
+    settings = ModelSettings(model="test-model")
+    other = ModelSettings(model="m", temperature=None, parameters={"seed": 7})
+    assert request_key(request("Tom Crean"), settings) == "1771c1e395bf6bfc0a13469374d72a50"
+    assert request_key(request("Zoë", max_output_tokens=100), other) == (
+        "ac1ee36b1f8c03fec57c0ab025b59ca6"
+    )
+    assert text_key("Tom Crean", settings) == "7138389b5d112731c4518bcc7ef22d81"
 
 
 def test_a_conversation_goes_on_from_the_value_of_a_reply(tmp_path: Path, loop: LoopThread) -> None:

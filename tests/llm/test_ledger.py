@@ -102,21 +102,6 @@ def test_a_folder_without_a_ledger_teaches_nothing_and_stays_empty(tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_an_earlier_program_noted_of_use_is_taken_over(tmp_path: Path) -> None:
-    with closing(Ledger(tmp_path, version=1)) as ledger:
-        for key in "ab":
-            ledger.record_sent(key, "extract", key, "chat")
-            ledger.record_failure(key, QUARANTINED, f"refused {key}")
-    with closing(sqlite3.connect(tmp_path / FILE)) as earlier:
-        earlier.executescript(
-            "DROP TABLE uses; ALTER TABLE requests ADD COLUMN used_in INTEGER NOT NULL DEFAULT 0;"
-            "UPDATE requests SET used_in = 1 + (key = 'b');"
-        )
-    for _ in range(2):
-        with closing(Ledger(tmp_path, version=3)) as ledger:
-            assert [row.reason for row in ledger.quarantined(["extract"])] == ["refused b"]
-
-
 def test_replies_are_known_by_hash(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path)) as ledger:
         for key, reply in (("a", "one"), ("b", "two"), ("c", "one")):

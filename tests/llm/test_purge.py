@@ -10,7 +10,7 @@ import pytest
 from graphrag_index.errors import GraphRAGError
 from graphrag_index.llm.batch_ledger import SUBMITTED, Batch, BatchLedger, Line
 from graphrag_index.llm.ledger import DONE, FILE, QUARANTINED, Ledger
-from graphrag_index.llm.purge import Purged, purge
+from graphrag_index.llm.registry import Purged, purge
 from graphrag_index.llm.request import Usage
 
 
@@ -37,7 +37,7 @@ def test_what_was_used_since_stays_and_what_it_cost_is_still_known(
     ledger.track_use()
     ledger.mark_used(["a"])
     purged = purge(ledger, tmp_path, ["c"])
-    assert (purged.n_forgotten, purged.n_kept) == (2, 2)
+    assert (purged.n_deleted, purged.n_kept) == (2, 2)
     assert keys(ledger) == ["a", "c"]
     assert ledger.spent() == 1.5
     assert ledger.rows("SELECT count(*) FROM calls WHERE key = 'b'") == [(0,)]
@@ -94,5 +94,5 @@ def test_bytes_that_another_reader_holds_are_told(ledger: Ledger, tmp_path: Path
     # Nothing is left to forget, but for its bytes.
     purged = purge(ledger, tmp_path)
     assert isinstance(purged, Purged)
-    assert purged.n_forgotten == 0
+    assert purged.n_deleted == 0
     assert not [path for path in tmp_path.glob(f"{FILE}*") if b"reply b" in path.read_bytes()]

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.llm.caller import LoopThread
 from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.http_session import LoopThread
 from graphrag_index.llm.ledger import Ledger
-from graphrag_index.llm.parsing.reasoning import Spoken
+from graphrag_index.llm.parsing.reply import VisibleText
 from graphrag_index.llm.request import PLAIN_TEXT, Message, Outcome, Request
 from graphrag_index.schema.settings.models import ModelSettings
 from tests.fixtures.sink import Pieces
@@ -68,19 +68,19 @@ def test_no_piece_of_a_text_is_lost_wherever_it_is_cut(
     thoughts: str, text: str, cuts: list[int]
 ) -> None:
     sink = Pieces()
-    spoken = Spoken(sink)
+    visible = VisibleText(sink)
     rest = thoughts + text
     for cut in cuts:
-        spoken.write(rest[:cut])
+        visible.write(rest[:cut])
         rest = rest[cut:]
-    spoken.write(rest)
-    spoken.end()
+    visible.write(rest)
+    visible.end()
     assert sink.text.strip() == text.strip()
 
 
 def test_a_broken_stream_says_that_what_was_written_is_void() -> None:
     sink = Pieces()
-    spoken = Spoken(sink)
-    spoken.write("Half of a")
-    spoken.end(broken=True)
+    visible = VisibleText(sink)
+    visible.write("Half of a")
+    visible.end(broken=True)
     assert sink.restarts == 1

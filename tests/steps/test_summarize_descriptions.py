@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from graphrag_index.extraction.summarization import FORMAT, Writing, join
-from graphrag_index.llm.caller import estimate_tokens
 from graphrag_index.llm.prompts import Prompts
-from graphrag_index.llm.request import Request
+from graphrag_index.llm.request import Request, estimate_tokens
 from graphrag_index.schema.settings.llm_steps import SummarizeDescriptions
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.tables import TABLES

@@ -10,7 +10,7 @@ import pytest
 
 from graphrag_index.llm.batch_ledger import BatchLedger
 from graphrag_index.llm.ledger import QUARANTINED, Ledger
-from graphrag_index.llm.purge import purge
+from graphrag_index.llm.registry import purge
 from graphrag_index.llm.request import Usage
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import add_reply_hashes, reuse_rows
@@ -73,7 +73,7 @@ def test_the_requests_of_kept_rows_are_used(
     ledger.track_use()
     answer(ledger, "d", "of nothing that is left")
     kept(previous, ledger)
-    assert purge(ledger, tmp_path).n_forgotten == 1
+    assert purge(ledger, tmp_path).n_deleted == 1
     assert ledger.reply_hashes(["d"]) == [""]
     assert kept(previous, ledger) == ["of b", "of a", "of b"]
 

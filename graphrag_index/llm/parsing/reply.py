@@ -8,9 +8,8 @@ from typing import Any
 
 from graphrag_index.llm.parsing.broken_json import BrokenJSON
 from graphrag_index.llm.parsing.delimited import read_lines
-from graphrag_index.llm.parsing.reasoning import strip_thoughts
 from graphrag_index.llm.parsing.schema_fit import Shape, is_schema
-from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat
+from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, TextSink
 
 # What is over this, in characters, is cut off a reply that is not plain JSON.
 LONGEST = 300_000
@@ -31,7 +30,7 @@ def read_reply(text: str, format: ReplyFormat) -> ParsedReply:
         Nothing of it can be used.
     """
     if not format.schema:
-        return format.read(strip_thoughts(text))
+        return format.read(strip_reasoning(text))
     shape = Shape(format.schema)
     data = _parsed(text)
     n_cut = 0
@@ -39,7 +38,7 @@ def read_reply(text: str, format: ReplyFormat) -> ParsedReply:
         try:
             data, n_cut = _found(data, text, shape)
         except ReplyError:
-            found = format.find(strip_thoughts(text)) if format.find is not None else None
+            found = format.find(strip_reasoning(text)) if format.find is not None else None
             if found is None:
                 raise
             return format.read(found)
@@ -114,7 +113,7 @@ def _found(data: Any, text: str, shape: Shape) -> tuple[Any, int]:
     if isinstance(data, dict | list):
         values = [data]
     else:
-        text = strip_thoughts(text.strip("\ufeff \n\r\t"))[:LONGEST]
+        text = strip_reasoning(text.strip("\ufeff \n\r\t"))[:LONGEST]
         if not text:
             raise ReplyError("it holds no answer")
         if '{\\"' in text and not _OBJECT.search(text):
@@ -246,3 +245,74 @@ def _loose(values: list[Any], shape: Shape) -> Any:
         elif isinstance(value, list):
             records += [part for part in value if isinstance(part, dict | list)]
     return shape.sort(records) if records else None
+
+
+_TAGS = "think|thinking|thought|thoughts|reasoning|seed:think"
+_REASONING = re.compile(
+    rf"^[^\S\n]*[<\[◁]({_TAGS})[>\]▷].*?(?:[<\[◁]/\1[>\]▷]|(?P<open>\Z))",
+    re.DOTALL | re.IGNORECASE | re.MULTILINE,
+)
+# Some servers cut the opening tag off.
+_REASONING_END = re.compile(rf"[<\[◁]/(?:{_TAGS})[>\]▷]\s*(?=[\[{{(`\n]|\Z)|^</think>", re.I | re.M)
+_FINAL = "<|channel|>final<|message|>"
+
+
+def strip_reasoning(text: str) -> str:
+    """Remove the reasoning of a model from its reply."""
+    if _FINAL in text:
+        text = text.rpartition(_FINAL)[2].removesuffix("<|return|>")
+    for reasoning in _REASONING.finditer(text):
+        if reasoning["open"] is not None:
+            # Never closed: the reply ended within it, or the answer follows unmarked.
+            before = _REASONING.sub("", text[: reasoning.start()])
+            return (before + _answer_at_end(reasoning[0])).strip()
+    stripped = _REASONING.sub("", text)
+    if stripped == text:
+        for end in _REASONING_END.finditer(text):
+            stripped = text[end.end() :]
+    return stripped.strip()
+
+
+def _answer_at_end(reasoning: str) -> str:
+    """Return the JSON object at the end of the reasoning, if it stands on lines of its own."""
+    answer = reasoning[reasoning.rfind("\n{") + 1 :].rstrip("` \n\t")
+    try:
+        json.loads(answer)
+    except (ValueError, RecursionError):
+        return ""
+    return answer if answer.startswith("{") else ""
+
+
+_OPENING = re.compile(rf"\s*[<\[◁]({_TAGS})[>\]▷]", re.IGNORECASE)
+# Characters of the longest opening tag.
+_MAX_OPENING = 16
+
+
+class VisibleText:
+    """Passes a streamed text on to a sink, without the reasoning that it begins with."""
+
+    def __init__(self, sink: TextSink) -> None:
+        self._sink = sink
+        self._held, self._in_reasoning = "", True
+
+    def write(self, piece: str) -> None:
+        """Take the next piece."""
+        self._held += piece
+        if self._in_reasoning:
+            opening = _OPENING.match(self._held)
+            if opening is None:
+                self._in_reasoning = len(self._held.lstrip()) < _MAX_OPENING and (
+                    not self._held.strip() or self._held.lstrip()[0] in "<[◁"
+                )
+            elif end := re.search(rf"[<\[◁]/{opening[1]}[>\]▷]\s*", self._held, re.IGNORECASE):
+                self._held, self._in_reasoning = self._held[end.end() :], False
+        if not self._in_reasoning and self._held:
+            self._sink.write(self._held)
+            self._held = ""
+
+    def end(self, broken: bool = False) -> None:
+        """Pass on the rest, unless it is reasoning; or tell the sink that the text is void."""
+        if broken:
+            self._sink.restart()
+        elif self._held and not _OPENING.match(self._held):
+            self._sink.write(self._held)

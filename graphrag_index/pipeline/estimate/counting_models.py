@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from graphrag_index.llm.capabilities import Capabilities
 from graphrag_index.llm.embeddings import identity, text_key
 from graphrag_index.llm.ledger import DONE, QUARANTINED
 from graphrag_index.llm.request import Message, Outcome, ParsedReply, ReplyError, Request
+from graphrag_index.llm.request_body import Capabilities
 from graphrag_index.llm.request_chain import (
     QuarantinedError,
     RequestChain,
@@ -116,16 +116,16 @@ class CountingChatModel:
         self.count.n_answered += len(new)
 
     def _converse(self, request: Request) -> Outcome:
-        conversation = RequestChain(request)
-        while (asked := conversation.asked) is not None:
+        chain = RequestChain(request)
+        while (pending := chain.pending) is not None:
             try:
-                key = request_key(asked, self.settings)
-                conversation.advance(self._reading(asked, key), key)
+                key = request_key(pending, self.settings)
+                chain.advance(self._parse(pending, key), key)
             except (QuarantinedError, ReplyError) as error:
-                return conversation.outcome(str(error))
-        return conversation.outcome()
+                return chain.outcome(str(error))
+        return chain.outcome()
 
-    def _reading(self, request: Request, key: str) -> ParsedReply:
+    def _parse(self, request: Request, key: str) -> ParsedReply:
         """Read the reply that was paid for, or make one and count what it would take.
 
         Raises

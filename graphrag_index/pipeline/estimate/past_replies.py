@@ -39,7 +39,7 @@ class Past:
         return reply_hashes(self._rows, keys)
 
     def get_meta(self, name: str) -> str | None:
-        rows = self._rows("SELECT value FROM facts WHERE name = ?", name)
+        rows = self._rows("SELECT value FROM metadata WHERE name = ?", name)
         return rows[0][0] if rows else None
 
     def reply_tokens(self, step: str, model: str) -> float | None:

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from graphrag_index.llm.embeddings import text_key
-from graphrag_index.llm.purge import Purged, purge
-from graphrag_index.llm.registry import Models
+from graphrag_index.llm.registry import Models, Purged, purge
 from graphrag_index.pipeline.run import RunResult
 from graphrag_index.pipeline.workflow import Workflow
 from graphrag_index.schema.settings.settings import Settings

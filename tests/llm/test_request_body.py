@@ -1,20 +1,19 @@
-"""What an endpoint can do, found out and remembered; streams; Azure; what servers say of time."""
+"""Request bodies adapted to the server; streams; Azure; errors and durations in headers."""
 
+import asyncio
 import json
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from graphrag_index.llm.endpoint import RESPONSE_FORMATS, Endpoint
-from graphrag_index.llm.failures import UnsupportedError, hide, retry_after
-from graphrag_index.llm.http_replies import read_chat
+from graphrag_index.llm.call_errors import RetryError, UnsupportedError, redact, retry_after
+from graphrag_index.llm.http_replies import read_chat, read_events
 from graphrag_index.llm.pacing import parse_duration
 from graphrag_index.llm.registry import Models
 from graphrag_index.llm.request import Message, Outcome, Request
+from graphrag_index.llm.request_body import RESPONSE_FORMATS, RequestWriter
 from graphrag_index.schema.settings.models import ModelSettings
 from tests.fixtures.chat_requests import WORDS, words_of_text
 from tests.server import ChatRequest, Faults, Server
@@ -126,10 +125,10 @@ def test_an_unknown_parameter_of_the_users_own_is_dropped(tmp_path: Path) -> Non
 def test_a_wrong_value_of_the_users_own_is_told(tmp_path: Path) -> None:
     settings = {"base_url": "http://127.0.0.1:9", "parameters": {"effort": "lo"}}
     MADE.append(Models({"chat": ModelSettings(model="m", **settings)}, tmp_path))
-    endpoint = Endpoint("chat", ModelSettings(model="m", **settings), MADE[-1].ledger)
-    body = endpoint.body([], WORDS, 10)
+    writer = RequestWriter("chat", ModelSettings(model="m", **settings), MADE[-1].ledger)
+    body = writer.chat_body([], WORDS, 10)
     wrong = UnsupportedError("HTTP 400: Invalid value: 'lo'. Supported are low, high. effort")
-    assert not endpoint.adapt(wrong, body, endpoint.capabilities)
+    assert not writer.adapt(wrong, body, writer.capabilities)
 
 
 def test_all_tool_calls_of_a_reply_are_read() -> None:
@@ -149,30 +148,29 @@ def test_a_stream_is_put_together_and_counted(tmp_path: Path) -> None:
         assert status[0].completion_tokens > 0
 
 
-def test_the_openai_package_is_loaded_for_streams_and_not_for_plain_calls() -> None:
-    code = (
-        "import sys\n"
-        "from graphrag_index.llm.registry import Models\n"
-        "from graphrag_index.schema.settings.models import ModelSettings\n"
-        "from graphrag_index.llm.request import Request\n"
-        "from tests.fixtures.chat_requests import WORDS\n"
-        "for stream in (False, True):\n"
-        "    model = ModelSettings(model='test-model', base_url=sys.argv[1], stream=stream)\n"
-        "    models = Models({'chat': model}, needed={'chat': ''})\n"
-        "    message = {'role': 'user', 'content': str(stream)}\n"
-        "    asked = models.chat('chat', 's').replies([Request('a', [message], WORDS)])\n"
-        "    print([outcome.values for outcome in asked], 'openai' in sys.modules)\n"
-        "    models.close()\n"
-    )
-    with Server(answer=words_of_text) as server:
-        found = subprocess.run(
-            [sys.executable, "-c", code, server.url], capture_output=True, text=True, check=True
-        )
-        assert found.stdout == "[(['False'],)] False\n[(['True'],)] True\n"
-        assert [asked.path for asked in server.requests][:2] == [
-            "/v1/models",
-            "/v1/chat/completions",
-        ]
+def events(*chunks: bytes) -> list[Any]:
+    async def main() -> list[Any]:
+        async def stream() -> AsyncIterator[bytes]:
+            for chunk in chunks:
+                yield chunk
+
+        return [event async for event in read_events(stream())]
+
+    return asyncio.run(main())
+
+
+def test_server_sent_events_are_read_wherever_they_are_cut() -> None:
+    assert events(b'data: {"a"', b': 1}\r\n\r\n: ping\n\ndata: {"b":\ndata: 2}\n', b"\n") == [
+        {"a": 1},
+        {"b": 2},
+    ]
+    assert events(b"event: x\ndata: 1\n\ndata: [DONE]\n\ndata: 2\n\n") == [1]
+    assert events(b"data: 3") == [3]
+
+
+def test_an_error_in_a_stream_is_retryable() -> None:
+    with pytest.raises(RetryError, match="overloaded"):
+        events(b'data: {"error": {"message": "overloaded"}}\n\n')
 
 
 def test_a_slow_stream_is_no_timeout_and_one_that_stops_is(tmp_path: Path) -> None:
@@ -221,6 +219,6 @@ def test_every_header_that_asks_to_wait_is_understood() -> None:
 
 
 def test_a_key_is_taken_out_of_what_a_server_says() -> None:
-    said = hide("Incorrect API key provided: sk-abcdef123456. Bearer sk-abcdef123456", "secret-1")
+    said = redact("Incorrect API key provided: sk-abcdef123456. Bearer sk-abcdef123456", "secret-1")
     assert "abcdef" not in said
-    assert hide("wrong: secret-1!", "secret-1") == "wrong: ***!"
+    assert redact("wrong: secret-1!", "secret-1") == "wrong: ***!"

@@ -1,0 +1,285 @@
+"""The client: retries and limits of calls, and responses of a server that sends given bytes."""
+
+import asyncio
+import gzip
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
+
+import pytest
+
+from graphrag_index.errors import ModelError
+from graphrag_index.llm.call_errors import RejectedError, RetryError
+from graphrag_index.llm.client import MAX_FAILING, LLMClient
+from graphrag_index.llm.http_session import proxy_for
+from graphrag_index.llm.ledger import Ledger
+from graphrag_index.llm.pacing import Pace, reset_after
+from graphrag_index.llm.request import Usage
+from graphrag_index.schema.settings.models import ModelSettings
+
+Ask = Callable[[], Awaitable[tuple[str, Usage]]]
+
+
+def outcomes(
+    *asks: Ask, retry_seconds: float = 60.0, once_answered: bool = True
+) -> list[str | BaseException]:
+    """Make calls at once, and say what became of each."""
+
+    async def call(ledger: Ledger) -> list[str | BaseException]:
+        settings = ModelSettings(model="m", concurrency=64, retry_seconds=retry_seconds)
+        client = LLMClient("chat", settings, ledger)
+        client.first_delay = 0.01
+        if once_answered:
+            await client.call(answering(), 10, 10)
+        calls = [client.call(ask, 10, 10) for ask in asks]
+        return list(await asyncio.gather(*calls, return_exceptions=True))
+
+    with closing(Ledger(None)) as ledger:
+        return asyncio.run(call(ledger))
+
+
+def answering(after: int = 0, error: Exception | None = None) -> Ask:
+    """A call that fails so many times before it succeeds."""
+    times = 0
+
+    async def ask() -> tuple[str, Usage]:
+        nonlocal times
+        times += 1
+        if times <= after and error is not None:
+            raise error
+        await asyncio.sleep(0.01)
+        return "answer", Usage()
+
+    return ask
+
+
+DENIED = ModelError("does not accept the key")
+ALWAYS = 1_000_000
+
+
+def test_a_denial_among_answers_is_retried() -> None:
+    assert outcomes(answering(2, DENIED), *(answering() for _ in range(3))) == ["answer"] * 4
+
+
+def test_a_request_always_denied_among_answers_is_rejected() -> None:
+    denied, *others = outcomes(answering(ALWAYS, DENIED), *(answering() for _ in range(3)))
+    assert isinstance(denied, RejectedError)
+    assert others == ["answer"] * 3
+
+
+def test_a_revoked_key_stops_all_with_one_message() -> None:
+    found = outcomes(*(answering(ALWAYS, DENIED) for _ in range(20)))
+    assert {str(error) for error in found} == {str(DENIED)}
+
+
+def test_a_wrong_key_is_tried_three_times() -> None:
+    n_sent = 0
+
+    async def ask() -> tuple[str, Usage]:
+        nonlocal n_sent
+        n_sent += 1
+        raise DENIED
+
+    found = outcomes(*(ask for _ in range(20)), once_answered=False)
+    assert {str(error) for error in found} == {str(DENIED)}
+    assert n_sent == 3
+
+
+def test_an_outage_rejects_no_request() -> None:
+    # As many failures in a row as would make one request a faulty one.
+    down = [answering(7, RetryError("HTTP 503")) for _ in range(MAX_FAILING + 1)]
+    assert outcomes(*down, answering()) == ["answer"] * (MAX_FAILING + 2)
+
+
+def test_a_request_that_fails_alone_at_the_end_is_rejected() -> None:
+    failing, other = outcomes(answering(ALWAYS, RetryError("HTTP 500")), answering())
+    assert isinstance(failing, RejectedError)
+    assert str(failing) == "failed 6 times: HTTP 500"
+    assert other == "answer"
+
+
+def test_a_lasting_outage_ends_the_run() -> None:
+    (error,) = outcomes(answering(ALWAYS, RetryError("HTTP 503")), retry_seconds=0.1)
+    assert isinstance(error, ModelError)
+    assert "has not answered for 0.1 s (HTTP 503)" in str(error)
+
+
+def test_a_used_up_rate_limit_is_waited_for() -> None:
+    spent = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "2s"}
+    tokens = {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "120ms"}
+    assert reset_after(spent) == 2
+    assert reset_after(tokens) == pytest.approx(0.12)
+    assert reset_after({**spent, **tokens}) == 2
+    assert reset_after({**spent, "x-ratelimit-remaining-requests": "1"}) is None
+    assert reset_after({"x-ratelimit-remaining-tokens": "0"}) is None
+
+    async def enter() -> float:
+        pace = Pace(4)
+        pace.note_success(tokens)
+        began = time.monotonic()
+        async with pace.slot(1):
+            return time.monotonic() - began
+
+    assert asyncio.run(enter()) >= 0.1
+
+
+HI = gzip.compress(b"hi", mtime=0)
+OK = b"HTTP/1.1 200 OK\r\n"
+PLAIN = OK + b"content-length: 2\r\n\r\nhi"
+# In place of an answer: wait until the client leaves.
+SILENCE = b""
+
+
+class RawServer:
+    """A server that answers each request with given bytes, then `closes` or stays open."""
+
+    def __init__(self, answers: Sequence[bytes], closes: bool = False) -> None:
+        self._answers, self._closes = list(answers), closes
+        self.requests: list[bytes] = []
+        self.n_connections = 0
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.n_connections += 1
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
+                self.requests.append(head + await reader.readexactly(int(length or 0)))
+                answer = self._answers.pop(0)
+                # In pieces, so that each part of an answer is seen to arrive by itself.
+                for start in range(0, len(answer), 7):
+                    writer.write(answer[start : start + 7])
+                    await writer.drain()
+                    await asyncio.sleep(0)
+                if self._closes:
+                    return
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return
+        finally:
+            writer.close()
+
+
+def talk(
+    server: RawServer, ask: Callable[[LLMClient], Awaitable[object]], timeout: float = 5.0
+) -> object:
+    """Run some calls of a client against a server."""
+
+    async def main() -> object:
+        listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+        port = listening.sockets[0].getsockname()[1]
+        settings = ModelSettings(
+            model="m", base_url=f"http://127.0.0.1:{port}/v1/", timeout=timeout, api_key="key"
+        )
+        with closing(Ledger(None)) as ledger:
+            client = LLMClient("chat", settings, ledger)
+            try:
+                return await ask(client)
+            finally:
+                await client.close()
+                listening.close()
+                await asyncio.sleep(0.01)
+
+    return asyncio.run(main())
+
+
+async def content(client: LLMClient) -> bytes:
+    return (await client.send("POST", "/chat", b"body")).content
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        PLAIN,
+        b"HTTP/1.1 100 Continue\r\n\r\n" + PLAIN,
+        OK + b"transfer-encoding: chunked\r\n\r\n1\r\nh\r\n1\r\ni\r\n0\r\n\r\n",
+        OK + b"Content-Encoding: gzip\r\ncontent-length: %d\r\n\r\n" % len(HI)
+        + HI,
+    ],
+)  # fmt: skip
+def test_a_response_is_read_in_all_its_forms_and_the_connection_kept(answer: bytes) -> None:
+    server = RawServer([answer, answer])
+
+    async def ask(client: LLMClient) -> list[bytes]:
+        return [await content(client), await content(client)]
+
+    assert talk(server, ask) == [b"hi", b"hi"]
+    assert server.n_connections == 1
+    first, _, rest = server.requests[0].partition(b"\r\n")
+    assert first == b"POST /v1/chat HTTP/1.1"
+    assert rest.endswith(b"\r\n\r\nbody")
+    assert b"authorization: bearer key" in rest.lower()
+
+
+@pytest.mark.parametrize("answer", [PLAIN, OK + b"\r\nhi", OK + b"connection: close\r\n\r\nhi"])
+def test_a_new_connection_follows_one_that_the_server_closed(answer: bytes) -> None:
+    server = RawServer([answer, answer], closes=True)
+
+    async def ask(client: LLMClient) -> list[bytes]:
+        first = await content(client)
+        await asyncio.sleep(0.05)
+        return [first, await content(client)]
+
+    assert talk(server, ask) == [b"hi", b"hi"]
+    assert server.n_connections == 2
+
+
+@pytest.mark.parametrize(
+    "answer", [b"", OK + b"content-length: 9\r\n\r\nhi", b"no HTTP at all\r\n\r\n"]
+)
+def test_half_a_response_is_a_lost_one(answer: bytes) -> None:
+    with pytest.raises(RetryError) as caught:
+        talk(RawServer([answer], closes=True), content)
+    assert caught.value.lost
+
+
+def test_a_silent_server_is_a_timeout() -> None:
+    with pytest.raises(RetryError, match=r"no answer within 0\.05 s") as caught:
+        talk(RawServer([SILENCE]), content, timeout=0.05)
+    assert caught.value.lost
+
+
+def test_a_failed_connection_is_no_lost_response() -> None:
+    async def ask() -> None:
+        settings = ModelSettings(model="m", base_url="http://127.0.0.1:1/v1")
+        with closing(Ledger(None)) as ledger:
+            client = LLMClient("chat", settings, ledger)
+            try:
+                await content(client)
+            finally:
+                await client.close()
+
+    with pytest.raises(RetryError) as caught:
+        asyncio.run(ask())
+    assert not caught.value.lost
+
+
+def test_a_cancelled_call_leaves_no_connection_that_would_get_its_response() -> None:
+    server = RawServer([SILENCE, PLAIN])
+
+    async def ask(client: LLMClient) -> bytes:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(content(client), 0.05)
+        return await content(client)
+
+    assert talk(server, ask) == b"hi"
+    assert server.n_connections == 2
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_redirect_is_followed(method: str) -> None:
+    there = b"HTTP/1.1 307 There\r\nlocation: /v1/there\r\ncontent-length: 0\r\n\r\n"
+    server = RawServer([there, PLAIN])
+
+    async def ask(client: LLMClient) -> int:
+        return (await client.send(method, "/chat", b"{}" if method == "POST" else None)).status
+
+    assert talk(server, ask) == 200
+    assert server.requests[0].startswith(f"{method} /v1/chat ".encode())
+    assert server.requests[-1].startswith(f"{method} /v1/there ".encode())
+
+
+def test_the_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("http_proxy", "proxy:3128"), ("no_proxy", "localhost")):
+        monkeypatch.setenv(name, value)
+    assert proxy_for("http://example.org/v1") == "http://proxy:3128"
+    assert proxy_for("http://localhost:11434/v1") is None
