@@ -1,4 +1,4 @@
-"""Islands: communities of level 0 made of small components that nothing links."""
+"""Islands: communities of level 0 that gather small connected components."""
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,9 @@ def with_islands(
     settings: CreateCommunities,
     before: Integers | None = None,
 ) -> tuple[list[Integers], npt.NDArray[np.bool_]]:
-    """Join small components at level 0; also tells which of its communities are islands.
+    """Join small components at level 0; also return flags of the communities that are islands.
 
-    `before` is the island that each node was in, or -1: what is still loose stays there.
+    `before` is the previous island of each node, or -1; small components stay in theirs.
     """
     component = components(graph)
     size = np.bincount(component)
@@ -42,18 +42,17 @@ def _islands(
     settings: CreateCommunities,
     before: Integers | None,
 ) -> Integers:
-    """The island of each small component; -1 for the others.
+    """Return the island of each small component; -1 for the others.
 
-    Small components of one document make an island; documents with few of
-    them share one with those that follow. None has more than
-    `max_cluster_size` entities. What comes to the islands of an earlier run fills those of
-    its document first.
+    The small components of a document form an island; documents with few of them share one with
+    the next. No island has more than `max_cluster_size` entities. New components first fill the
+    previous islands of their document.
     """
     n_components = int(component.max(initial=-1)) + 1
     size = np.bincount(component[loose], minlength=n_components)
     document, position = _home(component, named, text_units, n_components)
     small = np.flatnonzero(size)
-    # The first entity of a component decides between those that begin in the same text unit.
+    # Ties in the same text unit are broken by the first entity of the component.
     first = np.full(n_components, len(component))
     np.minimum.at(first, component, np.arange(len(component)))
     small = small[np.lexsort((first[small], position[small], document[small]))]
@@ -65,7 +64,7 @@ def _islands(
         filled, island_of = _stay(island, small, size, document, before[first[small]], settings)
         small = small[island[small] < 0]
     starts = np.flatnonzero(np.diff(document[small], prepend=-1))
-    # One island after the other is filled, so this cannot be done by columns.
+    # Each choice depends on how full the islands are, so this is a loop.
     current = next(
         (i for i, n in enumerate(filled) if n < settings.min_component_size), len(filled)
     )
@@ -89,7 +88,7 @@ def _islands(
 
 
 def _next(filled: list[int]) -> int:
-    """Return the number of an empty island; the last may be one."""
+    """Return the number of an empty island, adding one if the last is not empty."""
     if filled[-1]:
         filled.append(0)
     return len(filled) - 1
@@ -103,9 +102,9 @@ def _stay(
     before: Integers,
     settings: CreateCommunities,
 ) -> tuple[list[int], dict[int, int]]:
-    """Leave components in the islands where they were, as long as there is room.
+    """Put components into their previous islands while there is room.
 
-    Sets `island`. Returns how many entities each island has, and the last of each document.
+    Changes `island`. Returns the size of each island, and the last island of each document.
     """
     number: dict[int, int] = {}
     filled: list[int] = []
@@ -126,7 +125,7 @@ def _stay(
 def _home(
     component: Integers, named: Integers, text_units: pl.DataFrame, n_components: int
 ) -> tuple[Integers, Integers]:
-    """The document that names each component most, and the first text unit of it that does."""
+    """Return the document with most mentions of each component, and its first text unit there."""
     found = (
         pl.DataFrame(
             {
@@ -140,7 +139,7 @@ def _home(
         .sort("component", "n", "document", descending=[False, True, False])
         .unique("component", keep="first", maintain_order=True)
     )
-    # What no text unit names comes last.
+    # Components without a mention come last.
     document = np.full(n_components, 2**62)
     position = np.full(n_components, 2**62)
     document[found["component"]] = found["document"]

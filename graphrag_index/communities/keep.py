@@ -1,10 +1,12 @@
-"""Keep the communities of a graph that changed: only what the change touches is moved.
+"""Update of the communities of a changed graph, in which only affected nodes move.
 
-A warm start alone is not enough: with all nodes free Leiden drifts away from the
-partition it is given. Here nodes that did not change are frozen, and the others move by
-the local moves of Louvain [1]_, singly and then in groups that hold no frozen node. A part
-that falls apart is cut into its components, so that every part is connected, as
-those of Leiden are.
+A warm start is not enough: with all nodes free Leiden drifts away from its initial partition.
+Here unchanged nodes are frozen, and the others move by the local moves of Louvain [1]_, alone and
+then in groups without a frozen node. Parts that fall apart are cut into components, so that every
+part is connected, as with Leiden.
+
+This is our own code since the implementation with frozen nodes, leidenalg's
+`is_membership_fixed`, is under the GPL.
 
 References
 ----------
@@ -37,20 +39,20 @@ from graphrag_index.communities.simple_graph import (
 
 Flags = npt.NDArray[np.bool_]
 
-# A move must be worth more than rounding is: this share of the weight of the node's edges.
-LEAST_GAIN = 1e-9
-# An edge changed if its weight did by more than this share: weights that are statistics of
-# the whole corpus all move a little whenever a document comes.
+# A move must gain more than rounding errors: this share of the weight of the node's edges.
+MIN_GAIN = 1e-9
+# An edge changed if its weight did by more than this share: weights that are corpus statistics all
+# change slightly with every document.
 CHANGED_SHARE = 0.1
-# A node leaves the part that it was in for one that gains more by this share of the weight of
-# its edges: what is nearly as good is no reason to change communities and their reports.
+# A node leaves its previous part only for an additional gain of this share of the weight of its
+# edges, since every change of a community costs new reports.
 INERTIA = 0.1
 
 
 def changed_nodes(graph: Graph, before: Graph, is_new: Flags) -> Flags:
-    """Tell which nodes are new, or have an edge that is new, gone or of another weight.
+    """Return flags of nodes that are new, or have an edge that is new, gone or changed.
 
-    Both graphs number the nodes alike.
+    Both graphs have the same node numbers.
     """
     keys = graph.sources * graph.n_nodes + graph.targets
     old_keys = before.sources * graph.n_nodes + before.targets
@@ -76,29 +78,29 @@ def kept_hierarchy(
     max_levels: int = 6,
     leave_untouched: bool = False,
 ) -> list[Integers]:
-    """Bring the hierarchy of an earlier graph up to date.
+    """Update the hierarchy of an earlier graph.
 
-    A part that has become too large, or that lost what it was split into, is split anew. With
-    `leave_untouched` parts in which nothing changed stay as they are, though they are split and not
-    too large, or not connected: another program may have made them so.
+    Parts that have become too large, or lost their sub-parts, are split again. With
+    `leave_untouched` unchanged parts are kept even if they are split though small, or not
+    connected, as imported ones may be.
 
     Parameters
     ----------
     previous
-        The part of each node before, level by level; -1 if it had none there.
+        The previous part of each node, or -1, level by level.
     is_changed
-        Which nodes may move; nodes without a part at level 0 may in any case.
+        Flags of nodes that may move, besides those without a part at level 0.
 
     Returns
     -------
     levels
-        As those of `leiden.hierarchy`.
+        As from `leiden.hierarchy`.
     """
     leiden = leiden or Leiden()
     everything = np.zeros(graph.n_nodes, dtype=np.int64)
     start = _without_changed(previous[0], is_changed)
     is_free = _free(graph, start, is_changed)
-    labels = _brought_up_to_date(
+    labels = _update_parts(
         *(graph, everything, _placed(graph, start, leiden), start < 0, is_free, leiden, 0),
         leave_untouched=leave_untouched,
     )
@@ -112,7 +114,7 @@ def kept_hierarchy(
         start = _without_changed(_at_home(start, above), is_changed)
         is_split = _parts_with_two(start, above)
         is_free = _free(graph, start, is_changed) & is_split
-        labels = _brought_up_to_date(
+        labels = _update_parts(
             *(graph, np.where(is_split, above, -1), start, start < 0, is_free, leiden, level),
             leave_untouched=leave_untouched,
         )
@@ -126,7 +128,7 @@ def kept_hierarchy(
 
 
 def _without_changed(labels: Integers, is_changed: Flags) -> Integers:
-    """Forget parts of which more than half changed: moves of nodes never part what was joined."""
+    """Forget parts that changed by more than half, since moving nodes cannot split them."""
     n_parts = int(labels.max(initial=-1)) + 2
     size = np.bincount(labels + 1, minlength=n_parts)
     changed = np.bincount(labels[is_changed] + 1, minlength=n_parts)
@@ -134,7 +136,7 @@ def _without_changed(labels: Integers, is_changed: Flags) -> Integers:
 
 
 def _free(graph: Graph, start: Integers, is_changed: Flags) -> Flags:
-    """Tell which nodes may move: those that changed, and the neighbours of those without a part."""
+    """Return flags of nodes that may move: changed ones, and neighbours of new ones."""
     came = start < 0
     is_free = is_changed | came
     is_free[graph.sources[came[graph.targets]]] = True
@@ -143,7 +145,7 @@ def _free(graph: Graph, start: Integers, is_changed: Flags) -> Flags:
 
 
 def _placed(graph: Graph, start: Integers, leiden: Leiden) -> Integers:
-    """Give the nodes without a part those that Leiden finds among them, at the same resolution."""
+    """Partition the nodes without a part by Leiden, at the resolution of the whole graph."""
     nodes = np.flatnonzero(start < 0)
     graph_of_all = graph
     graph = inside_parts(graph, np.where(start < 0, 0, -1))
@@ -160,7 +162,7 @@ def _placed(graph: Graph, start: Integers, leiden: Leiden) -> Integers:
 
 
 def _at_home(start: Integers, above: Integers) -> Integers:
-    """Forget the earlier part of nodes that are no longer above where most of it is now."""
+    """Forget the previous part of nodes that are not in the parent of most of that part."""
     known = np.flatnonzero((start >= 0) & (above >= 0))
     homes = (
         pl.DataFrame({"part": start[known], "above": above[known]})
@@ -175,14 +177,14 @@ def _at_home(start: Integers, above: Integers) -> Integers:
 
 
 def _is_split_still(labels: Integers, below: Integers, is_changed: Flags) -> Flags:
-    """Tell which nodes lie in a part that was split, and in which no node changed."""
+    """Return flags of nodes in a part that was split and has no changed node."""
     is_touched = np.isin(labels, labels[is_changed])
     still: Flags = _parts_with_two(below, labels) & ~is_touched
     return still
 
 
 def _parts_with_two(labels: Integers, above: Integers) -> Flags:
-    """Tell which nodes lie in a part that has at least two labels below it."""
+    """Return flags of nodes in a part with at least two sub-parts."""
     n_parts = int(above.max(initial=-1)) + 2
     low, high = np.full(n_parts, np.iinfo(np.int64).max), np.full(n_parts, -1)
     known = (labels >= 0) & (above >= 0)
@@ -192,7 +194,7 @@ def _parts_with_two(labels: Integers, above: Integers) -> Flags:
     return has_two
 
 
-def _brought_up_to_date(
+def _update_parts(
     graph: Graph,
     above: Integers,
     start: Integers,
@@ -203,12 +205,12 @@ def _brought_up_to_date(
     *,
     leave_untouched: bool,
 ) -> Integers:
-    """Move free nodes between the parts below `above`; the graph has no edges between those.
+    """Move free nodes between the sub-parts of `above`, between which the graph has no edges.
 
-    Returns labels from 0, -1 where `above` is -1.
+    Returns labels from 0 on; -1 where `above` is -1.
     """
     inside = np.flatnonzero(above >= 0)
-    # Who had no part begins as one.
+    # Nodes without a part start as their own.
     alone = int(start.max(initial=-1)) + 1 + np.arange(graph.n_nodes)
     labels = np.unique(np.where(start >= 0, start, alone), return_inverse=True)[1]
     strength, pull = _terms(graph, above, leiden, level)
@@ -218,7 +220,7 @@ def _brought_up_to_date(
     inertia[is_new] = 0.0
     while True:
         labels = _moved(graph, labels, is_free, strength, pull, inertia)
-        # No part reaches over two components, or over two parts above.
+        # No part spans two components, or two parts above.
         cut = components(inside_parts(graph, labels))
         if leave_untouched:
             is_whole = ~np.isin(labels, labels[is_free])
@@ -229,7 +231,7 @@ def _brought_up_to_date(
         labels = cut
         if not left.any():
             break
-        # What lost its link to the rest of its part looks for another.
+        # Nodes that were cut off from their part may move too.
         is_free = is_free | left
     result = np.full(graph.n_nodes, -1)
     result[inside] = np.unique(labels[inside], return_inverse=True)[1]
@@ -237,9 +239,9 @@ def _brought_up_to_date(
 
 
 def _fragments(labels: Integers, components: Integers) -> Flags:
-    """Tell which nodes lie in a component that is not the largest of its part."""
+    """Return flags of nodes outside the largest component of their part."""
     sizes = np.bincount(components)
-    # The component of each part that comes last by size, then by number.
+    # The largest component of each part comes last; ties are broken by number.
     order = np.lexsort((-components, sizes[components], labels))
     is_last = np.append(labels[order][1:] != labels[order][:-1], [True])[: len(order)]
     largest = np.full(int(labels.max(initial=-1)) + 1, -1)
@@ -249,7 +251,7 @@ def _fragments(labels: Integers, components: Integers) -> Flags:
 
 
 def _terms(graph: Graph, above: Integers, leiden: Leiden, level: int) -> tuple[Floats, Floats]:
-    """What a node weighs, and what weight its part must offer for each unit of the two.
+    """Return the size of each node, and the expected weight per unit of two sizes.
 
     Modularity: strength, and resolution / (2 m) of the part above; CPM: 1, and resolution.
     """
@@ -262,7 +264,6 @@ def _terms(graph: Graph, above: Integers, leiden: Leiden, level: int) -> tuple[F
     weights = np.concatenate([graph.weights, graph.weights])
     strength = np.bincount(ends, weights=weights, minlength=graph.n_nodes).astype(np.float64)
     total = np.bincount(above[above >= 0], weights=strength[above >= 0], minlength=n_parts)
-    # A part without edges has nothing to move.
     pull = np.where(total > 0, resolution / np.where(total > 0, total, 1), 0)
     return strength, np.append(pull, 0.0)[above]
 
@@ -275,7 +276,7 @@ def _moved(
     pull: Floats,
     inertia: Floats,
 ) -> Integers:
-    """Move free nodes, then groups of free nodes, to better parts until none is better.
+    """Move free nodes, then groups of free nodes, until no move gains.
 
     Only the first move of a node must gain more than its inertia, which is then 0.
     """
@@ -309,20 +310,20 @@ def _move_nodes(
     pull: Floats,
     inertia: Floats,
 ) -> Integers:
-    """Move each free node to the part that gains most, until none gains; ties keep it."""
+    """Move each free node to the part with the highest gain, until no move gains."""
     rows = sparse_rows(graph)
     labels = labels.copy()
     n_parts = int(labels.max()) + 1
     total = np.bincount(labels, weights=strength, minlength=n_parts).tolist()
     waiting = deque(np.flatnonzero(is_free).tolist())
     is_waiting = is_free.copy()
-    # Nodes that a change touches are few beside the graph, and each depends on those before.
+    # Affected nodes are few, and each move depends on those before: a loop is fine.
     while waiting:
         node = waiting.popleft()
         is_waiting[node] = False
         span = slice(int(rows.indptr[node]), int(rows.indptr[node + 1]))
         neighbours, weights = rows.indices[span], rows.weights[span]
-        least = LEAST_GAIN * float(weights.sum())
+        least = MIN_GAIN * float(weights.sum())
         own, own_strength = int(labels[node]), float(strength[node])
         charge = float(pull[node]) * own_strength
         links: dict[int, float] = {}
@@ -330,7 +331,7 @@ def _move_nodes(
             links[part] = links.get(part, 0.0) + weight
         best, best_gain = own, links.get(own, 0.0) - charge * (total[own] - own_strength)
         best_gain += float(inertia[node])
-        # By itself a node gains nothing.
+        # A part of its own has gain 0.
         if best_gain < -least:
             best, best_gain = len(total), 0.0
         for part in sorted(links):

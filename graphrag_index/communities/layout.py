@@ -1,7 +1,7 @@
-"""Where each node lies in a drawing: communities are discs that do not overlap.
+"""Positions of nodes in a drawing, with communities as discs that do not overlap.
 
-Inside its disc a node with many links lies near the middle. Discs of linked
-communities lie near each other; what nothing links lies on rings around them.
+Nodes with many links lie near the middle of their disc. Discs of linked communities lie close to
+each other; unlinked ones lie on rings around them.
 """
 
 import numpy as np
@@ -9,10 +9,10 @@ import numpy as np
 from graphrag_index.communities.leiden import Leiden, partition
 from graphrag_index.communities.simple_graph import Floats, Graph, Integers, degrees, quotient
 
-# Distance of two nodes is about 1 within a disc, so a disc of n nodes has the radius √n / √π.
-_GAP = 1.2  # radius that a disc claims, in multiples of its own
-_MAX_SPRINGS = 256  # so many things at most push and pull each other at once
-_PAIR_STEPS = 3_000_000  # work of all springs together, in pairs × iterations
+# Nodes of a disc are about 1 apart, so that a disc of n nodes has the radius √n / √π.
+_GAP = 1.2  # radius reserved for a disc, in multiples of its own
+_MAX_SPRINGS = 256  # points that move at once
+_PAIR_STEPS = 3_000_000  # limit of all springs together, in pairs × iterations
 
 
 def layout(graph: Graph, *, seed: int) -> Floats:
@@ -37,7 +37,7 @@ def layout(graph: Graph, *, seed: int) -> Floats:
 
 
 def _fill_discs(graph: Graph, community: Integers) -> Floats:
-    """Positions of the nodes within the unit discs of their communities."""
+    """Place the nodes within the unit discs of their communities."""
     size = np.bincount(community)
     order = np.lexsort((-degrees(graph), community))
     rank = np.empty(graph.n_nodes, dtype=np.int64)
@@ -47,10 +47,10 @@ def _fill_discs(graph: Graph, community: Integers) -> Floats:
     small = (size > 2) & (size <= _MAX_SPRINGS)
     iterations = _PAIR_STEPS // max(1, int(np.square(size[small], dtype=np.int64).sum()))
     if iterations < 20:
-        # Too many to move in reasonable time; in such a drawing nobody sees inside a disc.
+        # Too many to move in reasonable time, and too small to be seen in the drawing.
         return positions
     positions *= np.sqrt(size)[community, None]
-    # Communities of similar size are moved together: up to 4 nodes, up to 8, 16, ...
+    # Communities of similar size are moved together: up to 4 nodes, 8, 16, ...
     width = 4
     while width <= _MAX_SPRINGS:
         stack = np.flatnonzero(small & (size > width // 2) & (size <= width))
@@ -68,7 +68,7 @@ def _relax(
     width: int,
     iterations: int,
 ) -> None:
-    """Move the nodes of some communities, of at most `width` nodes each, by springs."""
+    """Move the nodes of communities with at most `width` nodes by springs."""
     layer_of = np.full(int(community.max()) + 1, -1)
     layer_of[stack] = np.arange(len(stack))
     layer = layer_of[community]
@@ -87,7 +87,7 @@ def _relax(
 
 
 def _into_unit_discs(positions: Floats, community: Integers) -> Floats:
-    """Move the middle of each community's nodes to 0, and spread them over a unit disc."""
+    """Centre each community at 0, and spread its nodes over a unit disc."""
     size = np.bincount(community)
     middle = [np.bincount(community, weights=axis) / size for axis in positions.T]
     positions = positions - np.stack(middle, axis=1)[community]
@@ -97,7 +97,7 @@ def _into_unit_discs(positions: Floats, community: Integers) -> Floats:
     order = np.lexsort((distance, community))
     rank = np.empty(len(positions), dtype=np.int64)
     rank[order] = np.arange(len(positions)) - (np.cumsum(size) - size)[community[order]]
-    # Half way to an even density, since one node far out would leave the others in a clump.
+    # Half way to an even density: one remote node would otherwise crowd the others.
     even = np.sqrt((rank + 0.5) / size[community])
     wanted = (distance / np.maximum(reach[community], 1e-9) + even) / 2
     spread: Floats = positions * (wanted / np.maximum(distance, 1e-9))[:, None]
@@ -105,7 +105,7 @@ def _into_unit_discs(positions: Floats, community: Integers) -> Floats:
 
 
 def sunflower(rank: Integers, n: Integers) -> Floats:
-    """Spread n points evenly over the unit disc, rank 0 in the middle [1]_.
+    """Spread n points evenly over the unit disc, with rank 0 in the middle [1]_.
 
     References
     ----------
@@ -117,16 +117,16 @@ def sunflower(rank: Integers, n: Integers) -> Floats:
 
 
 def springs(positions: Floats, pulls: Floats, radii: Floats, iterations: int) -> Floats:
-    """Let linked things pull and all things push each other [1]_, in several drawings at once.
+    """Move points by forces, attracting linked ones and repelling all, in several drawings [1]_.
 
     Parameters
     ----------
     positions
-        Drawing × thing × 2.
+        Drawing × point × 2.
     pulls
-        Drawing × thing × thing, symmetric: the weight of the link, 0 for none.
+        Drawing × point × point, symmetric: the weight of the link, 0 for none.
     radii
-        Drawing × thing; touching things are at rest. 0 marks a place that holds none.
+        Drawing × point; touching points are at rest. 0 marks an empty place.
 
     References
     ----------
@@ -141,7 +141,7 @@ def springs(positions: Floats, pulls: Floats, radii: Floats, iterations: int) ->
     pull = np.divide(pull, rest, out=np.zeros_like(pull), where=rest > 0)
     push = np.square(rest)
     extent = np.sqrt(np.square(radii).sum(axis=1))[:, None]
-    # x and y apart: sums over an axis of two are slow.
+    # x and y are separate arrays, since sums over an axis of two are slow.
     x, y = positions[..., 0].copy(), positions[..., 1].copy()
     for iteration in range(iterations):
         away_x = x[:, :, None] - x[:, None, :]
@@ -151,7 +151,7 @@ def springs(positions: Floats, pulls: Floats, radii: Floats, iterations: int) ->
         square += 1e-9
         force = push / square
         force -= pull * np.sqrt(square)
-        # The last term holds together what no link does.
+        # The last term keeps unlinked points together.
         move_x = np.einsum("dij,dij->di", force, away_x) - 0.5 * x
         move_y = np.einsum("dij,dij->di", force, away_y) - 0.5 * y
         length = np.hypot(move_x, move_y) + 1e-9
@@ -163,7 +163,7 @@ def springs(positions: Floats, pulls: Floats, radii: Floats, iterations: int) ->
 
 
 def _place_discs(graph: Graph, radii: Floats, seed: int) -> Floats:
-    """Centres of discs: linked ones by their links, around them rings of the others."""
+    """Place linked discs by their links, and the others on rings around them."""
     linked = np.flatnonzero(degrees(graph))
     number = np.full(graph.n_nodes, -1)
     number[linked] = np.arange(len(linked))
@@ -180,9 +180,9 @@ def _place_discs(graph: Graph, radii: Floats, seed: int) -> Floats:
 
 
 def _pack(graph: Graph, radii: Floats, seed: int, iterations: int) -> Floats:
-    """Centres of linked discs, without overlap, around 0.
+    """Place linked discs around 0, without overlap.
 
-    Many discs are packed group by group, each group in a disc of its own.
+    Many discs are packed in groups, each group in its own disc.
     """
     n = graph.n_nodes
     if n <= _MAX_SPRINGS:
@@ -216,7 +216,7 @@ def _pack(graph: Graph, radii: Floats, seed: int, iterations: int) -> Floats:
 
 
 def _bounded_parts(graph: Graph, seed: int) -> Integers:
-    """Communities of the graph, cut where they have more than `_MAX_SPRINGS` members."""
+    """Partition the graph, and cut parts with more than `_MAX_SPRINGS` members."""
     labels = partition(graph, Leiden(seed=seed))
     size = np.bincount(labels)
     order = np.argsort(labels, kind="stable")
@@ -229,19 +229,19 @@ def _bounded_parts(graph: Graph, seed: int) -> Integers:
 
 
 def separate(centres: Floats, radii: Floats, iterations: int) -> Floats:
-    """Push overlapping discs apart, keep them close together, and move their middle to 0."""
+    """Push overlapping discs apart, keep them close, and centre them at 0."""
     if len(radii) < 2:
         return np.zeros_like(centres)
     touching = radii[:, None] + radii[None, :]
     np.fill_diagonal(touching, 0)
-    # Shrunk to the area that the discs need, then let out where they overlap.
+    # Shrink to the area of the discs, then push apart where they overlap.
     extent = np.linalg.norm(centres - centres.mean(axis=0), axis=1).max()
     centres = centres * min(1.0, np.sqrt(np.square(radii).sum()) / max(extent, 1e-9))
-    # The smaller of two discs gives way.
+    # The smaller of two discs moves more.
     share = np.square(radii[None, :]) / (np.square(radii[:, None]) + np.square(radii[None, :]))
     for _ in range(iterations):
         away, square = _between(centres)
-        # Most discs do not overlap, and so are left alone.
+        # Most discs do not overlap.
         one, other = np.nonzero(square < np.square(touching))
         distance = np.sqrt(square[one, other]) + 1e-9
         overlap = np.maximum(touching[one, other] - distance, 0)
@@ -260,7 +260,7 @@ def separate(centres: Floats, radii: Floats, iterations: int) -> Floats:
 
 
 def _between(points: Floats) -> tuple[list[Floats], Floats]:
-    """How far apart the points are along x, along y, and the square of that altogether."""
+    """Return the distances of all pairs along x and y, and their squared distances."""
     x, y = (axis[:, None] - axis[None, :] for axis in points.T)
     square: Floats = x * x
     square += y * y
@@ -268,7 +268,7 @@ def _between(points: Floats) -> tuple[list[Floats], Floats]:
 
 
 def rings(radii: Floats, reach: float) -> Floats:
-    """Centres of discs on rings around a disc of radius `reach`; radii are descending."""
+    """Place discs of descending radii on rings around a disc of radius `reach`."""
     centres = np.zeros((len(radii), 2))
     first = 0
     while first < len(radii):
@@ -279,8 +279,8 @@ def rings(radii: Floats, reach: float) -> Floats:
             angles = np.zeros(1)
         else:
             # Two neighbours touch if the angle between them is the sum of these halves.
-            n_most = 1 + int(np.pi * middle / radii[-1])
-            halves = np.arcsin(np.minimum(radii[first : first + n_most] / middle, 1))
+            max_discs = 1 + int(np.pi * middle / radii[-1])
+            halves = np.arcsin(np.minimum(radii[first : first + max_discs] / middle, 1))
             widths = np.cumsum(2 * halves)
             n = max(1, int(np.searchsorted(widths, 2 * np.pi, side="right")))
             last = first + n

@@ -1,4 +1,4 @@
-"""Which nodes belong together, level by level: hierarchical Leiden [1]_ with four engines.
+"""Hierarchical Leiden [1]_ with four engines.
 
 References
 ----------
@@ -18,14 +18,14 @@ from graphrag_index.communities.simple_graph import Graph, Integers, Rows, compo
 
 Quality = Literal["modularity", "cpm"]
 
-# Graphs of so many nodes are split at the resolution that was asked for, larger ones higher.
+# Up to so many nodes the resolution is that of the settings; larger graphs get a higher one.
 UNSCALED_NODES = 1_000
-# Microsoft GraphRAG splits parts of so many nodes or more.
+# Parts with at least so many nodes are split by Microsoft GraphRAG.
 MICROSOFT_CLUSTER_SIZE = 10
 
 
 class Engine(Protocol):
-    """Partition a graph that has at least one edge: the label of each node, in any numbering."""
+    """A function that partitions a graph with edges into labels, in any numbering."""
 
     def __call__(
         self, rows: Rows, *, quality: Quality, resolution: float, iterations: int, seed: int
@@ -35,7 +35,7 @@ class Engine(Protocol):
 def leiden_native(
     rows: Rows, *, quality: Quality, resolution: float, iterations: int, seed: int
 ) -> Integers:
-    """The Rust core of graspologic."""
+    """Partition with the Rust core of graspologic."""
     from graspologic_native import leiden_csr
 
     _, found = leiden_csr(
@@ -57,7 +57,7 @@ def leiden_native(
 def leiden_igraph(
     rows: Rows, *, quality: Quality, resolution: float, iterations: int, seed: int
 ) -> Integers:
-    """The C core of igraph (GPL)."""
+    """Partition with the C core of igraph (GPL)."""
     import igraph
 
     edges, weights = _edge_list(rows)
@@ -79,7 +79,7 @@ def leiden_igraph(
 def leiden_leidenalg(
     rows: Rows, *, quality: Quality, resolution: float, iterations: int, seed: int
 ) -> Integers:
-    """The implementation of Leiden's first author (GPL)."""
+    """Partition with the implementation of Leiden's first author (GPL)."""
     import igraph
     import leidenalg
 
@@ -115,19 +115,18 @@ def _edge_list(rows: Rows) -> tuple[list[tuple[int, int]], list[float]]:
 def scaled_resolution(resolution: float, n_nodes: int, quality: Quality) -> float:
     """Raise the resolution of modularity with the size of the graph.
 
-    At one resolution modularity joins communities that are small beside the whole
-    graph, however clear they are [2]_. In proportion to the nodes, communities are as
-    large in a large corpus as in a small one. CPM has no such limit.
+    At a fixed resolution modularity merges communities that are small compared with the graph,
+    however clear they are [2]_. Scaled by the number of nodes, communities of a large corpus are
+    as large as those of a small one. CPM has no such limit.
     """
     return resolution if quality == "cpm" else resolution * max(1.0, n_nodes / UNSCALED_NODES)
 
 
 @dataclass(frozen=True)
 class Leiden:
-    """Which engine splits a graph, and how finely.
+    """An engine with its parameters.
 
-    With CPM the resolution is four times as high at each level, since no part splits at
-    its own.
+    With CPM the resolution is four times as high at each level, since no part splits at its own.
     """
 
     engine: Engine = leiden_native
@@ -138,7 +137,7 @@ class Leiden:
     seed: int = 42
 
     def resolution_of(self, n_nodes: int, level: int = 0) -> float:
-        """Return the resolution at which a graph, or a part of one above `level`, is split."""
+        """Return the resolution for splitting a graph, or a part of it above `level`."""
         resolution = self.resolution * (4**level if self.quality == "cpm" else 1)
         if not self.scale_resolution:
             return resolution
@@ -155,7 +154,7 @@ class Leiden:
 
 
 def partition(graph: Graph, leiden: Leiden | None = None) -> Integers:
-    """Split a graph once; no part reaches over two components, an isolated node is a part.
+    """Partition a graph once; no part spans two components, and isolated nodes are parts.
 
     Returns
     -------
@@ -172,16 +171,15 @@ def partition(graph: Graph, leiden: Leiden | None = None) -> Integers:
 def hierarchy(
     graph: Graph, leiden: Leiden | None = None, *, max_cluster_size: int = 10, max_levels: int = 6
 ) -> list[Integers]:
-    """Split a graph, then every part of more than `max_cluster_size` nodes, and so on.
+    """Partition a graph, then each part with more than `max_cluster_size` nodes, and so on.
 
-    A part that Leiden leaves whole stays as it is, however large.
+    Parts that Leiden does not split stay as they are, however large.
 
     Returns
     -------
     levels
-        The part of each node, level by level, the coarsest first: numbers that
-        are unique within the level, -1 for a node whose part was not split.
-        Only level 0 has all nodes. At least one level.
+        The part of each node, level by level, the coarsest first. Numbers are unique within
+        the level; -1 for a node whose part was not split. Level 0 has all nodes.
     """
     leiden = leiden or Leiden()
     labels = partition(graph, leiden)
@@ -195,29 +193,29 @@ def hierarchy(
 
 
 def large_parts(labels: Integers, max_cluster_size: int) -> Integers:
-    """The labels of parts with more nodes than that; -1 for the nodes of others."""
+    """Return the labels of nodes in parts above the limit; -1 for others."""
     sizes = np.bincount(labels[labels >= 0], minlength=1)
     return np.where((labels >= 0) & (sizes[labels] > max_cluster_size), labels, -1)
 
 
 def inside_parts(graph: Graph, labels: Integers) -> Graph:
-    """The graph without the edges that lie outside of the parts or between them."""
+    """Return the graph with only the edges inside parts."""
     kept = (labels[graph.sources] >= 0) & (labels[graph.sources] == labels[graph.targets])
     return Graph(graph.n_nodes, graph.sources[kept], graph.targets[kept], graph.weights[kept])
 
 
 def split_parts(graph: Graph, labels: Integers, leiden: Leiden, level: int) -> Integers:
-    """Split each part of a graph that has no edges between them, one level below its own.
+    """Split each part of a graph that has no edges between parts, at the resolution of `level`.
 
     Returns
     -------
     labels
-        Numbered from 0 through all parts; -1 outside of them, and in those that stay whole.
+        Numbers from 0 on, unique over all parts; -1 outside of parts, and in unsplit ones.
     """
     nodes, starts = _nodes_by_part(labels)
     position = np.full(graph.n_nodes, -1)
     position[nodes] = np.arange(len(nodes))
-    # Sorted part by part, the rows of each are one slice.
+    # Sorted by part, so that the rows of each are a slice.
     graph = inside_parts(graph, labels)
     rows = sparse_rows(
         Graph(len(nodes), position[graph.sources], position[graph.targets], graph.weights)
@@ -241,7 +239,7 @@ def split_parts(graph: Graph, labels: Integers, leiden: Leiden, level: int) -> I
 
 
 def _nodes_by_part(labels: Integers) -> tuple[Integers, Integers]:
-    """The nodes that have a part, part by part, and where each begins (and the end)."""
+    """Return the nodes sorted by part, and the start of each part (and the end)."""
     nodes = np.flatnonzero(labels >= 0)
     nodes = nodes[np.argsort(labels[nodes], kind="stable")]
     sizes = np.bincount(labels[nodes], minlength=1)
@@ -251,19 +249,19 @@ def _nodes_by_part(labels: Integers) -> tuple[Integers, Integers]:
 def hierarchy_microsoft(graph: Graph) -> list[Integers]:
     """Split each component as Microsoft GraphRAG 3 splits the largest, the only one it keeps.
 
-    Its communities depend on the order of its edges, sorted by the titles of
-    their ends: so nodes are to be numbered by their titles, in upper case.
+    Its result depends on the order of edges, sorted by the titles of their ends. So nodes must be
+    numbered by their titles in upper case.
 
     Returns
     -------
     levels
-        As those of `hierarchy`.
+        As from `hierarchy`.
     """
     from graspologic_native import hierarchical_leiden
 
     component = components(graph)
     order = np.argsort(component[graph.sources], kind="stable")
-    # Names as wide as the largest, so that they sort as the numbers do.
+    # Zero-padded, so that names sort as the numbers do.
     width = len(str(graph.n_nodes))
     edges = [
         (f"{source:0{width}}", f"{target:0{width}}", weight)
@@ -300,7 +298,7 @@ def hierarchy_microsoft(graph: Graph) -> list[Integers]:
 
 
 def _dense(labels: Integers) -> Integers:
-    """Number the parts 0, 1, 2, ...; -1 stays."""
+    """Renumber the parts from 0 on; -1 stays."""
     present = labels >= 0
     labels[present] = np.unique(labels[present], return_inverse=True)[1]
     return labels

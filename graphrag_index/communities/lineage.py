@@ -1,21 +1,118 @@
-"""Which community of this run was which of the last, and what became of the others.
+"""Communities from version to version: those of the last one, and the table `community_lineage`.
 
-Two communities of one level are the same if more than half of the members that either has
-are members of both. So no community is the same as two others, and none has a choice.
+Two communities of one level match if they share more than half of the union of their members. So
+no community matches two others.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.communities.previous import Before
-from graphrag_index.communities.simple_graph import Integers
+from graphrag_index.communities.rows import hash_members
+from graphrag_index.communities.simple_graph import Graph, Integers, simple_graph
+from graphrag_index.errors import TableError
+from graphrag_index.schema.list_columns import positions
 from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.memo import read_or
+from graphrag_index.storage.table_store import Previous
+
+
+@dataclass(frozen=True)
+class PreviousCommunities:
+    """The communities of the last version, by the nodes of this one.
+
+    Parameters
+    ----------
+    communities
+        One row per community: id, community, level, size, island, and a hash of its members.
+    levels
+        The previous community of each node, or -1, level by level.
+    graph
+        The previous relationships between present nodes.
+    is_new
+        Flags of nodes that are new, or lost a neighbour that is gone.
+    settings
+        Settings of the step then; empty if unknown.
+    highest
+        The highest community number so far, -1 if there was none.
+    """
+
+    communities: pl.DataFrame
+    levels: list[Integers]
+    graph: Graph
+    is_new: npt.NDArray[np.bool_]
+    settings: Mapping[str, object]
+    highest: int
+
+    @property
+    def islands(self) -> Integers:
+        """The previous island of each node, or -1."""
+        islands = self.communities.filter("island")["community"].to_numpy()
+        top = self.levels[0]
+        return np.where(np.isin(top, islands), top, -1)
+
+
+def read_previous(previous: Previous, ids: pl.Series) -> PreviousCommunities | None:
+    """Read the communities of the last version; None if there are none, or they are damaged.
+
+    `ids` are those of the nodes, in their order.
+    """
+    return read_or(None, "communities", lambda: _read(previous, ids))
+
+
+def _read(previous: Previous, ids: pl.Series) -> PreviousCommunities | None:
+    found, links = previous.scan("communities"), previous.scan("relationships")
+    if found is None or links is None:
+        return None
+    columns = ("id", "community", "level", "size", "island", "entity_ids")
+    communities = found.select(*columns, members=hash_members()).collect()
+    levels = []
+    for rows in communities.partition_by("level", maintain_order=True):
+        members = rows.select("community", "entity_ids").explode("entity_ids").drop_nulls()
+        at = positions(members["entity_ids"], ids)
+        labels = np.full(len(ids), -1)
+        labels[at[at >= 0]] = members["community"].to_numpy()[at >= 0]
+        levels.append(labels)
+    if not levels:
+        # There were none, but the lineage may have used numbers.
+        levels.append(np.full(len(ids), -1))
+    edges = links.select("source_id", "target_id", "weight").collect()
+    ends = np.stack([positions(edges[end], ids) for end in ("source_id", "target_id")], axis=1)
+    is_known = (ends >= 0).all(axis=1)
+    is_new = levels[0] < 0
+    left = ends[~is_known]
+    is_new[left[left >= 0]] = True
+    weights = edges["weight"].to_numpy()[is_known]
+    graph = simple_graph(len(ids), ends[is_known, 0], ends[is_known, 1], weights)
+    communities = communities.drop("entity_ids")
+    return PreviousCommunities(
+        communities,
+        levels,
+        graph,
+        is_new,
+        previous.settings.get("create_communities") or {},
+        _highest(previous, communities),
+    )
+
+
+def _highest(previous: Previous, communities: pl.DataFrame) -> int:
+    numbers = [communities["community"]]
+    lineage = previous.scan("community_lineage")
+    if lineage is not None:
+        numbers.append(lineage.select("community").collect()["community"])
+    for lineage in previous.left_behind("community_lineage"):
+        # Only the numbers matter; a damaged version is skipped.
+        with suppress(OSError, TableError, pl.exceptions.PolarsError):
+            numbers.append(lineage.select("community").collect()["community"])
+    return int(pl.concat([pl.Series([-1], dtype=pl.Int64), *numbers]).max())  # type: ignore[arg-type]
 
 
 def without_history(communities: pl.DataFrame) -> pl.DataFrame:
-    """The lineage where there is no earlier run, or where it is not to matter."""
+    """Return the lineage of a first run: all communities are born."""
     born = communities.select("community", "level", "size").with_columns(
         status=pl.lit("born"),
         previous_size=pl.lit(0),
@@ -27,9 +124,9 @@ def without_history(communities: pl.DataFrame) -> pl.DataFrame:
 
 
 def trace(
-    communities: pl.DataFrame, levels: Sequence[Integers], before: Before
+    communities: pl.DataFrame, levels: Sequence[Integers], before: PreviousCommunities
 ) -> tuple[Integers, pl.DataFrame]:
-    """Give the same numbers to the same communities, and say what became of each.
+    """Number matching communities as before, and return the lineage.
 
     Parameters
     ----------
@@ -39,7 +136,7 @@ def trace(
     Returns
     -------
     numbers
-        The number of each row of `communities`; numbers that were given never come again.
+        The number of each row of `communities`. Numbers are never reused.
     lineage
         The table `community_lineage`.
     """
@@ -57,7 +154,7 @@ def trace(
     alive = _alive(now, matched, common).join(went, left_on="community", right_on="old", how="left")
     rows = pl.concat([alive, _died(before, matched, went)], how="diagonal_relaxed")
     if before.highest >= 0 and not (rows["community"] == before.highest).any():
-        # It keeps its number from being given to another.
+        # Without this row its number could be reused.
         last = {"community": [before.highest], "level": [0], "status": ["died"], "size": [0]}
         rows = pl.concat([rows, pl.DataFrame(last)], how="diagonal_relaxed")
     empty = pl.lit([], pl.List(pl.Int64))
@@ -71,14 +168,14 @@ def trace(
 
 
 def _alive(now: pl.DataFrame, matched: pl.DataFrame, common: pl.DataFrame) -> pl.DataFrame:
-    """Say what became of each community that there is, and where its members come from."""
+    """Return the status of each present community, and the origin of its members."""
     sources = (
         common.sort("row", "old")
         .group_by("row", maintain_order=True)
         .agg(
             came_from="old",
             n_swallowed=pl.col("swallowed").sum(),
-            # Of an old one that gave the most of several, each of these is a part.
+            # One of several communities that have most of their members from one old one.
             is_part=(pl.col("given") & (pl.col("n_parts") > 1)).any(),
             has_giver=pl.col("given").any(),
         )
@@ -105,8 +202,8 @@ def _alive(now: pl.DataFrame, matched: pl.DataFrame, common: pl.DataFrame) -> pl
     )
 
 
-def _died(before: Before, matched: pl.DataFrame, went: pl.DataFrame) -> pl.DataFrame:
-    """The communities of the last run that are none now, and where their members went."""
+def _died(before: PreviousCommunities, matched: pl.DataFrame, went: pl.DataFrame) -> pl.DataFrame:
+    """Return the communities that are gone, and where their members went."""
     return (
         before.communities.join(matched, left_on="community", right_on="old", how="anti")
         .join(went, left_on="community", right_on="old", how="left")
@@ -121,11 +218,13 @@ def _died(before: Before, matched: pl.DataFrame, went: pl.DataFrame) -> pl.DataF
     )
 
 
-def _common(communities: pl.DataFrame, levels: Sequence[Integers], before: Before) -> pl.DataFrame:
-    """Pairs of a row and an old community of its level that have members in common.
+def _common(
+    communities: pl.DataFrame, levels: Sequence[Integers], before: PreviousCommunities
+) -> pl.DataFrame:
+    """Return pairs of a row and an old community of its level with common members.
 
-    `same`: they match; `swallowed`: most of the old one is in the new; `given`: most of the
-    new one comes from the old, and to how many (`n_parts`) it gave as much.
+    `same`: they match; `swallowed`: most of the old one is in the new; `given`: most of the new
+    one comes from the old, which did the same for `n_parts` communities.
     """
     pairs = []
     for labels, old in zip(levels, before.levels, strict=False):

@@ -1,4 +1,4 @@
-"""The rows of the table `communities`: numbers, members, links, text units, names and dates."""
+"""Rows of the table `communities`: numbers, members, relationships, text units, titles, dates."""
 
 from collections.abc import Sequence
 
@@ -14,15 +14,14 @@ from graphrag_index.schema.tables import TABLES, content_id
 def number(
     levels: Sequence[Integers], is_island: npt.NDArray[np.bool_]
 ) -> tuple[pl.DataFrame, list[Integers]]:
-    """Number the communities through all levels.
+    """Number the communities of all levels.
 
-    Within a level by parent; then islands last, the largest first, then the smallest entity.
+    Within a level they are sorted by parent, islands last, descending size, first entity.
 
     Returns
     -------
     communities
-        One row per community: community, which is the number of the row, level, parent, size,
-        island.
+        One row per community: community (the row number), level, parent, size, island.
     levels
         The row of the community of each node, or -1, level by level.
     """
@@ -60,7 +59,7 @@ def number(
 def renumber(
     communities: pl.DataFrame, levels: Sequence[Integers], numbers: Integers
 ) -> tuple[pl.DataFrame, list[Integers]]:
-    """Give the communities other numbers; rows stay in order of level, then community.
+    """Change the numbers of communities; rows are sorted by level, then community.
 
     Returns
     -------
@@ -70,7 +69,7 @@ def renumber(
         The row of the community of each node, or -1, level by level.
     """
     order = np.lexsort((numbers, communities["level"].to_numpy()))
-    # With one more, so that -1 stays what it is.
+    # One more element, so that index -1 gives -1.
     row = np.full(len(order) + 1, -1)
     row[order] = np.arange(len(order))
     above = row[communities["parent"].to_numpy()]
@@ -91,10 +90,10 @@ def describe(
     relationship_ids: pl.Series,
     text_units: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Complete the rows with members, links, text units, names and dates.
+    """Complete the rows with members, relationships, text units, titles and dates.
 
-    `communities` and `levels` are those of `renumber`; `ends` are the two entities of each
-    relationship; `named` are pairs of an entity, `shown` of a relationship, with a text unit.
+    `communities` and `levels` are from `renumber`; `ends` are the two entities of each
+    relationship; `named` are pairs of entity and text unit, `shown` of relationship and text unit.
     """
     n = len(communities)
     is_island = communities["island"].to_numpy()
@@ -105,7 +104,7 @@ def describe(
         members.append(_known(labels, np.arange(len(labels))))
         inner.append(_known(of_link, np.arange(len(ends))))
         texts.append(_known(of_link[shown[:, 0]], shown[:, 1]))
-        # An island shows all that names its entities; so does what has no relationship.
+        # Islands, and communities without relationships, get the text units of their entities.
         is_silent = np.ones(n, dtype=bool)
         is_silent[texts[-1][:, 0]] = False
         of_entity = labels[named[:, 0]]
@@ -142,9 +141,9 @@ def describe(
 
 
 def with_earlier_ids(rows: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
-    """Give communities of which nothing changed the ids that they had, whoever gave these.
+    """Keep the ids of unchanged communities, since imported ones have other ids than ours.
 
-    `before` has the earlier communities by number: `id` and `members`, as of `hash_members`.
+    `before` are the previous communities with `id`, and `members` from `hash_members`.
     """
     known = before.select("community", "members", earlier="id")
     found = rows.select("community", members=hash_members()).join(
@@ -154,16 +153,16 @@ def with_earlier_ids(rows: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
 
 
 def hash_members() -> pl.Expr:
-    """Return what stands for the members of a community, in this process."""
+    """Return a hash of the members of a community, valid in this process."""
     return pl.col("entity_ids").list.sort().list.join(",").hash()
 
 
 def _known(owners: Integers, values: Integers) -> Integers:
-    """Pairs of owner and value, without those that nothing owns."""
+    """Return pairs of owner and value, without those of owner -1."""
     return np.stack([owners, values], axis=1)[owners >= 0]
 
 
 def _lists(pairs: Integers, ids: pl.Series, n: int) -> pl.Series:
-    """The ids that each community owns, sorted; `ids` are sorted."""
+    """Return the sorted ids of each community; `ids` are sorted."""
     owners, values = distinct_pairs(*pairs.T)
     return gather_lists(owners, ids.gather(values), n)

@@ -1,20 +1,22 @@
-"""The graph as arrays: undirected, weighted, without loops and parallel edges.
+"""An undirected, weighted graph as arrays, without loops and parallel edges.
 
-Nodes are numbered from 0. Edges are sorted, and so every algorithm gives the
-same result whatever the order in which they came.
+Nodes are numbered from 0. Edges are sorted, so that results do not depend on their order.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
+
+from graphrag_index.errors import TableError
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
 class Graph(NamedTuple):
-    """Edges between the nodes 0 to `n_nodes` - 1: each once, `sources` < `targets`, ascending."""
+    """Edges between the nodes 0 to `n_nodes` - 1, without duplicates; `sources` < `targets`."""
 
     n_nodes: int
     sources: Integers
@@ -23,7 +25,7 @@ class Graph(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The same graph as sparse rows, each edge from both of its ends.
+    """A graph as sparse rows, with each edge in the rows of both ends.
 
     The neighbours of node i are `indices[indptr[i] : indptr[i + 1]]`, ascending.
     """
@@ -38,11 +40,11 @@ class Rows(NamedTuple):
 
 
 def simple_graph(n_nodes: int, sources: Integers, targets: Integers, weights: Floats) -> Graph:
-    """Merge edges between the same two nodes, whatever their direction; drop loops."""
+    """Build a graph: merge edges between the same two nodes, in any direction; drop loops."""
     low = np.minimum(sources, targets).astype(np.int64)
     high = np.maximum(sources, targets).astype(np.int64)
     keys = low * n_nodes + high
-    # The weight is a key too, since a sum of floats depends on the order of its terms.
+    # Sorted by weight too, since a sum of floats depends on the order of its terms.
     order = np.lexsort((weights, keys))
     order = order[low[order] != high[order]]
     keys = keys[order]
@@ -54,8 +56,8 @@ def simple_graph(n_nodes: int, sources: Integers, targets: Integers, weights: Fl
 
 
 def sparse_rows(graph: Graph) -> Rows:
-    """Give every node its row of neighbours."""
-    # Edges are sorted, and the lower neighbours of a node come first: so does every row.
+    """Convert a graph to sparse rows."""
+    # Edges are sorted and lower neighbours come first, so that every row is ascending.
     ends = np.concatenate([graph.targets, graph.sources])
     others = np.concatenate([graph.sources, graph.targets])
     weights = np.concatenate([graph.weights, graph.weights])
@@ -72,35 +74,27 @@ def degrees(graph: Graph) -> Integers:
 
 
 def components(graph: Graph) -> Integers:
-    """Number the connected component of each node; an isolated node is one of its own.
+    """Return the connected component of each node, numbered by their first nodes."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
 
-    They are numbered in the order of their first nodes.
-    """
-    # A node points to a lower one of its component, at the end to the lowest.
-    lowest = np.arange(graph.n_nodes)
-    sources, targets = graph.sources, graph.targets
-    while len(sources):
-        np.minimum.at(lowest, np.maximum(sources, targets), np.minimum(sources, targets))
-        while (lowest[lowest] != lowest).any():
-            lowest = lowest[lowest]
-        # What is joined by now is one node, and edges between others go on.
-        sources, targets = lowest[sources], lowest[targets]
-        is_open = sources != targets
-        sources, targets = sources[is_open], targets[is_open]
-    labels: Integers = np.unique(lowest, return_inverse=True)[1]
-    return labels
+    n = graph.n_nodes
+    links = csr_array((np.ones(len(graph.sources)), (graph.sources, graph.targets)), shape=(n, n))
+    labels = connected_components(links, directed=False)[1]
+    _, first, labels = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[labels]
 
 
 def quotient(graph: Graph, labels: Integers) -> Graph:
-    """Contract the nodes of equal label to one; labels are 0 to their number - 1."""
+    """Contract the nodes of each label, from 0 on, to one node."""
     n_labels = int(labels.max()) + 1 if len(labels) else 0
     return simple_graph(n_labels, labels[graph.sources], labels[graph.targets], graph.weights)
 
 
 def modularity(graph: Graph, labels: Integers, resolution: float = 1.0) -> float:
-    """How much more weight lies inside the parts than chance would put there [1]_.
-
-    0 for a graph without edges.
+    """Return the modularity of a partition [1]_; 0 for a graph without edges.
 
     References
     ----------
@@ -113,3 +107,26 @@ def modularity(graph: Graph, labels: Integers, resolution: float = 1.0) -> float
     strengths = np.bincount(ends, weights=np.concatenate([graph.weights, graph.weights]))
     inside = graph.weights[labels[graph.sources] == labels[graph.targets]].sum()
     return float(inside / total - resolution * np.square(strengths / (2 * total)).sum())
+
+
+def check_weights(table: str, relationships: pl.LazyFrame) -> None:
+    """Check that all weights are finite and positive; Leiden would silently accept others.
+
+    Raises
+    ------
+    TableError
+        Names the first such row.
+    """
+    weight = pl.col("weight")
+    wrong = (
+        relationships.select("source", "target", "weight")
+        .with_row_index("row")
+        .filter(~(weight.is_finite() & (weight > 0)).fill_null(False))
+        .head(1)
+        .collect()
+    )
+    for row, source, target, value in wrong.iter_rows():
+        raise TableError(
+            f"Table {table}: the relationship in row {row} ({source} – {target}) has the weight "
+            f"{value}; a weight is a number greater than 0."
+        )

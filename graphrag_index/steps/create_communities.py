@@ -1,4 +1,4 @@
-"""From the entity graph to a hierarchy of communities that leaves nobody out."""
+"""Split the entity graph into a hierarchy of communities."""
 
 import html
 import logging
@@ -17,12 +17,21 @@ from graphrag_index.communities.leiden import (
     hierarchy,
     hierarchy_microsoft,
 )
-from graphrag_index.communities.lineage import trace, without_history
-from graphrag_index.communities.previous import Before, read_previous
+from graphrag_index.communities.lineage import (
+    PreviousCommunities,
+    read_previous,
+    trace,
+    without_history,
+)
 from graphrag_index.communities.rows import describe, number, renumber, with_earlier_ids
-from graphrag_index.communities.simple_graph import Graph, Integers, modularity, simple_graph
-from graphrag_index.communities.weights import check_weights
-from graphrag_index.schema.list_columns import spread_lists
+from graphrag_index.communities.simple_graph import (
+    Graph,
+    Integers,
+    check_weights,
+    modularity,
+    simple_graph,
+)
+from graphrag_index.schema.list_columns import positions, spread_lists
 from graphrag_index.schema.settings.embedded_steps import CreateCommunities
 from graphrag_index.step import step
 from graphrag_index.storage.table_store import Previous
@@ -42,25 +51,24 @@ def create_communities(
 ) -> Mapping[str, pl.DataFrame]:
     """Split the entity graph into a hierarchy of communities, or bring the last one up to date.
 
-    Hierarchical Leiden: level 0 partitions all entities, and a community of
-    more than `max_cluster_size` entities is split again one level down, if it
-    can be. The parts of a community are all of it; what is not split does not
-    appear again. Connected components of fewer than `min_component_size`
-    entities are gathered into islands by the documents that name them, and
-    so every entity is in one community of level 0.
+    Hierarchical Leiden: level 0 partitions all entities, and a community of more than
+    `max_cluster_size` entities is split again one level down, if possible. Sub-communities
+    partition their parent; communities that are not split do not appear again. Connected
+    components of fewer than `min_component_size` entities are gathered into islands by the
+    documents that name them, so that every entity is in one community of level 0.
 
-    With the stability `keep` and an earlier run of the same settings, only entities that are
-    new or whose relationships changed are moved; a community that has most of its members in
-    common with an earlier one keeps the number of that.
+    With the stability `keep` and an earlier version of the same settings, only entities that are
+    new or whose relationships changed are moved. A community that shares most of its members with
+    an earlier one keeps its number.
 
-    The result depends on the ids of the entities, not on the order of any rows.
+    The result depends on the ids of the entities, not on the order of rows.
 
     Returns
     -------
     communities
         One row per community.
     community_lineage
-        What became of each community of the last run, and where those of this one come from.
+        One row per community of this version or the last, with its status.
 
     Raises
     ------
@@ -68,7 +76,7 @@ def create_communities(
         The weight of a relationship is not a number greater than 0.
     """
     check_weights("relationships", relationships)
-    # Sorted by id: entity, relationship, text unit number i below is row i here.
+    # Sorted by id; below, entities, relationships and text units are numbers of these rows.
     nodes = entities.select("id", "title").sort("id").collect()
     links = relationships.select("id", "source_id", "target_id", "weight").sort("id").collect()
     text_units = _text_units(base_text_units, documents)
@@ -95,7 +103,7 @@ def create_communities(
 
 
 def _text_units(base_text_units: pl.LazyFrame, documents: pl.LazyFrame) -> pl.DataFrame:
-    """Text units by id: `position` in reading order, number of the `document`, its `date`."""
+    """Return text units by id: `position` in reading order, `document` number and its `date`."""
     known = (
         documents.select("id", "human_readable_id", date=pl.col("creation_date").str.head(10))
         .with_columns(pl.col("date").fill_null(""))
@@ -111,28 +119,19 @@ def _text_units(base_text_units: pl.LazyFrame, documents: pl.LazyFrame) -> pl.Da
 
 
 def _ends(links: pl.DataFrame, ids: pl.Series) -> tuple[pl.DataFrame, Integers]:
-    """Relationships between known entities, and the numbers of their two ends."""
-    ends = np.stack([_numbers(links[end], ids) for end in ("source_id", "target_id")], axis=1)
+    """Return the relationships between known entities, and the numbers of their two ends."""
+    ends = np.stack([positions(links[end], ids) for end in ("source_id", "target_id")], axis=1)
     is_known = (ends >= 0).all(axis=1)
     return links.filter(pl.Series(is_known)), ends[is_known]
 
 
 def _pairs(table: pl.LazyFrame, ids: pl.Series, text_unit_ids: pl.Series) -> Integers:
-    """Number of the row and of the text unit, for each text unit that a row names."""
+    """Return pairs of the number of a row and of a text unit that it names."""
     rows = table.select("id", "text_unit_ids").collect()
     row, named = spread_lists(rows["text_unit_ids"])
-    pairs = np.stack([_numbers(rows["id"], ids)[row], _numbers(named, text_unit_ids)], axis=1)
+    pairs = np.stack([positions(rows["id"], ids)[row], positions(named, text_unit_ids)], axis=1)
     known: Integers = pairs[(pairs >= 0).all(axis=1)]
     return known
-
-
-def _numbers(wanted: pl.Series, ids: pl.Series) -> Integers:
-    """Where in `ids` each wanted one stands, -1 if nowhere."""
-    places = pl.DataFrame({"id": ids, "number": np.arange(len(ids))})
-    found = pl.DataFrame({"id": wanted}, schema={"id": pl.String}).join(
-        places, on="id", how="left", maintain_order="left"
-    )
-    return found["number"].fill_null(-1).to_numpy()
 
 
 def _log_unnamed_documents(named: Integers, text_units: pl.DataFrame) -> None:
@@ -148,18 +147,18 @@ def _log_unnamed_documents(named: Integers, text_units: pl.DataFrame) -> None:
 
 
 def _levels(
-    graph: Graph, titles: pl.Series, before: Before | None, settings: CreateCommunities
+    graph: Graph, titles: pl.Series, before: PreviousCommunities | None, settings: CreateCommunities
 ) -> list[Integers]:
-    """The partition of each level: kept where there is one made in the same way, else anew."""
+    """Return the partition of each level, updated from the last version if settings match."""
     leiden = _leiden(settings)
-    anew = partial(_levels_anew, graph, titles, leiden, settings)
+    anew = partial(_new_levels, graph, titles, leiden, settings)
     if before is None or before.communities.is_empty():
         return anew()
-    if not _is_same_way(before.settings, settings):
+    if not _has_same_settings(before.settings, settings):
         return anew()
     max_cluster_size, max_levels = settings.max_cluster_size, settings.max_levels
     if settings.engine == "microsoft":
-        # It knows neither setting: a graph that did not change must be split as it was.
+        # Microsoft's engine ignores both settings; an unchanged graph must be split as before.
         max_cluster_size, max_levels = MICROSOFT_CLUSTER_SIZE - 1, graph.n_nodes
     levels = kept_hierarchy(
         graph,
@@ -176,7 +175,7 @@ def _levels(
 
 def _leiden(settings: CreateCommunities) -> Leiden:
     if settings.engine == "microsoft":
-        # What its hierarchy is made with; parts that a change splits are split by it too.
+        # The parameters of its hierarchy, for parts that have to be split again.
         return Leiden(scale_resolution=False, iterations=1)
     return Leiden(
         ENGINES[settings.engine],
@@ -188,8 +187,8 @@ def _leiden(settings: CreateCommunities) -> Leiden:
     )
 
 
-def _is_same_way(before: Mapping[str, object], settings: CreateCommunities) -> bool:
-    """Tell whether communities were made with settings like these."""
+def _has_same_settings(before: Mapping[str, object], settings: CreateCommunities) -> bool:
+    """Return whether the settings that change communities are the same."""
     new = settings.model_dump(mode="json")
     return all(before.get(name) == new[name] for name in new.keys() - {"stability", "max_drift"})
 
@@ -197,7 +196,7 @@ def _is_same_way(before: Mapping[str, object], settings: CreateCommunities) -> b
 def _log_drift(
     graph: Graph, kept: Integers, anew: Integers, leiden: Leiden, settings: CreateCommunities
 ) -> None:
-    """Say so where the graph drifted far from the communities that are kept."""
+    """Warn if the kept communities are much worse than new ones."""
     resolution = leiden.resolution_of(graph.n_nodes) if leiden.quality == "modularity" else 1.0
     now, then = (modularity(graph, labels, resolution) for labels in (kept, anew))
     if then - now > settings.max_drift:
@@ -205,11 +204,12 @@ def _log_drift(
             "The communities that are kept have a modularity of %.3f, made anew they would have "
             "%.3f: `graphrag-index run --set create_communities.stability=rebuild` makes them "
             "anew, with other numbers and other reports.",
-            *(now, then),
+            now,
+            then,
         )
 
 
-def _levels_anew(
+def _new_levels(
     graph: Graph,
     titles: pl.Series,
     leiden: Leiden,
@@ -223,7 +223,7 @@ def _levels_anew(
             max_cluster_size=settings.max_cluster_size,
             max_levels=max_levels or settings.max_levels,
         )
-    # Microsoft sorts the edges by the titles, after this clean-up.
+    # Microsoft sorts edges by titles after this clean-up.
     cleaned = [html.unescape(title).upper().strip() for title in titles]
     number = np.empty(len(cleaned), dtype=np.int64)
     number[sorted(range(len(cleaned)), key=cleaned.__getitem__)] = np.arange(len(cleaned))

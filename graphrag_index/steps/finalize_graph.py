@@ -7,8 +7,13 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.communities.layout import layout
-from graphrag_index.communities.simple_graph import Graph, Integers, degrees, simple_graph
-from graphrag_index.communities.weights import check_weights
+from graphrag_index.communities.simple_graph import (
+    Graph,
+    Integers,
+    check_weights,
+    degrees,
+    simple_graph,
+)
 from graphrag_index.schema.list_columns import Spread, distinct_pairs, gather_lists, spread_lists
 from graphrag_index.schema.settings.embedded_steps import FinalizeGraph
 from graphrag_index.step import step
