@@ -28,7 +28,17 @@ from graphrag_index.schema.settings.section import Section
 from graphrag_index.schema.table import Table
 from graphrag_index.schema.tables import TABLES
 
-__all__ = ["Frames", "Progress", "Read", "Section", "Silent", "Step", "Table", "step"]
+__all__ = [
+    "Frames",
+    "Progress",
+    "Project",
+    "Read",
+    "Section",
+    "Silent",
+    "Step",
+    "Table",
+    "step",
+]
 
 # Services that `asks` may leave out, since they are expensive to open.
 MODELS = ("chat_model", "embedding_model")
@@ -52,6 +62,15 @@ class Silent:
     def start(self, total: int | None, unit: str) -> None: ...
 
     def advance(self, n: int = 1) -> None: ...
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project whose workflow is about to run."""
+
+    root: Path  # folder of settings.yaml
+    output: Path
+    steps: tuple[str, ...]  # names of the steps, in order
 
 
 @dataclass(frozen=True)
@@ -80,6 +99,7 @@ class Step:
     code_version: int
     fingerprint: Callable[[Any, Path], str] | None
     asks: Callable[[Any], Collection[str]] | None = None
+    check: Callable[[Any, Project], None] | None = None
 
     def needs(self, section: Any) -> tuple[str, ...]:
         """Return the services that it needs with these settings; it gets None for the others."""
@@ -103,6 +123,7 @@ def step(
     code_version: int = 1,
     fingerprint: Callable[[Any, Path], str] | None = None,
     asks: Callable[[Any], Collection[str]] | None = None,
+    check: Callable[[Any, Project], None] | None = None,
 ) -> Callable[[Callable[..., Any]], Step]:
     """Declare a function as a step that writes these tables.
 
@@ -118,6 +139,9 @@ def step(
     asks
         For a step that needs a model only with some settings: a function from the settings to
         the names of the `MODELS` that it needs.
+    check
+        Called with the settings and the project before any step runs; raises a `GraphRAGError`
+        if the step cannot run, such as for want of an input file.
     """
 
     def declare(function: Callable[..., Any]) -> Step:
@@ -146,6 +170,7 @@ def step(
             code_version=code_version,
             fingerprint=fingerprint,
             asks=asks,
+            check=check,
         )
 
     return declare

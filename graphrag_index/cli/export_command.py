@@ -107,7 +107,7 @@ def export(
     if to not in FORMS and to not in GRAPH_FORMS:
         raise typer.BadParameter(f"--to takes one of: {', '.join([*FORMS, *GRAPH_FORMS])}.")
     from graphrag_index.export.exported_graph import Filters
-    from graphrag_index.pipeline.history.version_list import current_version
+    from graphrag_index.pipeline.history import current_version
     from graphrag_index.schema.settings.settings import load_settings
     from graphrag_index.storage.export_target import check_outside
     from graphrag_index.storage.table_store import TableStore
@@ -163,4 +163,5 @@ def _export_graph(
 
 
 def add_commands(app: typer.Typer) -> None:
+    """Add the command to the command line."""
     app.command()(export)

@@ -1,4 +1,4 @@
-"""What several commands take: options, and the project that they name."""
+"""Options of several commands, and loading of a project."""
 
 import os
 import shlex
@@ -17,19 +17,17 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", help="Override a setting: section.key=value.", metavar="KEY=VALUE"),
 ]
-# Documents that stand for all in an estimate.
-SAMPLE = 100
 
 
 def root_option(root: Path) -> str:
-    """What a command must be given to work in this folder, ready to be pasted into a shell."""
+    """Return the option that makes a command work in this folder, quoted for a shell."""
     if root.resolve() == Path.cwd():
         return ""
     return f' --root "{root}"' if os.name == "nt" else f" --root {shlex.quote(str(root))}"
 
 
 def load(root: Path, overrides: Sequence[str] | None) -> "tuple[Settings, Workflow]":
-    """Load the settings of a project, with what the command line sets, and their workflow."""
+    """Load the settings of a project, with overrides, and its workflow."""
     from graphrag_index.pipeline.workflow import load_workflow
     from graphrag_index.schema.settings.settings import load_settings
 

@@ -1,4 +1,4 @@
-"""What a run looks like at the terminal: a bar for each long step, one line when it is done."""
+"""Progress on the terminal: a bar for each long step, a line for each finished one."""
 
 import re
 import sys
@@ -12,7 +12,7 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, Silent, Step
 from graphrag_index.storage.versions import StepRecord
 
-# Tables whose rows a person wants counted; the others are means to these.
+# Tables whose rows are counted in the line of a step; others are intermediate.
 _COUNTED = (
     *(
         "loaded_documents",
@@ -29,10 +29,10 @@ _PREFIX = re.compile(r"^(?:extracted|described|base|loaded)_")
 
 
 class TerminalWatcher(Watcher):
-    """Draws bars on a terminal and prints plain lines elsewhere.
+    """Draws bars on a terminal, and prints plain lines elsewhere.
 
-    Without `bars` it prints lines there too, so that messages can stand between them. What
-    `remark` says of a step that finished, if anything, is printed above its line.
+    Without `bars` it prints lines on a terminal, too, so that log messages fit between them. The
+    result of `remark` for a finished step, if any, is printed above its line.
     """
 
     def __init__(
@@ -46,8 +46,8 @@ class TerminalWatcher(Watcher):
         self.bars = bars and self.out.isatty()
         self.bar: Bar | None = None
         self.number = 0
-        # Steps that were told of; a run that waits for batches goes through them again.
-        self.told: set[str] = set()
+        # Steps with a line; a run that waits for batches passes them again.
+        self.printed: set[str] = set()
 
     def step_started(self, step: Step, number: int, of: int) -> Progress:
         if not self.bars:
@@ -57,9 +57,9 @@ class TerminalWatcher(Watcher):
 
     def step_finished(self, record: StepRecord, kept: bool) -> None:
         self.close()
-        if kept and record.name in self.told:
+        if kept and record.name in self.printed:
             return
-        self.told.add(record.name)
+        self.printed.add(record.name)
         self.number += 1
         if remark := self.remark(record):
             print(remark, file=self.out, flush=True)
@@ -74,14 +74,14 @@ class TerminalWatcher(Watcher):
 
 
 class BarWatcher(TerminalWatcher):
-    """Draws bars on a terminal, and leaves nothing behind."""
+    """Draws bars on a terminal and prints no lines."""
 
     def step_finished(self, record: StepRecord, kept: bool) -> None:
         self.close()
 
 
 class Bar:
-    """A progress bar of one step, with rate and time left."""
+    """A progress bar of one step, with rate and remaining time."""
 
     def __init__(self, out: TextIO, name: str) -> None:
         from rich.console import Console
@@ -115,7 +115,7 @@ class Bar:
 
 @contextmanager
 def passing_bar(out: TextIO, name: str) -> Iterator[Progress]:
-    """Draw a bar on a terminal while a block runs; elsewhere nothing."""
+    """Draw a bar on a terminal while a block runs; do nothing elsewhere."""
     if not out.isatty():
         yield Silent()
         return
@@ -129,21 +129,21 @@ def passing_bar(out: TextIO, name: str) -> Iterator[Progress]:
 def wait_for_batches(
     standing: Callable[[], tuple[int, int, bool]], seconds: float, out: TextIO | None
 ) -> None:
-    """Ask again and again how batches stand, ever more seldom, until one has ended.
+    """Poll the state of batches, at growing intervals, until one has ended.
 
-    `standing` gives the number of requests, how many are done, and whether any has ended.
-    On a terminal the line is written anew each time, elsewhere when it changes.
+    `standing` returns the number of requests, how many are done, and whether any has ended.
+    On a terminal the line is rewritten each time, elsewhere it is printed when it changes.
     """
-    delay, told = seconds, ""
+    delay, printed = seconds, ""
     has_ended = False
     while not has_ended:
         time.sleep(delay)
         delay = min(delay * 1.5, seconds * 10)
         n_requests, n_done, has_ended = standing()
         line = f"     {n_done:,} of {n_requests:,} requests in batches are done"
-        if out is not None and line != told:
+        if out is not None and line != printed:
             print(f"\r{line}" if out.isatty() else line, end="", file=out, flush=True)
-            told = line
+            printed = line
             if not out.isatty():
                 print(file=out, flush=True)
     if out is not None and out.isatty():
@@ -151,13 +151,12 @@ def wait_for_batches(
 
 
 def describe(record: StepRecord) -> str:
-    """Say what a step wrote: "27 documents, 94 text units"."""
+    """Describe the tables of a step: "27 documents, 94 text units"."""
     counts = [
         f"{table.rows:,} {_PREFIX.sub('', name).replace('_', ' ')}"
         for name, table in record.tables.items()
         if name in _COUNTED or name not in TABLES
     ]
-    # A mapped table repeats the vectors of one of the others.
     vectors = [table.rows for table in record.tables.values() if table.lance_version is not None]
     if vectors:
         return f"{sum(vectors):,} vectors"

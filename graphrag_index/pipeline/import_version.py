@@ -4,15 +4,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from graphrag_index.errors import InputError, SettingsError, WorkflowError
 from graphrag_index.microsoft.import_folder import Imported, has_imported
 from graphrag_index.microsoft.import_source import Source, new_imported, open_source
-from graphrag_index.pipeline.run import Watcher, lock, run_workflow
-from graphrag_index.pipeline.workflow import Workflow, load_step
+from graphrag_index.pipeline.history import lock
+from graphrag_index.pipeline.run import Watcher, run_workflow
+from graphrag_index.pipeline.services import services_of
+from graphrag_index.pipeline.workflow import Service, Workflow, load_step
 from graphrag_index.schema.settings.models import vector_identity
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.yaml_text import read_yaml
@@ -20,8 +21,10 @@ from graphrag_index.storage.atomic import temporary_path
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import Version
 
-# A run extends an imported index if its version has one of these steps.
-_IMPORT_STEPS = ("read_imported", "skip_imported")
+# A workflow with this step extends an imported index.
+_EXTENDS_IMPORTED = "skip_imported"
+# A version with one of these steps contains the imported index.
+_IMPORT_STEPS = ("read_imported", _EXTENDS_IMPORTED)
 _WORKFLOW_LINE = re.compile(r"^workflow:[ \t]*([\w.-]+)[ \t]*(#.*)?$", re.MULTILINE)
 _WORKFLOW_HEADING = (
     "# The workflow {name}, going on from the index in the folder imported/: only documents that\n"
@@ -91,9 +94,9 @@ def import_index(
 
 
 def restore_imported(
-    settings: Settings, root: Path, watcher: Watcher | None = None
+    workflow: Workflow, settings: Settings, root: Path, watcher: Watcher | None = None
 ) -> Version | None:
-    """Make the imported index a version again if the current one does not build on it.
+    """Restore the version of the imported index, if a workflow that extends it has none.
 
     That is so after `output/` was deleted, or a rollback to a version before the import. A run
     keeps communities and reports from the version before, which otherwise would be paid again.
@@ -108,7 +111,8 @@ def restore_imported(
     InputError
         A file of `imported/` is missing or damaged.
     """
-    if not has_imported(root):
+    extends = any(step.name == _EXTENDS_IMPORTED for step in workflow.steps)
+    if not extends or not has_imported(root):
         return None
     current = TableStore(root / settings.output).read_pointer()
     if current and any(record.name in _IMPORT_STEPS for record in current.steps):
@@ -130,7 +134,12 @@ def _make_version(
     vectors = ["read_imported_vectors"] if model else []
     names = ["read_imported", *vectors, "create_search_tables"]
     steps = tuple(load_step(name, root, "import") for name in names)
-    services: dict[str, Any] = {"embedding_model": lambda step: model}
+    services = services_of(settings, None, root)
+    embeds = services["embedding_model"]
+    # The vectors exist: the model need not be available.
+    services["embedding_model"] = Service(
+        open=lambda step, section: model, identity=embeds.identity, close=embeds.close
+    )
     return run_workflow(Workflow("imported", steps), settings, root, services, watcher).version
 
 

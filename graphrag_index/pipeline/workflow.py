@@ -1,8 +1,8 @@
-"""Load a workflow and check it: start reading here; `run.py` runs it.
+"""Load and validate a workflow. Start reading here; `run.py` runs it.
 
-A workflow is a YAML list of step names. Before anything runs, every step is
-found, every table that it reads must be written by a step before it, and its
-settings and the services that it asks for must be there.
+A workflow is a YAML list of step names. Before anything runs, every step is imported, every
+table that it reads must be written by a step before it, and its settings and services must
+exist.
 """
 
 import importlib
@@ -25,11 +25,36 @@ from graphrag_index.errors import (
 from graphrag_index.schema.settings.section import Section, describe_validation_error
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.yaml_text import read_yaml
-from graphrag_index.step import Step
+from graphrag_index.step import Project, Step
 from graphrag_index.steps import STEPS
+from graphrag_index.storage.versions import StoredTable
 
-# Gives a step what it asks for by name; called only for a step that runs.
-Service = Callable[[Step], Any]
+# Services that every run provides.
+BUILT_IN = ("settings", "root", "progress", "previous")
+
+
+@dataclass(frozen=True)
+class Service:
+    """A service that steps ask for by name; its functions take the step and its settings.
+
+    Parameters
+    ----------
+    open
+        Opens the service; called only for a step that runs.
+    identity
+        Returns all that results depend on through the service: a change runs the step again.
+    check
+        Called before any step runs; raises a `GraphRAGError` if the service is not available.
+    close
+        Takes the service and the stored tables after the step; returns the tables to record.
+    """
+
+    open: Callable[[Step, Any], Any]
+    identity: Callable[[Step, Any], Any] = lambda step, section: None
+    check: Callable[[Step, Any], None] = lambda step, section: None
+    close: Callable[[Any, Mapping[str, StoredTable]], Mapping[str, StoredTable]] = (
+        lambda service, tables: tables
+    )
 
 
 @dataclass(frozen=True)
@@ -41,13 +66,13 @@ class Workflow:
 
 
 def load_workflow(root: Path, name: str) -> Workflow:
-    """Read `workflows/<name>.yaml` beside the settings and check that its tables fit together.
+    """Load `workflows/<name>.yaml` beside the settings and check that its tables fit together.
 
     Raises
     ------
     WorkflowError
-        No such file, a step that is unknown or cannot be imported, a table that
-        a step reads and none before it writes.
+        The file is missing, a step is unknown or cannot be imported, or a step reads a table
+        that no step before it writes.
     """
     path = root / "workflows" / f"{name}.yaml"
     try:
@@ -70,7 +95,7 @@ def load_workflow(root: Path, name: str) -> Workflow:
 
 
 def load_step(name: str, root: Path, where: str) -> Step:
-    """Find a step by its name, or by `package.module:function` for a user's own."""
+    """Import a step by its name, or a step of a user by `package.module:function`."""
     module_name, colon, function = name.partition(":")
     if not colon:
         if name not in STEPS:
@@ -87,7 +112,7 @@ def load_step(name: str, root: Path, where: str) -> Step:
                 "such as redaction:redact_names for a function in redaction.py."
             )
         if str(root.absolute()) not in sys.path:
-            # A module that lies beside settings.yaml is found, as beside a script.
+            # Modules beside settings.yaml can be imported, as beside a script.
             sys.path.insert(0, str(root.absolute()))
     try:
         module = importlib.import_module(module_name)
@@ -95,7 +120,7 @@ def load_step(name: str, root: Path, where: str) -> Step:
         raise WorkflowError(f"{where}: step {name!r} cannot be imported: {error}.") from error
     except (KeyboardInterrupt, GraphRAGError):
         raise
-    # Someone else's code, which may raise anything and even exit.
+    # The code of a user may raise anything and even exit.
     except BaseException as error:
         raise WorkflowError(
             f"{where}: step {name!r} cannot be imported: "
@@ -111,7 +136,7 @@ def load_step(name: str, root: Path, where: str) -> Step:
 
 
 def last_line(error: BaseException, module_name: str) -> str:
-    """Name the last line of a module that an error came through: " (own.py, line 6)"."""
+    """Return the last line of a module in the traceback of an error: " (own.py, line 6)"."""
     lines = [
         f" ({Path(frame.f_code.co_filename).name}, line {number})"
         for frame, number in walk_tb(error.__traceback__)
@@ -135,7 +160,7 @@ def _check_order(workflow: Workflow, where: str) -> None:
                     "which no step before it writes."
                 )
         for table in step.writes:
-            # A step may rewrite a table that it reads, but two cannot write the same one anew.
+            # A step may rewrite a table that it reads; otherwise each table has one writer.
             if table.name in written and table.name not in reads:
                 raise WorkflowError(
                     f"{where}: step {step.name} writes the table {table.name} a second time."
@@ -144,15 +169,15 @@ def _check_order(workflow: Workflow, where: str) -> None:
 
 
 def check_settings(workflow: Workflow, settings: Settings) -> dict[str, Any]:
-    """Return each step's own section, by the name of the step.
+    """Return the section of each step, by the name of the step.
 
     A step gets the section of `settings.yaml` that its annotation names, such as
-    `CreateCommunities`; a step with settings of its own gets its part of `steps`.
+    `CreateCommunities`; a step of a user gets its section under `steps`.
 
     Raises
     ------
     SettingsError
-        A section of a step of one's own does not fit, or belongs to no step.
+        A section under `steps` is invalid, or belongs to no step.
     """
     shipped = {type(section): section for _, section in settings if isinstance(section, Section)}
     sections = {
@@ -182,21 +207,60 @@ def check_settings(workflow: Workflow, settings: Settings) -> dict[str, Any]:
     return sections
 
 
-def check_services(workflow: Workflow, services: Mapping[str, Service]) -> None:
-    """See that every step will get what it asks for by name.
+def check_workflow(
+    workflow: Workflow, settings: Settings, root: Path, services: Mapping[str, Service]
+) -> None:
+    """Check settings, input and services of a workflow, before anything runs.
+
+    Raises
+    ------
+    GraphRAGError
+        The settings are invalid, there is nothing to read, or a service is not available.
+    """
+    check_steps(workflow, settings, root)
+    check_services(workflow, check_settings(workflow, settings), services)
+
+
+def check_steps(workflow: Workflow, settings: Settings, root: Path) -> None:
+    """Call the checks of all steps.
+
+    Raises
+    ------
+    GraphRAGError
+        A step cannot run in this project.
+    """
+    sections = check_settings(workflow, settings)
+    names = tuple(step.name for step in workflow.steps)
+    project = Project(root, root / settings.output, names)
+    for step in workflow.steps:
+        if step.check is not None:
+            step.check(sections.get(step.name), project)
+
+
+def check_services(
+    workflow: Workflow, sections: Mapping[str, Any], services: Mapping[str, Service]
+) -> None:
+    """Check that every service which a step asks for exists and is available.
 
     Raises
     ------
     WorkflowError
-        A step asks for something that there is not.
+        A step asks for an unknown service.
+    GraphRAGError
+        A service is not available.
     """
-    known = ["settings", "root", "progress", "previous", *services]
+    known = [*BUILT_IN, *services]
     for step in workflow.steps:
         for name in step.services:
             if name not in known:
                 raise WorkflowError(
                     f"Step {step.name} asks for {name!r}; " + _nearest(name, known, "")
                 )
+    for step in workflow.steps:
+        section = sections.get(step.name)
+        for name in step.needs(section):
+            if name in services:
+                services[name].check(step, section)
 
 
 def _nearest(name: str, known: list[str], otherwise: str) -> str:

@@ -20,7 +20,7 @@ from graphrag_index.readers.document import MISSING, field, listed
 from graphrag_index.readers.pdf_and_office import office_version, read_office
 from graphrag_index.schema.settings.embedded_steps import LoadDocuments
 from graphrag_index.schema.tables import TABLES, content_id
-from graphrag_index.step import Progress, step
+from graphrag_index.step import Progress, Project, step
 from graphrag_index.storage.table_store import INDEX_FILE
 
 logger = logging.getLogger(__name__)
@@ -69,7 +69,27 @@ def fingerprint_input(settings: LoadDocuments, root: Path) -> str:
     return whole.hexdigest()
 
 
-@step(writes=["loaded_documents", "unread_files"], code_version=2, fingerprint=fingerprint_input)
+def check_input(settings: LoadDocuments, project: Project) -> None:
+    """Check that there are documents, and that the output does not replace them.
+
+    Raises
+    ------
+    SettingsError
+        The output is the input folder, or contains it.
+    InputError
+        There is nothing to read, and no imported index that a workflow could update.
+    """
+    check_output(settings, project.root, project.output)
+    updates_imported = "skip_imported" in project.steps and has_imported(project.root)
+    find_files(settings, project.root, may_be_empty=updates_imported)
+
+
+@step(
+    writes=["loaded_documents", "unread_files"],
+    code_version=2,
+    fingerprint=fingerprint_input,
+    check=check_input,
+)
 def load_documents(
     *, settings: LoadDocuments, root: Path, progress: Progress
 ) -> Iterator[Mapping[str, pl.DataFrame]]:

@@ -9,12 +9,18 @@ import polars as pl
 from graphrag_index.readers.graph.given_graph import Given, given_entities, given_graph
 from graphrag_index.readers.graph.graph_evidence import Evidence
 from graphrag_index.readers.graph.graph_passages import Passages
-from graphrag_index.readers.graph.graph_rows import Rows, fingerprint_files, read_given
+from graphrag_index.readers.graph.graph_rows import (
+    Rows,
+    check_not_output,
+    fingerprint_files,
+    given_files,
+    read_given,
+)
 from graphrag_index.readers.graph.row_evidence import add_records, count_records
 from graphrag_index.schema.settings.embedded_steps import CreateTextUnits, ReadGraph
 from graphrag_index.schema.table import INTEGERS, STRINGS
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.step import Progress, step
+from graphrag_index.step import Progress, Project, step
 from graphrag_index.steps.create_text_units import cut
 
 logger = logging.getLogger(__name__)
@@ -26,6 +32,12 @@ _OF_MODELS = {
     "text_units": INTEGERS,
     "types": STRINGS,
 }
+
+
+def check_files(settings: ReadGraph, project: Project) -> None:
+    """Check that the files of the graph exist, and that the output does not replace them."""
+    check_not_output(settings, project.root, project.output)
+    given_files(settings, project.root)
 
 
 @step(
@@ -40,6 +52,7 @@ _OF_MODELS = {
     ],
     code_version=3,
     fingerprint=fingerprint_files,
+    check=check_files,
 )
 def read_graph(
     *, settings: ReadGraph, root: Path, progress: Progress

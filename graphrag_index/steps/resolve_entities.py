@@ -29,7 +29,7 @@ from graphrag_index.resolution.pair_prompt import Shown, ask
 from graphrag_index.resolution.parsed_name import Name
 from graphrag_index.resolution.scoring import Context, Pair, score_pairs
 from graphrag_index.schema.settings.llm_steps import ResolveEntities
-from graphrag_index.step import Progress, step
+from graphrag_index.step import Progress, Project, step
 from graphrag_index.storage.batches import batches
 from graphrag_index.text.normalize import title_key
 
@@ -50,6 +50,10 @@ def _decisions(settings: ResolveEntities, root: Path) -> str:
     return read_decisions(root / settings.file).fingerprint()
 
 
+def _check_decisions(settings: ResolveEntities, project: Project) -> None:
+    read_decisions(project.root / settings.file)
+
+
 @step(
     writes=[
         "resolved_entities",
@@ -60,6 +64,7 @@ def _decisions(settings: ResolveEntities, root: Path) -> str:
         "doubtful_pairs",
     ],
     fingerprint=_decisions,
+    check=_check_decisions,
     asks=_asks,
     code_version=3,
 )

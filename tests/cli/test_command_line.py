@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from graphrag_index.errors import explain_failures
-from graphrag_index.pipeline.run import lock
+from graphrag_index.pipeline.history import lock
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.commands import (
@@ -197,7 +197,7 @@ class TestRun:
         entities = table(root, "entities").height
         assert empty == ""
         assert counts.startswith(f"2 documents, 2 text units, {entities} entities, ")
-        assert place == f"The tables lie in {root / 'output'} (version 1)."
+        assert place == f"The tables are in {root / 'output'} (version 1)."
         assert ask == (f'Ask it: graphrag-query global "What are the main themes?" --root {root}')
         assert "\x1b" not in result.out
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from graphrag_index.cli import resolve_command as command
+from graphrag_index.cli import resolve_dialog as command
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.commands import Call, Result, write_project
 from tests.fixtures.model_project import KEY

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from graphrag_index.cli.show import Section, _plain, _show, write_overview
+from graphrag_index.cli.overview_tables import Section, _plain, _show, write_overview
 from graphrag_index.errors import TableError
 from tests.fixtures.small_index import table, write_index
 

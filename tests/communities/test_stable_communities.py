@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.pipeline.history.rollback import roll_back
+from graphrag_index.pipeline.history import roll_back
 from graphrag_index.schema.settings.embedded_steps import CreateCommunities
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.create_communities import create_communities

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from graphrag_index.llm.ledger import FILE
-from graphrag_index.pipeline.estimate.cost import estimate
+from graphrag_index.pipeline.estimate import estimate
 from graphrag_index.pipeline.run import RunResult, run_workflow
 from graphrag_index.pipeline.services import models_of, services_of
 from graphrag_index.pipeline.workflow import load_workflow
@@ -90,7 +90,7 @@ class Project:
                 self.root,
                 services_of(settings, models, self.root),
                 quarantined=lambda step: len(models.quarantined([step])),
-                again=models.released(),
+                again=models.released,
             )
         self.asked = [
             asked for asked in self.server.requests[n_before:] if "chat" in asked.path

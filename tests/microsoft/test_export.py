@@ -14,7 +14,7 @@ import pytest
 from graphrag_index.microsoft.export_index import export
 from graphrag_index.microsoft.export_tables import DIFFERENT, shared_columns
 from graphrag_index.microsoft.read_tables import MicrosoftIndex
-from graphrag_index.pipeline.history.version_list import current_version
+from graphrag_index.pipeline.history import current_version
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.table_store import TableStore
 from tests.conftest import run_project

@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 from graphrag_index.microsoft.export_index import export
 from graphrag_index.microsoft.export_tables import FIRST_OWN
 from graphrag_index.microsoft.read_tables import MicrosoftIndex
-from graphrag_index.pipeline.history.version_list import current_version
+from graphrag_index.pipeline.history import current_version
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.microsoft_index import MICROSOFT, version_2, version_3, write, write_vectors
 from tests.fixtures.small_index import table, write_index

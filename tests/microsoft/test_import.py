@@ -16,7 +16,7 @@ from graphrag_index.errors import ExitCode, TableError
 from graphrag_index.health.checks import check_index
 from graphrag_index.health.opening import open_index
 from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumbered
-from graphrag_index.pipeline.run import lock
+from graphrag_index.pipeline.history import lock
 from graphrag_index.schema.settings.embedded_steps import Check
 from graphrag_index.schema.settings.settings import load_settings
 from graphrag_index.storage.table_store import TableStore
@@ -461,7 +461,7 @@ def test_where_the_version_of_what_was_imported_is_gone_a_run_makes_it_again(
     shutil.rmtree(project / "output")
     result = graphrag_index("run", "--root", project)
     assert result.code == 0, result.err
-    assert "What was imported is version 1 again; this goes on from it." in result.out
+    assert "The imported index is version 1 again; this run updates it." in result.out
     # Vectors too: what is asked is what the first run asked.
     assert len(server.requests) == 2 * asked
     assert not chats(server)
@@ -480,7 +480,7 @@ def test_after_a_rollback_to_before_the_import_its_reports_are_not_paid_again(
     before, asked = read(project, "community_reports"), len(chats(server))
     assert graphrag_index("rollback", "1", "--root", project).code == 0
     result = graphrag_index("run", "--root", project)
-    assert "What was imported is version 5 again" in result.out
+    assert "The imported index is version 5 again" in result.out
     assert len(chats(server)) == asked
     assert_frame_equal(
         read(project, "community_reports").drop("id"), before.drop("id"), check_row_order=False

@@ -17,7 +17,7 @@ import yaml
 
 from graphrag_index.llm.local_embeddings import load_embedding_model
 from graphrag_index.microsoft.export_index import export
-from graphrag_index.pipeline.history.version_list import current_version
+from graphrag_index.pipeline.history import current_version
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.model_project import run, write_project
 from tests.server import ChatRequest, Server, answer_from_text

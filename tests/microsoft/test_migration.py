@@ -13,7 +13,7 @@ import graphrag_index.microsoft.migrate as writing
 from graphrag_index.errors import GraphRAGError, SettingsError
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.microsoft.migrate import init_from
-from graphrag_index.pipeline.services import check_models, services_of
+from graphrag_index.pipeline.services import services_of
 from graphrag_index.pipeline.workflow import check_services, check_settings, load_workflow
 from graphrag_index.schema.settings.settings import load_settings, read_env_file
 from tests.fixtures.commands import call
@@ -38,9 +38,7 @@ def test_a_project_of_each_version_can_be_run_as_it_is(tmp_path: Path, text: str
     assert all(path.is_file() for path in taken.written)
     settings = load_settings(ours)
     workflow = load_workflow(ours, settings.workflow)
-    check_settings(workflow, settings)
-    check_services(workflow, services_of(settings))
-    check_models(workflow, settings)
+    check_services(workflow, check_settings(workflow, settings), services_of(settings))
     assert settings.models["chat"].key in KEYS.values()
     if text == V3:
         filled = Prompts(ours).fill("extract_graph", {"entity_types": "any"})

@@ -6,12 +6,8 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.pipeline.history.difference import (
-    Difference,
-    as_json,
-    compare,
-    write_difference,
-)
+from graphrag_index.cli.version_tables import difference_as_json, write_difference
+from graphrag_index.pipeline.changes import Difference, compare
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import Made, StepRecord, StoredTable, Version
@@ -176,7 +172,7 @@ def test_a_few_names_are_printed_and_all_are_told_as_json(tmp_path: Path) -> Non
     assert "  7 added: Entity 0, Entity 1, Entity 2, Entity 3, Entity 4, and 2 more\n" in text
     assert "documents: no difference\n" in text
     assert "Version 2: 2 calls to models, 30 + 4 tokens, 0.1250 dollars.\n" in text
-    told = json.loads(json.dumps(as_json(one, two, found)))
+    told = json.loads(json.dumps(difference_as_json(one, two, found)))
     added = told["tables"]["entities"]["added"]
     assert (added["count"], len(added["names"])) == (7, 7)
     assert told["after"]["cost"] == 0.125

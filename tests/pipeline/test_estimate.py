@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from graphrag_index.cli.request_tables import write_estimate
 from graphrag_index.extraction.graph_reply import IN_WORDS
 from graphrag_index.llm.ledger import Ledger
-from graphrag_index.pipeline.estimate.cost import Estimate, estimate, write_estimate
+from graphrag_index.pipeline.estimate import Estimate, estimate
 from graphrag_index.pipeline.workflow import load_workflow
 from graphrag_index.schema.settings.settings import load_settings
 from graphrag_index.text.tokens import count_tokens, load_encoding

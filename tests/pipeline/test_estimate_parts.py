@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.request import ParsedReply, ReplyFormat, Request, Usage
-from graphrag_index.pipeline.estimate.past_replies import Past
-from graphrag_index.pipeline.estimate.sample import Growth, Sample
-from graphrag_index.pipeline.estimate.simulated_replies import answer, sentences_with_names
+from graphrag_index.pipeline.counting_models import PastReplies
+from graphrag_index.pipeline.estimate import Growth, Sample
+from graphrag_index.pipeline.simulated_replies import sentences_with_names, simulate_reply
 
 
 def test_earlier_replies_tell_how_long_later_ones_are(tmp_path: Path) -> None:
@@ -21,10 +21,10 @@ def test_earlier_replies_tell_how_long_later_ones_are(tmp_path: Path) -> None:
     for number in range(19):
         ledger.record_sent(str(number), "step", "unit", "chat")
         ledger.record_reply(str(number), "step", "chat", "{}", Usage(10, 0, 100), None)
-    assert Past(tmp_path).reply_tokens("step", "chat") is None
+    assert PastReplies(tmp_path).reply_tokens("step", "chat") is None
     ledger.record_cost("19", "step", "chat", Usage(10, 0, 300), None)
     # Read while another process writes.
-    past = Past(tmp_path)
+    past = PastReplies(tmp_path)
     assert past.reply_tokens("step", "chat") == 110
     assert past.reply_tokens("other", "chat") is None
     ledger.record_cost("20", "step", "chat", Usage(100, 75, 10), None)
@@ -36,7 +36,7 @@ def test_earlier_replies_tell_how_long_later_ones_are(tmp_path: Path) -> None:
 
 
 def test_without_a_ledger_nothing_is_known(tmp_path: Path) -> None:
-    past = Past(tmp_path)
+    past = PastReplies(tmp_path)
     assert past.is_empty
     assert (past.find("a"), past.get_meta("a"), past.reply_tokens("a", "b")) == (None, None, None)
     assert list(tmp_path.iterdir()) == []
@@ -59,7 +59,7 @@ def test_names_are_found(text: str, names: list[list[str]]) -> None:
 def test_every_text_has_an_answer_that_json_can_hold(text: str, name: str) -> None:
     format = ReplyFormat(name, {}, ParsedReply, "")
     messages = [{"role": "system", "content": ""}, {"role": "user", "content": text}]
-    made = answer(Request("a", messages, format))  # type: ignore[arg-type]
+    made = simulate_reply(Request("a", messages, format))  # type: ignore[arg-type]
     assert json.loads(json.dumps(made)) == made
 
 

@@ -13,7 +13,7 @@ import yaml
 
 from graphrag_index.__main__ import app
 from graphrag_index.llm.ledger import FILE
-from graphrag_index.pipeline.history.version_list import current_version
+from graphrag_index.pipeline.history import current_version
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.commands import REPOSITORY, Call, Result
 from tests.server import Faults, Server
@@ -161,7 +161,7 @@ def test_what_the_index_rests_on_is_kept_and_a_purge_with_nothing_to_forget_chan
     version = current_version(TableStore(project / "output"))
     result = purge(graphrag_index, project)
     assert result.code == 0
-    assert "Purged: 0 requests forgotten" in result.out
+    assert "Purged: 0 requests deleted" in result.out
     assert replies(project) == before
     assert current_version(TableStore(project / "output")) == version
     assert {request.path for request in server.requests[asked:]} <= {"/v1/models"}

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from graphrag_index.errors import TableError, WorkflowError
 from graphrag_index.llm.ledger import FILE, Ledger
 from graphrag_index.llm.request import Spent, Usage
-from graphrag_index.pipeline.history.garbage import collect_garbage
-from graphrag_index.pipeline.history.rollback import roll_back
-from graphrag_index.pipeline.history.version_list import current_version, read_versions
-from graphrag_index.pipeline.run import RunResult, lock, run_workflow
+from graphrag_index.pipeline.garbage import collect_garbage
+from graphrag_index.pipeline.history import current_version, lock, read_versions, roll_back
+from graphrag_index.pipeline.run import RunResult, run_workflow
 from graphrag_index.storage.table_store import INDEX_FILE, TableStore
 from graphrag_index.storage.versions import Version
 from graphrag_query.retrieval.index_store import KnowledgeModel
@@ -90,7 +89,7 @@ class TestVersions:
     def test_a_step_that_ran_again_and_wrote_the_same_makes_no_other_version(
         self, project: Path
     ) -> None:
-        result = run_workflow(WITH_VECTORS, numbers_of(3), project, {}, again=["embed"])
+        result = run_workflow(WITH_VECTORS, numbers_of(3), project, {}, again=lambda: ["embed"])
         assert result.steps_run == ("embed",)
         assert (result.version.number, result.new_version) == (3, False)
         assert read(project, 3)["numbers"]["generation"].unique().to_list() == [3]

@@ -18,8 +18,9 @@ from graphrag_index.errors import (
     TableError,
     WorkflowError,
 )
-from graphrag_index.pipeline.run import RunResult, Watcher, lock, run_workflow
-from graphrag_index.pipeline.workflow import Workflow
+from graphrag_index.pipeline.history import lock
+from graphrag_index.pipeline.run import RunResult, Watcher, run_workflow
+from graphrag_index.pipeline.workflow import Service, Workflow
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.table import Table
 from graphrag_index.schema.tables import TABLES
@@ -203,12 +204,12 @@ class TestWhichStepsRun:
         def ask(*, oracle: int) -> pl.DataFrame:
             return pl.DataFrame({"generation": [0], "number": [oracle]})
 
-        def oracle(step: Step) -> int:
+        def oracle(step: Step, section: object) -> int:
             made.append(step.name)
             return 42
 
         for _ in range(2):
-            run_workflow(Workflow("w", (ask,)), Settings(), tmp_path, {"oracle": oracle})
+            run_workflow(Workflow("w", (ask,)), Settings(), tmp_path, {"oracle": Service(oracle)})
         assert made == ["ask"]
         assert read(tmp_path, "numbers")["number"].item() == 42
 

@@ -9,7 +9,13 @@ import polars as pl
 import pytest
 
 from graphrag_index.errors import ExitCode, SettingsError, WorkflowError
-from graphrag_index.pipeline.workflow import Workflow, check_services, check_settings, load_workflow
+from graphrag_index.pipeline.workflow import (
+    Service,
+    Workflow,
+    check_services,
+    check_settings,
+    load_workflow,
+)
 from graphrag_index.schema.settings.embedded_steps import CreateCommunities
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.tables import TABLES
@@ -259,6 +265,6 @@ class TestSettings:
 
         workflow = Workflow("w", (draw,))
         with pytest.raises(WorkflowError) as caught:
-            check_services(workflow, {})
+            check_services(workflow, {}, {})
         assert str(caught.value) == "Step draw asks for 'progres'; did you mean 'progress'?"
-        check_services(workflow, {"progres": lambda _: None})
+        check_services(workflow, {}, {"progres": Service(lambda step, section: None)})

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_index.errors import ExitCode, ModelError, SettingsError
-from graphrag_index.pipeline.services import check_models, services_of
+from graphrag_index.pipeline.services import services_of
 from graphrag_index.pipeline.workflow import Workflow, check_services, check_settings, load_workflow
 from graphrag_index.schema.settings.project_files import init_project, shipped_workflows
 from graphrag_index.schema.settings.settings import Settings, load_settings
@@ -25,8 +25,7 @@ def test_a_new_project_can_be_loaded_as_it_is(tmp_path: Path) -> None:
     settings = load_settings(root)
     assert settings == Settings()
     workflow = load_workflow(root, settings.workflow)
-    check_settings(workflow, settings)
-    check_services(workflow, services_of(settings))
+    check_services(workflow, check_settings(workflow, settings), services_of(settings))
 
 
 def test_the_workflows_of_this_repository_are_shipped() -> None:
@@ -97,9 +96,11 @@ def test_a_model_that_is_not_here_is_missed_only_by_workflows_that_need_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GRAPHRAG_INDEX_CACHE", str(tmp_path))
-    check_models(SMALL, Settings())
+    services = services_of(Settings())
+    check_services(SMALL, {}, services)
     embedded = load_workflow(REPOSITORY, "embedded")
+    sections = check_settings(embedded, Settings())
     with pytest.raises(ModelError, match="`graphrag-index download-model`"):
-        check_models(embedded, Settings())
+        check_services(embedded, sections, services)
     without = tuple(s for s in embedded.steps if s.name != "generate_text_embeddings")
-    check_models(Workflow("shorter", without), Settings())
+    check_services(Workflow("shorter", without), sections, services)

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from graphrag_index.errors import QueryError
-from graphrag_index.pipeline.history.garbage import collect_garbage
+from graphrag_index.pipeline.garbage import collect_garbage
 from graphrag_query.retrieval.index_store import KnowledgeModel
 from graphrag_query.structured import engine_cypher
 from graphrag_query.structured.cypher import graph_database, run_cypher

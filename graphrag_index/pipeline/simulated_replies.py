@@ -1,8 +1,7 @@
-"""What a model might answer, made of the text that it is sent.
+"""Simulated replies of a model, for estimates of their length.
 
-The replies have the size of real ones because they are sentences of the text itself, in its
-language: a model that describes what a sentence says takes about as many words. How much it
-tells is set by the figures below.
+A simulated reply consists of sentences of the prompt, in its language: a model needs about as
+many words to describe a sentence. The constants below set how much it contains.
 """
 
 import re
@@ -16,18 +15,18 @@ from graphrag_index.text.sentences import split_sentences
 
 Json = dict[str, Any]
 
-# Longer sentences are lists and tables, which models put in fewer words.
+# Longer sentences are lists and tables, which models shorten.
 DESCRIPTION_WORDS = 40
-# A sentence that names more is a list, and a list relates few of its members.
+# A sentence with more names is a list, and a list relates few of its members.
 NAMES_RELATED = 4
 RELATIONSHIP_TYPE_WORDS = 4
-# Models stay somewhat below the 150 words that the prompt allows unless settings say otherwise.
+# Models stay somewhat below the default of `max_words`.
 SUMMARY_WORDS = 120
-# Findings, where the data has rows for them, and what stands above each.
+# Findings of a report, and the length of each and of its heading.
 FINDINGS, FINDING_WORDS, HEADING_WORDS = 5, 80, 12
-# Of a reply that is not known: a step of the user's own.
+# For replies in an unknown format, of a step of a user.
 OTHER_WORDS, OTHER_RECORDS = 20, 3
-# Terms of a sentence in a script without capitals, which recur in the passage.
+# Recurring terms per sentence, in a script without capitals.
 CASELESS_NAMES = 3
 
 _UPPER = "".join(re.escape(chr(code)) for code in range(0x10000) if chr(code).isupper())
@@ -41,37 +40,39 @@ _ROW = re.compile(r"^\d+,(.+)$", re.MULTILINE)
 _ITEM = re.compile(r"^- (.+)$", re.MULTILINE)
 
 
-def answer(request: Request) -> Any:
-    """Make an answer in the format that a request asks for."""
-    # What follows a reply asks for what was missed: nothing more.
+def simulate_reply(request: Request) -> Any:
+    """Return a reply in the format of a request."""
+    # A gleaning request gets an empty reply.
     is_first = len(request.messages) < 3
     text = request.messages[-1]["content"].partition("Passage:\n")
-    made = _ANSWERS.get(request.format.name)
-    if made is None:
+    simulate = _FORMATS.get(request.format.name)
+    if simulate is None:
         return _of_schema(request.format.schema, _words(request.messages[-1]["content"]))
-    return made((text[2] or text[0]) if is_first else "")
+    return simulate((text[2] or text[0]) if is_first else "")
 
 
 def _extraction(text: str) -> Json:
     entities: dict[str, Json] = {}
     links: dict[tuple[str, str], Json] = {}
     for sentence, names in sentences_with_names(text):
-        said = _cut(sentence, DESCRIPTION_WORDS)
+        description = _cut(sentence, DESCRIPTION_WORDS)
         for name in names:
-            entities.setdefault(name, {"name": name, "type": "organization", "description": said})
+            entities.setdefault(
+                name, {"name": name, "type": "organization", "description": description}
+            )
         for source, target in combinations(names[:NAMES_RELATED], 2):
             between = sentence.partition(source)[2].partition(target)[0].strip(" ,.;:")
             kind = _cut(between, RELATIONSHIP_TYPE_WORDS) or "is related to"
             links.setdefault(
                 (source, target),
-                {"source": source, "target": target, "type": kind, "description": said,
+                {"source": source, "target": target, "type": kind, "description": description,
                  "strength": 5},
             )  # fmt: skip
     return {"entities": list(entities.values()), "relationships": list(links.values())}
 
 
 def _claims(text: str) -> Json:
-    """A dated sentence about something named is a claim."""
+    """Return a claim for each sentence with a name and a year."""
     claims = []
     for sentence, names in sentences_with_names(text):
         years = _YEAR.findall(sentence)
@@ -115,11 +116,11 @@ def _report(text: str) -> Json:
 
 
 def _same_entity(text: str) -> Json:
-    """Most doubtful pairs are two things."""
+    """Answer no, as for most doubtful pairs."""
     return {"reason": _words(text), "same": False}
 
 
-_ANSWERS: Mapping[str, Callable[[str], Json]] = {
+_FORMATS: Mapping[str, Callable[[str], Json]] = {
     "same_entity": _same_entity,
     "extraction": _extraction,
     "claims": _claims,
@@ -129,7 +130,7 @@ _ANSWERS: Mapping[str, Callable[[str], Json]] = {
 
 
 def sentences_with_names(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Give each sentence with the names in it, each once, in order."""
+    """Yield each sentence with its names, each once, in order."""
     terms: Counter[str] | None = None
     for start, end, _ in split_sentences(text):
         sentence = text[start:end]
@@ -147,7 +148,7 @@ def _names(sentence: str, text: str) -> list[str]:
     for match in NAME.finditer(sentence):
         name = match[0]
         if match.start() == 0:
-            # The word that begins a sentence belongs to no name if it is an ordinary word.
+            # The first word of a sentence is no name if it occurs in lower case.
             first, _, rest = name.partition(" ")
             name = rest if f" {first.lower()} " in text else name
         if name:
@@ -156,7 +157,7 @@ def _names(sentence: str, text: str) -> list[str]:
 
 
 def _caseless_terms(text: str) -> Iterator[str]:
-    """Give the words of a text, or each two letters of a script that does not part words."""
+    """Yield the words of a text, or all pairs of letters in a script without spaces."""
     for match in _CASELESS_WORD.finditer(text):
         word = match[0]
         if len(word) <= 8 and ord(word[0]) < 0x2E80:
@@ -166,7 +167,7 @@ def _caseless_terms(text: str) -> Iterator[str]:
 
 
 def _of_schema(schema: Any, words: str) -> Any:
-    """Make a value that a JSON Schema allows."""
+    """Return a value that fits a JSON Schema."""
     if not isinstance(schema, Mapping):
         return words
     if schema.get("enum"):
@@ -192,7 +193,7 @@ def _words(text: str) -> str:
 
 
 def _cut(text: str, n_words: int) -> str:
-    """Return the beginning of a text; scripts that do not part words go by letters."""
+    """Return the first words of a text; scripts without spaces are cut by letters."""
     words = text.split(" ")
     cut = " ".join(words[:n_words])
     return cut[: n_words * 12]

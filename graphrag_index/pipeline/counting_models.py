@@ -1,13 +1,16 @@
-"""Stand in for models: count what they are asked, and answer from the past or from the text."""
+"""Models that count requests instead of sending them, for estimates."""
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from graphrag_index.errors import GraphRAGError
 from graphrag_index.llm.embeddings import identity, text_key
-from graphrag_index.llm.ledger import DONE, QUARANTINED
+from graphrag_index.llm.ledger import DONE, FILE, QUARANTINED, Entry, reply_hashes
 from graphrag_index.llm.request import Message, Outcome, ParsedReply, ReplyError, Request
 from graphrag_index.llm.request_body import Capabilities
 from graphrag_index.llm.request_chain import (
@@ -19,8 +22,7 @@ from graphrag_index.llm.request_chain import (
     read_cached,
     request_key,
 )
-from graphrag_index.pipeline.estimate.past_replies import Past
-from graphrag_index.pipeline.estimate.simulated_replies import answer
+from graphrag_index.pipeline.simulated_replies import simulate_reply
 from graphrag_index.schema.settings.models import ModelSettings, find_model
 from graphrag_index.text.tokens import count_tokens, load_encoding
 
@@ -28,27 +30,94 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# Counts what is sent; other models count much the same.
+# The tokenizer of the counts; those of other models give similar counts.
 ENCODING = "o200k_base"
-# What marks the beginning and the end of a message takes, in tokens.
+# Tokens that delimit a message.
 TOKENS_OF_MESSAGE = 4
-# Tokens of a reply for each token of the passage that it is about, by format. Rough: what names
-# recur, and at what length a model describes them, differ by the model and by the text.
+# Tokens of a reply per token of its passage, by format. Rough: it depends on model and text.
 REPLY_SHARE = {"extraction": 2.0, "claims": 0.5}
-# Of vectors that nobody looks at.
+# Dimension of the dummy vectors.
 DIMENSION = 8
+# Calls of a step after which the average length of its replies is used.
+MIN_CALLS = 20
+
+
+class PastReplies:
+    """The ledger of an output folder, opened read-only; empty if there is none."""
+
+    def __init__(self, output: Path) -> None:
+        self.path = output.absolute() / FILE
+        self._database: sqlite3.Connection | None = None
+        if self.path.exists():
+            # Without a write-ahead log, SQLite would create one unless the file is immutable.
+            is_written = self.path.with_name(f"{FILE}-wal").exists()
+            options = "mode=ro" if is_written else "mode=ro&immutable=1"
+            self._database = self._try(
+                sqlite3.connect, f"{self.path.as_uri()}?{options}", uri=True, timeout=30
+            )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the output folder has no ledger."""
+        return self._database is None
+
+    def find(self, key: str) -> Entry | None:
+        rows = self._rows("SELECT state, reply, reason FROM requests WHERE key = ?", key)
+        return Entry(rows[0][0], rows[0][1] or "", rows[0][2]) if rows else None
+
+    def reply_hashes(self, keys: Iterable[str]) -> list[str]:
+        return reply_hashes(self._rows, keys)
+
+    def get_meta(self, name: str) -> str | None:
+        rows = self._rows("SELECT value FROM metadata WHERE name = ?", name)
+        return rows[0][0] if rows else None
+
+    def reply_tokens(self, step: str, model: str) -> float | None:
+        """Return the average tokens of a reply to a step; None if there were too few."""
+        return self._mean(step, model, "total(completion_tokens) / count(*)")
+
+    def cached_share(self, step: str, model: str) -> float:
+        """Return the share of cached prompt tokens of a step; 0 if unknown."""
+        return self._mean(step, model, "total(cached_tokens) / max(1, total(prompt_tokens))") or 0.0
+
+    def _mean(self, step: str, model: str, mean: str) -> float | None:
+        rows = self._rows(
+            f"SELECT count(*), {mean} FROM calls WHERE step = ? AND model = ? "
+            "AND completion_tokens > 0",
+            step,
+            model,
+        )
+        return float(rows[0][1]) if rows and rows[0][0] >= MIN_CALLS else None
+
+    def close(self) -> None:
+        if self._database is not None:
+            self._database.close()
+
+    def _rows(self, query: str, *values: Any) -> list[Any]:
+        if self._database is None:
+            return []
+        return list(self._try(self._database.execute, query, values))
+
+    def _try(self, function: Any, *values: Any, **options: Any) -> Any:
+        try:
+            return function(*values, **options)
+        except sqlite3.DatabaseError as error:
+            raise GraphRAGError(
+                f"{self.path} cannot be read ({error}): it holds the replies that were paid for; "
+                "restore it, or move it away to start without them."
+            ) from error
 
 
 @dataclass
 class Count:
-    """What one step asks one model: how much of it is answered already, and how much is not."""
+    """The requests of one step to one model, with and without a reply in the ledger."""
 
     step: str
     model: str
     is_chat: bool
     n_answered: int = 0
     n_to_ask: int = 0
-    # Of what is to be asked. `fixed_tokens` are those of the prompts that are the same each time.
+    # Of the requests without a reply. `fixed_tokens` are those that all prompts share.
     fixed_tokens: int = 0
     prompt_tokens: int = 0
     reply_tokens: int = 0
@@ -56,10 +125,10 @@ class Count:
 
 
 class CountingModels:
-    """The models of one estimate; to steps they are like those that answer."""
+    """The models of one estimate, with the interface of `Models`."""
 
     def __init__(
-        self, settings: Mapping[str, ModelSettings], past: Past, dimension: int | None = None
+        self, settings: Mapping[str, ModelSettings], past: PastReplies, dimension: int | None = None
     ) -> None:
         self._dimension = dimension
         self.settings, self.past = settings, past
@@ -71,46 +140,48 @@ class CountingModels:
     def embedding(self, name: str, step: str) -> "CountingEmbeddingModel":
         return CountingEmbeddingModel(*self._parts(name, step, False), self._dimension)
 
-    def _parts(self, name: str, step: str, is_chat: bool) -> tuple[ModelSettings, Past, Count]:
+    def _parts(
+        self, name: str, step: str, is_chat: bool
+    ) -> tuple[ModelSettings, PastReplies, Count]:
         settings = find_model(self.settings, name, step)
         self.counts.append(Count(step, name, is_chat))
         return settings, self.past, self.counts[-1]
 
 
 class CountingChatModel:
-    """Stands in for a chat model."""
+    """A chat model that counts requests, with replies from the ledger or simulated ones."""
 
-    def __init__(self, settings: ModelSettings, past: Past, count: Count) -> None:
+    def __init__(self, settings: ModelSettings, past: PastReplies, count: Count) -> None:
         self.settings, self.past, self.count = settings, past, count
         known = past.get_meta(Capabilities.cache_key(settings))
         self._response_format = Capabilities.of(settings, known).response_format
 
     @property
     def max_prompt_tokens(self) -> int:
-        """How long a prompt may be, in tokens."""
+        """Longest prompt, in tokens."""
         return self.settings.context_window - self.settings.max_output_tokens
 
     def replies(self, requests: Iterable[Request]) -> Iterator[Outcome]:
-        """Give an outcome for each request, in their order."""
+        """Yield the outcome of each request, in order."""
         return map(self._converse, requests)
 
     def cached_values(self, request: Request) -> tuple[Any, ...]:
-        """Return the values that are kept for a request and those that follow."""
+        """Return the values of the stored replies to a request and its follow-ups."""
         return cached_values(self.past.find, request, self.settings)
 
     def reply_hashes(self, keys: Iterable[str]) -> list[str]:
-        """Return a hash of the reply that is kept under each key; empty where none is."""
+        """Return a hash of the stored reply of each key; empty if there is none."""
         return self.past.reply_hashes(keys)
 
     def get_meta(self, name: str) -> str | None:
-        """Return what was remembered beside the replies."""
+        """Return a value that is stored beside the replies."""
         return self.past.get_meta(name)
 
     def set_meta(self, name: str, value: str) -> None:
-        """Keep nothing: an estimate leaves the ledger as it is."""
+        """Store nothing: an estimate does not change the ledger."""
 
     def mark_used(self, keys: Iterable[str]) -> None:
-        """Count what is not asked since what was made of it before stays."""
+        """Count requests whose rows are reused."""
         new = set(keys) - self.count.seen
         self.count.seen |= new
         self.count.n_answered += len(new)
@@ -126,28 +197,28 @@ class CountingChatModel:
         return chain.outcome()
 
     def _parse(self, request: Request, key: str) -> ParsedReply:
-        """Read the reply that was paid for, or make one and count what it would take.
+        """Parse the stored reply, or simulate one and count its tokens.
 
         Raises
         ------
         QuarantinedError
-            The request was put aside, or is too long to be sent.
+            The request is quarantined, or too long.
         ReplyError
-            There is no answer to such a request.
+            The simulated reply does not fit the request.
         """
         is_new = key not in self.count.seen
         self.count.seen.add(key)
         entry = self.past.find(key)
         try:
-            reading = read_cached(entry, request)
+            parsed = read_cached(entry, request)
         except QuarantinedError:
             self.count.n_answered += is_new
             raise
-        if reading is not None:
+        if parsed is not None:
             self.count.n_answered += is_new
-            return reading
+            return parsed
         first_attempt(request, self.settings, prompt_tokens(request, self.settings))
-        said = answer(request)
+        said = simulate_reply(request)
         if is_new:
             self._add(request, json.dumps(said, ensure_ascii=False))
         return request.format.read(said)
@@ -166,19 +237,19 @@ class CountingChatModel:
         longest = request.max_output_tokens or self.settings.max_output_tokens
         passage = request.messages[-1]["content"].partition("Passage:\n")[2]
         share = REPLY_SHARE.get(request.format.name)
-        # What follows a reply, for what was missed, tells nothing new.
+        # The reply to a gleaning request has nothing new.
         n_reply = round(share * _count(passage)) if share and passage else _count(reply)
         self.count.reply_tokens += min(longest, n_reply)
 
 
 class CountingEmbeddingModel:
-    """Stands in for an embedding model; one text is one request.
+    """An embedding model that counts texts, each as one request.
 
-    `dimension` is that of vectors which were imported, and are in no ledger.
+    `dimension` is that of imported vectors, which are in no ledger.
     """
 
     def __init__(
-        self, settings: ModelSettings, past: Past, count: Count, dimension: int | None = None
+        self, settings: ModelSettings, past: PastReplies, count: Count, dimension: int | None = None
     ) -> None:
         self.settings, self.past, self.count = settings, past, count
         self.dimension = dimension or settings.dimensions or DIMENSION
@@ -187,7 +258,7 @@ class CountingEmbeddingModel:
     def embed(
         self, texts: Sequence[str], advance: Callable[[int], None] | None = None
     ) -> "npt.NDArray[np.float32]":
-        """Count the texts, and give each the same vector."""
+        """Count the texts, and return the same vector for each."""
         import numpy as np
 
         for text in texts:
@@ -218,5 +289,5 @@ def _count_message(message: Message) -> int:
 
 @lru_cache(maxsize=64)
 def _count_often(text: str) -> int:
-    """Count what is sent with each request only once."""
+    """Count the tokens of a text that many requests repeat."""
     return _count(text)

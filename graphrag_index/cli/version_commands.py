@@ -1,4 +1,4 @@
-"""The commands about versions: versions, diff, rollback, gc."""
+"""The commands `graphrag-index versions`, `diff`, `rollback` and `gc`."""
 
 import json
 import sys
@@ -12,44 +12,47 @@ from graphrag_index.cli.options import Root, Set, root_option
 if TYPE_CHECKING:
     from graphrag_index.storage.table_store import TableStore
 
-Json = Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")]
+Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
 
 
 def versions(root: Root = Path(), as_json: Json = False, set_: Set = None) -> None:
-    """List the versions of the index: when they were made, what they hold, what they cost."""
-    from graphrag_index.pipeline.history import version_list as history
+    """List the versions of the index, with their dates, sizes and costs."""
+    from graphrag_index.cli.version_tables import version_as_json, write_versions
+    from graphrag_index.pipeline.history import current_version, read_versions
 
     store = _store(root, set_)
-    current = history.current_version(store).number
-    found = history.read_versions(store)
+    current = current_version(store).number
+    found = read_versions(store)
     if as_json:
-        _print_json([history.as_json(version, current) for version in found])
+        _print_json([version_as_json(version, current) for version in found])
         return
-    history.write_versions(found, current, sys.stdout)
+    write_versions(found, current, sys.stdout)
 
 
 def diff(
     before: Annotated[int, typer.Argument(help="Number of a version.", metavar="A")],
     after: Annotated[
-        int | None, typer.Argument(help="Of another; the current one if left out.", metavar="B")
+        int | None,
+        typer.Argument(help="Number of another version; the current one by default.", metavar="B"),
     ] = None,
     root: Root = Path(),
     as_json: Json = False,
     set_: Set = None,
 ) -> None:
-    """Tell what was added, removed and changed between two versions."""
-    from graphrag_index.pipeline.history import difference
-    from graphrag_index.pipeline.history.version_list import current_version
+    """Print the rows added, removed and changed between two versions."""
+    from graphrag_index.cli.version_tables import difference_as_json, write_difference
+    from graphrag_index.pipeline.changes import compare
+    from graphrag_index.pipeline.history import current_version
 
     store = _store(root, set_)
     current = current_version(store)
     old = store.read_version(before)
     new = current if after is None else store.read_version(after)
-    found = difference.compare(store, old, new)
+    found = compare(store, old, new)
     if as_json:
-        _print_json(difference.as_json(old, new, found))
+        _print_json(difference_as_json(old, new, found))
         return
-    difference.write_difference(old, new, found, sys.stdout)
+    write_difference(old, new, found, sys.stdout)
 
 
 def rollback(
@@ -57,9 +60,8 @@ def rollback(
     root: Root = Path(),
     set_: Set = None,
 ) -> None:
-    """Make an earlier version the index again, as a new version; nothing is lost."""
-    from graphrag_index.pipeline.history.rollback import roll_back
-    from graphrag_index.pipeline.history.version_list import current_version
+    """Restore the tables of an earlier version, as a new version; nothing is lost."""
+    from graphrag_index.pipeline.history import current_version, roll_back
 
     store = _store(root, set_)
     before = current_version(store).number
@@ -76,13 +78,13 @@ def rollback(
 
 def gc(
     keep: Annotated[
-        int, typer.Option("--keep", min=1, help="How many versions stay.", metavar="N")
+        int, typer.Option("--keep", min=1, help="Number of versions to keep.", metavar="N")
     ] = 5,
     root: Root = Path(),
     set_: Set = None,
 ) -> None:
-    """Delete all versions but the last ones, with the files and vectors that only they have."""
-    from graphrag_index.pipeline.history.garbage import collect_garbage
+    """Delete old versions, with the files and vectors that only they use."""
+    from graphrag_index.pipeline.garbage import collect_garbage
 
     freed = collect_garbage(_store(root, set_), keep)
     gone = ", ".join(map(str, freed.deleted))
@@ -98,7 +100,7 @@ def gc(
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Make these commands those of a command line."""
+    """Add the commands of this module to the command line."""
     for command in (versions, diff, rollback, gc):
         app.command()(command)
 

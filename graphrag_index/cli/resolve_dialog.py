@@ -1,4 +1,4 @@
-"""What `graphrag-index resolve` lists, asks and writes."""
+"""Lists, questions and messages of `graphrag-index resolve`."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -20,12 +20,12 @@ Row = Mapping[str, Any]
 
 
 def doubtful_pairs(output: Path, decisions: Decisions) -> list[Row]:
-    """Return the doubtful pairs of the index that nobody has decided since, best first.
+    """Return the undecided doubtful pairs of the index, highest score first.
 
     Raises
     ------
     TableError
-        There is no index, or one without this table.
+        There is no index, or it lacks this table.
     """
     decided = {frozenset(pair) for pair in decisions.never_pairs()}
     titles = {key: title_key(title) for key, title in decisions.titles.items()}
@@ -53,7 +53,7 @@ def _table(output: Path, name: str) -> pl.DataFrame:
 
 
 def write_list(output: Path, path: Path, as_json: bool, out: TextIO) -> None:
-    """Print what was merged and by whom, and what is doubtful, best first."""
+    """Print merged names and doubtful pairs, highest score first."""
     merged = _table(output, "entity_resolutions")
     doubtful = doubtful_pairs(output, read_decisions(path))
     if as_json:
@@ -75,8 +75,8 @@ def write_list(output: Path, path: Path, as_json: bool, out: TextIO) -> None:
 
 
 def describe(row: Row) -> str:
-    """Say a pair in one line."""
-    said = f", a model: {row['model']}" if row["model"] else ""
+    """Describe a pair on one line."""
+    model = f", a model: {row['model']}" if row["model"] else ""
     one, other = (
         f"{row[name]} ({_brackets(row[kind], row[count])})"
         for name, kind, count in (
@@ -84,7 +84,7 @@ def describe(row: Row) -> str:
             ("other", "other_type", "other_frequency"),
         )
     )
-    return f"{row['score']:.2f}  {one} | {other}: {', '.join(row['evidence'])}{said}"
+    return f"{row['score']:.2f}  {one} | {other}: {', '.join(row['evidence'])}{model}"
 
 
 def _brackets(kind: str, count: int) -> str:
@@ -93,28 +93,28 @@ def _brackets(kind: str, count: int) -> str:
 
 
 def merge(path: Path, names: Sequence[str], out: TextIO) -> None:
-    """Write that names are one thing, which bears the first."""
+    """Record that names are one thing; the first becomes the title."""
     title, *others = names
-    said = f"{', '.join(others)} {'is' if len(others) == 1 else 'are'} {title}"
-    _tell(decisions_edit.merge(path, title, others), said, path, out)
+    decision = f"{', '.join(others)} {'is' if len(others) == 1 else 'are'} {title}"
+    _report(decisions_edit.merge(path, title, others), decision, path, out)
 
 
 def never(path: Path, names: Sequence[str], out: TextIO) -> None:
-    """Write that names are never one thing."""
-    _tell(decisions_edit.never(path, names), f"{' and '.join(names)} stay apart", path, out)
+    """Record that names are never one thing."""
+    _report(decisions_edit.never(path, names), f"{' and '.join(names)} stay apart", path, out)
 
 
 def undo(output: Path, path: Path, one: str, other: str, out: TextIO) -> None:
-    """Take back what was decided about two names.
+    """Undo a decision about two names.
 
-    What a rule or a model merged is not in the file: then they are kept apart.
+    A merge by a rule or a model is not in the file: then the names are kept apart.
 
     Raises
     ------
     SettingsError
-        Neither the file nor the index joins the two.
+        Neither the file nor the index has merged the two.
     TableError
-        The file says nothing of them, and there is no index to look into.
+        The file has no decision about them, and there is no index.
     """
     if decisions_edit.undo(path, one, other):
         print(f"{path} says nothing of {one} and {other} any more: {APPLY}", file=out)
@@ -125,11 +125,11 @@ def undo(output: Path, path: Path, one: str, other: str, out: TextIO) -> None:
             "or are not. `--never` keeps two names apart."
         )
     decided = decisions_edit.never(path, (one, other))
-    _tell(decided, f"{one} and {other} stay apart", path, out)
+    _report(decided, f"{one} and {other} stay apart", path, out)
 
 
 def _are_joined(resolved: pl.DataFrame, one: str, other: str) -> bool:
-    """Tell whether two names have one title in the index."""
+    """Return whether two names have one title in the index."""
     titles = {
         title_key(title): title_key(become)
         for title, become in resolved.select("title", "resolved").iter_rows()
@@ -138,15 +138,15 @@ def _are_joined(resolved: pl.DataFrame, one: str, other: str) -> bool:
     return one != other and titles.get(one, one) == titles.get(other, other)
 
 
-def _tell(is_new: bool, said: str, path: Path, out: TextIO) -> None:
+def _report(is_new: bool, decision: str, path: Path, out: TextIO) -> None:
     if is_new:
-        print(f"{said}. Written to {path}: {APPLY}", file=out)
+        print(f"{decision}. Written to {path}: {APPLY}", file=out)
     else:
-        print(f"{said}: {path} says so already.", file=out)
+        print(f"{decision}: {path} says so already.", file=out)
 
 
 def ask(output: Path, path: Path, out: TextIO, read_line: Callable[[str], str] = input) -> None:
-    """Show doubtful pairs one by one and write what is decided, each at once."""
+    """Ask about doubtful pairs one by one; record each decision at once."""
     rows = doubtful_pairs(output, read_decisions(path))
     if not rows:
         print("No pair is doubtful.", file=out)
@@ -167,13 +167,13 @@ def ask(output: Path, path: Path, out: TextIO, read_line: Callable[[str], str] =
 
 
 def _decide(row: Row, answer: str, path: Path, out: TextIO) -> bool:
-    """Write an answer about a pair; False if it contradicts an earlier one, which is told."""
+    """Record a decision about a pair; print a contradiction and return False."""
     names = row["title"], row["other"]
     try:
         if answer == "n":
             never(path, names, out)
         else:
-            # A name that was merged before stands for its title.
+            # A name that was merged before is replaced by its title.
             titles = read_decisions(path).titles
             meant = [titles.get(title_key(name), name) for name in names]
             merge(path, meant if answer == "m" else meant[::-1], out)

@@ -1,4 +1,4 @@
-"""What `graphrag-index show` prints: the size of everything and what the index is about."""
+"""Printed tables of `graphrag-index show`: sizes, communities and entities of an index."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ TOP_ENTITIES = 15
 
 @dataclass(frozen=True)
 class Section:
-    """A small table for a person to read; columns whose cells are all numbers align right."""
+    """A small printed table; columns of numbers are aligned right."""
 
     title: str
     header: tuple[str, ...]
@@ -40,7 +40,7 @@ def write_overview(output: Path, out: TextIO) -> None:
     Raises
     ------
     TableError
-        There is no index in the folder, or a table of it is missing.
+        There is no index in the folder, or a table is missing.
     """
     store, version = open_index(output)
     head = (
@@ -163,6 +163,6 @@ def _rich(section: Section) -> "RichTable":
     for column, name in enumerate(section.header):
         table.add_column(name, justify="right" if section.is_number(column) else "left")
     for row in section.cells():
-        # A plain string would be read for markup such as [bold].
+        # A plain string would be parsed for markup such as [bold].
         table.add_row(*map(Text, row))
     return table

@@ -1,24 +1,30 @@
-"""Deleting old versions, and what only they have."""
+"""Deletion of what is no longer needed: old versions, and requests to models."""
 
 import shutil
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from graphrag_index.errors import TableError
-from graphrag_index.pipeline.history.version_list import current_version
-from graphrag_index.pipeline.run import lock
+from graphrag_index.llm.embeddings import text_key
+from graphrag_index.llm.registry import Models, Purged, purge
+from graphrag_index.pipeline.history import current_version, lock
+from graphrag_index.pipeline.run import RunResult
+from graphrag_index.pipeline.workflow import Workflow, check_settings
+from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.tables import TABLES
+from graphrag_index.step import MODELS
+from graphrag_index.steps.generate_text_embeddings import EMBEDDED, generate_text_embeddings
 from graphrag_index.storage.table_store import INDEX_FILE, JOURNAL_FILE, TableStore
 from graphrag_index.storage.table_writer import MAPPED_SUFFIX, SUFFIX
-from graphrag_index.storage.versions import StoredTable
+from graphrag_index.storage.versions import StoredTable, Version
 
 
 @dataclass(frozen=True)
 class Freed:
-    """Which versions were deleted, which are kept, and the bytes that it freed."""
+    """The result of a garbage collection."""
 
     deleted: tuple[int, ...]
     kept: tuple[int, ...]
@@ -27,10 +33,10 @@ class Freed:
 
 
 def collect_garbage(store: TableStore, keep: int) -> Freed:
-    """Delete all versions but the last so many, and what only they have.
+    """Delete all but the last `keep` versions, with the tables that only they use.
 
-    What a kept version names stays, whichever version wrote it, and so does what an interrupted
-    run has finished. Who reads a version that is deleted is told so by the next question.
+    The finished steps of an interrupted run stay. A reader of a deleted version gets an error
+    that says so.
 
     Raises
     ------
@@ -59,7 +65,7 @@ def collect_garbage(store: TableStore, keep: int) -> Freed:
             )
         deleted = numbers[: len(numbers) - len(kept)]
         old_vectors = _vectors_of(store, deleted)
-        # Versions first: whoever finds a file missing then finds that its version is gone.
+        # Descriptions first: a reader that misses a file then finds that its version is gone.
         for number in deleted:
             for file in (INDEX_FILE, JOURNAL_FILE):
                 (store.folder(number) / file).unlink(missing_ok=True)
@@ -72,10 +78,10 @@ def collect_garbage(store: TableStore, keep: int) -> Freed:
 
 
 def _vectors_of(store: TableStore, numbers: list[int]) -> set[str]:
-    """Return the LanceDB tables that are ours: of the program, and of these versions."""
+    """Return the names of the LanceDB tables of the program and of some versions."""
     found = {name for name, table in TABLES.items() if table.kind == "vectors"}
     for number in numbers:
-        # That it is damaged is no reason to keep it.
+        # A damaged version is deleted, too.
         with suppress(TableError):
             tables = store.read_version(number).tables
             found |= {name for name, table in tables.items() if table.lance_version is not None}
@@ -83,7 +89,7 @@ def _vectors_of(store: TableStore, numbers: list[int]) -> set[str]:
 
 
 def _delete_files(store: TableStore, named: set[str | None], unfinished: int) -> Iterator[Path]:
-    """Delete tables that nothing names, and empty folders; yields what is in use."""
+    """Delete unused tables and empty folders; yield the files that are in use."""
     for folder in store.output.glob("versions/*"):
         if not folder.name.isdecimal():
             continue
@@ -93,14 +99,14 @@ def _delete_files(store: TableStore, named: set[str | None], unfinished: int) ->
                 try:
                     path.unlink()
                 except PermissionError:
-                    # Windows does not delete what somebody reads.
+                    # Windows does not delete a file that is open.
                     yield path
         if int(folder.name) != unfinished and not any(folder.iterdir()):
             folder.rmdir()
 
 
 def _delete_graphs(store: TableStore, kept: list[int]) -> Iterator[Path]:
-    """Delete databases of versions that are gone; yields what is in use."""
+    """Delete the databases of deleted versions; yield the files that are in use."""
     for path in store.graphs.glob("[0-9]*-*"):
         if path.name.partition("-")[0] not in map(str, kept):
             try:
@@ -115,7 +121,7 @@ def _delete_vectors(
     current: dict[str, StoredTable],
     ours: set[str],
 ) -> None:
-    """Delete versions of LanceDB tables that nothing names, and tables of which none is named."""
+    """Delete unused versions of LanceDB tables, and tables without a used version."""
     vectors = [(name, table) for name, table in named if table.lance_version is not None]
     versions: dict[str, set[int]] = defaultdict(set)
     for name, table in vectors:
@@ -134,10 +140,68 @@ def _delete_vectors(
 
 
 def _size(output: Path) -> int:
-    """Return the bytes of all tables, vectors and databases."""
+    """Return the size of all tables, vectors and databases in bytes."""
     files = (
         *output.glob("versions/*/*"),
         *output.glob("lancedb/**/*"),
         *output.glob("cypher/*"),
     )
     return sum(path.stat().st_size for path in files if path.is_file())
+
+
+class Purge:
+    """Deletes the requests in the ledger that the index no longer uses, at the end of a run.
+
+    All steps that ask a model run again; the requests that they look up in the ledger stay.
+    Nothing is deleted unless `is_whole`: requests about missing parts would be paid again.
+    """
+
+    def __init__(
+        self,
+        models: Models,
+        workflow: Workflow,
+        settings: Settings,
+        store: TableStore,
+        is_whole: Callable[[RunResult], bool],
+    ) -> None:
+        self._models, self._workflow, self._settings = models, workflow, settings
+        self._store, self._is_whole = store, is_whole
+        self.purged: Purged | None = None
+
+    def begin(self) -> list[str]:
+        """Begin to record which requests are used; return the names of the steps that must run."""
+        self._models.track_use()
+        sections = check_settings(self._workflow, self._settings)
+        return [
+            step.name
+            for step in self._workflow.steps
+            # Requests for vectors are known by the texts in the tables.
+            if step != generate_text_embeddings
+            and set(MODELS).intersection(step.needs(sections.get(step.name)))
+        ]
+
+    def end(self, result: RunResult) -> None:
+        """Delete the unused requests; no other run can begin meanwhile.
+
+        Raises
+        ------
+        GraphRAGError
+            A batch is open, or the ledger is in use or cannot be written.
+        """
+        if not self._is_whole(result):
+            return
+        self.purged = Purged(0, 0, 0)
+        if self._models.has_ledger:
+            keys = _embedded(self._settings, self._store, result.version)
+            self.purged = purge(self._models.ledger, self._store.output, keys)
+
+
+def _embedded(settings: Settings, store: TableStore, version: Version) -> Iterator[str]:
+    """Yield the keys of the texts with vectors of a remote model."""
+    model = settings.models.get(settings.generate_text_embeddings.model)
+    if model is None:
+        return
+    for name, embedded in EMBEDDED.items():
+        if name in version.tables:
+            for text in store.scan(name, version.tables[name]).select(embedded).collect()["text"]:
+                yield text_key(text, model)

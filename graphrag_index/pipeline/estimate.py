@@ -1,0 +1,319 @@
+"""The requests of a run and their price, estimated without sending any.
+
+The steps up to the last that asks a model run in a temporary folder, with `CountingModels` in
+place of the models. So the prompts are real: requests in the ledger get their stored replies, the
+others simulated ones. Of many documents a sample is read, and the counts are scaled. Each further
+document adds fewer new names to the graph, and how many depends on the corpus: so names are
+counted in all documents by a cheap pattern, and the graph of the sample is scaled by them.
+"""
+
+import logging
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import polars as pl
+
+from graphrag_index.llm.prices import cost_of, price_of
+from graphrag_index.llm.request import Usage
+from graphrag_index.microsoft.import_folder import has_imported
+from graphrag_index.pipeline.counting_models import Count, CountingModels, PastReplies
+from graphrag_index.pipeline.run import Watcher, run_workflow
+from graphrag_index.pipeline.services import asking_steps, services_of
+from graphrag_index.pipeline.simulated_replies import NAME
+from graphrag_index.pipeline.workflow import Service, Workflow, check_settings
+from graphrag_index.schema.settings.settings import Settings
+from graphrag_index.step import Step, step
+from graphrag_index.storage.table_store import Previous, TableStore
+from graphrag_index.storage.versions import Version
+
+# A guess of the length of replies may be off by this factor.
+GUESS = 2.0
+# Documents per batch: bounds memory, not results.
+BATCH_DOCUMENTS = 256
+# Approximate characters per token.
+CHARACTERS_PER_TOKEN = 4
+# Passages that must mention a name before its descriptions are summarized by a model: two
+# descriptions are mostly short enough to be joined without a call.
+MIN_PASSAGES = 3
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The ratio of all documents to the sample."""
+
+    text_units: float = 1.0
+    # Names, pairs of adjacent names, names in several passages, and the number of these passages.
+    names: float = 1.0
+    pairs: float = 1.0
+    repeated: float = 1.0
+    repetitions: float = 1.0
+
+
+@dataclass(frozen=True)
+class Line:
+    """The requests of one step to one model, for all documents."""
+
+    step: str
+    model: str
+    n_answered: int
+    n_to_ask: int
+    prompt_tokens: int
+    reply_tokens: int
+    # In dollars, with bounds if the length of replies is a guess; None if the price is unknown.
+    cost: float | None
+    low: float | None
+    high: float | None
+    # The length of replies is the average of earlier ones.
+    replies_are_known: bool
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The estimated requests of a run."""
+
+    lines: tuple[Line, ...]
+    n_documents: int
+    n_sampled: int
+    has_past: bool
+
+
+def estimate(
+    workflow: Workflow,
+    settings: Settings,
+    root: Path,
+    max_documents: int,
+    watcher: Watcher | None = None,
+    batch: bool = False,
+    only: Collection[str] | None = None,
+) -> Estimate | None:
+    """Estimate the requests of a workflow; None if none of its steps asks a model.
+
+    Nothing is sent, and nothing is written to the output folder. At most `max_documents` are
+    read, evenly sampled. With `batch`, chats have the price of a batch. `only` limits the result
+    to some steps.
+    """
+    check_settings(workflow, settings)
+    steps = _up_to_last_asking(workflow, settings)
+    if not steps:
+        return None
+    sample = Sample(max_documents, settings.create_text_units.max_tokens)
+    steps = _with_sample(steps, sample.step())
+    with (
+        closing(PastReplies(root / settings.output)) as past,
+        TemporaryDirectory(prefix="graphrag-estimate-", ignore_cleanup_errors=True) as folder,
+    ):
+        # The layout is never shown.
+        plain = settings.finalize_graph.model_copy(update={"layout": False})
+        changes = {"output": folder, "finalize_graph": plain}
+        temporary = settings.model_copy(update=changes)
+        store = TableStore(root / settings.output)
+        last = Previous(store, store.read_pointer())
+        dimension = _dimension(last) if has_imported(root) else None
+        models: Any = CountingModels(settings.models, past, dimension)
+        services = {
+            **services_of(temporary, models, root),
+            "previous": Service(open=lambda step, section: last),
+        }
+        with _without_warnings():
+            version = run_workflow(
+                replace(workflow, steps=steps), temporary, root, services, watcher
+            ).version
+        by_step = {one.name: one for one in steps}
+        lines = []
+        for count in models.counts:
+            if only is not None and count.step not in only:
+                continue
+            asking = by_step[count.step]
+            growth = _growth_of(asking, count, sample.growth, TableStore(Path(folder)), version)
+            lines.append(_line(count, growth, settings, past, batch))
+        return Estimate(tuple(lines), sample.n_documents, sample.n_sampled, not past.is_empty)
+
+
+def _dimension(last: Previous) -> int | None:
+    """Return the dimension of the vectors of the index."""
+    table = last.tables.get("text_unit_text")
+    return table.vectors.dimension if table and table.vectors else None
+
+
+@dataclass(frozen=True)
+class _Factors:
+    """The ratio of all documents to the sample, for the requests of a step."""
+
+    calls: float
+    # Tokens of the variable part of prompts, and of replies.
+    tokens: float
+    replies: float
+
+
+def _growth_of(
+    step: Step, count: Count, growth: Growth, store: TableStore, version: Version
+) -> _Factors:
+    """Choose by the tables that a step reads how its requests grow."""
+    tables = {read.table for read in step.reads}
+    if "text_units" in tables:
+        # One vector for each text unit, and others for entities and reports.
+        units = store.scan("text_units", version.tables["text_units"])
+        n_units, n_tokens = units.select(pl.len(), pl.col("n_tokens").sum()).collect().row(0)
+        n_texts = max(1, count.n_to_ask + count.n_answered)
+        calls = _mixed(growth.text_units, growth.names, n_units / n_texts)
+        share = n_tokens / max(1, count.prompt_tokens) * count.n_to_ask / n_texts
+        return _Factors(calls, _mixed(growth.text_units, growth.names, share), calls)
+    if "communities" in tables:
+        return _Factors(growth.names, growth.pairs, growth.names)
+    if "extracted_entities" in tables:
+        # More descriptions make a longer summary, but less than proportionally.
+        replies = _mixed(growth.repeated, growth.repetitions, 0.5)
+        return _Factors(growth.repeated, growth.repetitions, replies)
+    return _Factors(growth.text_units, growth.text_units, growth.text_units)
+
+
+def _mixed(first: float, second: float, share: float) -> float:
+    share = min(1.0, share)
+    return first * share + second * (1 - share)
+
+
+def _line(
+    count: Count, factors: _Factors, settings: Settings, past: PastReplies, batch: bool
+) -> Line:
+    n_to_ask = round(count.n_to_ask * factors.calls)
+    beyond = count.prompt_tokens - count.fixed_tokens
+    prompt = round(count.fixed_tokens * factors.calls + beyond * factors.tokens)
+    known = past.reply_tokens(count.step, count.model)
+    reply = round(count.reply_tokens * factors.replies if known is None else n_to_ask * known)
+    cached = round(prompt * past.cached_share(count.step, count.model))
+    price = price_of(settings.models[count.model])
+    if price is not None and batch and count.is_chat:
+        price = price.in_batch()
+    guess = GUESS if known is None else 1.0
+
+    def cost(times: float) -> float | None:
+        return cost_of(Usage(prompt, cached, round(reply * times)), price) if n_to_ask else 0.0
+
+    return Line(
+        count.step,
+        count.model,
+        round(count.n_answered * factors.calls),
+        n_to_ask,
+        prompt,
+        reply,
+        cost(1),
+        cost(1 / guess),
+        cost(guess),
+        known is not None or not reply,
+    )
+
+
+def _up_to_last_asking(workflow: Workflow, settings: Settings) -> tuple[Step, ...]:
+    """Return the steps up to the last that asks a remote model."""
+    names = asking_steps(workflow, settings)
+    asking = [number for number, one in enumerate(workflow.steps, 1) if one.name in names]
+    return workflow.steps[: max(asking, default=0)]
+
+
+def _with_sample(steps: Sequence[Step], sampling: Step) -> tuple[Step, ...]:
+    """Insert a step after the first that writes the documents."""
+    for number, reader in enumerate(steps, 1):
+        if any(table.name == "loaded_documents" for table in reader.writes):
+            return (*steps[:number], sampling, *steps[number:])
+    return tuple(steps)
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Silence warnings about simulated replies."""
+    logger = logging.getLogger("graphrag_index.steps")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+@dataclass
+class Sample:
+    """A sample of the documents; counts and growth are known when `step` has run."""
+
+    max_documents: int
+    text_unit_tokens: int
+    n_documents: int = 0
+    n_sampled: int = 0
+    growth: Growth = field(default_factory=Growth)
+
+    def step(self) -> Step:
+        """Return a step that reduces the documents to the sample."""
+
+        @step(writes=["loaded_documents"])
+        def sample_documents(loaded_documents: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+            return self._choose(loaded_documents)
+
+        return sample_documents
+
+    def _choose(self, documents: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+        """Keep evenly spaced documents, and measure the growth to all of them."""
+        self.n_documents = documents.select(pl.len()).collect().item()
+        self.n_sampled = min(self.max_documents, self.n_documents)
+        chosen = {number * self.n_documents // self.n_sampled for number in range(self.n_sampled)}
+        size = self.text_unit_tokens * CHARACTERS_PER_TOKEN
+        whole, sampled = _Names(size), _Names(size)
+        for offset in range(0, self.n_documents, BATCH_DOCUMENTS):
+            batch = documents.slice(offset, BATCH_DOCUMENTS).collect()
+            mine = [row for row in range(batch.height) if offset + row in chosen]
+            if self.n_sampled < self.n_documents:
+                for row, text in enumerate(batch["text"]):
+                    whole.add(text)
+                    if offset + row in chosen:
+                        sampled.add(text)
+            yield batch[mine]
+        if self.n_sampled < self.n_documents:
+            self.growth = whole.growth(sampled)
+
+
+class _Names:
+    """Counts names in documents, and the passages that mention each."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size  # of a passage, in characters
+        self.n_characters = 0
+        self.n_passages = 0
+        # By hash: the last passage, and the number of passages.
+        self.places: dict[int, tuple[int, int]] = {}
+        self.pairs: set[int] = set()
+
+    def add(self, text: str) -> None:
+        self.n_characters += len(text)
+        last, last_end = 0, -self.size
+        for match in NAME.finditer(text):
+            name = hash(match[0])
+            passage = self.n_passages + match.start() // self.size
+            before, n = self.places.get(name, (-1, 0))
+            if before != passage:
+                self.places[name] = passage, n + 1
+            if match.start() - last_end < self.size // 4 and name != last:
+                self.pairs.add(hash((last, name)))
+            last, last_end = name, match.end()
+        self.n_passages += len(text) // self.size + 1
+
+    def growth(self, part: "_Names") -> Growth:
+        """Return the growth from a part of the same documents."""
+
+        def several(names: _Names) -> list[int]:
+            return [n for _, n in names.places.values() if n >= MIN_PASSAGES]
+
+        text_units = _ratio(self.n_characters, part.n_characters, 1.0)
+        return Growth(
+            text_units,
+            _ratio(len(self.places), len(part.places), text_units),
+            _ratio(len(self.pairs), len(part.pairs), text_units),
+            _ratio(len(several(self)), len(several(part)), text_units),
+            _ratio(sum(several(self)), sum(several(part)), text_units),
+        )
+
+
+def _ratio(whole: int, part: int, otherwise: float) -> float:
+    """Divide, if there are enough names; scripts without capitals have few."""
+    return whole / part if part >= 20 else otherwise
