@@ -56,12 +56,11 @@ def check(
     import json
 
     from graphrag_index.cli.terminal import passing_bar
+    from graphrag_index.health.checked_index import open_index, open_own
     from graphrag_index.health.checks import check_index
     from graphrag_index.health.health_page import write_page
     from graphrag_index.health.health_text import as_json as to_json
     from graphrag_index.health.health_text import as_text
-    from graphrag_index.health.opening import open_index
-    from graphrag_index.health.own_folder import open_own
     from graphrag_index.schema.settings.models import vector_identity
 
     own = root / settings.output

@@ -1,4 +1,4 @@
-"""The checks, in the order in which they are told, and what their limits say."""
+"""The checks of an index, in the order of the report, and their limits."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -6,43 +6,47 @@ from typing import NamedTuple
 
 import polars as pl
 
-from graphrag_index.health.coverage import (
+from graphrag_index.health.checked_index import CheckedIndex, CheckResult
+from graphrag_index.health.figures import Figures, measure
+from graphrag_index.health.report_checks import (
+    empty_reports,
+    missing_reports,
     oversized_communities,
     uncovered_documents,
     uncovered_entities,
+    unresolved_citations,
 )
-from graphrag_index.health.duplicates import duplicates, equal_documents
-from graphrag_index.health.figures import Figures, measure
-from graphrag_index.health.finding import Looked
-from graphrag_index.health.opened_index import Opened
-from graphrag_index.health.references import dangling_ids
-from graphrag_index.health.report_checks import empty_reports, missing_reports, unresolved_citations
-from graphrag_index.health.search_table_checks import stale_search_tables
+from graphrag_index.health.row_checks import (
+    dangling_ids,
+    duplicates,
+    equal_documents,
+    stale_search_tables,
+)
 from graphrag_index.health.vector_checks import VectorChecks
 from graphrag_index.schema.settings.embedded_steps import Check as Limits
 from graphrag_index.step import Progress, Silent
 
 
 class Outcome(NamedTuple):
-    """What one check has found, and whether that is more than its limit allows."""
+    """The result of one check, and its limit."""
 
     name: str
-    title: str  # of what the findings are, for a person
-    looked: Looked
+    title: str
+    result: CheckResult
     limit: float
-    is_share: bool  # the limit is a share of what was looked at, not a count
+    is_share: bool  # the limit is a share of what was checked, not a count
 
     @property
     def failed(self) -> bool:
-        count, of = self.looked.count, self.looked.of or 0
+        count, of = self.result.count, self.result.of or 0
         return count > (self.limit * of if self.is_share else self.limit)
 
 
 @dataclass(frozen=True)
 class Health:
-    """All that a check of an index tells."""
+    """The report on an index."""
 
-    index: Opened
+    index: CheckedIndex
     outcomes: tuple[Outcome, ...]
     figures: Figures
     not_looked_at: tuple[str, ...]
@@ -52,21 +56,21 @@ class Health:
         return any(outcome.failed for outcome in self.outcomes)
 
 
-def check_index(index: Opened, limits: Limits, progress: Progress | None = None) -> Health:
-    """Run every check; what cannot be read is a finding of its own."""
+def check_index(index: CheckedIndex, limits: Limits, progress: Progress | None = None) -> Health:
+    """Run every check; damaged tables are findings."""
     progress = progress or Silent()
     try:
         return _check(index, limits, progress)
     except (pl.exceptions.PolarsError, OSError):
-        # Which table it was only reading them all tells.
+        # The error does not tell which table is damaged.
         if not index.drop_unreadable():
             raise
         return _check(index, limits, progress)
 
 
-def _check(index: Opened, limits: Limits, progress: Progress) -> Health:
+def _check(index: CheckedIndex, limits: Limits, progress: Progress) -> Health:
     vectors = VectorChecks(index)
-    checks: Mapping[str, tuple[str, Callable[[], Looked]]] = {
+    checks: Mapping[str, tuple[str, Callable[[], CheckResult]]] = {
         "dangling_ids": ("ids that do not resolve", lambda: dangling_ids(index)),
         "duplicates": ("duplicate rows", lambda: duplicates(index)),
         "unresolved_citations": (
@@ -94,8 +98,8 @@ def _check(index: Opened, limits: Limits, progress: Progress) -> Health:
         progress.advance()
     figures = measure(index)
     progress.advance()
-    names = {finding.table for finding in index.damaged}
+    damaged = {finding.table for finding in index.damaged}
     readable = {*index.tables, *index.search_tables, *index.vectors}
-    looked = Looked(len(names | readable), tuple(index.damaged))
-    damaged = Outcome("unreadable_tables", "unreadable tables", looked, 0, False)
-    return Health(index, (damaged, *outcomes), figures, (*index.gaps(), *index.notes))
+    result = CheckResult(len(damaged | readable), tuple(index.damaged))
+    unreadable = Outcome("unreadable_tables", "unreadable tables", result, 0, False)
+    return Health(index, (unreadable, *outcomes), figures, (*index.gaps(), *index.notes))

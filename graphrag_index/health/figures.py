@@ -1,4 +1,4 @@
-"""The index in numbers: the graph, the levels, counts by document and language."""
+"""Figures of an index: the graph, the levels, counts by document and language."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,18 +16,17 @@ from graphrag_index.communities.simple_graph import (
     modularity,
     simple_graph,
 )
-from graphrag_index.health.finding import number_of_rows
-from graphrag_index.health.opened_index import READ, Opened, explode
+from graphrag_index.health.checked_index import READ, CheckedIndex, count_rows, explode
 from graphrag_index.schema.list_columns import positions
 from graphrag_index.text.languages import detect_language
 
-# Documents read at once to tell their language, and characters of each.
-_AT_ONCE, _SAMPLE = 1_024, 4_000
+# Documents and characters of each that are read to detect languages.
+_BATCH, _MAX_CHARS = 1_024, 4_000
 
 
 @dataclass(frozen=True)
 class GraphFigures:
-    """The graph without loops, links in both directions being one."""
+    """The graph without loops, with links in both directions merged."""
 
     nodes: int
     edges: int
@@ -37,8 +36,8 @@ class GraphFigures:
     components: int
     largest_component: int
     isolated: int  # nodes without an edge
-    modularity: float | None  # of the communities of level 0; None without any
-    edges_between_communities: int | None  # of level 0; they belong to none
+    modularity: float | None  # of the communities of level 0, if there are any
+    edges_between_communities: int | None  # of level 0
     degree_histogram: tuple[tuple[str, int], ...]  # nodes by degree: 0, 1, 2, 3-4, 5-8, ...
 
 
@@ -57,20 +56,20 @@ class Level:
 
 @dataclass(frozen=True)
 class Figures:
-    """All numbers of an index; what it has no tables for is None or empty."""
+    """All figures of an index; those without a table are None or empty."""
 
     rows: Mapping[str, int]
     graph: GraphFigures | None
     levels: tuple[Level, ...]
-    # One row a document: document, title, language, and how many text_units, tokens, entities and
-    # relationships it has; null where no table tells.
+    # One row per document: document, title, language, and its number of text_units, tokens,
+    # entities and relationships (null if unknown).
     documents: pl.DataFrame
     languages: tuple[Mapping[str, Any], ...]
 
 
-def measure(index: Opened) -> Figures:
-    """Count everything."""
-    rows = {name: number_of_rows(index.tables[name]) for name in READ if index.has(name)}
+def measure(index: CheckedIndex) -> Figures:
+    """Compute all figures."""
+    rows = {name: count_rows(index.tables[name]) for name in READ if index.has(name)}
     documents = _documents(index)
     by_language = (
         documents.group_by("language")
@@ -81,7 +80,7 @@ def measure(index: Opened) -> Figures:
 
 
 def histogram(values: Integers) -> tuple[tuple[str, int], ...]:
-    """Count values in bins that double: 0, 1, 2, 3-4, 5-8, up to that of the largest."""
+    """Count values in bins of doubling width: 0, 1, 2, 3-4, 5-8, …"""
     if not len(values):
         return ()
     bins = np.where(values > 0, np.ceil(np.log2(np.maximum(values, 1))).astype(np.int64) + 1, 0)
@@ -96,10 +95,10 @@ def _bin(at: int) -> str:
     return f"{2 ** (at - 2) + 1:,}-{2 ** (at - 1):,}"
 
 
-def _graph(index: Opened) -> GraphFigures | None:
+def _graph(index: CheckedIndex) -> GraphFigures | None:
     if not index.has("entities", "id") or not index.has("relationships"):
         return None
-    # Ours name the ends by id too; titles are Microsoft's only way.
+    # Only our relationships hold the ids of their ends.
     by_id = index.has("relationships", "source_id", "target_id")
     if not by_id and not (
         index.has("entities", "title") and index.has("relationships", "source", "target")
@@ -149,8 +148,8 @@ def _figures(graph: Graph, labels: Integers | None) -> GraphFigures:
     )
 
 
-def _labels(index: Opened, nodes: pl.DataFrame) -> Integers | None:
-    """Return the community of level 0 of each node; one in none is a part of its own."""
+def _labels(index: CheckedIndex, nodes: pl.DataFrame) -> Integers | None:
+    """Return the community of level 0 of each node; a node in none gets a label of its own."""
     if not index.has("communities", "community", "level", "entity_ids"):
         return None
     top = index.tables["communities"].filter(pl.col("level") == 0)
@@ -171,7 +170,7 @@ def _labels(index: Opened, nodes: pl.DataFrame) -> Integers | None:
     return numbered
 
 
-def _levels(index: Opened) -> tuple[Level, ...]:
+def _levels(index: CheckedIndex) -> tuple[Level, ...]:
     if not index.has("communities", "level"):
         return ()
     if index.has("communities", "entity_ids"):
@@ -203,8 +202,8 @@ def _levels(index: Opened) -> tuple[Level, ...]:
     return tuple(levels)
 
 
-def _documents(index: Opened) -> pl.DataFrame:
-    """Count what each document has."""
+def _documents(index: CheckedIndex) -> pl.DataFrame:
+    """Return the counts of each document."""
     schema = {
         "document": pl.String,
         "title": pl.String,
@@ -247,29 +246,25 @@ def _documents(index: Opened) -> pl.DataFrame:
     return rows.select(columns)
 
 
-def _languages(index: Opened) -> pl.Series:
-    """Return the language of each document; where the table does not tell, its text does."""
+def _languages(index: CheckedIndex) -> pl.Series:
+    """Return the language of each document, detected where the table lacks it."""
     documents = index.tables["documents"]
     if index.has("documents", "language"):
-        return _column(documents.select("language"))
-    n_documents = number_of_rows(documents)
+        return documents.select("language").collect().to_series()
+    n_documents = count_rows(documents)
     if not index.has("documents", "text"):
         return pl.Series("language", ["und"] * n_documents, dtype=pl.String)
-    begins = documents.select(pl.col("text").fill_null("").str.head(_SAMPLE))
+    begins = documents.select(pl.col("text").fill_null("").str.head(_MAX_CHARS))
     found = [
         detect_language(text)
-        for start in range(0, n_documents, _AT_ONCE)
-        for text in begins.slice(start, _AT_ONCE).collect()["text"]
+        for start in range(0, n_documents, _BATCH)
+        for text in begins.slice(start, _BATCH).collect()["text"]
     ]
     return pl.Series("language", found, dtype=pl.String)
 
 
-def _column(rows: pl.LazyFrame) -> pl.Series:
-    return rows.collect().to_series()
-
-
 def spread(values: pl.Series) -> tuple[int, float, int]:
-    """Return the smallest, the median and the largest; zeros for nothing."""
+    """Return minimum, median and maximum; zeros if empty."""
     if not len(values):
         return 0, 0.0, 0
     numbers: npt.NDArray[np.int64] = values.to_numpy()

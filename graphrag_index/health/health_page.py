@@ -1,11 +1,11 @@
-"""What `graphrag-index check --html` writes: one page with findings, figures and plots.
+"""The page of `graphrag-index check --html`, with findings, figures and plots.
 
-The page needs nothing but itself, and runs nothing: `check_page.html` holds its style.
+The page is self-contained and runs no program: `health_page.html` holds its style.
 """
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from errno import EISDIR
 from importlib.resources import files
 from pathlib import Path
@@ -15,15 +15,23 @@ import polars as pl
 from graphrag_index.health.checks import Health
 from graphrag_index.health.figures import Figures, histogram
 from graphrag_index.health.health_text import describe, mark, verdict
-from graphrag_index.health.plots import columns, rows
 
-# Documents and languages that the page lists.
-_DOCUMENTS, _LANGUAGES = 200, 20
-_TITLE = 80
+_MAX_DOCUMENTS, _MAX_LANGUAGES = 200, 20
+_MAX_TITLE = 80  # characters
+# Units of the drawing; the page sets the width in pixels.
+_WIDTH, _HEIGHT = 480, 190
+_LEFT, _BOTTOM, _TOP = 8, 24, 18
+_ROW, _NAME = 24, 150
+# Wider bars look like blocks when there are few.
+_WIDEST_BAR = 64
+# Labels below bars that fit beside each other.
+_LABELS = 12
+
+Bars = Sequence[tuple[str, int]]
 
 
 def write_page(health: Health, file: Path) -> None:
-    """Write the page; it replaces `file` at the end: a reader sees the old one or the new one."""
+    """Write the page, replacing `file` atomically."""
     if file.is_dir():
         raise IsADirectoryError(EISDIR, "This is a folder, name a file in it", str(file))
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +74,7 @@ def _checks(health: Health) -> Iterator[str]:
 
 def _findings(health: Health) -> Iterator[str]:
     outcomes = sorted(health.outcomes, key=lambda outcome: not outcome.failed)
-    found = [(outcome, finding) for outcome in outcomes for finding in outcome.looked.findings]
+    found = [(outcome, finding) for outcome in outcomes for finding in outcome.result.findings]
     if found or health.not_looked_at:
         yield "<h2>Findings</h2>"
     for outcome, finding in found:
@@ -105,23 +113,25 @@ def _plots(figures: Figures) -> Iterator[str]:
     if figures.graph is not None:
         yield _figure(
             "Entities by degree",
-            columns(figures.graph.degree_histogram, "Entities by degree", "entities"),
+            upright_bars(figures.graph.degree_histogram, "Entities by degree", "entities"),
         )
     for level in figures.levels:
         title = f"Communities of level {level.level} by entities"
-        yield _figure(title, columns(level.size_histogram, title, "communities"))
+        yield _figure(title, upright_bars(level.size_histogram, title, "communities"))
     if figures.documents.height:
         for name in ("text_units", "entities"):
             if figures.documents[name].null_count():
                 continue
             title = f"Documents by {name.replace('_', ' ')}"
             bars = histogram(figures.documents[name].to_numpy())
-            yield _figure(title, columns(bars, title, "documents"))
+            yield _figure(title, upright_bars(bars, title, "documents"))
     languages = [
         (str(language["language"] or "und"), int(language["documents"]))
-        for language in figures.languages[:_LANGUAGES]
+        for language in figures.languages[:_MAX_LANGUAGES]
     ]
-    yield _figure("Documents by language", rows(languages, "Documents by language", "documents"))
+    yield _figure(
+        "Documents by language", lying_bars(languages, "Documents by language", "documents")
+    )
 
 
 def _figure(title: str, drawing: str) -> str:
@@ -138,11 +148,11 @@ def _documents(documents: pl.DataFrame) -> str:
     if not documents.height:
         return ""
     head = ("document", "language", "text units", "tokens", "entities", "relationships")
-    shown = documents.head(_DOCUMENTS)
+    shown = documents.head(_MAX_DOCUMENTS)
     cells = []
     for row in shown.iter_rows(named=True):
         title = str(row["title"] or row["document"])
-        title = title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…"
+        title = title if len(title) <= _MAX_TITLE else f"{title[: _MAX_TITLE - 1]}…"
         numbers = "".join(
             f'<td class="number">{_number(row[name.replace(" ", "_")])}</td>' for name in head[2:]
         )
@@ -158,4 +168,63 @@ def _documents(documents: pl.DataFrame) -> str:
     return (
         f'<h2>Documents</h2><div class="scroll"><table><thead><tr>{names}</tr></thead>'
         f"<tbody>{''.join(cells)}</tbody></table></div>{more}"
+    )
+
+
+def upright_bars(bars: Bars, title: str, unit: str) -> str:
+    """Draw a histogram as SVG; each bar shows its count on hover."""
+    if not bars:
+        return ""
+    most = max(count for _, count in bars) or 1
+    room = _HEIGHT - _BOTTOM - _TOP
+    step = (_WIDTH - 2 * _LEFT) / len(bars)
+    width = min(step * 0.82, _WIDEST_BAR)
+    every = -(-len(bars) // _LABELS)
+    parts = []
+    for at, (name, count) in enumerate(bars):
+        middle = _LEFT + step * (at + 0.5)
+        # Even the smallest count must be visible.
+        height = max(room * count / most, 1.5) if count else 0
+        top = _HEIGHT - _BOTTOM - height
+        parts.append(
+            f"<g><title>{html.escape(name)}: {count:,} {html.escape(unit)}</title>"
+            f'<rect class="bar" x="{middle - width / 2:.1f}" y="{top:.1f}" width="{width:.1f}" '
+            f'height="{height:.1f}" rx="2"/>'
+        )
+        if count and len(bars) <= _LABELS:
+            parts.append(f'<text class="value" x="{middle:.1f}" y="{top - 5:.1f}">{count:,}</text>')
+        if at % every == 0:
+            parts.append(
+                f'<text class="name" x="{middle:.1f}" y="{_HEIGHT - 7}">{html.escape(name)}</text>'
+            )
+        parts.append("</g>")
+    line = _HEIGHT - _BOTTOM
+    axis = f'<line class="axis" x1="0" y1="{line}" x2="{_WIDTH}" y2="{line}"/>'
+    return _svg(_HEIGHT, title, "".join(parts) + axis)
+
+
+def lying_bars(bars: Bars, title: str, unit: str) -> str:
+    """Draw bars with their names before them as SVG."""
+    if not bars:
+        return ""
+    most = max(count for _, count in bars) or 1
+    room = _WIDTH - _NAME - 70
+    parts = []
+    for at, (name, count) in enumerate(bars):
+        y = at * _ROW
+        width = max(room * count / most, 1.5) if count else 0
+        shown = name if len(name) <= 22 else f"{name[:21]}…"
+        parts.append(
+            f"<g><title>{html.escape(name)}: {count:,} {html.escape(unit)}</title>"
+            f'<text class="row" x="{_NAME - 8}" y="{y + 16}">{html.escape(shown)}</text>'
+            f'<rect class="bar" x="{_NAME}" y="{y + 4}" width="{width:.1f}" height="16" rx="2"/>'
+            f'<text class="count" x="{_NAME + width + 6:.1f}" y="{y + 16}">{count:,}</text></g>'
+        )
+    return _svg(len(bars) * _ROW + 4, title, "".join(parts))
+
+
+def _svg(height: int, title: str, content: str) -> str:
+    return (
+        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{html.escape(title)}">'
+        f"{content}</svg>"
     )

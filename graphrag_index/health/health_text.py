@@ -1,26 +1,23 @@
-"""What `graphrag-index check` prints: at most a screen of lines, or all of it as JSON."""
+"""The output of `graphrag-index check`: at most a screen of lines, or all of it as JSON."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from textwrap import wrap
 from typing import Any
 
+from graphrag_index.health.checked_index import SINGULAR
 from graphrag_index.health.checks import Health, Outcome
 from graphrag_index.health.figures import Figures, spread
-from graphrag_index.health.finding import SINGULAR
 from graphrag_index.text.terminal_line import fit_line
 
 _COLUMNS = 100
-# Of findings and of examples; --json has them all.
-_FINDINGS, _EXAMPLES = 6, 3
-# Levels of the hierarchy, languages and notes.
-_FIGURES = 6
-# Documents that are listed in JSON.
-_DOCUMENTS = 10_000
+_MAX_FINDINGS, _MAX_EXAMPLES = 6, 3
+_MAX_FIGURES = 6  # levels of the hierarchy, languages and notes
+_MAX_DOCUMENTS = 10_000  # in JSON
 
 
 def as_text(health: Health) -> str:
-    """Give a line for each check, what was found with examples, and the figures."""
+    """Return a line for each check, the findings with examples, and the figures."""
     lines = [f"{health.index.place}", f"  {health.index.made_by}", ""]
     width = max(len(outcome.title) for outcome in health.outcomes)
     for outcome in health.outcomes:
@@ -29,7 +26,7 @@ def as_text(health: Health) -> str:
     lines += ["", *(f"  {line}" for line in describe_figures(health.figures))]
     if health.not_looked_at:
         lines.append("")
-        for note in health.not_looked_at[:_FIGURES]:
+        for note in health.not_looked_at[:_MAX_FIGURES]:
             lines += wrap(note, _COLUMNS, initial_indent="  ", subsequent_indent="  ")
     return "\n".join([*lines, "", verdict(health)]) + "\n"
 
@@ -37,14 +34,14 @@ def as_text(health: Health) -> str:
 def mark(outcome: Outcome) -> str:
     if outcome.failed:
         return "FAIL"
-    if outcome.looked.count:
+    if outcome.result.count:
         return "note"
-    return "ok" if outcome.looked.of is not None else "-"
+    return "ok" if outcome.result.of is not None else "-"
 
 
 def describe(outcome: Outcome) -> str:
-    """Say how much was found: "7 of 814, at most 0"."""
-    count, of = outcome.looked.count, outcome.looked.of
+    """Describe the number of findings: "7 of 814, at most 0"."""
+    count, of = outcome.result.count, outcome.result.of
     if of is None:
         return "not looked at"
     if not count:
@@ -56,28 +53,28 @@ def describe(outcome: Outcome) -> str:
 def verdict(health: Health) -> str:
     failed = [outcome for outcome in health.outcomes if outcome.failed]
     if failed:
-        return f"Failed: {', '.join(f'{o.title} ({o.looked.count:,})' for o in failed)}."
-    if any(outcome.looked.count for outcome in health.outcomes):
+        return f"Failed: {', '.join(f'{o.title} ({o.result.count:,})' for o in failed)}."
+    if any(outcome.result.count for outcome in health.outcomes):
         return "Passed: what was found is within the limits of the section check in settings.yaml."
     return "Passed: nothing was found."
 
 
 def _findings(health: Health) -> Iterator[str]:
-    # What fails first.
+    # Failed checks first.
     outcomes = sorted(health.outcomes, key=lambda outcome: not outcome.failed)
-    found = [finding for outcome in outcomes for finding in outcome.looked.findings]
-    for finding in found[:_FINDINGS]:
+    found = [finding for outcome in outcomes for finding in outcome.result.findings]
+    for finding in found[:_MAX_FINDINGS]:
         yield ""
         yield from wrap(finding.means, _COLUMNS, initial_indent="  ", subsequent_indent="  ")
-        for example in finding.examples[:_EXAMPLES]:
+        for example in finding.examples[:_MAX_EXAMPLES]:
             yield f"    {fit_line(example, _COLUMNS - 4)}"
-    if len(found) > _FINDINGS:
+    if len(found) > _MAX_FINDINGS:
         yield ""
-        yield f"  ... and {len(found) - _FINDINGS} more kinds: --json or --html FILE tells all."
+        yield f"  ... and {len(found) - _MAX_FINDINGS} more kinds: --json or --html FILE tells all."
 
 
 def describe_figures(figures: Figures) -> Iterator[str]:
-    """Tell the figures line by line."""
+    """Yield the figures line by line."""
     if figures.rows:
         rows = (counted(n, name) for name, n in figures.rows.items())
         yield from wrap(", ".join(rows), _COLUMNS - 2)
@@ -97,7 +94,7 @@ def describe_figures(figures: Figures) -> Iterator[str]:
                 "between communities"
             )
         yield from wrap(f"graph: {said}", _COLUMNS - 2)
-    for level in figures.levels[:_FIGURES]:
+    for level in figures.levels[:_MAX_FIGURES]:
         yield (
             f"level {level.level}: {counted(level.communities, 'communities')} of "
             f"{_range(level.smallest, level.median, level.largest, 'entities')}"
@@ -113,13 +110,13 @@ def describe_figures(figures: Figures) -> Iterator[str]:
     if figures.languages:
         named = [
             f"{language['language'] or 'und'} {language['documents']:,}"
-            for language in figures.languages[:_FIGURES]
+            for language in figures.languages[:_MAX_FIGURES]
         ]
-        yield f"languages: {', '.join(named)}{', ...' * (len(figures.languages) > _FIGURES)}"
+        yield f"languages: {', '.join(named)}{', ...' * (len(figures.languages) > _MAX_FIGURES)}"
 
 
 def counted(n: int, table: str) -> str:
-    """Count the rows of a table: "1 document"."""
+    """Render a number of rows: "1 document"."""
     return f"{n:,} {SINGULAR[table] if n == 1 else table.replace('_', ' ')}"
 
 
@@ -130,9 +127,9 @@ def _range(smallest: int, median: float, largest: int, what: str) -> str:
 
 
 def as_json(health: Health) -> dict[str, Any]:
-    """Give everything that the check tells, as JSON can hold it."""
+    """Return the whole report as JSON values."""
     figures = health.figures
-    documents = figures.documents.head(_DOCUMENTS)
+    documents = figures.documents.head(_MAX_DOCUMENTS)
     graph = None if figures.graph is None else asdict(figures.graph)
     if graph is not None:
         graph["degree_histogram"] = _bins(graph["degree_histogram"])
@@ -159,14 +156,14 @@ def _check(outcome: Outcome) -> Mapping[str, Any]:
     return {
         "name": outcome.name,
         "title": outcome.title,
-        "count": outcome.looked.count,
-        "of": outcome.looked.of,
+        "count": outcome.result.count,
+        "of": outcome.result.of,
         "limit": outcome.limit,
         "limit_is_share": outcome.is_share,
         "failed": outcome.failed,
         "findings": [
             {**asdict(finding), "examples": list(finding.examples)}
-            for finding in outcome.looked.findings
+            for finding in outcome.result.findings
         ],
     }
 

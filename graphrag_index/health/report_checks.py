@@ -1,20 +1,27 @@
-"""Communities without a report, reports that say nothing, and citations that lead nowhere."""
+"""Checks of communities and reports: coverage, size, empty reports, unresolved citations."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.health.finding import EXAMPLES, Finding, Looked, count_and_first, number_of_rows
-from graphrag_index.health.opened_index import Opened, name_row
+from graphrag_index.health.checked_index import (
+    MAX_EXAMPLES,
+    CheckedIndex,
+    CheckResult,
+    Finding,
+    count_rows,
+    explode,
+    find,
+    name_row,
+)
+from graphrag_index.schema.list_columns import Integers
 from graphrag_index.text.citations import find_citations
 
-# Reports read at once.
-_AT_ONCE = 4_096
-# What the sections of a citation number, by table and column.
+_BATCH = 4_096  # reports
+# The table and column that the numbers in a section of citations refer to.
 _CITED = {
     "Entities": ("entities", "human_readable_id"),
     "Relationships": ("relationships", "human_readable_id"),
@@ -22,114 +29,267 @@ _CITED = {
     "Reports": ("communities", "community"),
     "Sources": ("text_units", "human_readable_id"),
 }
+_RETRY = "`graphrag-index retry` asks again for reports that failed."
 
 
-def missing_reports(index: Opened) -> Looked:
-    """Find communities without a report; where there are no reports at all, none is missing."""
+def uncovered_entities(index: CheckedIndex) -> CheckResult:
+    """Find entities in no community, and those in communities without a report."""
+    if not (index.has("entities", "id") and index.has("communities", "community", "entity_ids")):
+        return CheckResult(None)
+    label = "title" if index.has("entities", "title") else index.label("entities")
+    entities = index.tables["entities"].select(label=pl.col(label), key=pl.col("id").hash())
+    members, reported = _members(index.tables["communities"]), _reported(index)
+    return _uncovered(
+        entities,
+        members,
+        None if reported is None else _members(reported),
+        "entities",
+        "entities are in no community: no report can speak of them, and global search does not "
+        "know them. Local search finds them.",
+        f"entities are in communities of which none has a report. {_RETRY}",
+    )
+
+
+def uncovered_documents(index: CheckedIndex) -> CheckResult:
+    """Find documents that are in no community, by text unit or entity, or in none with a report."""
+    units = index.text_unit_documents()
+    if units is None or not index.has("documents", "id") or not index.has("communities"):
+        return CheckResult(None)
+    label = next(c for c in ("path", "title", "id") if index.has("documents", c))
+    documents = index.tables["documents"].select(label=pl.col(label), key=pl.col("id").hash())
+    units = units.select(unit=pl.col("id").hash(), key=pl.col("document_id").hash())
+    covered, reported = _documents_of(index, index.tables["communities"], units), _reported(index)
+    if covered is None:
+        return CheckResult(None)
+    return _uncovered(
+        documents,
+        covered,
+        None if reported is None else _documents_of(index, reported, units),
+        "documents",
+        "documents are in no community, mostly since no entity was found in them: only a search in "
+        "the texts finds them.",
+        f"documents are only in communities without a report. {_RETRY}",
+    )
+
+
+def _uncovered(
+    rows: pl.LazyFrame,
+    covered: pl.LazyFrame,
+    reported: pl.LazyFrame | None,
+    table: str,
+    means: str,
+    means_unreported: str,
+) -> CheckResult:
+    """Find rows whose `key` is not covered, and rows that are covered but not reported."""
+    n_rows, by = count_rows(rows), ["label", "key"]
+
+    def label(row: dict[str, object]) -> str:
+        return str(row["label"])
+
+    outside = rows.join(covered, on="key", how="anti")
+    findings = find(outside, table, n_rows, means, by=by, example=label)
+    if reported is not None:
+        silent = rows.join(reported, on="key", how="anti").join(covered, on="key", how="semi")
+        findings += find(
+            silent, "community_reports", n_rows, means_unreported, by=by, example=label
+        )
+    return CheckResult(n_rows, tuple(findings))
+
+
+def _members(communities: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the hashed ids of the entities in these communities as `key`."""
+    return explode(communities.select(key="entity_ids"), "key").select(pl.col("key").hash())
+
+
+def _reported(index: CheckedIndex) -> pl.LazyFrame | None:
+    """Return the communities that have a report; None if there are no reports at all."""
+    if not index.has("community_reports", "community") or not index.has("communities", "community"):
+        return None
+    reports = index.tables["community_reports"].select("community")
+    return index.tables["communities"].join(reports, on="community", how="semi")
+
+
+def _documents_of(
+    index: CheckedIndex, communities: pl.LazyFrame, units: pl.LazyFrame
+) -> pl.LazyFrame | None:
+    """Return the documents with a text unit of these communities or of their members, as `key`."""
+    named = []
+    if index.has("communities", "text_unit_ids"):
+        named.append(explode(communities.select(unit="text_unit_ids"), "unit"))
+    if index.has("communities", "entity_ids") and index.has("entities", "id", "text_unit_ids"):
+        entities = index.tables["entities"].select("text_unit_ids", key=pl.col("id").hash())
+        inside = entities.join(_members(communities), on="key", how="semi")
+        named.append(explode(inside.select(unit="text_unit_ids"), "unit"))
+    if not named:
+        return None
+    covered = pl.concat(named).select(pl.col("unit").hash())
+    return units.join(covered, on="unit", how="semi").select("key").unique()
+
+
+def oversized_communities(index: CheckedIndex, max_size: int) -> CheckResult:
+    """Find leaf communities with more than `max_size` entities."""
+    if not index.has("communities", "community"):
+        return CheckResult(None)
+    if index.has("communities", "entity_ids"):
+        size = pl.col("entity_ids").list.n_unique()
+    elif index.has("communities", "size"):
+        size = pl.col("size")
+    else:
+        return CheckResult(None)
+    communities = index.tables["communities"]
+    leaves = communities.select("community", n=size.cast(pl.Int64))
+    if index.has("communities", "parent"):
+        parents = communities.select(community="parent").unique()
+        leaves = leaves.join(parents, on="community", how="anti")
+    n_leaves = count_rows(leaves)
+    findings = find(
+        leaves.filter(pl.col("n") > max_size).with_columns(smallness=-pl.col("n")),
+        "communities",
+        n_leaves,
+        f"communities that are not split further have more than {max_size:,} entities: one report "
+        "cannot speak of all. Lower create_communities.max_cluster_size, or raise max_levels or "
+        "the resolution.",
+        by=["smallness", "community"],
+        example=lambda r: f"{name_row('communities', r['community'])}: {r['n']:,} entities",
+    )
+    return CheckResult(n_leaves, tuple(findings))
+
+
+def missing_reports(index: CheckedIndex) -> CheckResult:
+    """Find communities without a report; none is missing where there are no reports at all."""
     if not index.has("communities", "community") or not index.has("community_reports", "community"):
-        return Looked(None)
+        return CheckResult(None)
     communities = index.tables["communities"].select("community")
     reports = index.tables["community_reports"].select("community")
-    n_communities = number_of_rows(communities)
-    count, first = count_and_first(
-        communities.join(reports, on="community", how="anti"), ["community"]
+    n_communities = count_rows(communities)
+    findings = find(
+        communities.join(reports, on="community", how="anti"),
+        "community_reports",
+        n_communities,
+        f"communities have no report: global search does not know them. {_RETRY}",
+        by=["community"],
+        example=lambda row: name_row("communities", row["community"]),
     )
-    if not count:
-        return Looked(n_communities)
-    examples = tuple(name_row("communities", number) for number in first["community"])
-    means = (
-        f"{count:,} of {n_communities:,} communities have no report: global search does not know "
-        "them. `graphrag-index retry` asks again for reports that failed."
-    )
-    finding = Finding("community_reports", count, n_communities, examples, means)
-    return Looked(n_communities, (finding,))
+    return CheckResult(n_communities, tuple(findings))
 
 
-def empty_reports(index: Opened) -> Looked:
-    """Find reports without a word, or with a title and nothing more."""
-    parts = [c for c in ("summary", "full_content") if index.has("community_reports", c)]
-    if not parts:
-        return Looked(None)
-    label = index.label("community_reports")
-    reports = index.tables["community_reports"]
-    n_reports = number_of_rows(reports)
-    body = pl.col("full_content").fill_null("")
-    if "full_content" in parts:
-        # The heading of the whole is no content.
-        content = body.str.replace(r"^\s*#[^\n]*", "").str.strip_chars()
-        is_empty = content == ""
-    else:
-        is_empty = pl.col("summary").fill_null("").str.strip_chars() == ""
-    empty = reports.filter(is_empty).select(row=pl.col(label))
-    count, first = count_and_first(empty, ["row"])
-    if not count:
-        return Looked(n_reports)
-    examples = tuple(name_row("community_reports", row) for row in first["row"])
-    means = (
-        f"{count:,} of {n_reports:,} reports say nothing: a global search reads them in vain. Make "
-        "them again, with another model if they stay empty."
-    )
-    return Looked(n_reports, (Finding("community_reports", count, n_reports, examples, means),))
-
-
-def unresolved_citations(index: Opened) -> Looked:
-    """Find citations in reports of rows that are not there, in both ways of writing them."""
-    text = next((c for c in ("full_content", "summary") if index.has("community_reports", c)), None)
+def empty_reports(index: CheckedIndex) -> CheckResult:
+    """Find reports without a word, or with a title only."""
+    text = _report_text(index)
     if text is None:
-        return Looked(None)
+        return CheckResult(None)
+    reports = index.tables["community_reports"]
+    n_reports = count_rows(reports)
+    content = pl.col(text).fill_null("")
+    if text == "full_content":
+        # The first heading is the title.
+        content = content.str.replace(r"^\s*#[^\n]*", "")
+    empty = reports.filter(content.str.strip_chars() == "")
+    findings = find(
+        empty.select(row=pl.col(index.label("community_reports"))),
+        "community_reports",
+        n_reports,
+        "reports say nothing: a global search reads them in vain. Make them again, with another "
+        "model if they stay empty.",
+        by=["row"],
+        example=lambda row: name_row("community_reports", row["row"]),
+    )
+    return CheckResult(n_reports, tuple(findings))
+
+
+def _report_text(index: CheckedIndex) -> str | None:
+    columns = ("full_content", "summary")
+    return next((c for c in columns if index.has("community_reports", c)), None)
+
+
+class _BrokenCitation(NamedTuple):
+    """A citation in a report, and how many of its numbers no row has."""
+
+    row: object
+    n_unknown: int
+    text: str
+
+
+def unresolved_citations(index: CheckedIndex) -> CheckResult:
+    """Find citations in reports, of either form, whose rows do not exist."""
+    text = _report_text(index)
+    if text is None:
+        return CheckResult(None)
     known = {section: _numbers(index, section) for section in _CITED}
     n_cited: dict[str, int] = defaultdict(int)
-    wrong: dict[str, list[_Wrong]] = defaultdict(list)
-    for row, content in _texts(index, text):
+    broken: dict[str, list[_BrokenCitation]] = defaultdict(list)
+    for row, content in _reports(index, text):
         for start, end, cited in find_citations(content):
-            for section, numbers in _by_section(cited).items():
-                # A table that is not there, or has no numbers, can confirm nothing.
+            sections: dict[str, set[int]] = defaultdict(set)
+            for section, number in cited:
+                sections[section].add(number)
+            for section, numbers in sections.items():
+                # A table without numbers can confirm nothing.
                 if section in known and known[section] is None:
                     continue
                 n_cited[section] += len(numbers)
-                unknown = sorted(numbers - _present(numbers, known.get(section)))
-                if unknown:
-                    wrong[section].append(_Wrong(row, unknown, content[start:end].strip()))
-    quoted = _quoted(index, {citation.text for rows in wrong.values() for citation in rows})
+                n_unknown = _n_unknown(numbers, known.get(section))
+                if n_unknown:
+                    citation = _BrokenCitation(row, n_unknown, content[start:end].strip())
+                    broken[section].append(citation)
+    quoted = _quoted(index, {citation.text for rows in broken.values() for citation in rows})
     findings = []
-    for section, rows in wrong.items():
+    for section, rows in broken.items():
         rows = [citation for citation in rows if citation.text not in quoted]
         if not rows:
             continue
-        count = sum(len(citation.numbers) for citation in rows)
-        table = _CITED[section][0].replace("_", " ") if section in _CITED else "table of this name"
-        what = f"no {table} of these numbers" if section in _CITED else f"no {table}"
+        count = sum(citation.n_unknown for citation in rows)
+        what = "no table of this name"
+        if section in _CITED:
+            what = f"no {_CITED[section][0].replace('_', ' ')} of these numbers"
         means = (
             f"{count:,} of {n_cited[section]:,} citations of {section} in reports do not resolve: "
             f"there are {what}. Write the reports again."
         )
         examples = tuple(
             f"{name_row('community_reports', citation.row)}: {citation.text}"
-            for citation in rows[:EXAMPLES]
+            for citation in rows[:MAX_EXAMPLES]
         )
         findings.append(
             Finding(f"community_reports.{text}", count, n_cited[section], examples, means)
         )
-    return Looked(sum(n_cited.values()), tuple(findings))
+    return CheckResult(sum(n_cited.values()), tuple(findings))
 
 
-class _Wrong(NamedTuple):
-    """A citation in a report, and what it names that is not there."""
-
-    row: object
-    numbers: list[int]
-    text: str
-
-
-def _by_section(cited: Sequence[tuple[str, int]]) -> dict[str, set[int]]:
-    sections: dict[str, set[int]] = defaultdict(set)
-    for section, number in cited:
-        sections[section].add(number)
-    return sections
+def _reports(index: CheckedIndex, text: str) -> Iterator[tuple[object, str]]:
+    label = index.label("community_reports")
+    rows = index.tables["community_reports"].select(label, text)
+    for start in range(0, count_rows(rows), _BATCH):
+        for row, content in rows.slice(start, _BATCH).collect().iter_rows():
+            yield row, content or ""
 
 
-def _quoted(index: Opened, citations: set[str]) -> set[str]:
-    """Return those that a document itself has: a report quotes it, and they are none of ours."""
+def _numbers(index: CheckedIndex, section: str) -> Integers | None:
+    """Return the numbers of a table, ascending; None if it has none.
+
+    Microsoft's searches cite text units by row number.
+    """
+    table, column = _CITED[section]
+    if not index.has(table, column):
+        return None
+    numbers = index.tables[table].select(pl.col(column).cast(pl.Int64, strict=False)).drop_nulls()
+    found = np.sort(numbers.collect(engine="streaming").to_series().to_numpy())
+    if section == "Sources" and not index.is_own:
+        found = np.union1d(found, np.arange(len(found)))
+    return found if len(found) or index.is_own else None
+
+
+def _n_unknown(numbers: set[int], known: Integers | None) -> int:
+    """Count the numbers that are not among the ascending known ones."""
+    if known is None or not len(known):
+        return len(numbers)
+    wanted = np.fromiter(numbers, np.int64)
+    places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    return int((known[places] != wanted).sum())
+
+
+def _quoted(index: CheckedIndex, citations: set[str]) -> set[str]:
+    """Return the citations that a text unit contains: the report quotes its document there."""
     if not citations or not index.has("text_units", "text"):
         return set()
     wanted = {" ".join(citation.split()): citation for citation in citations}
@@ -143,34 +303,3 @@ def _quoted(index: Opened, citations: set[str]) -> set[str]:
         .collect(engine="streaming")["text"]
     )
     return {wanted[citation] for citation in found}
-
-
-def _texts(index: Opened, text: str) -> Iterator[tuple[object, str]]:
-    label = index.label("community_reports")
-    rows = index.tables["community_reports"].select(label, text)
-    for start in range(0, number_of_rows(rows), _AT_ONCE):
-        for row, content in rows.slice(start, _AT_ONCE).collect().iter_rows():
-            yield row, content or ""
-
-
-def _numbers(index: Opened, section: str) -> npt.NDArray[np.int64] | None:
-    """Return the numbers of a table, ascending; None if it has none.
-
-    Microsoft's searches number text units by their rows, which is what its citations name.
-    """
-    table, column = _CITED[section]
-    if not index.has(table, column):
-        return None
-    numbers = index.tables[table].select(pl.col(column).cast(pl.Int64, strict=False)).drop_nulls()
-    found = np.sort(numbers.collect(engine="streaming").to_series().to_numpy())
-    if section == "Sources" and not index.is_own:
-        found = np.union1d(found, np.arange(len(found)))
-    return found if len(found) or index.is_own else None
-
-
-def _present(numbers: set[int], known: npt.NDArray[np.int64] | None) -> set[int]:
-    if known is None or not len(known):
-        return set()
-    wanted = np.fromiter(numbers, np.int64)
-    places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    return set(wanted[known[places] == wanted].tolist())

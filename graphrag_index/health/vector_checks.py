@@ -1,117 +1,113 @@
-"""Vectors: one for each text, of the text as it is now, and of one width."""
+"""Checks of vectors: one for each text, of its current version, from one model."""
 
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import polars as pl
 
 from graphrag_index.errors import TableError
-from graphrag_index.health.finding import EXAMPLES, SINGULAR, Finding, Looked, count_and_first
-from graphrag_index.health.opened_index import ModelIdentity, Opened, Vectors
+from graphrag_index.health.checked_index import (
+    SINGULAR,
+    CheckedIndex,
+    CheckResult,
+    Finding,
+    ModelIdentity,
+    Vectors,
+    find,
+)
 
-
-class Embedded(NamedTuple):
-    """What a vector table embeds."""
-
-    table: str
-    columns: tuple[str, ...]
-
-    def text(self) -> pl.Expr:
-        """The text of a row; of an entity `title:description`."""
-        return pl.concat_str([pl.col(c).fill_null("") for c in self.columns], separator=":")
-
-
-VECTOR_TABLES = {
-    "text_unit_text": Embedded("text_units", ("text",)),
-    "entity_description": Embedded("entities", ("title", "description")),
-    "community_full_content": Embedded("community_reports", ("full_content",)),
+# The table and columns that each vector table embeds; columns are joined by colons.
+EMBEDDED = {
+    "text_unit_text": ("text_units", ("text",)),
+    "entity_description": ("entities", ("title", "description")),
+    "community_full_content": ("community_reports", ("full_content",)),
 }
 
 
 class VectorChecks:
     """Reads each vector table once, for both checks."""
 
-    def __init__(self, index: Opened) -> None:
+    def __init__(self, index: CheckedIndex) -> None:
         self.index = index
         self._read: dict[str, pl.DataFrame] = {}
 
-    def missing(self) -> Looked:
-        """Find rows without a vector, and vectors of nothing but zeros."""
+    def missing(self) -> CheckResult:
+        """Find rows without a vector, and vectors of zeros or invalid numbers."""
         findings: list[Finding] = []
         of = 0
         for name in self._names():
-            rows, vectors = self._rows(name), self._vectors(name)
+            rows, vectors = self._rows(name), self._read[name].lazy()
             n_rows = rows.select(pl.len()).collect().item()
             of += n_rows
-            what = VECTOR_TABLES[name].table.replace("_", " ")
-            count, first = count_and_first(rows.join(vectors, on="key", how="anti"), ["row"])
-            if count:
-                means = (
-                    f"{count:,} of {n_rows:,} {what} have no vector: a search by likeness does "
-                    "not find them. Make the vectors again."
-                )
-                findings.append(self._finding(name, count, n_rows, first, means))
-            blank = rows.join(vectors.filter(~pl.col("is_good")), on="key", how="semi")
-            count, first = count_and_first(blank, ["row"])
-            if count:
-                means = (
-                    f"{count:,} of {n_rows:,} {what} have a vector of zeros or of no numbers: the "
-                    "model gave none, and only their words are found. `graphrag-index retry` asks "
-                    "for it again."
-                )
-                findings.append(self._finding(name, count, n_rows, first, means))
-        return Looked(of if self._names() else None, tuple(findings))
+            table = EMBEDDED[name][0]
+            what, shown = table.replace("_", " "), _row_name(table)
+            findings += find(
+                rows.join(vectors, on="key", how="anti"),
+                name,
+                n_rows,
+                f"{what} have no vector: a search by likeness does not find them. Make the vectors "
+                "again.",
+                by=["row"],
+                example=shown,
+            )
+            findings += find(
+                rows.join(vectors.filter(~pl.col("is_valid")), on="key", how="semi"),
+                name,
+                n_rows,
+                f"{what} have a vector of zeros or of no numbers: the model gave none, and only "
+                "their words are found. `graphrag-index retry` asks for it again.",
+                by=["row"],
+                example=shown,
+            )
+        return CheckResult(of if self._names() else None, tuple(findings))
 
-    def stale(self) -> Looked:
-        """Find vectors of an earlier text, of rows that are gone, several of one row, tables of
-        different widths, and those of another model than the settings name.
-        """
+    def stale(self) -> CheckResult:
+        """Find vectors of an old text, without a row, duplicated, or of another model."""
         findings: list[Finding] = []
         of = 0
         for name in self._names():
-            rows, vectors = self._rows(name), self._vectors(name)
+            rows, vectors = self._rows(name), self._read[name].lazy()
             n_vectors = vectors.select(pl.len()).collect().item()
             of += n_vectors
-            what = VECTOR_TABLES[name].table.replace("_", " ")
-            count, first = count_and_first(
-                vectors.join(rows, on="key", how="anti").select(row="id"), ["row"]
+            table = EMBEDDED[name][0]
+            what = table.replace("_", " ")
+            findings += find(
+                vectors.join(rows, on="key", how="anti").select(row="id"),
+                name,
+                n_vectors,
+                f"vectors belong to {what} that are no longer there: searches find what they "
+                "cannot show. Make the vectors again.",
+                by=["row"],
+                example=_row_name("id"),
             )
-            if count:
-                means = (
-                    f"{count:,} of {n_vectors:,} vectors belong to {what} that are no longer "
-                    "there: searches find what they cannot show. Make the vectors again."
-                )
-                findings.append(self._finding(name, count, n_vectors, first, means, is_id=True))
             same = rows.join(vectors, on="key", suffix="_embedded")
-            count, first = count_and_first(
-                same.filter(pl.col("said") != pl.col("said_embedded")), ["row"]
+            findings += find(
+                same.filter(pl.col("text_hash") != pl.col("text_hash_embedded")),
+                name,
+                n_vectors,
+                f"vectors are of another text than the {what} have now: searches find them by "
+                "what they said before. Make the vectors again.",
+                by=["row"],
+                example=_row_name(table),
             )
-            if count:
-                means = (
-                    f"{count:,} of {n_vectors:,} vectors are of another text than the {what} "
-                    "have now: searches find them by what they said before. Make the vectors again."
-                )
-                findings.append(self._finding(name, count, n_vectors, first, means))
-            again = vectors.group_by("key").agg(pl.len(), row=pl.col("id").first())
-            again = again.filter(pl.col("len") > 1)
-            count = again.select((pl.col("len") - 1).sum()).collect().item()
-            if count:
-                _, first = count_and_first(again, ["row"])
-                means = (
-                    f"{count:,} of {n_vectors:,} vectors are a second one of the same id: a search "
-                    "finds that row twice. Make the vectors again."
-                )
-                findings.append(self._finding(name, count, n_vectors, first, means, is_id=True))
-        findings += [*self._widths(), *self._other_model()]
-        return Looked(of if self._names() else None, tuple(findings))
+            occurrence = pl.int_range(pl.len()).over("key")
+            findings += find(
+                vectors.filter(occurrence > 0).select(row="id"),
+                name,
+                n_vectors,
+                "vectors are a second one of the same id: a search finds that row twice. Make the "
+                "vectors again.",
+                by=["row"],
+                example=_row_name("id"),
+            )
+        findings += [*self._dimensions(), *self._other_model()]
+        return CheckResult(of if self._names() else None, tuple(findings))
 
     def _names(self) -> list[str]:
-        """Return the vector tables that can be looked at; those that break off are put aside."""
+        """Return the vector tables that can be checked; damaged ones become findings."""
         names = []
-        for name, embedded in VECTOR_TABLES.items():
-            if name not in self.index.vectors:
-                continue
-            if not self.index.has(embedded.table, "id", *embedded.columns):
+        for name, (table, columns) in EMBEDDED.items():
+            if name not in self.index.vectors or not self.index.has(table, "id", *columns):
                 continue
             try:
                 if name not in self._read:
@@ -123,69 +119,62 @@ class VectorChecks:
         return names
 
     def _rows(self, name: str) -> pl.LazyFrame:
-        """Return `row`, `key` of the id and `said`, a number for the text."""
-        embedded = VECTOR_TABLES[name]
-        label = self.index.label(embedded.table)
-        return self.index.tables[embedded.table].select(
-            row=pl.col(label), key=pl.col("id").hash(), said=embedded.text().hash()
+        """Return `row`, `key` (the hash of the id) and `text_hash`."""
+        table, columns = EMBEDDED[name]
+        text = pl.concat_str([pl.col(c).fill_null("") for c in columns], separator=":")
+        return self.index.tables[table].select(
+            row=pl.col(self.index.label(table)), key=pl.col("id").hash(), text_hash=text.hash()
         )
 
-    def _vectors(self, name: str) -> pl.LazyFrame:
-        return self._read[name].lazy()
-
-    def _finding(
-        self, name: str, count: int, of: int, first: pl.DataFrame, means: str, is_id: bool = False
-    ) -> Finding:
-        what = "id" if is_id else SINGULAR[VECTOR_TABLES[name].table]
-        examples = tuple(f"{what} {row}" for row in first["row"].head(EXAMPLES))
-        return Finding(name, count, of, examples, means)
-
-    def _widths(self) -> list[Finding]:
-        widths = {
+    def _dimensions(self) -> list[Finding]:
+        dimensions = {
             name: self.index.vectors[name].dimension
             for name in self._names()
             if self._read[name].height
         }
-        if len(set(widths.values())) <= 1:
+        if len(set(dimensions.values())) <= 1:
             return []
-        examples = tuple(f"{name}: {width:,}" for name, width in widths.items())
+        examples = tuple(f"{name}: {n:,}" for name, n in dimensions.items())
         means = (
             "The vector tables have different widths, so different models made them: one question "
             "cannot be compared with all. Make the vectors again."
         )
-        return [Finding("vectors", 1, len(widths), examples, means)]
+        return [Finding("vectors", 1, len(dimensions), examples, means)]
 
     def _other_model(self) -> list[Finding]:
         now, made_by = self.index.embeds_questions, self.index.made_vectors
         other = {name: made_by[name] for name in self._names() if name in made_by}
-        other = {name: model for name, model in other.items() if now not in (None, model)}
+        other = {name: model for name, model in other.items() if model != now}
         if now is None or not other:
             return []
-        examples = tuple(f"{name}: {_described(model)}" for name, model in other.items())
+        examples = tuple(f"{name}: {_describe(model)}" for name, model in other.items())
         means = (
-            f"The settings embed with {_described(now)}, and another model made these vectors: "
+            f"The settings embed with {_describe(now)}, and another model made these vectors: "
             "questions are refused. `graphrag-index run` embeds anew."
         )
         return [Finding("vectors", 1, len(made_by), examples, means)]
 
 
-def _described(model: ModelIdentity) -> str:
+def _row_name(table: str) -> Callable[[Mapping[str, object]], str]:
+    """Return the function that names a row in an example."""
+    return lambda row: f"{SINGULAR.get(table, table)} {row['row']}"
+
+
+def _describe(model: ModelIdentity) -> str:
     name, dimensions = model
     return f"{name} ({dimensions:,} dimensions)" if dimensions else name
 
 
 def read_vectors(vectors: Vectors) -> pl.DataFrame:
-    """Return of each vector its id, a `key` for it, `said` for its text (null if not kept), and
-    whether it `is_good`: numbers, and not all of them zero.
+    """Return `id`, `key`, `text_hash` (null without a text) and `is_valid` of each vector.
+
+    A vector is valid if its numbers are finite and not all zero.
     """
-    parts = [
-        pl.DataFrame(
-            schema={"id": pl.String, "key": pl.UInt64, "said": pl.UInt64, "is_good": pl.Boolean}
-        )
-    ]
+    schema = {"id": pl.String, "key": pl.UInt64, "text_hash": pl.UInt64, "is_valid": pl.Boolean}
+    parts = [pl.DataFrame(schema=schema)]
     for batch in vectors.batches():
         values = batch["vector"].to_numpy()
-        is_good = np.isfinite(values).all(axis=1) & np.any(values, axis=1)
+        is_valid = np.isfinite(values).all(axis=1) & np.any(values, axis=1)
         text = (
             pl.col("text").cast(pl.String) if "text" in batch.columns else pl.lit(None, pl.String)
         )
@@ -193,9 +182,9 @@ def read_vectors(vectors: Vectors) -> pl.DataFrame:
             batch.select(
                 pl.col("id").cast(pl.String),
                 key=pl.col("id").cast(pl.String).hash(),
-                # null has a hash too, and a vector without a text cannot be stale.
-                said=pl.when(text.is_not_null()).then(text.hash()),
-                is_good=pl.Series(is_good, dtype=pl.Boolean),
+                # Null has a hash too, but a vector without a text cannot be stale.
+                text_hash=pl.when(text.is_not_null()).then(text.hash()),
+                is_valid=pl.Series(is_valid, dtype=pl.Boolean),
             )
         )
     return pl.concat(parts)

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_index.health.checked_index import open_index
 from graphrag_index.health.checks import check_index
-from graphrag_index.health.health_page import write_page
+from graphrag_index.health.health_page import lying_bars, upright_bars, write_page
 from graphrag_index.health.health_text import as_json, as_text
-from graphrag_index.health.opening import open_index
-from graphrag_index.health.plots import columns, rows
 from graphrag_index.schema.settings.embedded_steps import Check
 from tests.conftest import REPOSITORY
 from tests.fixtures.checked import change, check, found, healthy
@@ -35,7 +34,7 @@ def test_nothing_is_found_in_the_index_of_the_sample(sample_project: Path) -> No
     assert found(health) == {}
     assert health.not_looked_at == ()
     # Everything was looked at.
-    assert all(outcome.looked.of for outcome in health.outcomes)
+    assert all(outcome.result.of for outcome in health.outcomes)
 
 
 def test_the_text_fits_a_screen_and_says_what_failed(tmp_path: Path) -> None:
@@ -199,13 +198,13 @@ def test_the_page_of_the_docs_names_every_check_and_key(tmp_path: Path) -> None:
 
 
 def test_bars_are_as_long_as_their_numbers() -> None:
-    drawn = columns([("1", 10), ("2", 5), ("3-4", 0)], "Title <b>", "things")
+    drawn = upright_bars([("1", 10), ("2", 5), ("3-4", 0)], "Title <b>", "things")
     heights = [float(height) for height in re.findall(r'height="([\d.]+)" rx', drawn)]
     assert heights[1] == pytest.approx(heights[0] / 2, abs=0.1)
     assert heights[2] == 0
     assert "<title>2: 5 things</title>" in drawn
     assert 'aria-label="Title &lt;b&gt;"' in drawn
-    drawn = rows([("en", 4), ("de", 1)], "Languages", "documents")
+    drawn = lying_bars([("en", 4), ("de", 1)], "Languages", "documents")
     widths = [float(width) for width in re.findall(r'width="([\d.]+)" height="16"', drawn)]
     assert widths[0] == pytest.approx(widths[1] * 4, abs=0.3)
-    assert columns([], "Nothing", "things") == ""
+    assert upright_bars([], "Nothing", "things") == ""

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from graphrag_index.errors import TableError
+from graphrag_index.health.checked_index import open_microsoft
 from graphrag_index.health.checks import check_index
-from graphrag_index.health.microsoft_folder import open_folder
 from graphrag_index.schema.settings.embedded_steps import Check
 from graphrag_index.text.citations import cited
 from tests.conftest import REPOSITORY
@@ -67,7 +67,7 @@ def test_the_defects_of_a_real_index_are_found(rows: dict[str, Rows]) -> None:
     expected = {name: count for name, count in counted.items() if count}
     # No text unit has an id that its document names, and two relationships end nowhere.
     assert expected == {"documents.text_unit_ids": 5, "relationships.source": 2}
-    assert found(check_index(open_folder(MICROSOFT), Check())) == {
+    assert found(check_index(open_microsoft(MICROSOFT), Check())) == {
         "dangling_ids": list(expected.items())
     }
 
@@ -94,7 +94,7 @@ def test_what_is_not_found_in_a_real_index_is_not_there(rows: dict[str, Rows]) -
 
 @needs_index
 def test_the_figures_of_a_real_index_are_those_that_a_loop_counts(rows: dict[str, Rows]) -> None:
-    health = check_index(open_folder(MICROSOFT), Check())
+    health = check_index(open_microsoft(MICROSOFT), Check())
     titles = {row["title"]: row["id"] for row in rows["entities"]}
     edges = {
         frozenset((row["source"], row["target"]))
@@ -157,13 +157,13 @@ def test_tables_of_version_2_name_documents_in_lists(tmp_path: Path) -> None:
     tables["embeddings.text_unit_text"] = units.select(
         "id", embedding=pl.Series([[1.0, 2.0]] * units.height)
     )
-    health = check_index(open_folder(write(tmp_path, tables)), Check())
+    health = check_index(open_microsoft(write(tmp_path, tables)), Check())
     assert found(health) == {}
     assert health.index.made_by == "Microsoft GraphRAG 2"
     assert health.figures.documents["entities"].to_list() == [3, 1]
     broken = tables["text_units"].with_columns(document_ids=pl.lit(["d0", "d9"]))
     tables["text_units"] = broken
-    health = check_index(open_folder(write(tmp_path, tables)), Check())
+    health = check_index(open_microsoft(write(tmp_path, tables)), Check())
     assert found(health)["dangling_ids"] == [("text_units.document_ids", 3)]
 
 
@@ -187,12 +187,12 @@ def test_tables_of_versions_0_and_1_have_other_names_and_types(tmp_path: Path) -
         ),
     }
     folder = write(tmp_path / "output", {f"create_final_{n}": t for n, t in early.items()})
-    health = check_index(open_folder(tmp_path), Check())
+    health = check_index(open_microsoft(tmp_path), Check())
     assert health.index.place == folder
     assert found(health) == {}
     assert health.index.made_by == "Microsoft GraphRAG 0 or 1"
     assert health.not_looked_at[0] == "communities has no parent: what needs that is not looked at."
-    looked = {outcome.name: outcome.looked.of for outcome in health.outcomes}
+    looked = {outcome.name: outcome.result.of for outcome in health.outcomes}
     assert looked["uncovered_entities"] == 4
     assert looked["unresolved_citations"] == 8
     assert health.figures.graph is not None
@@ -204,7 +204,7 @@ def test_missing_tables_and_columns_are_named(tmp_path: Path) -> None:
     del tables["communities"]
     tables["entities"] = tables["entities"].drop("text_unit_ids")
     tables["text_units"] = tables["text_units"].with_columns(entity_ids=pl.lit("['e0']"))
-    health = check_index(open_folder(write(tmp_path, tables)), Check())
+    health = check_index(open_microsoft(write(tmp_path, tables)), Check())
     assert found(health) == {}
     assert [note for note in health.not_looked_at if "vectors" not in note] == [
         "text_units has no entity_ids: what needs that is not looked at.",
@@ -219,7 +219,7 @@ def test_a_table_that_is_cut_off_is_a_finding(tmp_path: Path) -> None:
     path = folder / "entities.parquet"
     path.write_bytes(path.read_bytes()[:500])
     (folder / "relationships.parquet").write_bytes(b"")
-    health = check_index(open_folder(folder), Check())
+    health = check_index(open_microsoft(folder), Check())
     damaged = [("entities", 1), ("relationships", 1)]
     assert found(health) == {"unreadable_tables": damaged}
     assert health.failed
@@ -227,9 +227,9 @@ def test_a_table_that_is_cut_off_is_a_finding(tmp_path: Path) -> None:
 
 def test_a_folder_without_tables_is_no_index(tmp_path: Path) -> None:
     with pytest.raises(TableError, match=r"There is no index in .*: neither index.json nor"):
-        open_folder(tmp_path)
+        open_microsoft(tmp_path)
     with pytest.raises(TableError, match="does not exist: name the folder of an index"):
-        open_folder(tmp_path / "nowhere")
+        open_microsoft(tmp_path / "nowhere")
     (tmp_path / "file").write_text("no folder", encoding="utf-8")
     with pytest.raises(TableError, match="is no folder"):
-        open_folder(tmp_path / "file")
+        open_microsoft(tmp_path / "file")

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from graphrag_index.errors import TableError
+from graphrag_index.health.checked_index import open_index
 from graphrag_index.health.checks import check_index
 from graphrag_index.health.figures import histogram, measure
-from graphrag_index.health.opening import open_index
 from graphrag_index.health.vector_checks import read_vectors
 from graphrag_index.schema.settings.embedded_steps import Check
 from tests.fixtures.checked import (
@@ -63,7 +63,7 @@ def test_nothing_is_found_where_nothing_is_wrong(tmp_path: Path) -> None:
     assert found(health) == {}
     assert not health.failed
     assert health.not_looked_at == ()
-    looked = {outcome.name: outcome.looked.of for outcome in health.outcomes}
+    looked = {outcome.name: outcome.result.of for outcome in health.outcomes}
     assert looked == {
         "unreadable_tables": 10,
         "dangling_ids": 54,
@@ -278,8 +278,8 @@ class FakeVectors:
 
 def test_vectors_of_zeros_and_of_no_numbers_are_no_good() -> None:
     rows = read_vectors(FakeVectors())
-    assert rows["id"].filter(rows["is_good"]).to_list() == ["a", "e"]
-    assert rows["said"].to_list() == [None] * 5
+    assert rows["id"].filter(rows["is_valid"]).to_list() == ["a", "e"]
+    assert rows["text_hash"].to_list() == [None] * 5
 
 
 def test_search_tables_that_are_of_other_tables_are_found(tmp_path: Path) -> None:

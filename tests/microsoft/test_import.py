@@ -13,8 +13,8 @@ from polars.testing import assert_frame_equal
 
 import graphrag_query
 from graphrag_index.errors import ExitCode, TableError
+from graphrag_index.health.checked_index import open_index
 from graphrag_index.health.checks import check_index
-from graphrag_index.health.opening import open_index
 from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumbered
 from graphrag_index.pipeline.history import lock
 from graphrag_index.schema.settings.embedded_steps import Check

@@ -18,8 +18,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from graphrag_index.health.checked_index import open_index
 from graphrag_index.health.checks import check_index
-from graphrag_index.health.opening import open_index
 from graphrag_index.schema.settings.embedded_steps import Check
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.living_folder import SAME, SAME_WITH_REBUILD, LivingFolder
@@ -96,7 +96,7 @@ class Edits(RuleBasedStateMachine):
         ]
         assert len(set(asked)) == len(asked)
         health = check_index(open_index(self.project.output), Check())
-        found = {outcome.name: outcome.looked for outcome in health.outcomes}
+        found = {outcome.name: outcome.result for outcome in health.outcomes}
         assert {name: looked.findings for name, looked in found.items() if looked.count} == {}
         self.is_updated = True
 

@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from graphrag_index.cli.request_tables import MAX_REQUESTS
+from graphrag_index.health.checked_index import open_index
 from graphrag_index.health.checks import check_index
-from graphrag_index.health.opening import open_index
 from graphrag_index.llm.ledger import FILE, Ledger
 from graphrag_index.pipeline.history import lock
 from graphrag_index.schema.settings.embedded_steps import Check

@@ -9,8 +9,8 @@ import yaml
 
 import graphrag_query
 from graphrag_index.errors import ExitCode
+from graphrag_index.health.checked_index import open_index
 from graphrag_index.health.checks import check_index
-from graphrag_index.health.opening import open_index
 from graphrag_index.schema.settings.embedded_steps import Check
 from graphrag_query.answer import Outcome
 from tests.conftest import REPOSITORY, run_project

@@ -1,0 +1,328 @@
+"""An index opened for checks, ours or Microsoft's, and the findings that checks return."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import polars as pl
+
+from graphrag_index.errors import SettingsError, TableError, describe_error
+from graphrag_index.microsoft.read_communities import members_from_nodes
+from graphrag_index.microsoft.read_files import (
+    VECTOR_TABLES,
+    LanceVectors,
+    RawTable,
+    find_folder,
+    open_table,
+    open_vectors,
+)
+from graphrag_index.microsoft.read_tables import generation
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage import table_store
+from graphrag_index.storage.table_store import INDEX_FILE, TableStore
+from graphrag_index.storage.vector_store import VectorTable
+
+# The columns that checks read. Of names joined by | one is enough.
+READ = {
+    "documents": "id text text_unit_ids",
+    "text_units": "id text document_id|document_ids entity_ids relationship_ids",
+    "entities": "id title description text_unit_ids",
+    "relationships": "id source target text_unit_ids",
+    "communities": "community level parent entity_ids relationship_ids text_unit_ids",
+    "community_reports": "id community full_content",
+    "covariates": "id text_unit_id",
+}
+# Claims are extracted on demand.
+_OPTIONAL = ("covariates",)
+# Columns of records, which no check reads.
+_RECORDS = ("raw_data", "metadata")
+MAX_EXAMPLES = 5
+_BATCH = 65_536  # rows
+SINGULAR = {
+    "documents": "document",
+    "text_units": "text unit",
+    "entities": "entity",
+    "relationships": "relationship",
+    "communities": "community",
+    "community_reports": "community report",
+    "covariates": "claim",
+    "mentions": "mention",
+}
+# The server's name of an embedding model, and the requested dimensions.
+ModelIdentity = tuple[str, int | None]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One kind of defect in one table."""
+
+    table: str  # or table and column: entities.text_unit_ids
+    count: int
+    of: int  # rows or ids that were checked
+    examples: tuple[str, ...]  # the first few, by number, id or title
+    means: str  # the explanation and the remedy, in a sentence or two
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """The findings of one check; `of` is None if the index lacks what it reads."""
+
+    of: int | None
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def count(self) -> int:
+        return sum(finding.count for finding in self.findings)
+
+
+class Vectors(Protocol):
+    """The rows of one vector table."""
+
+    @property
+    def dimension(self) -> int: ...
+
+    def batches(self) -> Iterator[pl.DataFrame]:
+        """Yield `id`, `vector` (an array) and, if it is stored, the embedded `text`."""
+
+
+@dataclass
+class CheckedIndex:
+    """An index. `tables` have our columns, as far as the files have them."""
+
+    place: Path
+    made_by: str
+    version: int | None  # None: another program's, which keeps none
+    tables: dict[str, pl.LazyFrame] = field(default_factory=dict)
+    vectors: dict[str, Vectors] = field(default_factory=dict)
+    search_tables: dict[str, pl.LazyFrame] = field(default_factory=dict)
+    damaged: list[Finding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what is not checked, and why
+    made_vectors: Mapping[str, ModelIdentity] = field(default_factory=dict)  # if known
+    embeds_questions: ModelIdentity | None = None  # the model of the settings, if there are any
+    as_imported: bool = False  # a version of ours that holds an imported index unchanged
+
+    def __post_init__(self) -> None:
+        self._columns = {name: set(t.collect_schema()) for name, t in self.tables.items()}
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this program made its rows."""
+        return self.version is not None and not self.as_imported
+
+    def has(self, name: str, *columns: str) -> bool:
+        return name in self._columns and self._columns[name].issuperset(columns)
+
+    def label(self, name: str) -> str:
+        """Return the column that identifies a row for a person: its number, if it has one."""
+        if name == "community_reports" and self.has(name, "community"):
+            return "community"
+        return "human_readable_id" if self.has(name, "human_readable_id") else "id"
+
+    def text_unit_documents(self) -> pl.LazyFrame | None:
+        """Return `id` and `document_id` of text units."""
+        for column in ("document_id", "document_ids"):
+            if self.has("text_units", "id", column):
+                rows = self.tables["text_units"].select("id", document_id=column)
+                return explode(rows, "document_id") if column == "document_ids" else rows
+        return None
+
+    def drop_unreadable(self) -> bool:
+        """Read all tables to the end and drop the damaged ones; tell if there are any."""
+        n_before = len(self.damaged)
+        for tables in (self.tables, self.search_tables):
+            for name, rows in list(tables.items()):
+                reason = _failure(rows)
+                if reason is not None:
+                    del tables[name]
+                    self._columns.pop(name, None)
+                    self.damaged.append(damaged_table(name, reason))
+        return len(self.damaged) > n_before
+
+    def gaps(self) -> list[str]:
+        """Return a sentence for each table and column that is missing."""
+        lines = []
+        damaged = {finding.table for finding in self.damaged}
+        for name, columns in READ.items():
+            if name not in self._columns:
+                if name not in (*_OPTIONAL, *damaged):
+                    lines.append(f"There is no table {name}: what needs it is not looked at.")
+                continue
+            has = self._columns[name]
+            missing = [c for c in columns.split() if not has.intersection(c.split("|"))]
+            if missing:
+                names = ", ".join(column.split("|")[0] for column in missing)
+                lines.append(f"{name} has no {names}: what needs that is not looked at.")
+        return lines
+
+
+def open_index(folder: Path, as_of: int | None = None) -> CheckedIndex:
+    """Open an index of ours, or the tables of Microsoft GraphRAG.
+
+    Raises
+    ------
+    TableError
+        There is neither in the folder.
+    SettingsError
+        `as_of` is given for an index without versions.
+    """
+    for place in (folder, folder / "output"):
+        if (place / INDEX_FILE).is_file():
+            return open_own(place, as_of)
+    if as_of is not None:
+        raise SettingsError(f"{folder} is no index of ours: only ours keep versions for --as-of.")
+    return open_microsoft(folder)
+
+
+def open_own(output: Path, as_of: int | None = None) -> CheckedIndex:
+    """Open our index in an output folder; a damaged table becomes a finding.
+
+    Raises
+    ------
+    TableError
+        There is no index, or not that version of it.
+    """
+    store = TableStore(output)
+    if as_of is None:
+        store, version = table_store.open_index(output)
+    else:
+        version = store.read_version(as_of)
+    tables: dict[str, dict[str, pl.LazyFrame]] = {"public": {}, "mapped": {}}
+    vectors: dict[str, Vectors] = {}
+    damaged = []
+    for name, stored in version.tables.items():
+        kind = TABLES[name].kind if name in TABLES else "other"
+        try:
+            if kind == "vectors":
+                opened = VectorTable.open(store.lancedb, name, stored.lance_version)
+                vectors[name] = LanceVectors(opened.table)
+            elif kind in tables:
+                rows = store.scan(name, stored)
+                # Fails if the file is gone or cut off.
+                rows.collect_schema()
+                tables[kind][name] = rows
+        except TableError as error:
+            damaged.append(Finding(name, 1, 1, (), str(error)))
+        except (pl.exceptions.PolarsError, OSError) as error:
+            damaged.append(damaged_table(name, describe_error(error), output / str(stored.file)))
+    return CheckedIndex(
+        store.output,
+        f"graphrag-index {version.program}, workflow {version.workflow}, version {version.number}",
+        version.number,
+        tables["public"],
+        vectors,
+        tables["mapped"],
+        damaged,
+        made_vectors={
+            name: stored.vectors.identity
+            for name, stored in version.tables.items()
+            if stored.vectors is not None and stored.vectors.identity is not None
+        },
+        as_imported=any(record.name == "read_imported" for record in version.steps),
+    )
+
+
+def open_microsoft(folder: Path) -> CheckedIndex:
+    """Open the files of a Microsoft GraphRAG index as they are; a damaged one is a finding.
+
+    Only the members of communities are derived, where the table of nodes holds them.
+
+    Raises
+    ------
+    TableError
+        There is no such folder, or no table in it.
+    """
+    found = find_folder(folder)
+    notes: list[str] = []
+    damaged: list[Finding] = []
+    raw: dict[str, RawTable] = {}
+    for name, path in found.files.items():
+        try:
+            raw[name] = open_table(name, path)
+        except TableError as error:
+            damaged.append(damaged_table(name, str(error), path))
+            continue
+        for column, dtype in raw[name].left_out.items():
+            if column not in _RECORDS:
+                notes.append(f"{name}.{column} is {dtype}: it is not looked at.")
+    tables = {name: table.rows for name, table in raw.items() if name in READ}
+    if "nodes" in raw and {"communities", "entities"} <= set(tables):
+        columns = tables["communities"].collect_schema()
+        members = members_from_nodes(raw["nodes"].rows, tables["entities"])
+        if members is not None and "entity_ids" not in columns and "community" in columns:
+            rows = tables["communities"].join(members, on="community", how="left")
+            tables["communities"] = rows.with_columns(pl.col("entity_ids").fill_null([]))
+    vectors, broken = open_vectors(found.place, found.files)
+    damaged += [damaged_table(name, why, path) for name, (path, why) in broken.items()]
+    missing = [name for name in VECTOR_TABLES if name not in vectors]
+    if missing:
+        notes.append(
+            f"There are no vectors {', '.join(missing)} in {found.place / 'lancedb'}: "
+            "they are not looked at."
+        )
+    made_by = f"Microsoft GraphRAG {generation(found.is_legacy, raw)}"
+    return CheckedIndex(found.place, made_by, None, tables, {**vectors}, {}, damaged, notes)
+
+
+def find(
+    rows: pl.LazyFrame,
+    table: str,
+    of: int,
+    means: str,
+    *,
+    by: Sequence[str],
+    example: Callable[[dict[str, Any]], str],
+) -> list[Finding]:
+    """Return a finding on defective rows if there are any, and the first ones as examples.
+
+    Parameters
+    ----------
+    means
+        The explanation, behind "3 of 50 ".
+    by
+        The columns that order the examples.
+    example
+        Renders a row.
+    """
+    count, first = pl.collect_all(
+        [rows.select(pl.len()), rows.bottom_k(MAX_EXAMPLES, by=by)], engine="streaming"
+    )
+    n = int(count.item())
+    if not n:
+        return []
+    examples = tuple(example(row) for row in first.sort(by).iter_rows(named=True))
+    return [Finding(table, n, of, examples, f"{n:,} of {of:,} {means}")]
+
+
+def count_rows(rows: pl.LazyFrame) -> int:
+    return int(rows.select(pl.len()).collect(engine="streaming").item())
+
+
+def explode(rows: pl.LazyFrame, column: str) -> pl.LazyFrame:
+    """Give each value of a list its own row; empty lists and nulls are dropped."""
+    return rows.explode(column).drop_nulls(column)
+
+
+def name_row(table: str, label: object) -> str:
+    """Name a row for a person: "entity 12"."""
+    if table == "community_reports":
+        return f"report on community {label}"
+    return f"{SINGULAR.get(table, table)} {label}"
+
+
+def damaged_table(name: str, reason: str, place: Path | None = None) -> Finding:
+    means = (
+        f"The table {name} cannot be read ({reason[:160]}): restore its file, or make the index "
+        "again."
+    )
+    return Finding(name, 1, 1, (str(place),) if place else (), means)
+
+
+def _failure(rows: pl.LazyFrame) -> str | None:
+    """Read a table to its end, and return why it failed."""
+    try:
+        for start in range(0, count_rows(rows), _BATCH):
+            rows.slice(start, _BATCH).collect()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        return describe_error(error)
+    return None
