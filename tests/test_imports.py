@@ -29,7 +29,7 @@ PARTS = {
     "extraction": "schema text storage llm nlp",
     "resolution": "schema step text storage llm nlp",
     "reports": "schema text storage llm",
-    "readers": "schema step text extraction",
+    "readers": "schema step text storage extraction",
     "microsoft": "schema text storage llm extraction reports",
     "steps": "schema step text storage llm communities nlp extraction resolution reports readers "
     "microsoft",

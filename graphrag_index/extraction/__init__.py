@@ -1,12 +1,11 @@
-"""What a model finds in a text unit: read from its reply, aligned to the text, folded.
+"""Extraction of entities, relationships and claims with a language model.
 
-schemas     which types were asked for, and which are left to ask for
-asking      the requests about a text unit, in words
-reply       the format of a reply, and the records in it, tolerantly
-added       the same of a reply to a request for added types
-narrowing   what stays of replies when types are taken out
-alignment   where a text names what the model found
-graph       entities and relationships of all text units, merged by name
-describing  the requests about several descriptions of one thing
-earlier     what the last run read from replies, where nothing has changed
+prompting.py       the requests about a text unit
+schema_history.py  the types requested so far, and those still to request
+reply_records.py   records in a reply, parsed tolerantly
+graph_reply.py     the format of a reply, and the records that fit text and schema
+alignment.py       the positions where a text mentions extracted names
+merging.py         entities and relationships of all text units, merged by name
+claims.py          claims, each with its position in the text
+summarization.py   summaries of several descriptions
 """

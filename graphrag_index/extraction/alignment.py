@@ -1,8 +1,8 @@
-"""Where a text names what a model found in it.
+"""Positions where a text mentions the names that a model extracted from it.
 
-A model writes names in a form of its own: in another case, without a hyphen, in base form
-where the text inflects, in full where the text shortens. Each name takes the first of these
-that the text has: its exact form, its letters and digits, its words inflected, a part of it.
+A model changes names: in case or hyphens, to the base form of an inflected name, to the full form
+of a short one. So a name is matched by the first of these that the text has: the exact form, its
+letters and digits, its words in inflected form, a part of it.
 """
 
 import re
@@ -13,58 +13,84 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from graphrag_index.extraction.spelling import Words, is_form, is_whole
-from graphrag_index.text.inflection import MIN_STEM
-from graphrag_index.text.languages import language_of
+from graphrag_index.text.inflection import MIN_STEM, stems_of
+from graphrag_index.text.languages import Language, language_of
 from graphrag_index.text.normalize import UNSPACED_OR_HANGUL, letters, letters_with_offsets
 from graphrag_index.text.sentences import split_sentences
 
 Span = tuple[int, int]
 
-# Of names in so few letters a form in lower case is another word: US and us.
+# A name of so few letters is another word in lower case: US and us.
 SHORT = 3
-# A part of a name stands for it if it has this share of its letters.
+# A part of a name matches if it has this share of the letters.
 MIN_PART = 0.25
-# Mentions of an entity in one text unit that are looked at for evidence.
+# Letters in which forms of a word may differ at the end, in languages without known endings.
+MAX_ENDING = 3
+MIN_ALIKE = 4
+_WORD = re.compile(r"[^\W_]+")
+# Mentions of an entity in one text unit that are compared for evidence.
 MAX_MENTIONS = 16
-_is_joined = re.compile(UNSPACED_OR_HANGUL).search
+_is_unspaced = re.compile(UNSPACED_OR_HANGUL).search
 
 
 class Places(NamedTuple):
-    """Where a text names something; `whole` if in a form of the whole name."""
+    """The mentions of a name in a text; `whole` if they match the whole name."""
 
     spans: tuple[Span, ...]
     whole: bool
 
 
+class Words:
+    """The words of a text: their forms, folded letters and offsets."""
+
+    def __init__(self, text: str) -> None:
+        self.forms: list[str] = _WORD.findall(text)
+        self.letters = list(map(letters, self.forms))
+        self._text = text
+
+    def __len__(self) -> int:
+        return len(self.forms)
+
+    @cached_property
+    def starts(self) -> list[int]:
+        return [match.start() for match in _WORD.finditer(self._text)]
+
+    def span(self, first: int, stop: int) -> tuple[int, int]:
+        """Return the span of the words from `first` up to `stop`."""
+        return self.starts[first], self.starts[stop - 1] + len(self.forms[stop - 1])
+
+    def is_capital(self, number: int) -> bool:
+        return self.forms[number][0].isupper()
+
+
 class Passage:
-    """One text, in which names are looked for."""
+    """A text to find names in."""
 
     def __init__(self, text: str, language: str = "") -> None:
         self.text, self.language = text, language_of(language)
 
     def contains(self, name: str) -> bool:
-        """Tell whether the text has a name, in whatever case and punctuation."""
+        """Return whether the text has a name, in any case and punctuation."""
         return self.find(name) is not None
 
     def find(self, name: str) -> Places | None:
-        """Return where the text has a name, in whatever case and punctuation, if it has."""
+        """Return the mentions of a name, in any case and punctuation; None if there are none."""
         spans = self._exact(name) or self._by_letters(name)
         return Places(tuple(spans), True) if spans else None
 
     def align(self, names: Iterable[str]) -> dict[str, Places]:
-        """Find where the text names each of some entities.
+        """Find the mentions of several names.
 
         Returns
         -------
         places
-            One or more spans for each name, in order of the text. What is nowhere in it is
-            mentioned by the first sentence that has most of its words, or by the whole text.
+            One or more spans for each name, in order of the text. A name without a match is
+            placed at the first sentence with most of its words, or at the whole text.
         """
         names = list(dict.fromkeys(names))
         found = {name: self._exact(name) or self._by_letters(name) for name in names}
         spans = {name: _not_within_others(name, found) for name in names if found[name]}
-        # A part of a name is no mention of it where it is part of another name.
+        # A part of a name does not count inside of another name.
         taken = [span for others in spans.values() for span in others]
         places = {name: Places(tuple(own), True) for name, own in spans.items()}
         for name in names:
@@ -73,7 +99,7 @@ class Passage:
         return places
 
     def evidence(self, one: Places, other: Places) -> Span:
-        """Return the sentences between the two nearest mentions of two entities."""
+        """Return the span of the sentences from one mention to the nearest of another name."""
         _, start, end = min(
             (max(a[1], b[1]) - min(a[0], b[0]), min(a[0], b[0]), max(a[1], b[1]))
             for a in one.spans[:MAX_MENTIONS]
@@ -82,7 +108,7 @@ class Passage:
         return self.sentences_around(start, end)
 
     def sentences_around(self, start: int, end: int) -> Span:
-        """Extend a span to the sentences that it begins and ends in."""
+        """Extend a span to whole sentences."""
         for sentence_start, sentence_end in self._sentences:
             if sentence_start <= start < sentence_end:
                 start = sentence_start
@@ -96,7 +122,7 @@ class Passage:
 
     @cached_property
     def _letters(self) -> tuple[str, list[int]]:
-        """The letters and digits of the text, folded, and where each stands."""
+        """The folded letters and digits of the text, and the offset of each."""
         return letters_with_offsets(self.text)
 
     @cached_property
@@ -105,7 +131,7 @@ class Passage:
 
     @cached_property
     def _by_stem(self) -> Mapping[str, list[int]]:
-        """The numbers of the words that begin with the same letters."""
+        """The numbers of the words by their first letters."""
         groups = defaultdict(list)
         for number, word in enumerate(self._words.letters):
             groups[word[:MIN_STEM]].append(number)
@@ -122,7 +148,7 @@ class Passage:
         return spans
 
     def _by_letters(self, name: str) -> list[Span]:
-        """Find a name but for case, accents, width, punctuation and spaces."""
+        """Find a name regardless of case, accents, width, punctuation and spaces."""
         key = letters(name)
         text, offsets = self._letters
         spans = []
@@ -143,8 +169,8 @@ class Passage:
         return spans
 
     def _by_words(self, name: str, taken: list[Span]) -> Places | None:
-        """Find a name by its longest word that the text has, and those beside it."""
-        if _is_joined(name):
+        """Find a name by its longest word in the text, and the words beside it."""
+        if _is_unspaced(name):
             return self._by_characters(name, taken)
         words = Words(name)
         n_letters = sum(map(len, words.letters))
@@ -163,7 +189,7 @@ class Passage:
         return None
 
     def _alike(self, words: Words, number: int) -> list[int]:
-        """Return the words of the text that may be forms of a word of a name."""
+        """Return the words of the text that may be forms of a word of the name."""
         places = self._by_stem.get(words.letters[number][:MIN_STEM], ())
         return [at for at in places if self._is_form(at, words, number)]
 
@@ -177,7 +203,7 @@ class Passage:
         return is_listed and not words.is_capital(number)
 
     def _run(self, words: Words, anchor: int, at: int) -> Span:
-        """Return the words of the text around one that go on as the name does."""
+        """Return the longest run of words around one that matches the name."""
         first, stop = at, at + 1
         for number in range(anchor - 1, -1, -1):
             if not first or not self._is_form(first - 1, words, number):
@@ -190,7 +216,7 @@ class Passage:
         return first, stop
 
     def _by_characters(self, name: str, taken: list[Span]) -> Places | None:
-        """Find the longest part of a name in a script that does not part words."""
+        """Find the longest part of a name in a script without spaces."""
         name = "".join(name.split())
         for length in range(len(name) - 1, max(1, (len(name) - 1) // 2), -1):
             for start in range(len(name) - length + 1):
@@ -201,8 +227,8 @@ class Passage:
         return None
 
     def _about(self, name: str) -> Span:
-        """Return the first sentence that has most words of a name; the text if none has any."""
-        if _is_joined(name):
+        """Return the first sentence with most words of a name; the whole text if there is none."""
+        if _is_unspaced(name):
             characters = set(filter(str.isalnum, name))
             shares = [len(characters & set(self.text[a:b])) for a, b in self._sentences]
         else:
@@ -223,8 +249,38 @@ class Passage:
         return self._sentences[shares.index(most)] if most else (0, len(self.text))
 
 
+def is_form(form: str, word: str, language: Language) -> bool:
+    """Return whether two folded words may be forms of one, differing in their endings only."""
+    if form == word:
+        return True
+    if not word.isalpha():
+        return False
+    if language.endings:
+        return bool(stems_of(form, language) & stems_of(word, language))
+    longer, shorter = max(len(form), len(word)), min(len(form), len(word))
+    alike = next((n for n in range(shorter) if form[n] != word[n]), shorter)
+    return alike >= MIN_ALIKE and longer - alike <= MAX_ENDING and alike * 5 >= longer * 3
+
+
+def is_whole(text: str, start: int, end: int) -> bool:
+    """Return whether a span begins and ends at word boundaries."""
+    return not (
+        (start > 0 and _are_joined(text[start - 1], text[start]))
+        or (end < len(text) and _are_joined(text[end - 1], text[end]))
+    )
+
+
+def _are_joined(left: str, right: str) -> bool:
+    """Return whether two characters belong to one word."""
+    if not left.isalnum():
+        return False
+    if not right.isalnum():
+        return right > "\u02ff" and unicodedata.category(right)[0] == "M"
+    return not (_is_unspaced(left) or _is_unspaced(right))
+
+
 def _not_within_others(name: str, found: Mapping[str, list[Span]]) -> list[Span]:
-    """Leave out mentions that are part of longer names, if others remain."""
+    """Drop mentions inside of longer names, if others remain."""
     own = found[name]
     free = [
         span

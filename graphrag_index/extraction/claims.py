@@ -1,4 +1,4 @@
-"""Claims in the replies of a model: read tolerantly, and each with a passage that says so."""
+"""Claims in the replies of a model, parsed tolerantly, each with its evidence in the text."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,10 +9,10 @@ from graphrag_index.text.normalize import title_key
 from graphrag_index.text.quotations import find_quotation
 from graphrag_index.text.sentences import split_sentences
 
-# Longer is no name but a sentence.
-LONGEST_NAME = 200
-# Shorter parts of a quotation may stand anywhere.
-LEAST_QUOTED = 12
+# A longer name is a sentence.
+MAX_NAME = 200
+# Shorter parts of a quotation may match anywhere.
+MIN_QUOTED = 12
 _TEXT = {"type": "string"}
 _MAYBE = {"type": ["string", "null"]}
 _PROPERTIES = {
@@ -47,7 +47,7 @@ Reply with one JSON object and nothing else, each claim on a line of its own:
 {"subject": "...", "object": "...", "type": "...", "status": "TRUE, FALSE or SUSPECTED", \
 "start_date": "...", "end_date": "...", "description": "...", "source_text": "..."}
 ]}"""
-# What else models call the fields, and the list of the claims.
+# Names of fields, and of the list of claims, in replies.
 _KEYS = {
     "subject": ("subject", "subject_id", "subject_name", "subject_entity", "entity"),
     "object": ("object", "object_id", "object_name", "object_entity"),
@@ -59,7 +59,7 @@ _KEYS = {
     "source_text": ("source_text", "claim_source_text", "source", "quote", "evidence"),
 }
 _LISTS = ("claims", "covariates", "results", "items")
-# What models write where there is nothing to write.
+# Placeholders for missing values.
 _NOTHING = frozenset(("", "-", "none", "null", "n/a", "unknown", "not specified", "unspecified"))
 _TRUE = frozenset(("true", "confirmed", "verified", "yes"))
 _FALSE = frozenset(("false", "refuted", "denied", "no"))
@@ -68,7 +68,7 @@ _GAP = re.compile(r"\s*(?:\.\.\.|…|\[\.\.\.\]|##)\s*")
 
 
 class Claim(NamedTuple):
-    """A claim as one reply makes it; an empty text where nothing is known."""
+    """A claim in a reply; unknown values are empty."""
 
     subject: str
     object: str
@@ -81,12 +81,12 @@ class Claim(NamedTuple):
 
 
 def read_claims(data: Any) -> ParsedReply:
-    """Read the claims of a reply; records without subject or description are dropped.
+    """Parse the claims of a reply; drop records without subject or description.
 
     Raises
     ------
     ReplyError
-        There is no list of claims.
+        The reply has no list of claims.
     """
     if isinstance(data, Mapping):
         found = next((data[key] for key in _LISTS if isinstance(data.get(key), list)), None)
@@ -99,7 +99,7 @@ def read_claims(data: Any) -> ParsedReply:
     claims = [claim for claim in read if claim is not None]
     if read and not claims:
         raise ReplyError("none of its claims has a subject and a description")
-    # Models that fall into a loop repeat themselves.
+    # Models in a loop repeat claims.
     return ParsedReply(tuple(dict.fromkeys(claims)), len(read) - len(claims))
 
 
@@ -114,7 +114,7 @@ def _claim(record: object) -> Claim | None:
         values[name] = values[name].strip(_QUOTES)
     if not values["subject"] or not values["description"]:
         return None
-    if max(len(values["subject"]), len(values["object"])) > LONGEST_NAME:
+    if max(len(values["subject"]), len(values["object"])) > MAX_NAME:
         return None
     status = values["status"].casefold()
     values["status"] = "TRUE" if status in _TRUE else "FALSE" if status in _FALSE else "SUSPECTED"
@@ -122,21 +122,21 @@ def _claim(record: object) -> Claim | None:
 
 
 def _first(record: Mapping[str, object], keys: Sequence[str]) -> str:
-    """Return the first of some fields that says something, on one line."""
+    """Return the first field with a value, on one line."""
     for key in keys:
         value = record.get(key)
         if isinstance(value, list):
             value = " … ".join(part for part in value if isinstance(part, str))
         if isinstance(value, str | int | float):
-            # Half of a character, as broken JSON may hold, is none.
+            # Broken JSON may hold lone surrogates.
             text = " ".join(str(value).encode("utf-8", "replace").decode().split())
             if text.casefold() not in _NOTHING:
                 return text
     return ""
 
 
-def together(replies: Iterable[Sequence[Claim]]) -> tuple[Claim, ...]:
-    """Put the replies about one text unit together, each claim once."""
+def merge_claims(replies: Iterable[Sequence[Claim]]) -> tuple[Claim, ...]:
+    """Merge the replies about one text unit; keep each claim once."""
     claims: dict[tuple[str, str, str], Claim] = {}
     for reply in replies:
         for claim in reply:
@@ -146,31 +146,30 @@ def together(replies: Iterable[Sequence[Claim]]) -> tuple[Claim, ...]:
 
 
 def locate(claim: Claim, text: str) -> tuple[int, int] | None:
-    """Return where a text says what a claim says: the words quoted, or the sentence nearest.
+    """Return the span of the evidence of a claim: the quotation, or the most similar sentence.
 
-    None if it says nothing of the kind: no sentence shares three letters in a row with
-    the claim's own words.
+    Similarity is the share of common trigrams of letters. None if no sentence has any.
     """
     quoted = claim.source_text.strip(_QUOTES)
     for part in (quoted, *_GAP.split(quoted)):
-        if len(part) >= LEAST_QUOTED or part == quoted:
+        if len(part) >= MIN_QUOTED or part == quoted:
             at = text.find(part) if part else -1
             if at >= 0:
                 return at, at + len(part)
             found = find_quotation(part, text)
             if found is not None:
                 return found
-    words = _threes(" ".join((quoted, claim.subject, claim.object, claim.description)))
+    words = _trigrams(" ".join((quoted, claim.subject, claim.object, claim.description)))
     best, best_share = None, 0.0
     for sentence in split_sentences(text):
-        own = _threes(text[sentence.start : sentence.end])
+        own = _trigrams(text[sentence.start : sentence.end])
         share = 2 * len(own & words) / max(1, len(own) + len(words))
         if share > best_share:
             best, best_share = (sentence.start, sentence.end), share
     return best
 
 
-def _threes(text: str) -> set[str]:
-    """Every three characters in a row: what words share whatever their endings and their script."""
+def _trigrams(text: str) -> set[str]:
+    """Return the trigrams of letters, which forms of a word share in any script."""
     folded = title_key(text)
     return {folded[at : at + 3] for at in range(len(folded) - 2) if " " not in folded[at : at + 3]}

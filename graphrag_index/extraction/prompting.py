@@ -1,43 +1,41 @@
-"""What is asked about a passage, and what after a reply."""
+"""Requests about text units: prompts, gleanings, and requests for added types."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from graphrag_index.extraction.added_types import AddedFormat
 from graphrag_index.extraction.alignment import Passage
-from graphrag_index.extraction.graph_reply import ExtractionFormat
-from graphrag_index.extraction.removed_types import Narrowing
+from graphrag_index.extraction.graph_reply import AddedFormat, ExtractionFormat, TypeFilter
 from graphrag_index.extraction.reply_records import Found, FoundEntity, FoundRelationship, clean
 from graphrag_index.extraction.schema_history import (
     History,
-    Path,
     Schema,
-    choose_path,
+    SchemaChain,
+    choose_chain,
+    merge_schemas,
     type_key,
-    whole,
 )
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Message, ReplyFormat, Request
 from graphrag_index.text.normalize import title_key
 
-# Under this name the schemas that were asked for are remembered beside the replies.
+# The key of the requested schemas, which the ledger stores beside the replies.
 HISTORY = "schemas of extract_graph"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What one text unit is asked about, and its name for people."""
+class PassagePrompt:
+    """The variable part of a prompt: a text unit, its name for people, and its headings."""
 
     passage: Passage
     label: str
     headings: str
 
 
-class Asking:
-    """Asks text units for the wanted types: those that were never asked for, and no other."""
+class ExtractionPrompt:
+    """The requests for the types of the settings; types with a reply are not requested again."""
 
     def __init__(
         self, wanted: Schema, max_gleanings: int, prompts: Prompts, chat_model: ChatModel
@@ -48,107 +46,113 @@ class Asking:
         self.continuing = ""
         if max_gleanings:
             self.continuing = prompts.fill("continue_extraction", {}).strip()
-        self._words: dict[Path, _Words] = {}
-        self._narrowing: Narrowing | None = None
-        # Where nothing but what is wanted was ever asked for, no reply has anything else.
-        if set(self.history.paths) - {(wanted,)}:
-            self._narrowing = Narrowing(wanted, self.history.taken_out(wanted))
-        # What was chosen for text units that have replies to the same paths.
-        self._chosen: dict[tuple[Path, ...], Path] = {}
+        self._schema_prompts: dict[SchemaChain, _SchemaPrompt] = {}
+        self._filter: TypeFilter | None = None
+        # If only the wanted types were ever requested, no reply has any other.
+        if set(self.history.chains) - {(wanted,)}:
+            self._filter = TypeFilter(wanted, self.history.removed_types(wanted))
+        # The chain chosen for text units with replies to the same chains.
+        self._chosen: dict[tuple[SchemaChain, ...], SchemaChain] = {}
 
     @property
-    def asks_all_the_same(self) -> bool:
-        """Whether no text unit is asked otherwise for what was asked before."""
-        return self._narrowing is None
+    def is_uniform(self) -> bool:
+        """Whether no types but these were ever requested, so that requests differ in text only."""
+        return self._filter is None
 
-    def request(self, asked: Asked) -> Request:
-        """Return the request to which there may be replies, followed by what they lack."""
-        answered = tuple(self._answered(asked, (), Found())) if self._narrowing else ()
+    def request(self, passage: PassagePrompt) -> Request:
+        """Build the first request of a text unit; requests for missing types follow it."""
+        answered = tuple(self._answered(passage, (), Found())) if self._filter else ()
         if answered not in self._chosen:
-            path = choose_path(answered, self.wanted)
-            self._chosen[answered] = self.history.find(path) or self._remember(path)
-        return self._request(asked, self._chosen[answered], 0, Found())
+            chain = choose_chain(answered, self.wanted)
+            self._chosen[answered] = self.history.find(chain) or self._store(chain)
+        return self._request(passage, self._chosen[answered], 0, Found())
 
-    def together(self, replies: Sequence[Found]) -> Found:
-        """Put the replies about one text unit together, as far as they are wanted."""
-        found = together(replies)
-        return self._narrowing.narrow(found) if self._narrowing else found
+    def merge_replies(self, replies: Sequence[Found]) -> Found:
+        """Merge the replies about one text unit; drop records of removed types."""
+        found = merge_replies(replies)
+        return self._filter.filter(found) if self._filter else found
 
-    def _remember(self, path: Path) -> Path:
-        """Note a path before its requests are sent, so that their replies will be found."""
-        self.history.paths.append(path)
-        self.chat_model.set_meta(HISTORY, self.history.text())
-        return path
+    def _store(self, chain: SchemaChain) -> SchemaChain:
+        """Store a chain before its requests are sent, so that their replies will be found."""
+        self.history.chains.append(chain)
+        self.chat_model.set_meta(HISTORY, self.history.as_json())
+        return chain
 
-    def _answered(self, asked: Asked, path: Path, found: Found) -> Iterator[Path]:
-        """Give the paths that there are replies to, each after those that it goes on from."""
-        for schema in self.history.after(path):
-            longer = (*path, schema)
-            if not longer[0].is_kin(self.wanted):
+    def _answered(
+        self, passage: PassagePrompt, chain: SchemaChain, found: Found
+    ) -> Iterator[SchemaChain]:
+        """Yield the chains with replies, each after the shorter ones that it extends."""
+        for schema in self.history.next_schemas(chain):
+            longer = (*chain, schema)
+            if not longer[0].is_comparable(self.wanted):
                 continue
-            values = self.chat_model.cached_values(self._request(asked, longer, len(path), found))
+            values = self.chat_model.cached_values(
+                self._request(passage, longer, len(chain), found)
+            )
             if values:
                 yield longer
-                yield from self._answered(asked, longer, together([found, *values]))
+                yield from self._answered(passage, longer, merge_replies([found, *values]))
 
-    def _request(self, asked: Asked, path: Path, n_done: int, found: Found) -> Request:
-        """Ask for the next schema of a path, where those before it gave what was found."""
-        words = self._words_of(path[: n_done + 1])
-        section = f"Section: {clean(asked.headings)}\n\n" if asked.headings else ""
+    def _request(
+        self, passage: PassagePrompt, chain: SchemaChain, n_done: int, found: Found
+    ) -> Request:
+        """Build the request for the next schema of a chain, after `found` in earlier replies."""
+        prompt = self._prompt_of(chain[: n_done + 1])
+        section = f"Section: {clean(passage.headings)}\n\n" if passage.headings else ""
         known = f"{_known_in_words(found)}\n\n" if n_done else ""
-        user = Message(role="user", content=f"{known}{section}Passage:\n{asked.passage.text}")
-        messages = [words.system, user]
-        return self._ask(asked, path, n_done, messages, found, Found(), 0)
+        user = Message(role="user", content=f"{known}{section}Passage:\n{passage.passage.text}")
+        messages = [prompt.system, user]
+        return self._build(passage, chain, n_done, messages, found, Found(), 0)
 
-    def _ask(
+    def _build(
         self,
-        asked: Asked,
-        path: Path,
+        passage: PassagePrompt,
+        chain: SchemaChain,
         n_done: int,
         messages: Sequence[Message],
         found: Found,
         own: Found,
         n: int,
     ) -> Request:
-        """Ask once; `own` is what earlier replies to the same question gave."""
+        """Build one request; `own` are the records of earlier replies for the same schema."""
         then: Callable[[Any], Request | None] | None = None
-        if n < self.max_gleanings or n_done + 1 < len(path):
+        if n < self.max_gleanings or n_done + 1 < len(chain):
 
             def then(value: Found) -> Request | None:
-                now = together([found, value])
+                now = merge_replies([found, value])
                 if n < self.max_gleanings and now != found:
                     more = [
                         *messages,
                         Message(role="assistant", content=_as_json(value)),
                         Message(role="user", content=self.continuing),
                     ]
-                    said = together([own, value])
-                    return self._ask(asked, path, n_done, more, now, said, n + 1)
-                if n_done + 1 < len(path):
-                    return self._request(asked, path, n_done + 1, now)
+                    said = merge_replies([own, value])
+                    return self._build(passage, chain, n_done, more, now, said, n + 1)
+                if n_done + 1 < len(chain):
+                    return self._request(passage, chain, n_done + 1, now)
                 return None
 
-        format = self._words_of(path[: n_done + 1]).format(asked.passage, found, own)
-        return Request(asked.label, messages, format, then=then)
+        format = self._prompt_of(chain[: n_done + 1]).format(passage.passage, found, own)
+        return Request(passage.label, messages, format, then=then)
 
-    def _words_of(self, path: Path) -> "_Words":
-        if path not in self._words:
-            self._words[path] = _Words(path, self.prompts)
-        return self._words[path]
+    def _prompt_of(self, chain: SchemaChain) -> "_SchemaPrompt":
+        if chain not in self._schema_prompts:
+            self._schema_prompts[chain] = _SchemaPrompt(chain, self.prompts)
+        return self._schema_prompts[chain]
 
 
-class _Words:
-    """What the last request of a path says to the model, and how its reply is read."""
+class _SchemaPrompt:
+    """The system prompt and the reply format for the last schema of a chain."""
 
-    def __init__(self, path: Path, prompts: Prompts) -> None:
-        self.first = ExtractionFormat(path[0])
-        self.added = AddedFormat(path) if len(path) > 1 else None
-        values = _added_in_words(path) if self.added else _schema_in_words(path[0])
+    def __init__(self, chain: SchemaChain, prompts: Prompts) -> None:
+        self.first = ExtractionFormat(chain[0])
+        self.added = AddedFormat(chain) if len(chain) > 1 else None
+        values = _added_in_words(chain) if self.added else _schema_in_words(chain[0])
         texts = [prompts.fill("extract_graph", values).strip()]
         if self.added:
-            wanted = {"wanted": "\n".join(_wanted_in_words(path[-1]))}
+            wanted = {"wanted": "\n".join(_wanted_in_words(chain[-1]))}
             texts.append(prompts.fill("add_types", wanted).strip())
-        # The same for all text units, so that a provider's cache serves it.
+        # Equal for all text units, so that providers can cache it.
         self.system = Message(role="system", content="\n\n".join(texts))
 
     def format(self, passage: Passage, found: Found, own: Found) -> ReplyFormat:
@@ -161,7 +165,7 @@ class _Words:
 
 
 def _schema_in_words(schema: Schema) -> dict[str, str]:
-    """Return what the prompt says about types."""
+    """Return the values of the prompt that describe types."""
     entity_types = "one or two words in lower case, such as person, organization, place or event."
     link_types = "a short verb phrase in lower case, such as works for or is part of."
     otherwise = (
@@ -176,17 +180,17 @@ def _schema_in_words(schema: Schema) -> dict[str, str]:
     return {"entity_types": entity_types, "relationship_types": link_types}
 
 
-def _added_in_words(path: Path) -> dict[str, str]:
-    """Return what the prompt says about types where some were added."""
-    asked = _schema_in_words(whole(path))
-    only = _schema_in_words(replace(path[-1], strict=True))
+def _added_in_words(chain: SchemaChain) -> dict[str, str]:
+    """Return the values of the prompt that describe types, if some were added."""
+    asked = _schema_in_words(merge_schemas(chain))
+    only = _schema_in_words(replace(chain[-1], strict=True))
     # New entities may have relationships of any type.
-    name = "entity_types" if path[-1].entity_types else "relationship_types"
+    name = "entity_types" if chain[-1].entity_types else "relationship_types"
     return {**asked, name: only[name]}
 
 
 def _wanted_in_words(added: Schema) -> Iterator[str]:
-    """Say which records a request for added types wants."""
+    """Yield the lines of the prompt that list the records to add."""
     names, kinds = ", ".join(added.names.values()), "; ".join(_joined_types(added))
     if names:
         yield f"- entities of these types: {names}"
@@ -198,7 +202,7 @@ def _wanted_in_words(added: Schema) -> Iterator[str]:
 
 
 def _joined_types(schema: Schema) -> Iterator[str]:
-    """Name each type of relationship, and what it joins."""
+    """Yield each type of relationship, with the types that it joins."""
     for kinds in schema.joined.values():
         joins = [
             f"{kind.source or 'anything'} → {kind.target or 'anything'}"
@@ -209,7 +213,7 @@ def _joined_types(schema: Schema) -> Iterator[str]:
 
 
 def _known_in_words(found: Found) -> str:
-    """List the entities that were found before, as they were named first."""
+    """Return the list of known entities, by their first names."""
     named: dict[str, str] = {}
     for entity in found.entities:
         kind = f" ({entity.type})" if entity.type else ""
@@ -218,7 +222,7 @@ def _known_in_words(found: Found) -> str:
 
 
 def _as_json(found: Found) -> str:
-    """Write what was found as the model might have."""
+    """Return records in the format of a reply."""
     value = {
         "entities": [entity._asdict() for entity in found.entities],
         "relationships": [link._asdict() for link in found.relationships],
@@ -226,8 +230,8 @@ def _as_json(found: Found) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def together(replies: Sequence[Found]) -> Found:
-    """Put the replies about one text unit together; a later one adds only what is new."""
+def merge_replies(replies: Sequence[Found]) -> Found:
+    """Merge the replies about one text unit; a later one adds only new records."""
     if len(replies) == 1:
         return replies[0]
     entities: dict[tuple[str, str, str], FoundEntity] = {}

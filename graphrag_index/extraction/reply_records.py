@@ -1,7 +1,7 @@
-"""The records in what a model replied, whatever its form.
+"""Records in the reply of a model, parsed tolerantly.
 
-Small models write keys of their own, lists instead of objects, a mapping by name, strengths
-in words, quotation marks around names. A record without a name is no good; it is counted.
+Small models use other keys, lists instead of objects, mappings by name, strengths in words, and
+quotation marks around names. A record without a name is invalid, and counted.
 """
 
 import re
@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 from graphrag_index.llm.request import ReplyError
 from graphrag_index.text.normalize import title_key
 
-# Longer is no name but a sentence.
-LONGEST_NAME = 200
-# Where a model does not say how strong a relationship is.
-USUAL_STRENGTH = 5.0
+# A longer name is a sentence.
+MAX_NAME = 200
+# If a reply states no strength.
+DEFAULT_STRENGTH = 5.0
 _STRENGTHS = {
     **dict.fromkeys(("very high", "very strong", "critical", "essential"), 10.0),
     **dict.fromkeys(("high", "strong", "direct", "primary", "major"), 8.0),
     **dict.fromkeys(("low", "weak", "minor", "indirect", "slight"), 2.0),
 }
-# What else models call the fields.
+# Names of fields in replies.
 _ENTITIES = ("entities", "nodes", "entity_list")
 _RELATIONSHIPS = ("relationships", "relations", "edges", "relationship_list")
 _NAME = ("name", "title", "entity", "entity_name", "label", "id")
@@ -40,7 +40,7 @@ _QUOTES = ('""', "''", "“”", "„“", "«»", "‘’", "``")
 
 
 class FoundEntity(NamedTuple):
-    """An entity as one reply tells of it."""
+    """An entity in a reply."""
 
     name: str
     type: str = ""
@@ -48,33 +48,33 @@ class FoundEntity(NamedTuple):
 
 
 class FoundRelationship(NamedTuple):
-    """A relationship as one reply tells of it; `strength` is 1 to 10."""
+    """A relationship in a reply; `strength` is 1 to 10."""
 
     source: str
     target: str
     type: str = ""
     description: str = ""
-    strength: float = USUAL_STRENGTH
+    strength: float = DEFAULT_STRENGTH
 
 
-# The keys as the schema has them, in which most replies come.
+# The keys of the schema, which most replies use.
 _KEYS = {"entities", "relationships", *FoundEntity._fields, *FoundRelationship._fields}
 
 
 class Found(NamedTuple):
-    """What one reply tells."""
+    """The records of a reply."""
 
     entities: tuple[FoundEntity, ...] = ()
     relationships: tuple[FoundRelationship, ...] = ()
 
 
 def read_records(data: Any) -> tuple[Found, int]:
-    """Read the records of a reply, and count those that are no good.
+    """Parse the records of a reply; return them and the number of invalid ones.
 
     Raises
     ------
     ReplyError
-        The reply is something else, or all of its records are no good.
+        The reply has no records, or only invalid ones.
     """
     records = list(_records(data))
     entities = [_entity(record) for kind, record in records if kind == "entity"]
@@ -107,12 +107,12 @@ def _relationship(record: Any, names: Set[str]) -> FoundRelationship | None:
 
 
 def _records(data: Any) -> Iterator[tuple[str, Any]]:
-    """Give each record of a reply with its kind, `entity` or `link`.
+    """Yield each record of a reply with its kind, `entity` or `link`.
 
     Raises
     ------
     ReplyError
-        The reply is something else.
+        The reply has no records.
     """
     if isinstance(data, list):
         for record in data:
@@ -136,7 +136,7 @@ def _records(data: Any) -> Iterator[tuple[str, Any]]:
         raise ReplyError("it has neither of the lists entities and relationships")
     for kind, records in lists:
         if isinstance(records, dict):
-            # By name: {"Ada": {"type": ...}}; or one record, without the list around it.
+            # A mapping by name, {"Ada": {"type": ...}}, or one record without a list.
             if _has(_lower(records), ("name", *_SOURCE)):
                 yield kind, records
                 continue
@@ -158,7 +158,7 @@ def _lists(fields: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _kind(record: Any) -> str:
-    """Tell an entity from a relationship, by its first field, its kind or its keys."""
+    """Classify a record as entity or relationship by its first field, kind or keys."""
     if isinstance(record, list):
         first = record[0] if record else None
         if isinstance(first, str) and first.strip("\"'( ").lower() in _KINDS:
@@ -235,7 +235,7 @@ def _get(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
 
 
 def _text(value: Any) -> str:
-    """See any value as text."""
+    """Convert any value to text."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
@@ -246,23 +246,23 @@ def _text(value: Any) -> str:
 
 
 def _first(value: Any) -> str:
-    """Return a type: the first of several; empty if it is none."""
+    """Return a type, the first of several; empty if it is invalid."""
     kind = clean(_text(value[0] if isinstance(value, list) and value else value))
-    return kind if len(kind) <= LONGEST_NAME else ""
+    return kind if len(kind) <= MAX_NAME else ""
 
 
 def _name(value: Any) -> str:
-    """Return a name without what models put around it; empty if it is none."""
+    """Return a name without quotation marks around it; empty if it is invalid."""
     name = clean(_text(value))
     while len(name) > 2 and name[0] + name[-1] in _QUOTES:
         name = name[1:-1].strip()
-    if len(name) > LONGEST_NAME or not any(map(str.isalnum, name)):
+    if len(name) > MAX_NAME or not any(map(str.isalnum, name)):
         return ""
     return name
 
 
 def clean(text: str) -> str:
-    """Put a text on one line, without control characters and lone surrogates."""
+    """Join a text to one line, without control characters and lone surrogates."""
     if text.isprintable() and "  " not in text:
         return text.strip()
     if not text.isascii():
@@ -271,17 +271,17 @@ def clean(text: str) -> str:
 
 
 def read_strength(value: Any) -> float:
-    """Read a strength from 1 to 10: a number, "8/10", "80 %", "high"."""
+    """Parse a strength from 1 to 10: a number, "8/10", "80 %", "high"."""
     if isinstance(value, bool) or value is None:
-        return USUAL_STRENGTH
+        return DEFAULT_STRENGTH
     text = _text(value).strip().lower()
     number = _NUMBER.search(text)
     if number is None:
-        return _STRENGTHS.get(text, USUAL_STRENGTH)
+        return _STRENGTHS.get(text, DEFAULT_STRENGTH)
     strength = float(number[0].replace(",", "."))
     if "%" in text:
         strength /= 10
     elif 0 < strength < 1:
-        # A share instead of a number up to ten.
+        # A fraction instead of a number up to ten.
         strength *= 10
     return min(max(strength, 1.0), 10.0)

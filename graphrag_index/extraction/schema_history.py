@@ -1,8 +1,8 @@
-"""The types that text units were asked for, and what is left to ask when the settings change.
+"""The types requested for text units so far, and those to request after the settings change.
 
-A text unit is asked for all types at once. When types are added later, a further request asks
-for those alone: the requests that a text unit was sent are a path of schemas. The paths of an
-index are remembered beside the replies, so that these are found again.
+One request asks for all types of a text unit. When types are added later, a further request asks
+for these alone: so the requests of a text unit form a chain of schemas. All chains of an index
+are stored beside the replies, so that the replies are found again.
 """
 
 import json
@@ -17,12 +17,12 @@ from graphrag_index.text.normalize import title_key
 
 @lru_cache(maxsize=4_096)
 def type_key(name: str) -> str:
-    """Equal types have equal keys: WORKS_FOR is works for."""
+    """Return the identity of a type: WORKS_FOR equals works for."""
     return title_key(name.replace("_", " "))
 
 
 class Kind(NamedTuple):
-    """A type of relationship, and which types of entities it joins; None: any."""
+    """A type of relationship, and the types of entities that it joins; None: any."""
 
     type: str
     source: str | None = None
@@ -35,10 +35,10 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True)
 class Schema:
-    """What one request asks for.
+    """The types that one request asks for.
 
-    A list without types asks for whatever fits, if the request is the first of a path; in a
-    later one, which adds to it, for none.
+    An empty list lets the model choose types in the first request of a chain; in a later request
+    it asks for none.
     """
 
     entity_types: tuple[str, ...] = ()
@@ -47,12 +47,12 @@ class Schema:
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """The types of entities by their keys."""
+        """The types of entities by key."""
         return {type_key(name): name for name in self.entity_types}
 
     @cached_property
     def joined(self) -> dict[str, list[Kind]]:
-        """What each type of relationship joins, by its key."""
+        """The kinds of each type of relationship, by its key."""
         joined: dict[str, list[Kind]] = {}
         for kind in self.kinds:
             joined.setdefault(type_key(kind.type), []).append(kind)
@@ -60,13 +60,13 @@ class Schema:
 
     @cached_property
     def key(self) -> tuple[object, ...]:
-        """Equal schemas have equal keys, however their types are spelled and ordered."""
+        """The identity of the schema, whatever the spelling and order of types."""
         return frozenset(self.names), frozenset(kind.key for kind in self.kinds), self.strict
 
-    def is_kin(self, other: "Schema") -> bool:
-        """Tell whether two first requests differ by nothing but the types in their lists.
+    def is_comparable(self, other: "Schema") -> bool:
+        """Return whether two first requests differ in the types of their lists only.
 
-        To ask for the types of a list is another question than to ask for whatever fits.
+        A list of types and a free choice are different questions.
         """
         mine, others = (
             (schema.strict, not schema.entity_types, not schema.kinds) for schema in (self, other)
@@ -74,12 +74,12 @@ class Schema:
         return mine == others
 
 
-# Schemas in the order in which a text unit was asked.
-Path = tuple[Schema, ...]
+# The schemas of the requests of one text unit, in order.
+SchemaChain = tuple[Schema, ...]
 
 
 def schema_of(settings: ExtractGraph) -> Schema:
-    """Return what the settings ask for."""
+    """Return the schema of the settings."""
     kinds = (
         Kind(entry) if isinstance(entry, str) else Kind(entry.type, entry.source, entry.target)
         for entry in settings.relationship_types
@@ -87,45 +87,47 @@ def schema_of(settings: ExtractGraph) -> Schema:
     return Schema(tuple(settings.entity_types), tuple(kinds), settings.strict)
 
 
-def whole(path: Sequence[Schema]) -> Schema:
-    """Return all that the requests of a path ask for; equal types as they were spelled first."""
+def merge_schemas(chain: Sequence[Schema]) -> Schema:
+    """Merge the schemas of a chain; equal types keep their first spelling."""
     names: dict[str, str] = {}
     kinds: dict[tuple[str, str, str], Kind] = {}
-    for schema in path:
+    for schema in chain:
         for key, name in schema.names.items():
             names.setdefault(key, name)
         for kind in schema.kinds:
             kinds.setdefault(kind.key, kind)
-    return Schema(tuple(names.values()), tuple(kinds.values()), path[0].strict)
+    return Schema(tuple(names.values()), tuple(kinds.values()), chain[0].strict)
 
 
-def choose_path(answered: Iterable[Path], wanted: Schema) -> Path:
-    """Return what a text unit is asked so that all wanted types were asked for.
+def choose_chain(answered: Iterable[SchemaChain], wanted: Schema) -> SchemaChain:
+    """Return the chain of requests that covers all wanted types of a text unit.
 
     Parameters
     ----------
     answered
-        Paths to whose requests there are replies. Of those that have most of the wanted types
-        the shortest is taken, of equal ones the first. What it lacks is asked for in one more
-        request. If none has a wanted type of entities, all are asked for anew.
+        Chains whose requests have replies. The one with most of the wanted types is chosen, then
+        the shortest, then the first. One more request asks for the missing types. If no chain
+        has a wanted type of entities, all types are requested again.
     """
-    missing = {path: _missing(path, wanted) for path in answered if path[0].is_kin(wanted)}
-    best = min(missing, key=lambda path: (_n_types(missing[path]), len(path)), default=())
+    missing = {
+        chain: _missing(chain, wanted) for chain in answered if chain[0].is_comparable(wanted)
+    }
+    best = min(missing, key=lambda chain: (_n_types(missing[chain]), len(chain)), default=())
     if not best or (wanted.names and missing[best].names == wanted.names):
         return (wanted,)
     return (*best, missing[best]) if _n_types(missing[best]) else best
 
 
-def _missing(path: Path, wanted: Schema) -> Schema:
-    """Return the wanted types that no request of a path asks for."""
-    asked = whole(path)
+def _missing(chain: SchemaChain, wanted: Schema) -> Schema:
+    """Return the wanted types that no request of a chain asks for."""
+    asked = merge_schemas(chain)
     names = (name for key, name in wanted.names.items() if key not in asked.names)
     kinds = (kind for kind in wanted.kinds if not any(_has(other, kind) for other in asked.kinds))
     return Schema(tuple(names), tuple(kinds), wanted.strict)
 
 
 def _has(asked: Kind, kind: Kind) -> bool:
-    """Tell whether who asks for one kind of relationship asks for another with it."""
+    """Return whether a request for one kind of relationship includes another."""
     return all(
         mine == other or (number and not mine)
         for number, (mine, other) in enumerate(zip(asked.key, kind.key, strict=True))
@@ -137,47 +139,47 @@ def _n_types(schema: Schema) -> int:
 
 
 class History:
-    """All paths of requests that text units of an index were sent, in the order of their time."""
+    """All chains of requests of an index, oldest first."""
 
     def __init__(self, text: str | None = None) -> None:
-        self.paths: list[Path] = [
+        self.chains: list[SchemaChain] = [
             tuple(
                 Schema(tuple(names), tuple(Kind(*kind) for kind in kinds), strict)
-                for names, kinds, strict in path
+                for names, kinds, strict in chain
             )
-            for path in json.loads(text or "[]")
+            for chain in json.loads(text or "[]")
         ]
 
-    def text(self) -> str:
-        """Write the paths as JSON, to be read again."""
+    def as_json(self) -> str:
+        """Return the chains as JSON."""
         return json.dumps(
             [
-                [[schema.entity_types, schema.kinds, schema.strict] for schema in path]
-                for path in self.paths
+                [[schema.entity_types, schema.kinds, schema.strict] for schema in chain]
+                for chain in self.chains
             ],
             ensure_ascii=False,
         )
 
-    def after(self, path: Path) -> list[Schema]:
-        """Return what was asked after the requests of a path."""
-        n = len(path)
-        longer = (other for other in self.paths if len(other) > n and other[:n] == path)
+    def next_schemas(self, chain: SchemaChain) -> list[Schema]:
+        """Return the schemas that were requested after a chain."""
+        n = len(chain)
+        longer = (other for other in self.chains if len(other) > n and other[:n] == chain)
         return list(dict.fromkeys(other[n] for other in longer))
 
-    def find(self, path: Path) -> Path | None:
-        """Return the path that asks for the same, spelled as it was then."""
-        keys = [schema.key for schema in path]
-        for other in self.paths:
-            if [schema.key for schema in other[: len(path)]] == keys:
-                return other[: len(path)]
+    def find(self, chain: SchemaChain) -> SchemaChain | None:
+        """Return the stored chain with the same types, in its own spelling."""
+        keys = [schema.key for schema in chain]
+        for other in self.chains:
+            if [schema.key for schema in other[: len(chain)]] == keys:
+                return other[: len(chain)]
         return None
 
-    def taken_out(self, wanted: Schema) -> tuple[frozenset[str], frozenset[str]]:
-        """Return the types of entities and relationships that are no longer wanted, as keys.
+    def removed_types(self, wanted: Schema) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the keys of the types of entities and relationships that were removed.
 
-        Where whatever fits is wanted, none is taken out.
+        If the model may choose types, none is removed.
         """
-        schemas = [schema for path in self.paths for schema in path]
+        schemas = [schema for chain in self.chains for schema in chain]
         names = frozenset(key for schema in schemas for key in schema.names)
         kinds = frozenset(key for schema in schemas for key in schema.joined)
         return (

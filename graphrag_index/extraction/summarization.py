@@ -1,4 +1,4 @@
-"""What is asked about the descriptions of one thing, and what is made of the replies."""
+"""Requests that summarize the descriptions of one entity or relationship."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from graphrag_index.llm.request import (
 from graphrag_index.schema.settings.llm_steps import SummarizeDescriptions
 from graphrag_index.text.sentences import split_sentences
 
-# What a prompt needs besides instructions and descriptions: names, types, marks.
+# Tokens of a prompt besides instructions and descriptions: names, types, list marks.
 MARGIN = 300
 _DESCRIPTION = ("description", "summary", "text")
 _STOPS = (*".!?…。！？؟।", *"\"'”’»)")
@@ -27,15 +27,15 @@ _STOPS = (*".!?…。！？؟।", *"\"'”’»)")
 
 @dataclass(frozen=True)
 class Pieces:
-    """Descriptions of one thing, of which any two fit into a request."""
+    """Descriptions of one thing, cut so that any two fit into a request."""
 
     texts: Sequence[str]
-    # Before which piece a request ends, by the piece and the summary that it begins with.
+    # The piece after the last of a request, by its first piece and the summary before it.
     stops: dict[tuple[int, str], int] = field(default_factory=dict)
 
 
-class Writing:
-    """What is asked about descriptions, and what is made of the replies."""
+class SummaryPrompt:
+    """The requests about descriptions, and the summaries from their replies."""
 
     def __init__(
         self, settings: SummarizeDescriptions, prompts: Prompts, max_prompt_tokens: int
@@ -43,14 +43,14 @@ class Writing:
         self.settings = settings
         values = {"max_words": str(settings.max_words)}
         content = prompts.fill("summarize_descriptions", values).strip()
-        # The same for all requests, so that a provider's cache serves it.
+        # Equal for all requests, so that providers can cache it.
         self.system = Message(role="system", content=content)
         room = max(max_prompt_tokens - n_prompt_tokens(content) - MARGIN, 2)
         self.max_tokens = min(settings.max_input_tokens, room)
         self.budget = Budget(self.max_tokens, room)
 
     def count(self, text: str) -> int:
-        """Return what a text takes of `max_tokens`."""
+        """Return the tokens of a text, as counted for `max_tokens`."""
         return self.budget.cost_of(text)
 
     def needs_call(self, descriptions: Sequence[str]) -> bool:
@@ -58,13 +58,13 @@ class Writing:
         return self.budget.most_of(text) > most and self.count(text) > most
 
     def pieces(self, descriptions: Sequence[str]) -> Pieces:
-        """Cut descriptions that are too long, so that two of any fit into a request."""
+        """Cut long descriptions, so that any two pieces fit into a request."""
         return Pieces(
             [piece for text in descriptions for piece in self._cut(text, self.max_tokens // 2)]
         )
 
     def request(self, about: str, pieces: Pieces, first: int = 0, summary: str = "") -> Request:
-        """Ask for a summary of as many pieces from `first` on as fit, with what is summarized."""
+        """Build a request for as many pieces from `first` on as fit, with the summary so far."""
         stop = self._stop(pieces, first, summary)
         shown = [*([self._beginning(summary)] if summary else []), *pieces.texts[first:stop]]
         listed = "\n".join(f"- {text}" for text in shown)
@@ -78,7 +78,7 @@ class Writing:
         return Request(label, [self.system, user], FORMAT, then=then)
 
     def description(self, outcome: Outcome, pieces: Pieces) -> str:
-        """Return the last summary, with what it does not yet hold if a request failed."""
+        """Return the last summary; after a failure, with the descriptions that it lacks."""
         first, summary = 0, ""
         for value in outcome.values:
             first, summary = self._stop(pieces, first, summary), value
@@ -88,7 +88,7 @@ class Writing:
         return self._beginning(rest, self.max_tokens)
 
     def _stop(self, pieces: Pieces, first: int, summary: str) -> int:
-        """Return the piece before which a request that begins with `first` ends."""
+        """Return the piece after the last of a request that begins with `first`."""
         begins = first, summary
         if begins not in pieces.stops:
             pieces.stops[begins] = self._find_stop(pieces.texts, first, summary)
@@ -96,7 +96,7 @@ class Writing:
 
     def _find_stop(self, pieces: Sequence[str], first: int, summary: str) -> int:
         texts = chain((summary,), islice(pieces, first, None))
-        # Three for the mark and the line end of a list item.
+        # Three tokens for the mark and the line end of a list item.
         most = accumulate(self.budget.most_of(text) + 3 for text in texts)
         if all(n_tokens <= self.max_tokens for n_tokens in most):
             return len(pieces)
@@ -108,11 +108,11 @@ class Writing:
         return len(pieces)
 
     def _beginning(self, text: str, max_tokens: int | None = None) -> str:
-        """Return what of a text fits, in whole sentences; by default into half of a request."""
+        """Return the first sentences of a text that fit, by default into half of a request."""
         return next(self._cut(text, max_tokens or self.max_tokens // 2), "")
 
     def _cut(self, text: str, max_tokens: int) -> Iterator[str]:
-        """Cut a text at its sentences, and these anywhere if they are too long."""
+        """Cut a text at sentences, and long sentences anywhere."""
         if len(text.encode("utf-8", "replace")) <= max_tokens or self.count(text) <= max_tokens:
             yield text
             return
@@ -128,7 +128,7 @@ class Writing:
 
 
 def join(descriptions: Sequence[str]) -> str:
-    """Put descriptions behind each other, each with a full stop where it ends without any."""
+    """Join distinct descriptions; add a full stop where one is missing."""
     if len(descriptions) < 2:
         return "".join(descriptions)
     return " ".join(
@@ -137,8 +137,8 @@ def join(descriptions: Sequence[str]) -> str:
 
 
 def _short_sentences(text: str, max_tokens: int) -> Iterator[str]:
-    """Give the sentences of a text, those that may be too long in parts."""
-    # A token is hardly ever longer than a word of four letters, nor are there more than letters.
+    """Yield the sentences of a text, long ones in parts."""
+    # Cut by letters: a text has at most as many tokens as letters, in almost all languages.
     size = max(max_tokens // 2, 1)
     for start, end, _ in split_sentences(text):
         sentence = text[start:end]
@@ -159,12 +159,12 @@ def _short_sentences(text: str, max_tokens: int) -> Iterator[str]:
 
 
 def _read(data: Any) -> ParsedReply:
-    """Read {"description": "..."}, with a few liberties.
+    """Parse {"description": "..."} tolerantly.
 
     Raises
     ------
     ReplyError
-        There is no text.
+        The reply has no description.
     """
     if isinstance(data, list) and len(data) == 1:
         data = data[0]

@@ -16,7 +16,7 @@ import polars as pl
 
 from graphrag_index.errors import GraphRAGError
 from graphrag_index.extraction.alignment import Passage
-from graphrag_index.extraction.prompting import Asked, Asking
+from graphrag_index.extraction.prompting import ExtractionPrompt, PassagePrompt
 from graphrag_index.extraction.schema_history import schema_of
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.embeddings import text_key
@@ -143,7 +143,7 @@ class _ExtractionReader:
         assert isinstance(chat, ChatModel)
         self.chat = chat
         # Without gleanings, since the replies to theirs cannot be found.
-        self.asking = Asking(schema_of(section), 0, Prompts(root), chat)
+        self.asking = ExtractionPrompt(schema_of(section), 0, Prompts(root), chat)
 
     def read(self, cache: ReplyCache, path: Path, result: StepReplies) -> None:
         """Store the replies to the text units of a table in the ledger."""
@@ -159,7 +159,7 @@ class _ExtractionReader:
                     result.n_other += 1
                     continue
                 label = f"text unit {number}"
-                request = self.asking.request(Asked(Passage(text), label, ""))
+                request = self.asking.request(PassagePrompt(Passage(text), label, ""))
                 reply = _complete_reply(response)
                 try:
                     read_reply(reply, request.format)

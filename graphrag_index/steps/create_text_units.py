@@ -18,12 +18,12 @@ from graphrag_index.text.languages import detect_language
 from graphrag_index.text.sentences import Sentence, segment_starts, split_sentences
 from graphrag_index.text.tokens import TokenCounts, count_tokens, load_encoding
 
-# Documents read at once: bounds memory, not results.
+# Documents per batch: bounds memory, not results.
 BATCH_DOCUMENTS = 256
-# A longer line is a paragraph, which repeats for a reason, and not furniture of the page.
-MAX_FURNITURE = 200
-# Rows of the last version are read from the first to the last that is wanted, if these are at
-# most so many times as many as are wanted.
+# Longer lines are paragraphs; shorter ones may be page headers, which repeat without meaning.
+MAX_PAGE_HEADER = 200
+# Rows of the last version are read as one range from the first to the last wanted row, unless it
+# is longer than this times the number of wanted rows.
 MAX_READ_RATIO = 4
 # Columns that the text units of a document depend on.
 INPUTS = ("id", "text", "metadata")
@@ -48,7 +48,7 @@ _NOTHING_CUT = {name: pl.DataFrame(schema=schema) for name, schema in CUT.items(
 
 
 class Passage(NamedTuple):
-    """A text unit of one document: its span, tokens, and the headings that it stands under."""
+    """A text unit of one document: its span, tokens, and headings."""
 
     start: int
     end: int
@@ -57,7 +57,7 @@ class Passage(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """A sentence with the space after it, the smallest piece that is not cut without need."""
+    """A sentence with the space after it, which is not cut unless it is too long."""
 
     start: int
     end: int
@@ -75,12 +75,11 @@ def create_text_units(
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
     """Cut each document at sentences and headings into text units of bounded length.
 
-    A text unit begins at a heading where the one before has come to a quarter
-    of the budget; whole sentences are repeated from the one before as far as
-    `overlap_tokens` allows. A sentence longer than the budget is cut at a space,
-    or anywhere if it has none. `text` is always
-    ``documents.text[start_char:end_char]``. Documents that are as they were when this step
-    ran last are not cut again.
+    A text unit begins at a heading if the one before has at least a quarter of `max_tokens`;
+    whole sentences are repeated from the one before, up to `overlap_tokens`. A sentence longer
+    than `max_tokens` is cut at a space, or anywhere if it has none. `text` is always
+    ``documents.text[start_char:end_char]``. Rows of unchanged documents are reused from the last
+    version.
 
     Yields
     ------
@@ -122,7 +121,7 @@ def create_text_units(
 
 
 class _LastCut:
-    """Finds the rows that this step made of unchanged documents in the last version."""
+    """The rows of unchanged documents in the last version."""
 
     def __init__(self, previous: Previous) -> None:
         self._tables: dict[str, OwnedRows] = {}
@@ -169,7 +168,7 @@ class _LastCut:
 
 
 def _cut_all(documents: pl.DataFrame, settings: CreateTextUnits) -> Mapping[str, pl.DataFrame]:
-    """Cut some documents: the rows of `CUT`, in which `at` is what the documents have there."""
+    """Cut some documents; return the rows of `CUT`."""
     units: list[tuple[object, ...]] = []
     sentences: list[tuple[int, int, int, bool, int]] = []
     cut_documents: list[tuple[int, list[str], str]] = []
@@ -178,7 +177,7 @@ def _cut_all(documents: pl.DataFrame, settings: CreateTextUnits) -> Mapping[str,
         sentences += sentence_rows(at, text, starts)
         ids = []
         for start, end, n_tokens, path in cut(text, settings, starts, headings):
-            # The place keeps equal passages of one document two.
+            # The span keeps equal passages of one document apart.
             words = text[start:end]
             ids.append(content_id("text unit", document_id, f"{start}:{end}", words))
             units.append((at, ids[-1], words, n_tokens, document_id, start, end, path, metadata))
@@ -192,9 +191,9 @@ def _cut_all(documents: pl.DataFrame, settings: CreateTextUnits) -> Mapping[str,
 
 
 def find_edges(text: str) -> tuple[list[Heading], list[int]]:
-    """Return the headings of a text, and where it may be cut."""
+    """Return the headings of a text, and the offsets where it may be cut."""
     headings = find_headings(text)
-    # A heading is a sentence of its own: it is cut before and behind.
+    # A heading is a sentence of its own.
     edges = (edge for heading in headings for edge in (heading.start, heading.end + 1))
     return headings, sorted({*segment_starts(text), *(at for at in edges if at < len(text))})
 
@@ -202,7 +201,7 @@ def find_edges(text: str) -> tuple[list[Heading], list[int]]:
 def sentence_rows(
     document: int, text: str, starts: Sequence[int]
 ) -> Iterator[tuple[int, int, int, bool, int]]:
-    """Give the rows of `sentences` of a document; `starts` are where it may be cut."""
+    """Yield the rows of `sentences` of a document; `starts` are offsets where it may be cut."""
     found = split_sentences(text, starts)
     for sentence, line in zip(found, _lines(text, found), strict=True):
         yield (document, *sentence, line)
@@ -213,8 +212,8 @@ def cut(
 ) -> list[Passage]:
     """Cut one text into passages of at most `max_tokens` tokens.
 
-    `starts` are where it may be cut, `headings` where its sections begin. Together
-    the passages hold every character that is not space; none is empty.
+    `starts` are the offsets where it may be cut. Together the passages contain every character
+    that is not space; none is empty.
     """
     counts = TokenCounts(text, load_encoding(settings.encoding))
     segments = _segments(text, settings, counts, starts, {heading.start for heading in headings})
@@ -223,8 +222,7 @@ def cut(
     while first < len(segments):
         stop = _fill(segments, first, settings)
         start, end, n_tokens = _measure(text, segments[first:stop], counts)
-        # Tokens may merge differently across sentences, and without the space between them;
-        # hardly ever to more of them.
+        # Joined sentences may have other tokens than alone, in rare cases more.
         while n_tokens > settings.max_tokens and end - start > 1:
             if stop - first > 1:
                 stop -= 1
@@ -238,7 +236,7 @@ def cut(
 
 
 def _lines(text: str, sentences: Sequence[Sentence]) -> Iterator[int]:
-    """Hash the line that each sentence begins in; 0 stands for a long one."""
+    """Yield a hash of the line in which each sentence begins; 0 for a long line."""
     end, line = -1, 0
     for sentence in sentences:
         if sentence.start >= end:
@@ -246,10 +244,10 @@ def _lines(text: str, sentences: Sequence[Sentence]) -> Iterator[int]:
             end = text.find("\n", sentence.start)
             end = len(text) if end < 0 else end
             words = text[begin:end].strip()
-            # Less 2³¹: the table has no unsigned numbers.
+            # The table has signed numbers.
             line = (
                 crc32(words.encode("utf-8", "surrogatepass")) - (1 << 31)
-                if len(words) <= MAX_FURNITURE
+                if len(words) <= MAX_PAGE_HEADER
                 else 0
             )
         yield line
@@ -262,7 +260,7 @@ def _segments(
     starts: Sequence[int],
     opening: set[int],
 ) -> list[Segment]:
-    """Count the tokens of each sentence, and cut those over the budget into pieces under it."""
+    """Count the tokens of each sentence; cut sentences over the limit."""
     segments = []
     spans = pairwise([*starts, len(text)])
     for (start, end), n_tokens in zip(spans, counts.between(starts), strict=True):
@@ -276,7 +274,7 @@ def _segments(
 
 
 def _halves(text: str, segment: Segment, counts: TokenCounts) -> list[Segment]:
-    """Part a segment in two, at a space if there is one near its middle."""
+    """Cut a segment in two, at a space if there is one near its middle."""
     middle = (segment.start + segment.end) // 2
     space = text.rfind(" ", (segment.start + middle) // 2, middle)
     cut_at = space + 1 if space > segment.start else middle
@@ -290,7 +288,7 @@ def _halves(text: str, segment: Segment, counts: TokenCounts) -> list[Segment]:
 
 
 def _measure(text: str, segments: Sequence[Segment], counts: TokenCounts) -> tuple[int, int, int]:
-    """Return where the text of some segments begins and ends without space, and its tokens."""
+    """Return the span of some segments without surrounding space, and its tokens."""
     start, end = _strip(text, segments[0].start, segments[-1].end)
     return start, end, counts.of(start, end)
 
@@ -298,10 +296,10 @@ def _measure(text: str, segments: Sequence[Segment], counts: TokenCounts) -> tup
 def _pieces(
     text: str, start: int, end: int, settings: CreateTextUnits
 ) -> Iterator[tuple[int, int]]:
-    """Cut a long run of text under the budget, after a space if the run has any."""
+    """Cut a long sentence into pieces under the limit, at spaces if it has any."""
     encoding = load_encoding(settings.encoding)
     while start < end:
-        # A token is rarely longer than four characters in prose, and never shorter than a byte.
+        # A token of prose has about four characters.
         stop = min(end, start + settings.max_tokens * 4)
         while count_tokens(text[start:stop], encoding) > settings.max_tokens and stop > start + 1:
             stop = start + max(1, (stop - start) * 3 // 4)
@@ -313,7 +311,7 @@ def _pieces(
 
 
 def _fill(segments: list[Segment], first: int, settings: CreateTextUnits) -> int:
-    """Return the segment before which the passage that begins at `first` ends."""
+    """Return the segment after the last of the passage that begins at `first`."""
     n_tokens = segments[first].n_tokens
     for stop in range(first + 1, len(segments)):
         segment = segments[stop]
@@ -326,7 +324,7 @@ def _fill(segments: list[Segment], first: int, settings: CreateTextUnits) -> int
 
 
 def _overlap(segments: list[Segment], first: int, stop: int, settings: CreateTextUnits) -> int:
-    """Return where the next passage begins: so many sentences back as the overlap allows."""
+    """Return the first segment of the next passage, moved back by the overlap."""
     if stop >= len(segments) or segments[stop].opens_section:
         return stop
     begin, n_tokens = stop, segments[stop].n_tokens
@@ -334,7 +332,7 @@ def _overlap(segments: list[Segment], first: int, stop: int, settings: CreateTex
     while begin - 1 > first:
         previous = segments[begin - 1]
         overlap += previous.n_tokens
-        # The sentence that comes next must still fit behind those repeated.
+        # The next sentence must fit after the repeated ones.
         if overlap > settings.overlap_tokens or overlap + n_tokens > settings.max_tokens:
             break
         begin -= 1

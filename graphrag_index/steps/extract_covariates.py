@@ -1,4 +1,4 @@
-"""Extract claims about named things with a model, one text unit at a time."""
+"""Extract claims about named things with a language model."""
 
 import json
 import logging
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import polars as pl
 
 from graphrag_index import __version__
-from graphrag_index.extraction.claims import CLAIMS_FORMAT, Claim, locate, together
+from graphrag_index.extraction.claims import CLAIMS_FORMAT, Claim, locate, merge_claims
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Message, Request
@@ -24,9 +24,9 @@ from graphrag_index.storage.table_store import Previous
 logger = logging.getLogger(__name__)
 
 TABLE = TABLES["text_unit_claims"]
-# Text units read, and written, at once: bounds memory, not results.
+# Text units per batch: bounds memory, not results.
 BATCH_TEXT_UNITS = 4_096
-# What `covariate_type` says, as Microsoft has it.
+# The value of `covariate_type`, as in Microsoft GraphRAG.
 CLAIM = "claim"
 
 
@@ -41,13 +41,12 @@ def extract_covariates(
     previous: Previous,
     progress: Progress,
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
-    """Ask a model which claims each text unit makes.
+    """Extract the claims of each text unit.
 
-    `subject_id` and `object_id` are names as the model gives them. `source_text` is always
-    a passage of the text unit: the one that was quoted, or the sentence nearest to it; a claim
-    of which the text unit says nothing is dropped. A text unit whose request fails adds
-    nothing; the ledger lists it. What the last run found in text units that are as they were,
-    with the same replies, is taken from there.
+    `subject_id` and `object_id` are names as the model writes them. `source_text` is always a
+    passage of the text unit: the quotation, or the most similar sentence; a claim without such a
+    sentence is dropped. A text unit whose request fails adds nothing; the ledger lists it. Rows
+    of unchanged text units with the same replies are reused from the last version.
 
     Yields
     ------
@@ -58,11 +57,11 @@ def extract_covariates(
     """
     ids = base_text_units.select("id").collect().to_series()
     progress.start(len(ids), "text units")
-    asking = _Asking(settings, prompts)
-    alike = _alike(settings, chat_model, asking)
+    prompt = _ClaimsPrompt(settings, prompts)
+    prefix = _cache_key_prefix(settings, chat_model, prompt)
     input_hash = pl.Series([], dtype=pl.String)
     for batch in _text_units(base_text_units, documents):
-        input_hash.append(content_ids(alike, batch["text"]))
+        input_hash.append(content_ids(prefix, batch["text"]))
     kept, todo = reuse_rows(previous, TABLE, input_hash, replies=chat_model)
     progress.advance(kept.height)
     waiting: deque[_TextUnit] = deque()
@@ -72,7 +71,7 @@ def extract_covariates(
             for row in batch.filter(todo[batch["number"]]).iter_rows():
                 unit = _TextUnit(*row)
                 waiting.append(unit)
-                yield asking.request(unit)
+                yield prompt.request(unit)
 
     tables = _Tables(ids, kept, chat_model)
     rows: list[_Row] = []
@@ -82,12 +81,12 @@ def extract_covariates(
         while unit.number >= end:
             yield tables.until(end, rows)
             rows, end = [], end + BATCH_TEXT_UNITS
-        claims = together(outcome.values)
+        claims = merge_claims(outcome.values)
         found = _located(claims, unit.text)
         dropped = outcome.dropped + len(claims) - len(found)
-        # What is missing is asked for again, once it is released.
-        made = "" if outcome.failure else input_hash[unit.number]
-        rows.append((unit.number, made, outcome.keys, dropped, found))
+        # A failed request is sent again when it is released.
+        row_hash = "" if outcome.failure else input_hash[unit.number]
+        rows.append((unit.number, row_hash, outcome.keys, dropped, found))
         n_failed += bool(outcome.failure)
         progress.advance()
     while tables.n_units < len(ids):
@@ -95,17 +94,19 @@ def extract_covariates(
         rows, end = [], end + BATCH_TEXT_UNITS
     if n_failed or tables.n_dropped:
         logger.warning(
-            "%d text units were not read to the end, %d claims of replies were no good",
+            "%d text units were not read to the end, %d claims of replies were invalid",
             n_failed,
             tables.n_dropped,
         )
 
 
-def _alike(settings: ExtractCovariates, chat_model: ChatModel, asking: "_Asking") -> str:
-    """Hash what all text units have alike: model, prompts, settings and code."""
+def _cache_key_prefix(
+    settings: ExtractCovariates, chat_model: ChatModel, prompt: "_ClaimsPrompt"
+) -> str:
+    """Hash the inputs that all text units share: model, prompts, settings and code."""
     parts = {
         "model": chat_model.settings.identity(),
-        "prompts": [asking.system["content"], asking.continuing],
+        "prompts": [prompt.system["content"], prompt.continuing],
         "settings": settings.model_dump(mode="json"),
         "code": [__version__, extract_covariates.code_version],
     }
@@ -113,26 +114,26 @@ def _alike(settings: ExtractCovariates, chat_model: ChatModel, asking: "_Asking"
 
 
 class _TextUnit(NamedTuple):
-    """A text unit; its fields are the columns of `_text_units`."""
+    """A text unit: the columns of `_text_units`."""
 
     number: int
     text: str
     label: str  # for people
 
 
-# Number of the text unit, and what its row of the table has but for the hashes of replies.
+# Number of the text unit, and its row of the table without the hashes of replies.
 _Row = tuple[int, str, Sequence[str], int, Sequence[Claim]]
 
 
 class _Tables:
-    """Puts what was found now and what was found earlier in the order of the text units."""
+    """Merges new and reused rows in the order of the text units."""
 
     def __init__(self, ids: pl.Series, kept: pl.DataFrame, chat_model: ChatModel) -> None:
         self._ids, self._kept, self._chat_model = ids, kept, chat_model
         self.n_units = self._n_claims = self.n_dropped = 0
 
     def until(self, end: int, rows: Sequence[_Row]) -> Mapping[str, pl.DataFrame]:
-        """Return the rows of the text units from where the last ended; `rows` are the new ones."""
+        """Return the next rows, up to the text unit `end`; `rows` are the new ones."""
         schema = {"at": pl.Int64, **TABLE.columns}
         del schema["reply_hashes"]
         new = add_reply_hashes(pl.DataFrame(rows, schema, orient="row"), self._chat_model)
@@ -164,12 +165,12 @@ class _Tables:
         )
 
 
-class _Asking:
-    """What is asked about a text unit, and what after a reply."""
+class _ClaimsPrompt:
+    """The requests about a text unit: a prompt, and gleanings after a reply."""
 
     def __init__(self, settings: ExtractCovariates, prompts: Prompts) -> None:
         self.max_gleanings = settings.max_gleanings
-        # The same for all text units, so that a provider's cache serves it.
+        # Equal for all text units, so that providers can cache it.
         system = prompts.fill("extract_covariates", {"description": settings.description})
         self.system = Message(role="system", content=system.strip())
         self.continuing = ""
@@ -187,7 +188,7 @@ class _Asking:
         if n < self.max_gleanings:
 
             def then(claims: tuple[Claim, ...]) -> Request | None:
-                found = together((before, claims))
+                found = merge_claims((before, claims))
                 if found == before:
                     return None
                 reply = {"claims": [claim._asdict() for claim in claims]}
@@ -202,7 +203,7 @@ class _Asking:
 
 
 def _located(claims: Sequence[Claim], text: str) -> list[Claim]:
-    """Return what a text says, in the order in which it does, with the passages that say so."""
+    """Return the claims with evidence in the text, in its order, with this as source text."""
     located = []
     for order, claim in enumerate(claims):
         place = locate(claim, text)
@@ -212,7 +213,7 @@ def _located(claims: Sequence[Claim], text: str) -> list[Claim]:
 
 
 def _text_units(base_text_units: pl.LazyFrame, documents: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    """Stream the text units: frames of which a row is the fields of a `_TextUnit`."""
+    """Yield the text units in batches, with the fields of `_TextUnit` as columns."""
     names = documents.select(
         document_id="id",
         name=pl.when(pl.col("path").fill_null("") != "").then("path").otherwise("title"),

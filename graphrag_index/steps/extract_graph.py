@@ -1,4 +1,4 @@
-"""Extract entities and relationships with a model, one text unit at a time."""
+"""Extract entities and relationships with a language model."""
 
 import json
 import logging
@@ -11,9 +11,8 @@ import polars as pl
 
 from graphrag_index import __version__
 from graphrag_index.extraction.alignment import Passage, Places
-from graphrag_index.extraction.findings import TABLE, Findings
-from graphrag_index.extraction.merging import merge_findings
-from graphrag_index.extraction.prompting import Asked, Asking
+from graphrag_index.extraction.merging import TABLE, Findings, merge_findings
+from graphrag_index.extraction.prompting import ExtractionPrompt, PassagePrompt
 from graphrag_index.extraction.reply_records import Found, FoundEntity, FoundRelationship, clean
 from graphrag_index.extraction.schema_history import schema_of
 from graphrag_index.llm.chat_model import ChatModel
@@ -30,22 +29,19 @@ from graphrag_index.text.normalize import title_key
 
 logger = logging.getLogger(__name__)
 
-# Rows read at once: bounds memory, not results.
+# Rows per batch: bounds memory, not results.
 BATCH_TEXT_UNITS = 4_096
 BATCH_DOCUMENTS = 512
 
 
 @dataclass(frozen=True)
 class _TextUnit:
-    """A text unit with what else is told of it, or decides what is found in it.
-
-    Its fields are the columns of `_text_units`.
-    """
+    """A text unit with the other inputs of its request: the columns of `_text_units`."""
 
     number: int
     text: str
     language: str
-    key: str  # its document's own, which becomes an entity; empty if there is none
+    key: str  # name of the entity of its document, see `Star`; empty if there is none
     label: str
     headings: str
 
@@ -69,14 +65,13 @@ def extract_graph(
     previous: Previous,
     progress: Progress,
 ) -> Mapping[str, pl.DataFrame]:
-    """Ask a model what each text unit names and how it is related, and merge by name.
+    """Extract entities and relationships from each text unit, and merge them by name.
 
-    Names that differ in case, width and spacing only are one entity: its title is the form
-    that most text units give, its type the one that most give. A text unit whose request
-    fails adds nothing; the ledger lists it. Where types were added to the settings, text units
-    that have replies are asked for these alone; what has a type that was taken out is dropped.
-    What the last run found in text units that are as they were, with the same replies, is taken
-    from there instead of being read and looked for in the text again.
+    Names that differ in case, width and spacing only are one entity; its title and its type are
+    the most frequent ones. A text unit whose request fails adds nothing; the ledger lists it. If
+    types were added to the settings, text units with replies are asked for these alone; records
+    of removed types are dropped. Rows of unchanged text units with the same replies are reused
+    from the last version.
 
     Returns
     -------
@@ -87,23 +82,23 @@ def extract_graph(
     extracted_relationships
         One row per source, target and type, in order of first evidence.
     extracted_mentions
-        One row per place where a text unit names an entity. What it does not name is
-        mentioned by a sentence about it, or by the whole text unit.
+        One row per mention of an entity in a text unit. If the text unit has no match for the
+        name, a sentence about it or the whole text unit is its mention.
     """
     text_units = base_text_units.select("document_id", "start_char").collect()
     progress.start(text_units.height, "text units")
-    asking = Asking(schema_of(settings), settings.max_gleanings, prompts, chat_model)
+    prompt = ExtractionPrompt(schema_of(settings), settings.max_gleanings, prompts, chat_model)
 
     def hashes() -> pl.Series:
-        """Hash what is asked about each text unit, with all that a reply is read by."""
-        alike = _alike(settings, prompts, chat_model, asking)
+        """Hash all that the rows of each text unit depend on."""
+        prefix = _cache_key_prefix(settings, prompts, chat_model, prompt)
         streamed = _text_units(base_text_units, documents, settings.star)
         parts = (batch.select("text", "language", "headings", "key") for batch in streamed)
         nothing = pl.Series([], dtype=pl.String)
-        return pl.concat([nothing, *(content_ids(alike, *part) for part in parts)])
+        return pl.concat([nothing, *(content_ids(prefix, *part) for part in parts)])
 
     input_hash = hashes()
-    paths = asking.history.text()
+    history = prompt.history.as_json()
     kept, todo = reuse_rows(previous, TABLE, input_hash, replies=chat_model)
     progress.advance(kept.height)
     waiting: deque[tuple[_TextUnit, Passage]] = deque()
@@ -114,13 +109,13 @@ def extract_graph(
                 unit = _TextUnit(*row)
                 passage = Passage(unit.text, unit.language)
                 waiting.append((unit, passage))
-                yield asking.request(Asked(passage, unit.label, unit.headings))
+                yield prompt.request(PassagePrompt(passage, unit.label, unit.headings))
 
     findings = Findings()
     n_failed = 0
     for outcome in chat_model.replies(requests()):
         unit, passage = waiting.popleft()
-        found = asking.together(outcome.values)
+        found = prompt.merge_replies(outcome.values)
         places: Mapping[str, Places] = passage.align(entity.name for entity in found.entities)
         if unit.key and settings.star and outcome.values:
             found, places = _with_star(found, places, passage, unit.key, settings.star)
@@ -129,7 +124,7 @@ def extract_graph(
             passage,
             found,
             places,
-            # What is missing is asked for again, once it is released.
+            # A failed request is sent again when it is released.
             input_hash="" if outcome.failure else input_hash[unit.number],
             request_keys=outcome.keys,
             dropped=outcome.dropped,
@@ -137,8 +132,8 @@ def extract_graph(
         n_failed += bool(outcome.failure)
         progress.advance()
     rows = add_reply_hashes(findings.frame(), chat_model)
-    if not asking.asks_all_the_same and asking.history.text() != paths:
-        # The next run knows what was asked now.
+    if not prompt.is_uniform and prompt.history.as_json() != history:
+        # The requests of this run are part of the input of the next.
         is_whole = pl.col("input_hash") != ""
         input_hash = hashes().gather(rows["text_unit"])
         rows = rows.with_columns(
@@ -150,7 +145,7 @@ def extract_graph(
     n_dropped = rows["dropped"].sum()
     if n_failed or n_dropped:
         logger.warning(
-            "%d text units were not read to the end, %d records of replies were no good",
+            "%d text units were not read to the end, %d records of replies were invalid",
             n_failed,
             n_dropped,
         )
@@ -158,10 +153,12 @@ def extract_graph(
     return {TABLE.name: rows.select(list(TABLE.columns)), **tables}
 
 
-def _alike(settings: ExtractGraph, prompts: Prompts, chat_model: ChatModel, asking: Asking) -> str:
-    """Hash what all text units have alike: model, prompts, settings and code.
+def _cache_key_prefix(
+    settings: ExtractGraph, prompts: Prompts, chat_model: ChatModel, prompt: ExtractionPrompt
+) -> str:
+    """Hash the inputs that all text units share: model, prompts, settings and code.
 
-    Where other types were asked for before, what a text unit is asked depends on these too.
+    If other types were requested before, requests depend on these, too.
     """
     parts: dict[str, object] = {
         "model": chat_model.settings.identity(),
@@ -169,16 +166,16 @@ def _alike(settings: ExtractGraph, prompts: Prompts, chat_model: ChatModel, aski
         "settings": settings.model_dump(mode="json"),
         "code": [__version__, extract_graph.code_version],
     }
-    if not asking.asks_all_the_same:
-        parts["asked before"] = [asking.history.text(), prompts.text("add_types")]
+    if not prompt.is_uniform:
+        parts["history"] = [prompt.history.as_json(), prompts.text("add_types")]
     return content_id(json.dumps(parts, sort_keys=True))
 
 
 def _with_star(
     found: Found, places: Mapping[str, Places], passage: Passage, key: str, star: Star
 ) -> tuple[Found, Mapping[str, Places]]:
-    """Add the document's key, and a link from it to every other entity."""
-    named = passage.find(key) or Places(((0, len(passage.text)),), False)
+    """Add the entity of the document, and a link from it to every other entity."""
+    mentions = passage.find(key) or Places(((0, len(passage.text)),), False)
     others = {title_key(entity.name): entity.name for entity in found.entities}
     others.pop(title_key(key), None)
     return (
@@ -192,14 +189,14 @@ def _with_star(
                 *found.relationships,
             ),
         ),
-        {**places, key: named},
+        {**places, key: mentions},
     )
 
 
 def _text_units(
     base_text_units: pl.LazyFrame, documents: pl.LazyFrame, star: Star | None
 ) -> Iterator[pl.DataFrame]:
-    """Stream the text units: frames of which a row is the fields of a `_TextUnit`."""
+    """Yield the text units in batches, with the fields of `_TextUnit` as columns."""
     names = dict.fromkeys(("document_id", "language", "key", "name"), pl.String)
     known = pl.DataFrame(list(_documents(documents, star)), names, orient="row")
     columns = base_text_units.select(
@@ -213,7 +210,7 @@ def _text_units(
 
 
 def _documents(documents: pl.LazyFrame, star: Star | None) -> Iterator[tuple[str, str, str, str]]:
-    """Stream id, language, key and name of each document; the key is empty if it has none."""
+    """Yield id, language, key and name of each document; a missing key is empty."""
     columns = documents.select("id", "language", "title", "path", "metadata")
     rows = chain.from_iterable(batch.iter_rows() for batch in batches(columns, BATCH_DOCUMENTS))
     for document_id, language, title, path, metadata in rows:

@@ -1,4 +1,4 @@
-"""Make one description out of the several that text units gave an entity or relationship."""
+"""Summarize the descriptions of each entity and relationship."""
 
 import json
 from collections import deque
@@ -8,7 +8,7 @@ from itertools import chain
 import polars as pl
 
 from graphrag_index import __version__
-from graphrag_index.extraction.summarization import Pieces, Writing, join
+from graphrag_index.extraction.summarization import Pieces, SummaryPrompt, join
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request
@@ -22,7 +22,7 @@ from graphrag_index.storage.memo import add_reply_hashes, reuse_rows
 from graphrag_index.storage.table_store import Previous
 
 TABLE = TABLES["description_summaries"]
-# Rows read at once: bounds memory, not results.
+# Rows per batch: bounds memory, not results.
 BATCH_ROWS = 16_384
 _HAS_SEVERAL = pl.col("descriptions").list.len() > 1
 
@@ -43,11 +43,11 @@ def summarize_descriptions(
     previous: Previous,
     progress: Progress,
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
-    """Ask a model for one description where there are several; short ones are joined.
+    """Summarize several descriptions into one; short ones are joined without a model.
 
-    More descriptions than `max_input_tokens` allows are folded: each further request has the
-    summary so far and as many others as fit. Where a request fails, the summary so far and
-    the descriptions that are not in it are joined. What resolve_entities merged is described
+    If there are more than `max_input_tokens`, each further request has the summary so far and as
+    many others as fit. If a request fails, the summary so far and the remaining descriptions are
+    joined. What resolve_entities merged is described
     together; what rules described keeps its description. A description of the last run is
     reused where requests and replies are what they were.
 
@@ -63,11 +63,11 @@ def summarize_descriptions(
         extracted_entities = resolved_entities
     if resolved_relationships is not None:
         extracted_relationships = resolved_relationships
-    writing = Writing(settings, prompts, chat_model.max_prompt_tokens)
-    alike = _alike(settings, chat_model, writing)
+    prompt = SummaryPrompt(settings, prompts, chat_model.max_prompt_tokens)
+    prefix = _cache_key_prefix(settings, chat_model, prompt)
     input_hash = pl.Series([], dtype=pl.String)
     for several in _several(extracted_entities, extracted_relationships):
-        input_hash.append(content_ids(alike, several["about"], several["descriptions"]))
+        input_hash.append(content_ids(prefix, several["about"], several["descriptions"]))
     kept, todo = reuse_rows(previous, TABLE, input_hash, replies=chat_model)
     progress.advance(kept.height)
     rows: list[tuple[int, str, Sequence[str], str]] = []
@@ -77,18 +77,18 @@ def summarize_descriptions(
         for several in _several(extracted_entities, extracted_relationships):
             new = several.filter(todo[several["at"]])
             for at, about, descriptions in new.select("at", "about", "descriptions").iter_rows():
-                if writing.needs_call(descriptions):
-                    pieces = writing.pieces(descriptions)
+                if prompt.needs_call(descriptions):
+                    pieces = prompt.pieces(descriptions)
                     waiting.append((at, pieces))
-                    yield writing.request(about, pieces)
+                    yield prompt.request(about, pieces)
                 else:
                     rows.append((at, input_hash[at], (), join(descriptions)))
                     progress.advance()
 
     for outcome in chat_model.replies(requests()):
         at, pieces = waiting.popleft()
-        description = writing.description(outcome, pieces)
-        # What failed is asked for again, once it is released.
+        description = prompt.description(outcome, pieces)
+        # A failed request is sent again when it is released.
         rows.append((at, "" if outcome.failure else input_hash[at], outcome.keys, description))
         progress.advance()
     schema = {"at": pl.Int64, **TABLE.columns}
@@ -110,12 +110,14 @@ def summarize_descriptions(
             yield {name: described.select(list(TABLES[name].columns))}
 
 
-def _alike(settings: SummarizeDescriptions, chat_model: ChatModel, writing: "Writing") -> str:
-    """Hash what all requests have alike: model, prompt, settings and code."""
+def _cache_key_prefix(
+    settings: SummarizeDescriptions, chat_model: ChatModel, prompt: SummaryPrompt
+) -> str:
+    """Hash the inputs that all requests share: model, prompt, settings and code."""
     parts = {
         "model": chat_model.settings.identity(),
-        "prompt": writing.system["content"],
-        "budget": [writing.max_tokens, writing.budget.room],
+        "prompt": prompt.system["content"],
+        "budget": [prompt.max_tokens, prompt.budget.room],
         "settings": settings.model_dump(mode="json"),
         "code": [__version__, summarize_descriptions.code_version],
     }
@@ -123,7 +125,7 @@ def _alike(settings: SummarizeDescriptions, chat_model: ChatModel, writing: "Wri
 
 
 def _several(entities: pl.LazyFrame, relationships: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    """Stream what has several descriptions: its number among such, what it is, and these."""
+    """Yield the things with several descriptions: a number, a name with type, and these."""
     n_before = 0
     for named in chain(_named_entities(entities), _named_relationships(entities, relationships)):
         kind = pl.when(pl.col("type") != "").then("\nType: " + pl.col("type")).otherwise(pl.lit(""))

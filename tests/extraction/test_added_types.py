@@ -7,10 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.extraction.added_types import AddedFormat
-from graphrag_index.extraction.removed_types import Narrowing
+from graphrag_index.extraction.graph_reply import AddedFormat, TypeFilter
 from graphrag_index.extraction.reply_records import Found, FoundEntity, FoundRelationship
-from graphrag_index.extraction.schema_history import Kind, Path, Schema, type_key
+from graphrag_index.extraction.schema_history import Kind, Schema, SchemaChain, type_key
 from graphrag_index.llm.request import ParsedReply
 from graphrag_index.text.normalize import title_key
 from tests.fixtures.extraction import entity, link, reply
@@ -20,14 +19,14 @@ KNOWN = {"ada": ADA, "king": KING}
 TEXT = "Ada King London Turin Rome"
 
 
-def read(path: Path, data: Any, before: Found | None = None) -> ParsedReply:
+def read(path: SchemaChain, data: Any, before: Found | None = None) -> ParsedReply:
     before = before or Found()
     known = {**KNOWN, **{title_key(entity.name): entity for entity in before.entities}}
     format = AddedFormat(path).reply_format(TEXT.__contains__, known, before)
     return format.read(data)
 
 
-def added(names: Sequence[str], kinds: Sequence[str] = (), strict: bool = False) -> Path:
+def added(names: Sequence[str], kinds: Sequence[str] = (), strict: bool = False) -> SchemaChain:
     """A path that goes on from persons and, if there are kinds, from those who know others."""
     first = Schema(("person",), (Kind("knows"),) if kinds else (), strict)
     return first, Schema(tuple(names), tuple(map(Kind, kinds[1:])), strict)
@@ -110,7 +109,7 @@ def test_a_gleaning_joins_what_the_reply_before_it_found() -> None:
 
 def narrowed(found: Found, wanted: Schema, names: str = "", kinds: str = "") -> Found:
     taken_out = frozenset(names.split()), frozenset(kinds.split())
-    return Narrowing(wanted, taken_out).narrow(found)
+    return TypeFilter(wanted, taken_out).filter(found)
 
 
 def test_with_an_entity_go_its_relationships_and_what_only_they_name() -> None:
@@ -156,9 +155,9 @@ found = st.builds(
 @given(found, st.sets(st.sampled_from(["person", "place", "event"])))
 def test_nothing_of_a_type_that_is_taken_out_is_left(found: Found, out: set[str]) -> None:
     wanted = Schema(("person",), (Kind("person"),))
-    narrowing = Narrowing(wanted, (out, out))
-    left = narrowing.narrow(found)
+    narrowing = TypeFilter(wanted, (out, out))
+    left = narrowing.filter(found)
     assert not out & {type_key(record.type) for record in (*left.entities, *left.relationships)}
     named = {title_key(entity.name) for entity in left.entities}
     assert {title_key(end) for link in left.relationships for end in link[:2]} <= named
-    assert narrowing.narrow(left) == left
+    assert narrowing.filter(left) == left

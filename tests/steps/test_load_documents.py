@@ -15,16 +15,11 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from graphrag_index.errors import ExitCode, InputError, SettingsError
+from graphrag_index.readers.input_files import check_output, find_files
 from graphrag_index.schema.settings.embedded_steps import LoadDocuments
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Silent
-from graphrag_index.steps.load_documents import (
-    BATCH_CHARACTERS,
-    check_output,
-    find_files,
-    fingerprint_input,
-    load_documents,
-)
+from graphrag_index.steps.load_documents import BATCH_CHARACTERS, fingerprint_input, load_documents
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import Version
 from tests.fixtures.examples import examples

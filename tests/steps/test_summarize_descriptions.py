@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.extraction.summarization import FORMAT, Writing, join
+from graphrag_index.extraction.summarization import FORMAT, SummaryPrompt, join
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request, estimate_tokens
 from graphrag_index.schema.settings.llm_steps import SummarizeDescriptions
@@ -279,5 +279,5 @@ def test_a_description_that_failed_is_asked_for_again() -> None:
 @given(st.lists(st.text(max_size=80), min_size=1, max_size=12), st.integers(300, 2_000))
 def test_no_text_takes_more_than_is_guessed_without_counting(texts: list[str], room: int) -> None:
     section = SummarizeDescriptions(max_input_tokens=200)
-    writing = Writing(section, Prompts(Path("no such project")), room + 400)
+    writing = SummaryPrompt(section, Prompts(Path("no such project")), room + 400)
     assert all(writing.count(text) <= writing.budget.most_of(text) for text in texts)

@@ -12,7 +12,7 @@ from operator import itemgetter
 
 import polars as pl
 
-from graphrag_index.extraction.spelling import is_whole
+from graphrag_index.extraction.alignment import is_whole
 from graphrag_index.readers.graph.given_graph import Given
 from graphrag_index.readers.graph.graph_evidence import Evidence, Passage, Span
 from graphrag_index.readers.graph.graph_rows import Rows

@@ -1,0 +1,229 @@
+"""The files of the input folder."""
+
+import os
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path, PurePosixPath
+from stat import S_ISREG
+from typing import NamedTuple
+
+from graphrag_index.errors import InputError, SettingsError
+from graphrag_index.readers import READERS, system_reason
+from graphrag_index.readers.document import listed
+from graphrag_index.schema.settings.embedded_steps import LoadDocuments
+from graphrag_index.storage.table_store import INDEX_FILE
+
+# The beginning of `index.json`, see `TableStore.move_pointer`.
+_POINTER = re.compile(rb'\{\s*"format": \d+,\s*"version": \d+,\s*"workflow": "')
+# A table of an interrupted run.
+_STORED_TABLE = re.compile(r"\w+-[0-9a-f]{12}\.parquet")
+
+
+class InputFile(NamedTuple):
+    """A file to read, or a file or folder with a problem."""
+
+    name: str  # relative to the input folder, with /
+    path: Path
+    size: int = 0
+    problem: str = ""
+
+
+def input_folder(settings: LoadDocuments, root: Path) -> Path:
+    return root / Path(settings.folder).expanduser()
+
+
+def check_output(settings: LoadDocuments, root: Path, output: Path) -> None:
+    """Check that the output is not the input folder, and does not contain it.
+
+    The output may be inside of the input folder, where it is skipped.
+
+    Raises
+    ------
+    SettingsError
+        The output is the input folder, or contains it.
+    """
+    folder, output = (
+        Path(os.path.realpath(path)) for path in (input_folder(settings, root), output)
+    )
+    places = [folder, *folder.parents]
+    # Two names may be one folder in a file system that ignores case.
+    if output in places or any(map(partial(_is_same, output), places)):
+        what = "is" if output == folder else "holds"
+        raise SettingsError(
+            f"The output {output} {what} the input folder: name another with `--set output=FOLDER`."
+        )
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
+
+
+def find_files(
+    settings: LoadDocuments, root: Path, *, may_be_empty: bool = False
+) -> list[InputFile]:
+    """Find the files to read, ordered by name.
+
+    Files of other types, hidden files and indexes of this program are skipped. Links are
+    followed, but not into a folder that contains them. With `may_be_empty` no file is no error.
+
+    Raises
+    ------
+    InputError
+        The folder does not exist, or has no file to read.
+    """
+    folder = input_folder(settings, root)
+    if may_be_empty and not folder.exists():
+        return []
+    if not folder.is_dir():
+        what = "is a file, not a folder" if folder.exists() else "does not exist"
+        raise InputError(
+            f"The input folder {folder} {what}: put your documents there, "
+            "or name their folder in load_documents.folder."
+        )
+    included = [_glob(pattern) for pattern in settings.include]
+    excluded = [_glob(pattern) for pattern in settings.exclude]
+    # An unsupported type is an error only if a pattern names it.
+    asked = tuple(PurePosixPath(pattern).suffix.lower() for pattern in settings.include)
+    files: list[tuple[str, InputFile]] = []
+    ignored: set[str] = set()
+    n_seen = 0
+    for name, path, problem in _walk(folder, excluded):
+        n_seen += 1
+        suffix = path.suffix.lower()
+        if not problem:
+            if not any(pattern.fullmatch(name) for pattern in included):
+                continue
+            if suffix not in READERS:
+                if not suffix or suffix not in asked:
+                    ignored.add(suffix or "files without a suffix")
+                    continue
+                problem = f"is of a type that is not read; read are {', '.join(READERS)}"
+        files.append((name, _inspect(name, path, problem)))
+    if files:
+        return [file for _, file in sorted(files)]
+    if may_be_empty:
+        return []
+    if not n_seen and not settings.exclude:
+        raise InputError(
+            f"The input folder {folder} is empty: put documents there ({', '.join(READERS)}), "
+            "or name their folder in load_documents.folder."
+        )
+    if ignored:
+        raise InputError(
+            f"The input folder {folder} has no file of a type that is read "
+            f"({', '.join(READERS)}), only {listed(sorted(ignored))}."
+        )
+    raise InputError(
+        f"No file in the input folder {folder} matches load_documents.include "
+        f"({listed(settings.include)}) and not load_documents.exclude: change the patterns."
+    )
+
+
+def _walk(folder: Path, excluded: list[re.Pattern[str]]) -> Iterator[tuple[str, Path, str]]:
+    """Yield every file below a folder: its name with /, its path, and its problem, if any.
+
+    A folder that cannot be listed is yielded as a file with a problem.
+    """
+    # Folders to list, each with its name and the folders that contain it.
+    waiting = [(folder, "", frozenset([os.path.realpath(folder)]))]
+    while waiting:
+        place, prefix, around = waiting.pop()
+        try:
+            with os.scandir(place) as entries:
+                children = list(entries)
+        except OSError as error:
+            if not prefix:
+                raise InputError(
+                    f"The input folder {folder} cannot be listed: {system_reason(error)}."
+                ) from error
+            yield prefix.rstrip("/"), place, f"cannot be listed: {system_reason(error)}"
+            continue
+        # The input folder itself is never skipped.
+        if prefix and _is_index(place, {entry.name for entry in children}):
+            continue
+        for entry in children:
+            name = prefix + entry.name
+            # Office programs keep a file ~$name beside each open file.
+            if entry.name.startswith((".", "~$")) or any(
+                pattern.fullmatch(name) for pattern in excluded
+            ):
+                continue
+            path = place / entry.name
+            try:
+                is_folder = entry.is_dir()
+            except OSError:
+                is_folder = False
+            if not is_folder:
+                yield name, path, ""
+                continue
+            real = os.path.realpath(path)
+            if real not in around:
+                waiting.append((path, name + "/", around | {real}))
+
+
+def _is_index(folder: Path, names: set[str]) -> bool:
+    """Return whether a folder is the output of a run, finished or interrupted."""
+    if "versions" not in names:
+        return False
+    try:
+        if INDEX_FILE in names:
+            with (folder / INDEX_FILE).open("rb") as stream:
+                if _POINTER.match(stream.read(256)):
+                    return True
+        return any(
+            path.parent.name.isdecimal() and _STORED_TABLE.fullmatch(path.name)
+            for path in folder.glob("versions/*/*.parquet")
+        )
+    except OSError:
+        return False
+
+
+def _inspect(name: str, path: Path, problem: str) -> InputFile:
+    # Names that are not valid Unicode are shown with a replacement character.
+    shown = os.fsencode(name).decode("utf-8", "replace")
+    if problem:
+        return InputFile(shown, path, problem=problem)
+    try:
+        status = path.stat()
+    except OSError as error:
+        return InputFile(shown, path, problem=f"cannot be read: {system_reason(error)}")
+    if not S_ISREG(status.st_mode):
+        return InputFile(shown, path, problem="is not a regular file")
+    return InputFile(shown, path, size=status.st_size)
+
+
+def _glob(pattern: str) -> re.Pattern[str]:
+    """Translate a glob pattern.
+
+    ``*``, ``?``, ``[abc]``, ``[a-c]`` and ``[!abc]`` stand for characters of a name,
+    ``**`` for any folders.
+    """
+    wildcards = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    # A bracket that is not closed within its name is an ordinary character.
+    parts = re.split(
+        r"(\*\*/|\*\*|\*|\?|\[!?[^/][^]/]*\])", pattern.replace("\\", "/").removeprefix("./")
+    )
+    expression = "".join(
+        wildcards.get(part) or (_one_of(part) if index % 2 else re.escape(part))
+        for index, part in enumerate(parts)
+    )
+    # A pattern that ends with / matches everything in that folder.
+    return re.compile(expression + (".*" if pattern.endswith("/") else ""), re.DOTALL)
+
+
+def _one_of(bracket: str) -> str:
+    """Translate a character class as in `fnmatch`; an empty range matches nothing."""
+    inverse = bracket.startswith("[!")
+    members = ""
+    for item in re.findall(r".-.|.", bracket[1 + inverse : -1], re.DOTALL):
+        if len(item) == 1:
+            members += re.escape(item)
+        elif item[0] <= item[2]:
+            members += f"{re.escape(item[0])}-{re.escape(item[2])}"
+    if inverse:
+        return f"[^/{members}]"
+    return f"(?!/)[{members}]" if members else "(?!)"
