@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphrag_index.text.languages import LANGUAGES, detect_language
+from graphrag_index.text.languages import detect_language, language_of
 from graphrag_index.text.near_duplicates import alike, telling_words
 from graphrag_index.text.sentences import split_sentences
 from graphrag_query.answer import Citation
@@ -58,8 +58,7 @@ class Ranked:
 
 def content_words(text: str) -> list[str]:
     """Return the words of a question that name its subject, folded, each once."""
-    language = LANGUAGES.get(detect_language(text))
-    function_words = language.function_words if language else frozenset()
+    function_words = language_of(detect_language(text)).function_words
     words = []
     for word in _WORD.findall(text.lower()):
         if word not in function_words and word not in ASKING and len(word) > 1:

@@ -1,6 +1,6 @@
 import pytest
 
-from graphrag_index.text.languages import LANGUAGES, detect_language, language_of
+from graphrag_index.text.languages import detect_language, language_of, languages
 
 PROSE = {
     "en": "The ship left the harbour in the morning and nobody was on board.",
@@ -80,8 +80,8 @@ def test_an_unknown_code_is_a_language_of_which_nothing_is_known() -> None:
     assert language_of("xx").function_words == frozenset()
 
 
-@pytest.mark.parametrize("code", LANGUAGES)
+@pytest.mark.parametrize("code", languages())
 def test_word_lists_are_in_lower_case(code: str) -> None:
-    language = LANGUAGES[code]
+    language = languages()[code]
     for words in (language.function_words, language.determiners, language.person_verbs):
         assert all(word == word.lower() for word in words)

@@ -1,0 +1,23 @@
+"""Word lists, kept as YAML in the `data` folders of the package."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+@cache
+def read_lists(name: str) -> Mapping[str, Any]:
+    """Read a YAML file of the package once, such as `text/data/languages`."""
+    import yaml
+
+    text = (_PACKAGE / f"{name}.yaml").read_text(encoding="utf-8")
+    lists: Mapping[str, Any] = yaml.load(text, yaml.CSafeLoader)
+    return lists
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of a list, which spaces separate."""
+    return frozenset(text.split())
