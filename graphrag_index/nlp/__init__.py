@@ -1,17 +1,16 @@
-"""Extraction without a model: names, terms, variants of names, and what links them.
+"""Extraction without a model: names, terms, variants of names, and their association.
 
-mentions.py      from documents to mentions of entities: calls what follows, in this order
-names.py         capitalized spans, and the signs of how each is used
-terms.py         recurring noun phrases in lower case
-usage.py         how the corpus uses the spans and their words
-judging.py       which spans are names, and where they are cut
-variants.py      short, titled and inflected forms of one name
-inflection.py    the base form of words in languages with cases
-given_names.py   names that tell persons from other things
-kinds.py         words that tell what kind of thing a name is for
-caseless.py      the fallback for scripts that do not mark names:
-unspaced.py        Chinese, Japanese, Thai
-spaced.py          Arabic, Hebrew, Hindi, Korean, Georgian
-stand_ins.py     what stands for a document in which nothing was found
-association.py   which entities belong together, how strongly, and by which sentence
+mentions.py           entry point: from documents to mentions of entities
+name_spans.py         capitalized spans, and signs of how each is used (patterns: name_pattern.py)
+word_table.py         the words of the corpus as numbers
+terms.py              recurring noun phrases in lower case
+corpus_statistics.py  usage of the spans and their words in the whole corpus
+name_classifier.py    which spans are names, and where they are cut
+name_forms.py         spellings, inflected and titled forms of one name (base_forms.py)
+variants.py           short forms of full names
+uncased.py            names in scripts without capitals, and fallback entities
+type_keywords.py      words that tell the type of an entity
+association.py        which entities belong together, how strongly, and the best sentence
+values.py             numbers, amounts and dates
+data/                 word lists
 """

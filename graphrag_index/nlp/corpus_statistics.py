@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 
 import numpy as np
 
-from graphrag_index.nlp.inflection import base_forms
+from graphrag_index.nlp.base_forms import base_forms
 from graphrag_index.nlp.name_spans import (
     BEFORE_NOUN,
     DETERMINER,
@@ -16,9 +16,13 @@ from graphrag_index.nlp.name_spans import (
     PROSE,
     Names,
 )
-from graphrag_index.nlp.type_keywords import PLACE_WORDS, SUFFIXES, is_title
+from graphrag_index.nlp.type_keywords import PLACES
 from graphrag_index.text.languages import Language
+from graphrag_index.text.titles import is_title
+from graphrag_index.text.word_lists import read_lists, word_set
 
+_LISTS = read_lists("nlp/data/words")
+_SUFFIXES = word_set(_LISTS["suffixes"])
 _ROMAN = re.compile(r"[IVXLCDM]+")
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\.?")
 # Endings of English words for peoples and languages, and of German nouns that name nothing.
@@ -31,13 +35,7 @@ _GERMAN_COMMON = re.compile(
 )
 _GERMAN_PLACE = re.compile(r"(?:dorf|burg|heim|hausen|furt|ingen|brück|brücken|land|reich)$")
 # Places that take the article in German.
-_GERMAN_WITH_ARTICLE = frozenset(
-    (
-        "Ukraine Schweiz Türkei Slowakei Mongolei Niederlande Niederlanden Philippinen Krim Pfalz "
-        "Lausitz Normandie Bretagne Toskana Provence Rhein Rheins Main Mains Neckar Elbe Donau "
-        "Oder Weser Mosel Isar Spree Themse Wolga Ostsee Nordsee Alpen Bundestag Bundesrat"
-    ).split()
-)
+_GERMAN_WITH_ARTICLE = word_set(_LISTS["german_places_with_article"])
 # A word that only ever begins sentences is hardly a name if it looks like this.
 _NO_NAME = re.compile(r"(?:[^s]s|ly|ing|ed|tion|ness|ment|ity)$")
 
@@ -178,7 +176,7 @@ class Usage:
             return not all(word.islower() or self.is_common(word) for word in words)
         word, inside, total = words[0], self.inside[number], self.total[number]
         language = self.found.languages[number]
-        if len(word) < 2 or word.lower() in SUFFIXES:
+        if len(word) < 2 or word.lower() in _SUFFIXES:
             return False
         if is_title(word) and not self.is_surname(word):
             return False
@@ -192,7 +190,7 @@ class Usage:
             return self.lower[word.lower()] == 0 and self._is_initial_name(number, word, language)
         if self.lower[word.lower()] > inside:
             return False
-        if word.lower() in PLACE_WORDS and total <= 2 and not self.determiner[number]:
+        if word.lower() in PLACES and total <= 2 and not self.determiner[number]:
             return False
         if self.is_demonym(word) and (
             self.determiner[number] * 2 >= inside or self.before_noun[number] * 2 >= total

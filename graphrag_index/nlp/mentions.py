@@ -11,7 +11,7 @@ from graphrag_index.nlp.name_classifier import Judged, judge
 from graphrag_index.nlp.name_spans import PROSE, Names
 from graphrag_index.nlp.terms import Terms
 from graphrag_index.nlp.type_keywords import type_of
-from graphrag_index.nlp.uncased import find_caseless
+from graphrag_index.nlp.uncased import find_uncased
 from graphrag_index.nlp.variants import Variants, merge_variants
 from graphrag_index.nlp.word_table import Vocabulary
 from graphrag_index.schema.settings.embedded_steps import ExtractGraphNlp
@@ -69,7 +69,7 @@ def find_mentions(
     parts = [named]
     if settings.noun_phrases:
         parts.append(_term_mentions(terms, settings, entities))
-    found = list(find_caseless(texts, codes, settings.min_frequency_caseless))
+    found = list(find_uncased(texts, codes, settings.min_frequency_caseless))
     recurring = {name: number for number, name in enumerate(sorted({name for *_, name in found}))}
     rows = [
         (document, start, end, len(entities.titles) + recurring[name], PROSE)

@@ -13,13 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from graphrag_index.nlp.base_forms import GIVEN_NAMES, is_given_name, is_oblique
 from graphrag_index.nlp.corpus_statistics import Usage
-from graphrag_index.nlp.given_names import GIVEN_NAMES
-from graphrag_index.nlp.inflection import is_given_name, is_oblique
 from graphrag_index.nlp.name_spans import CALENDAR, Names
-from graphrag_index.nlp.type_keywords import APPOSITIVES, KINDS, PARTICLES, is_title, n_titles
+from graphrag_index.nlp.type_keywords import KINDS
 from graphrag_index.text.languages import Language
+from graphrag_index.text.titles import PARTICLES, is_title, n_titles
+from graphrag_index.text.word_lists import read_lists, word_set
 
+_LISTS = read_lists("nlp/data/words")
+_APPOSITIVES = word_set(_LISTS["appositives"])
 _GERMAN_ADJECTIVE = re.compile(r"(?:e|en|em|es)$")
 _PARTICLES = frozenset(("of", "von", "van", "de", "des", "der"))
 # Kinds of places in German that are everyday words elsewhere: a cathedral, or a house.
@@ -27,12 +30,7 @@ _GERMAN_KINDS = frozenset(("dom",))
 # What ends like a German genitive and is none: Lepsius, Adonis, Krauss.
 _NO_GENITIVE = re.compile(r"(?:us|is|os|ss)$")
 # German nouns that make a name of the person's name before them: the Otto Hahn Preis.
-_NAMED_AFTER = frozenset(
-    (
-        "haus preis denkmal allee weg ring gymnasium turm halle stadion klinik archiv zentrum "
-        "medaille orchester"
-    ).split()
-)
+_NAMED_AFTER = word_set(_LISTS["german_named_after"])
 # A span as rare as this may be two names that meet: "At Cape Evans Scott wrote".
 _RARE = 2
 
@@ -232,7 +230,7 @@ class _Cutter:
 
         "Dzieło Mikołaja Kopernika", "Учился Пушкин".
         """
-        if word.lower() in APPOSITIVES:
+        if word.lower() in _APPOSITIVES:
             return True
         if word.lower() in KINDS - _GERMAN_KINDS or rest[0].islower():
             return False

@@ -12,18 +12,20 @@ from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
-from graphrag_index.nlp.given_names import GIVEN_NAMES
-from graphrag_index.nlp.inflection import is_given_name
-from graphrag_index.nlp.type_keywords import (
-    ABBREVIATED_TITLES,
-    NUMBERED,
-    ORGANIZATION_WORDS,
-    is_title,
+from graphrag_index.nlp.base_forms import GIVEN_NAMES, is_given_name
+from graphrag_index.nlp.name_pattern import (
+    capital_pattern,
+    counts_as_prose,
+    end_behind_possessive,
+    is_in_capitals,
+    is_wrapped,
+    name_pattern,
+    up_to_line_end,
+    word_before,
 )
 from graphrag_index.nlp.word_table import (
     ARTICLE,
@@ -39,24 +41,12 @@ from graphrag_index.nlp.word_table import (
 )
 from graphrag_index.text.languages import Language
 from graphrag_index.text.sentences import Sentence
+from graphrag_index.text.titles import is_title
+from graphrag_index.text.word_lists import read_lists, word_set
 
+_LISTS = read_lists("nlp/data/words")
 MAX_WORDS = 8
 MAX_CHARS = 80
-# Shorter lines are headings, entries of lists, verses.
-MIN_WRAPPED = 30
-
-# What is joined to a name by a hyphen and is no part of it, unlike the il of Kim Jong-il.
-_COMPOUNDING = (
-    "based|born|bound|built|class|clad|era|free|held|in|is|ism|ist|ized|led|level|like|line|made|"
-    "mail|man|men|model|only|out|owned|over|part|plus|ray|run|self|shirt|side|size|style|the|time|"
-    "to|top|turn|type|up|ups|war|ward|wide|wise|work|year|years"
-)
-
-# What makes one word of itself and what follows its hyphen.
-_PREFIXES = (
-    *("Anti", "Co", "Ex", "Inter", "Mid", "Multi", "Non", "Post", "Pre", "Pro", "Re", "Self"),
-    *("Semi", "Sub", "Trans", "Ultra", "Vice"),
-)
 
 # Flags of one occurrence.
 INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN, PERSON, PREPOSITION = (
@@ -67,117 +57,20 @@ INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN, PERSON, PREPOSITION = (
 # wears an apostrophe.
 BEHIND, BEFORE, OWNER = 256, 512, 1024
 
-CALENDAR = frozenset(
-    (
-        "january february march april may june july august september october november december "
-        "monday tuesday wednesday thursday friday saturday sunday januar februar märz mai "
-        "juni juli oktober dezember montag dienstag mittwoch donnerstag freitag samstag "
-        "sonntag jan feb mar apr jun jul aug sep sept oct nov dec christmas easter spring "
-        "summer autumn winter"
-    ).split()
-)
+CALENDAR = word_set(_LISTS["calendar"])
+_NUMBERED = word_set(_LISTS["numbered"])
 # What a date begins like, so that hardly any other span is looked at twice.
 _CALENDAR_OPENINGS = frozenset(word[:3].title() for word in CALENDAR)
 # Behind these a month or a day is a date: (in) June Carter sang, but (about) June Carter.
-_DATING = frozenset(
-    (
-        "in on since until till during throughout last next this every each early late mid "
-        "im am seit bis ab vom zum anfang mitte ende"
-    ).split()
-)
-_PARTICLES = {
-    "en": r"of(?: the)?|de(?: la| los| las)?|del|du|da|di|van(?: der| den| de)?|von(?: der)?|la|le|"
-    r"bin|ibn|dos|der",
-    "de": r"von(?: der)?|van(?: der)?|zu|zur|de|of",
-    "fr": r"de(?: la)?|du|des|le|la|von|van",
-    "es": r"de(?: la| los| las)?|del|von|van",
-    "it": r"di|del|della|dei|degli|da|de|von",
-    "pt": r"de|do|da|dos|das|von",
-    "nl": r"van(?: der| den| de)?|de|der|ten|ter|von",
-}
-_OTHER_PARTICLES = r"de|von|van|of|di|da|af|av"
-
-
-def _uppercase_class() -> str:
-    """Return the upper and title case letters of all scripts, as ranges of a character class."""
-    ranges: list[list[int]] = []
-    scripts = ((0x41, 0x2E00), (0xA640, 0xABC0), (0xFF21, 0xFF3B), (0x10400, 0x10450))
-    for first, last in (*scripts, (0x118A0, 0x118C0), (0x1E900, 0x1E944)):
-        for code in range(first, last):
-            if chr(code).isupper() or chr(code).istitle():
-                if ranges and ranges[-1][1] == code - 1:
-                    ranges[-1][1] = code
-                else:
-                    ranges.append([code, code])
-    return "".join(f"{chr(a)}-{chr(b)}" if b > a else chr(a) for a, b in ranges)
-
-
-@cache
-def _name_pattern(code: str) -> re.Pattern[str]:
-    up = _uppercase_class()
-    # Combining marks belong to the letter before them.
-    letter = r"[\w\u0300-\u036f]"
-    # D'Arcy, AT&T, Science+Business, Russo–Japanese, Smith-Jones, Stoke-on-Trent, Kim Jong-il,
-    # Co-operation
-    prefixes = "|".join(rf"(?<=\b{prefix}-)" for prefix in _PREFIXES)
-    joints = "|".join(
-        (
-            r"['’](?!s\b)",
-            "&",
-            rf"[+–](?=[{up}])",
-            rf"-(?:(?=[{up}\d])|(?:[a-z]{{1,5}}-)+(?=[{up}])"
-            rf"|(?<={letter}{{2}}-)(?!(?:{_COMPOUNDING})\b)(?=[a-z]{{2,5}}(?![\w-]))"
-            rf"|(?=[a-z])(?:{prefixes}))",
-        )
-    )
-    word = rf"[{up}]{letter}*(?:(?:{joints}){letter}+)*"
-    titles = "|".join(
-        form for title in sorted(ABBREVIATED_TITLES) for form in (title.title(), title.upper())
-    )
-    # Looking for the full stop first is quicker than trying all titles.
-    before = rf"(?:(?=\w{{1,6}}\.)(?:[{up}]|{titles})\.-?[^\S\n]?)*"
-    # One character, so that a span and its words joined by single spaces are equally long.
-    space = r"(?:[^\S\n]|\n(?!\s))"
-    particles = _PARTICLES.get(code, _OTHER_PARTICLES)
-    particle = rf"(?:(?:{particles}){space})?"
-    # F. W. de Klerk
-    initials = rf"(?:(?:[{up}]\.{space}?)+{particle}|{before})"
-    joined = rf"(?:(?:al|el|ad|an|as|ash|at|az)-|[dD]['’])?{word}"
-    # Apollo 11, West Virginia Route 9
-    number = r"(?:[^\S\n]\d{1,3}(?![\w%°]|[.,:/–-]\d))?"
-    return re.compile(rf"{initials}{word}(?:{space}{particle}{initials}{joined})*{number}")
-
-
-@cache
-def _capital() -> re.Pattern[str]:
-    """Match a capital where a name can begin: not inside of a word, an address or a path."""
-    # The look-behind comes after the letter: the engine then skips to letters quickly.
-    return re.compile(rf"[{_uppercase_class()}](?<![\w/@.#\\-].)", re.DOTALL)
-
-
-# What is written together with a name that follows it: al-Khwarizmi, d'Artagnan.
-_PREFIX = re.compile(r"(?<!\w)(?:(?:al|el|ad|an|as|ash|at|az)-|[dD]['’])$")
+_DATING = word_set(_LISTS["before_dates"])
 # Acronyms that would be function words in lower case.
 _ACRONYMS = frozenset(("US", "WHO"))
 # Function words and times that a capital inside of a sentence makes a part of what follows:
 # Last Supper, Jan Mayen, Easter Island.
-_NAME_OPENING = frozenset(
-    (
-        "first second third last will jan mar christmas easter spring summer autumn winter "
-        "one two three four five six seven eight nine ten hundred thousand million "
-        "erste ersten zweite zweiten dritte zwei drei vier fünf sechs sieben acht neun zehn "
-        "deux trois quatre cinq premier première dos tres cuatro primer primera due tre quattro "
-        "primo prima dwa dwie trzy cztery pięć pierwszy pierwsza drugi druga dois três quatro "
-        "twee drie vier vijf två tre fyra två dva dvě tři čtyři два две три четыре"
-    ).split()
-)
+_NAME_OPENING = word_set(_LISTS["name_openings"])
 # Function words and months that are surnames or second names behind a given name.
-_NAME_CLOSING = frozenset("april june august may will".split())
-# Whose name takes the possessive into itself: King's College, but Campbell's Northern Party.
-_POSSESSORS = frozenset("king queen prince princess duke bishop women men people children".split())
-_POSSESSED = frozenset("hospital college cathedral church school bay island".split())
+_NAME_CLOSING = word_set(_LISTS["name_closings"])
 _ELISION = re.compile(r"(?:[LDQld]|Qu|Dell|All|Nell|Dall|Sull)['’](?=[^\W\d_])")
-_TERMINAL = frozenset(".!?…")
 _APOSTROPHES = frozenset(("'", "’"))
 _OPENING_MARKS = frozenset("\"'“„«‘:")
 
@@ -265,7 +158,7 @@ class Names:
         # Lists, tables and poems have no whole sentences: there, every line may name something.
         in_prose = sum(s.end - s.start for s in sentences if s.prose)
         all_prose = in_prose * 3 < sum(s.end - s.start for s in sentences)
-        pattern = _name_pattern(language.code)
+        pattern = name_pattern(language.code)
         surfaces = self.surfaces
         trimmed = self._trimmed.setdefault((language.code, False), {})
         trimmed_initial = self._trimmed.setdefault((language.code, True), {})
@@ -274,9 +167,9 @@ class Names:
         upcoming = iter(sentences)
         sentence = next(upcoming)
         following = next(upcoming, None)
-        shouted = _is_shouted(text, sentence)
-        prose = _counts_as_prose(text, sentence, all_prose)
-        for capital in _capital().finditer(text):
+        shouted = is_in_capitals(text, sentence)
+        prose = counts_as_prose(text, sentence, all_prose)
+        for capital in capital_pattern().finditer(text):
             start = capital.start()
             if start < reached or start < sentence.start:
                 continue
@@ -286,8 +179,8 @@ class Names:
             reached = end = match.end()
             while following is not None and following.start <= start:
                 sentence, following = following, next(upcoming, None)
-                shouted = _is_shouted(text, sentence)
-                prose = _counts_as_prose(text, sentence, all_prose)
+                shouted = is_in_capitals(text, sentence)
+                prose = counts_as_prose(text, sentence, all_prose)
             if shouted:
                 continue
             raw = match.group()
@@ -300,19 +193,19 @@ class Names:
                 start == first
                 or (start <= first + 2 and not text[first].isalnum())
                 or (text[start - 1] in _OPENING_MARKS and start > 1)
-                or (text[start - 1] == "\n" and not all_prose and not _is_wrapped(text, start - 1))
+                or (text[start - 1] == "\n" and not all_prose and not is_wrapped(text, start - 1))
             )
             after = text[end : end + 1]
             if after in _APOSTROPHES or (after == " " and text.startswith("for ", end + 1)):
-                longer = _continued(text, start, end, language, pattern)
+                longer = end_behind_possessive(text, start, end, language, pattern)
                 if end < longer <= sentence.end:
                     reached = end = longer
                     raw, after = text[start:end], text[end : end + 1]
             if "\n" in raw:
-                raw = _up_to_line_end(text, start, raw)
+                raw = up_to_line_end(text, start, raw)
                 reached = end = start + len(raw)
                 after = text[end : end + 1]
-            dated = raw[:3] in _CALENDAR_OPENINGS and _is_dating(_word_before(text, start))
+            dated = raw[:3] in _CALENDAR_OPENINGS and _is_dating(word_before(text, start))
             number = None if dated else surfaces.get(raw)
             if dated:
                 span: Trimmed | None = self._trim(raw, language, initial or not prose, dated)
@@ -352,7 +245,7 @@ class Names:
         words = raw.split()
         first, last = 0, len(words)
         number_behind = words[-1] if words[-1].isdigit() and len(words) > 1 else ""
-        if number_behind and words[-2].lower() not in NUMBERED:
+        if number_behind and words[-2].lower() not in _NUMBERED:
             last -= 1
         opening = -1
         while first < last and _is_empty(words[first], language):
@@ -456,7 +349,7 @@ def _usage(
     before = words.kinds[earlier[at]].astype(np.int64) * (at > 0)
     # "l'Institut" begins inside of a word.
     for row in np.flatnonzero(words.starts[at] != start):
-        before[row] = kind_before(_word_before(text, int(start[row])), language)
+        before[row] = kind_before(word_before(text, int(start[row])), language)
     before[(marks & BEHIND) == 0] = 0
     flags |= np.where(before & ARTICLE, DETERMINER, 0)
     flags |= np.where(before & (PLACE_PREPOSITION | OTHER_PREPOSITION), PREPOSITION, 0)
@@ -472,70 +365,5 @@ def _usage(
     return np.asarray(flags, np.int64)
 
 
-def _word_before(text: str, start: int) -> str:
-    before = text[max(0, start - 20) : max(0, start - 1)].rsplit(None, 1)
-    return before[-1].lower() if before else ""
-
-
-def _continued(
-    text: str, start: int, end: int, language: Language, pattern: re.Pattern[str]
-) -> int:
-    """Return where a name ends that goes on behind a possessive or a "for".
-
-    "(the) Patron's Medal", "King's College", "St George's Hospital" and
-    "Institute for Polar Research" are one name, "Campbell's Northern Party" is two.
-    """
-    words = text[start:end].split()
-    if text[end] == " ":
-        next_start = end + 9 if text.startswith("the ", end + 5) else end + 5
-        joins = words[-1].lower() in ORGANIZATION_WORDS
-    else:
-        next_start = end + 3
-        joins = text.startswith("s ", end + 1)
-    if not joins or not text[next_start : next_start + 1].isupper():
-        return end
-    match = pattern.match(text, next_start)
-    if match is None:
-        return end
-    if text[end] != " ":
-        article = _word_before(text, start) in language.determiners
-        if len(words) == 2 and words[0].lower() in language.determiners:
-            article, words = True, words[1:]
-        saint = words[0] in ("St", "St.", "Saint") and len(words) == 2
-        owned = match.group().split()[0].lower()
-        common = article or words[0].lower() in _POSSESSORS or owned in _POSSESSED
-        if not (saint or (len(words) == 1 and common)):
-            return end
-    return match.end()
-
-
 def _initials(name: str) -> str:
     return "".join(word[0] for word in name.split(" ") if word[0].isupper())
-
-
-def _up_to_line_end(text: str, start: int, raw: str) -> str:
-    """Cut a span where a heading ends in it; lines of wrapped text may part a name."""
-    for line in re.finditer("\n", raw):
-        if not _is_wrapped(text, start + line.start()):
-            return raw[: line.start()]
-    return raw
-
-
-def _is_wrapped(text: str, line_end: int) -> bool:
-    """Tell a line that was wrapped from a heading: it is about as long as the next."""
-    length = line_end - text.rfind("\n", 0, line_end) - 1
-    if length < MIN_WRAPPED:
-        return False
-    longest = line_end + 1 + 2 * length
-    return longest >= len(text) or text.find("\n", line_end + 1, longest) >= 0
-
-
-def _is_shouted(text: str, sentence: Sentence) -> bool:
-    """Tell whether a sentence is all in capitals, so that capitals mark nothing in it."""
-    words = text[sentence.start : sentence.end]
-    return words.isupper() and " " in words
-
-
-def _counts_as_prose(text: str, sentence: Sentence, all_prose: bool) -> bool:
-    """Tell whether capitals in a sentence mark names; in headings and tables they may not."""
-    return sentence.prose or all_prose or text[sentence.end - 1] in _TERMINAL

@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from graphrag_index.text.languages import Language
+from graphrag_index.text.word_lists import read_lists, word_set
 
+_LISTS = read_lists("nlp/data/words")
 # What a word is, one bit each. In any case: before a name.
 ARTICLE, PLACE_PREPOSITION, OTHER_PREPOSITION = 1, 2, 4
 # As it is written: behind a name.
@@ -32,23 +34,8 @@ _BEFORE_VERBS = frozenset(("to", "no", "any"))
 # Endings and words that make no term of what they stand in.
 _NO_NOUN = ("ly", "ed", "ing", "est", "ous", "ful", "ive", "able", "ible")
 _NO_MODIFIER = ("ly", "iest")
-_WEAK_MODIFIERS = frozenset(
-    (
-        "good better best bad worse worst great greater greatest big bigger biggest small smaller "
-        "smallest large larger largest long longer longest short new newer newest old older oldest "
-        "high higher highest low lower lowest early earlier earliest late later latest young "
-        "younger youngest whole entire full main own real true certain different similar "
-        "important possible remaining following preceding previous next final general usual only "
-        "single double total various numerous"
-    ).split()
-)
-_WEAK_HEADS = frozenset(
-    (
-        "way back north south east west home time times part parts place places thing things end "
-        "side sides kind kinds sort number amount lot day days week weeks month months year years "
-        "people men women man woman one ones again ago away together alone enough later earlier"
-    ).split()
-)
+_WEAK_MODIFIERS = word_set(_LISTS["weak_modifiers"])
+_WEAK_HEADS = word_set(_LISTS["weak_heads"])
 
 Kinds = npt.NDArray[np.uint16]
 Integers = npt.NDArray[np.int64]

@@ -5,17 +5,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from graphrag_index.nlp.type_keywords import (
+from graphrag_index.nlp.type_keywords import KINDS, SURNAMES
+from graphrag_index.text.normalize import fold
+from graphrag_index.text.titles import (
     HONORIFICS,
-    KINDS,
     NAMING_TITLES,
     PARTICLES,
     RANKS,
-    SURNAMES,
     TITLE_PARTS,
     n_titles,
 )
-from graphrag_index.text.normalize import fold
 
 # Forms of companies: with and without them a name means the same company.
 _LEGAL = frozenset(

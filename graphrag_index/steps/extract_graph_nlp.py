@@ -7,9 +7,9 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.nlp.association import associate, pair_mentions, text_units_of_pairs
-from graphrag_index.nlp.fallback_entities import find_stand_in
 from graphrag_index.nlp.mentions import MENTIONS, Entities, find_mentions
 from graphrag_index.nlp.name_spans import DEFINED, INITIAL
+from graphrag_index.nlp.uncased import find_fallback
 from graphrag_index.schema.list_columns import gather_lists
 from graphrag_index.schema.settings.embedded_steps import ExtractGraphNlp
 from graphrag_index.schema.table import INTEGERS, STRINGS
@@ -162,7 +162,7 @@ def _with_stand_ins(
     for document, text, code in _texts(documents):
         if document in first:
             offset, end = first[document]
-            start, end = find_stand_in(text[offset:end], code)
+            start, end = find_fallback(text[offset:end], code)
             title = text[offset + start : offset + end]
             number = len(entities.titles) + numbers.setdefault(title, len(numbers))
             rows.append((document, offset + start, offset + end, number, 0))

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from graphrag_index.nlp.dates import find_dates
-from graphrag_index.nlp.numbers import find_numbers
+from graphrag_index.nlp.values import find_dates, find_numbers
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import step
 from graphrag_index.text.languages import detect_language

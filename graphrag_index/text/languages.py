@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
-from graphrag_index.text.word_lists import read_lists, words
+from graphrag_index.text.word_lists import read_lists, word_set
 
 _WORD = re.compile(r"[^\W\d_]+")
 # Characters at the beginning and end of a document that tell its language.
@@ -84,7 +84,7 @@ def _language(code: str, values: Mapping[str, Any]) -> Language:
         elif isinstance(field.default, tuple):
             read[field.name] = tuple(value.split())
         else:
-            read[field.name] = words(value) if isinstance(field.default, frozenset) else value
+            read[field.name] = word_set(value) if isinstance(field.default, frozenset) else value
     return Language(code, **read)
 
 
@@ -140,9 +140,9 @@ def _language_of_letters(sample: str) -> str:
 def _languages_of_words() -> dict[str, list[str]]:
     lists = read_lists("text/data/languages")
     words_of = {code: language.function_words for code, language in languages().items()}
-    words_of |= {code: words(text) for code, text in lists["other_languages"].items()}
+    words_of |= {code: word_set(text) for code, text in lists["other_languages"].items()}
     for code, text in lists["content_words"].items():
-        words_of[code] |= words(text)
+        words_of[code] |= word_set(text)
     codes: dict[str, list[str]] = {}
     for code, own in words_of.items():
         for word in own:

@@ -18,6 +18,6 @@ def read_lists(name: str) -> Mapping[str, Any]:
     return lists
 
 
-def words(text: str) -> frozenset[str]:
-    """Return the words of a list, which spaces separate."""
+def word_set(text: str) -> frozenset[str]:
+    """Split a list of words at its spaces."""
     return frozenset(text.split())

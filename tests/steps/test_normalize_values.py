@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.nlp.dates import find_dates
-from graphrag_index.nlp.numbers import find_numbers
+from graphrag_index.nlp.values import find_dates, find_numbers
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.normalize_values import normalize_values, values_of
 from graphrag_query.retrieval.index_store import KnowledgeModel

@@ -8,11 +8,13 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from functools import cache
 
-from graphrag_index.nlp.given_names import GIVEN_NAMES
 from graphrag_index.text.inflection import MIN_STEM, folded_endings, stems_of
 from graphrag_index.text.languages import Language, language_of
 from graphrag_index.text.normalize import fold
+from graphrag_index.text.word_lists import read_lists, word_set
 
+# Names that tell persons from places and firms of two words.
+GIVEN_NAMES = frozenset().union(*map(word_set, read_lists("nlp/data/given_names").values()))
 # What given names with a shorter stem end in: Ewa, Ewy, Ewie.
 _SHORT_ENDINGS = frozenset(("a", "e", "ie", "o", "ou", "u", "y"))
 # Words that begin alike are compared pair by pair; beyond so many it costs more than it tells.

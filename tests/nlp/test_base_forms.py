@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.nlp.inflection import base_forms, is_given_name
+from graphrag_index.nlp.base_forms import base_forms, is_given_name
 from graphrag_index.text.languages import language_of
 from graphrag_index.text.normalize import fold
 

@@ -1,0 +1,184 @@
+"""Join the forms of one name: other spellings, inflected forms, names with a title."""
+
+import re
+from collections import defaultdict
+
+from graphrag_index.nlp.base_forms import GIVEN_NAMES, is_oblique
+from graphrag_index.nlp.name_classifier import Judged
+from graphrag_index.nlp.type_keywords import KINDS, SURNAMES
+from graphrag_index.text.normalize import fold
+from graphrag_index.text.titles import NAMING_TITLES, n_titles
+from graphrag_index.text.word_lists import read_lists, word_set
+
+# An article or a preposition of place before so many mentions makes a thing of a name.
+THING = 0.25
+PLACE = 0.3
+# Words that make another name of the one behind them: New South Wales is not South Wales.
+DISTINGUISHING = word_set(read_lists("nlp/data/words")["distinguishing"])
+_INITIAL = re.compile(r"[^\W\d_]\.(?=[^\W\d_]\.|$)")
+_ADJECTIVE_ENDING = re.compile(r"(?<=[^\W\d_]{3})e[nmrs]?$")
+Words = tuple[str, ...]
+
+
+class JoinedNames:
+    """Names by number, each with its words in base form, and which of them are joined."""
+
+    def __init__(self, judged: Judged, counts: list[int]) -> None:
+        self.names = list(judged.names)
+        self.languages = list(judged.languages)
+        self.words: list[Words] = [_apart(words) for words in judged.bases]
+        self.counts = counts
+        self.common = judged.common
+        self.parent = list(range(len(self.names)))
+        self.number = {name: number for number, name in enumerate(self.names)}
+        # The article makes a thing of it; German gives one to persons too, if rarely.
+        self.thing: list[bool] = (judged.determiner_share >= THING).tolist()
+        self.place: list[bool] = (judged.place_share >= PLACE).tolist()
+        # Used as a place often enough not to be the name of one who is not known for a person.
+        self.placed: list[bool] = (judged.place_share >= PLACE / 3).tolist()
+        self.told: list[bool] = (judged.person_share > 0).tolist()
+        # Names that are people, beyond doubt.
+        self.persons: set[int] = set()
+
+    def root(self, name: int) -> int:
+        parent = self.parent
+        while parent[name] != name:
+            parent[name] = parent[parent[name]]
+            name = parent[name]
+        return name
+
+    def join(self, name: int, into: int) -> None:
+        if self.root(name) != self.root(into):
+            self.parent[self.root(name)] = self.root(into)
+
+    def join_same_spelling(self) -> None:
+        """Join names that differ in case, accents and punctuation only."""
+        spelled: dict[str, int] = {}
+        for number in sorted(range(len(self.names)), key=lambda n: (-self.counts[n], n)):
+            name = self.names[number]
+            plain = name.isascii() and name.replace(" ", "").isalpha()
+            key = name.casefold() if plain else fold(name) or name
+            if name.isupper() and "." in name and " " not in name:
+                key = "acronym " + name.casefold().replace(".", "")  # U.S. is US
+            elif name.isupper() and len(name) <= 5:
+                key = "acronym " + key  # WHO is not Who
+            first = spelled.setdefault(key, number)
+            if first != number:
+                self.join(number, first)
+
+    def join_inflected(self) -> None:
+        """Join the cases of a name: those whose words have the same base forms."""
+        forms: dict[tuple[str, Words], list[int]] = defaultdict(list)
+        for number, words in enumerate(self.words):
+            language = self.languages[number]
+            if language.endings or language.genitive_s:
+                forms[language.code, words].append(number)
+        for (_, words), numbers in forms.items():
+            base = self.number.get(" ".join(words))
+            if base is None and self._all_inflected(numbers[0]):
+                base = self._add(" ".join(words), words, like=numbers[0])
+            if base is None:
+                base = min(numbers, key=lambda n: self._unlikeliness(n))
+            for number in numbers:
+                self.join(number, base)
+
+    def join_inflected_adjectives(self) -> None:
+        """German: join "(der) Deutschen Bank" to "Deutsche Bank", "Roten Kreuzes" to "Rote Kreuz".
+
+        The forms differ in the endings of adjectives, and in the last word in that of the
+        genitive. The first case names the entity, if the corpus has it.
+        """
+        forms: dict[Words, list[int]] = defaultdict(list)
+        for number, words in enumerate(self.words):
+            if self.languages[number].capitalizes_nouns and len(words) > 1:
+                stems = tuple(map(_adjective_stem, words[:-1]))
+                if stems != words[:-1]:
+                    forms[*stems, words[-1]].append(number)
+        for name, numbers in list(forms.items()):
+            for genitive in (name[-1] + "s", name[-1] + "es"):
+                owners = forms.pop((*name[:-1], genitive), [])
+                numbers.extend(n for n in owners if self._n_oblique_adjectives(n))
+        for numbers in forms.values():
+            if len(numbers) > 1:
+                base = min(numbers, key=self._unlikeliness_of_adjectives)
+                for number in numbers:
+                    self.join(number, base)
+
+    def _unlikeliness_of_adjectives(self, number: int) -> tuple[int, int, int, int]:
+        """Rank forms of a name by how little they look like the first case."""
+        length = len(self.words[number][-1])
+        return self._n_oblique_adjectives(number), length, -self.counts[number], number
+
+    def _n_oblique_adjectives(self, number: int) -> int:
+        return sum(word.endswith(("en", "em")) for word in self.words[number][:-1])
+
+    def _all_inflected(self, number: int) -> bool:
+        """Tell whether the base form of a name is known, though the text never writes it."""
+        words = self.names[number].split(" ")
+        if self.languages[number].genitive_s:
+            return True
+        return all(a != b for a, b in zip(words, self.words[number], strict=True))
+
+    def _unlikeliness(self, number: int) -> tuple[int, int, int]:
+        """Rank forms of a name by how little they look like the base form."""
+        name, language = self.names[number], self.languages[number]
+        oblique = sum(is_oblique(word, language) for word in name.split(" "))
+        return oblique, -self.counts[number], number
+
+    def join_titled(self) -> None:
+        """Join "Agent Alex Mercer" to "Alex Mercer", which is added if the text never says it."""
+        for number in range(len(self.names)):
+            words = self.words[number]
+            first = n_titles(words)
+            if not first:
+                if self._has_role(words):
+                    known = self.number.get(" ".join(words[1:]))
+                    if known is not None and not self.thing[known]:
+                        self.join(number, known)
+                        self.persons.add(known)
+                continue
+            if any(word.lower() in KINDS - SURNAMES for word in words[first:]):
+                # King Edward VII Land is no king, Major League Baseball no officer.
+                continue
+            self.persons.add(number)
+            bare = " ".join(self.names[number].split(" ")[first:])
+            known = self.number.get(bare)
+            naming = any(word.lower().rstrip(".") in NAMING_TITLES for word in words[:first])
+            if known is None and len(words) - first > 1 and not naming:
+                known = self._add(bare, words[first:], number)
+            if known is not None and (len(words) - first > 1 or not naming):
+                self.join(number, known)
+                self.persons.add(known)
+
+    def _has_role(self, words: Words) -> bool:
+        """Tell whether a common word stands before what may be a person's name."""
+        return (
+            len(words) >= 3
+            and words[0] in self.common
+            and words[0].lower() not in DISTINGUISHING
+            and words[0].lower() not in KINDS
+        )
+
+    def _add(self, name: str, words: Words, like: int) -> int:
+        number = self.number[name] = len(self.names)
+        self.names.append(name)
+        self.words.append(words)
+        self.languages.append(self.languages[like])
+        self.counts.append(0)
+        self.parent.append(number)
+        for column in (self.thing, self.place, self.placed, self.told):
+            column.append(False)
+        return number
+
+
+def _apart(words: Words) -> Words:
+    """Take initials apart that are written together: J.R. Sorley."""
+    if len(words) == 1 or all(word.count(".") < 2 for word in words):
+        return words
+    return tuple(part for word in words for part in (_INITIAL.findall(word) or [word]))
+
+
+def _adjective_stem(word: str) -> str:
+    """German: return an adjective without its ending; other words as they are."""
+    ending = _ADJECTIVE_ENDING.search(word)
+    return word if ending is None or word in GIVEN_NAMES else word[: ending.start()]

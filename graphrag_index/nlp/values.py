@@ -1,0 +1,294 @@
+"""Numbers, amounts and dates in texts, as typed values; ambiguous ones are left out."""
+
+import re
+from calendar import monthrange
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+from typing import NamedTuple
+
+from graphrag_index.text.languages import language_of
+from graphrag_index.text.word_lists import read_lists, word_set
+
+_LISTS = read_lists("nlp/data/values")
+_MONTHS = {
+    word: number for number, names in enumerate(_LISTS["months"], 1) for word in names.split()
+}
+_BEFORE_YEAR, _AFTER_YEAR = word_set(_LISTS["before_year"]), word_set(_LISTS["after_year"])
+_COMMA_LANGUAGES = word_set(_LISTS["comma_languages"])
+_SPACE_LANGUAGES = word_set(_LISTS["space_languages"])
+_LONG_SCALE_LANGUAGES = word_set(_LISTS["long_scale_languages"])
+_LANGUAGES_OF_SCALES = {
+    word: word_set(codes) for word, codes in _LISTS["languages_of_scales"].items()
+}
+_BILLIONS, _TRILLIONS = word_set(_LISTS["billions"]), word_set(_LISTS["trillions"])
+_SCALES = {
+    word: float(factor) for factor, names in _LISTS["scales"].items() for word in names.split()
+}
+
+
+def _inverted(lists: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    return {word: value for value, names in lists.items() for word in names}
+
+
+_SCALE_MARKS = {word: float(factor) for word, factor in _inverted(_LISTS["scale_marks"]).items()}
+_CURRENCIES, _UNITS = _inverted(_LISTS["currencies"]), _inverted(_LISTS["units"])
+
+
+def _any_of(names: Iterable[str]) -> str:
+    return "|".join(sorted(map(re.escape, names), key=len, reverse=True))
+
+
+_SPACE = r"[ \u00a0\u202f\u2009]"
+_NUMBER = re.compile(
+    rf"""
+    (?<![\w.,:/#№’'+–^-])(?P<sign>[-−](?=\d)|\bminus{_SPACE})?
+    (?P<before>(?:(?:US)?[$€£¥₹]|(?:{_any_of(_LISTS["currency_codes"].split())})(?!\w)){_SPACE}?)?
+    (?P<digits>\d+(?:[.,’']\d+)*(?:[\u00a0\u202f\u2009 ]\d{{3}}(?!\d))*(?:[.,]\d+)?)
+    (?P<short>[kmKM](?!\w)|bn(?!\w))?
+    (?:{_SPACE}(?P<scale>{_any_of([*_SCALES, *sorted(_BILLIONS | _TRILLIONS)])})(?!\w)\.?)?
+    (?:{_SPACE}?(?P<mark>{_any_of(_SCALE_MARKS)})(?=[€$£]))?
+    (?:{_SPACE}?(?:
+        (?P<percent>{_any_of(_LISTS["percent"])})
+      | (?:(?:de|di){_SPACE}|d['’])?(?P<after>{_any_of(_CURRENCIES)})
+      | (?P<unit>{_any_of(_UNITS)})
+    )(?![\w²³/]))?
+    (?!\w|[-–:/#’'^]\w|[.,]\d|{_SPACE}?[%′″])
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_SHORT = {"k": 1e3, "m": 1e6, "bn": 1e9}
+# A number of which what follows tells the scale or unit: "between $5 and $10 million".
+_RANGE = re.compile(
+    rf"{_SPACE}(?:to|and|or|bis|und|oder|à|et|ou|a|y|o|e|do|i|tot|en|of|till){_SPACE}"
+    r"(?:US)?[$€£¥₹]?\d"
+)
+# A day of a month whose name is not known: "12 апреля 1961", "31 February 1914".
+_DAY = re.compile(rf"\.?{_SPACE}[^\W\d]+\.?,?{_SPACE}(?:1\d|20)\d\d(?!\d)")
+
+
+class FoundNumber(NamedTuple):
+    """A number, what it is one of, and where a text tells it.
+
+    `kind` is number, money, percent or measure; `unit` is a currency by ISO 4217, % or a unit.
+    """
+
+    start_char: int
+    end_char: int
+    kind: str
+    value: float
+    unit: str | None
+
+
+def find_numbers(text: str, language: str) -> Iterator[FoundNumber]:
+    """Find numbers in digits, as the language of the text writes them.
+
+    What could be two numbers, such as 1,234 in a text of an unknown language, and four digits
+    that may be a year, are left out, as are parts of names (Boeing 747-8), times and versions.
+    """
+    for found in _NUMBER.finditer(text):
+        digits = found["digits"]
+        value = parse_number(digits, language)
+        before, short = found["before"], (found["short"] or "").lower()
+        if value is None or (short and not before):
+            continue
+        scale = (found["scale"] or "").lower()
+        factor = _scale(scale, language)
+        if factor is None:
+            continue
+        value *= (
+            _SHORT.get(short, 1.0) * _SCALE_MARKS.get((found["mark"] or "").lower(), 1.0) * factor
+        )
+        value = -value if found["sign"] else value
+        currency = before or found["after"]
+        if currency:
+            unit: str | None = _CURRENCIES[currency.strip().lower()]
+            kind = "money"
+            if before and not (scale or short) and _RANGE.match(text, found.end()):
+                continue
+        elif found["percent"]:
+            kind, unit = "percent", "%"
+        elif found["unit"]:
+            if found["unit"] in ("M", "T"):
+                # No metres and no tonnes: millions, or a model.
+                continue
+            kind, unit = "measure", _UNITS[found["unit"].lower()]
+        else:
+            kind, unit = "number", None
+            # A dot behind it may make an ordinal, or end the sentence.
+            ordinal = re.match(r"\. ?[^\W\d_]", text[found.end() :])
+            if not scale and (_may_be_year(digits) or ordinal or found["sign"]):
+                continue
+            if _is_part_of_name(text[max(0, found.start() - 40) : found.start()], language):
+                continue
+            if not scale and (_RANGE.match(text, found.end()) or _DAY.match(text, found.end())):
+                continue
+        yield FoundNumber(found.start(), found.end(), kind, value, unit)
+
+
+def _is_part_of_name(before: str, language: str) -> bool:
+    """Tell whether a number belongs to the word before it: Latham 47, No. 1."""
+    word = re.search(r"([^\W\d_]+)(\.?) ?$", before)
+    if word is None or not word[1][0].isupper():
+        return False
+    is_numbered = word[1].lower() in ("no", "nr") and word[2]
+    is_name = word[1].lower() not in language_of(language).function_words and not word[2]
+    return bool(is_numbered) or is_name
+
+
+def parse_number(digits: str, language: str) -> float | None:
+    """Read digits with their marks; None where the language does not tell what a mark means."""
+    plain = re.sub(r"[\u00a0\u202f\u2009’']", "", digits)
+    if " " in plain:
+        if language not in _SPACE_LANGUAGES:
+            return None
+        plain = plain.replace(" ", "")
+    marks = [mark for mark in plain if mark in ".,"]
+    if not marks:
+        return float(plain)
+    last = marks[-1]
+    head, _, tail = plain.rpartition(last)
+    groups = re.split(r"[.,]", plain)
+    if len(set(marks)) == 2:
+        # The last mark, which is there once, is the decimal one.
+        whole = re.split(r"[.,]", head)
+        if marks.count(last) != 1 or not _are_groups(whole):
+            return None
+        return float(f"{''.join(whole)}.{tail}")
+    if len(marks) > 1:
+        return float("".join(groups)) if _are_groups(groups) else None
+    decimal = "," if language in _COMMA_LANGUAGES else "." if language == "en" else None
+    if len(tail) != 3 or len(head) > 3 or head == "0":
+        # No thousands: "3.5" is read the same everywhere, "3,5" in English are two numbers.
+        return float(f"{head}.{tail}") if last == "." or language != "en" else None
+    if decimal is None:
+        return None
+    return float(f"{head}.{tail}") if last == decimal else float(head + tail)
+
+
+def _are_groups(groups: list[str]) -> bool:
+    """Tell whether digits are parted by thousands."""
+    return len(groups[0]) <= 3 and all(len(group) == 3 for group in groups[1:])
+
+
+def _scale(word: str, language: str) -> float | None:
+    """Return what a word multiplies by; None where it means something else elsewhere."""
+    if word in _LANGUAGES_OF_SCALES and language not in _LANGUAGES_OF_SCALES[word]:
+        return None
+    if word in _BILLIONS or word in _TRILLIONS:
+        if language == "en":
+            return 1e9 if word in _BILLIONS else 1e12
+        if language in _LONG_SCALE_LANGUAGES:
+            return 1e12 if word in _BILLIONS else 1e18
+        return None
+    return _SCALES.get(word, 1.0)
+
+
+def _may_be_year(digits: str) -> bool:
+    return len(digits) == 4 and digits.isdigit() and digits[0] in "12"
+
+
+_MONTH = _any_of(_MONTHS)
+_YEAR = r"(?:1\d|20)\d\d"
+_DATE = re.compile(
+    rf"""
+    (?<![\w.,/:#-])(?:
+      (?P<iso>{_YEAR})-(?P<iso_month>\d\d)-(?P<iso_day>\d\d)(?!-?\d)
+    | (?P<day>\d{{1,2}})(?:st|nd|rd|th|er|\.|º)?\s(?:of\s|de\s)?(?P<month>{_MONTH})\.?,?\s
+      (?:de\s)?(?P<year>{_YEAR})
+    | (?P<us_month>{_MONTH})\.?\s(?P<us_day>\d{{1,2}})(?:st|nd|rd|th)?,\s(?P<us_year>{_YEAR})
+    | (?P<only_month>{_MONTH})\.?,?\s(?:de\s)?(?P<month_year>{_YEAR})
+    | (?P<dot_day>\d{{1,2}})\.\s?(?P<dot_month>\d{{1,2}})\.\s?(?P<dot_year>{_YEAR})
+    | (?P<left>\d{{1,2}})/(?P<right>\d{{1,2}})/(?P<slash_year>{_YEAR})
+    | Q(?P<quarter>[1-4])[\s/](?P<quarter_year>{_YEAR})
+    | (?P<decade>(?:1\d|20)\d)0s
+    | (?P<first>{_YEAR})\s?(?P<dash>[-–—/])\s?(?P<last>{_YEAR}|\d\d)(?![-/]\d)
+    | (?P<alone>{_YEAR})
+    )(?!\w|[.,:/]\d|[-–]\d)
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_LAST_WORD = re.compile(r"([^\W\d_][\w']*)\W{0,2}$")
+
+
+class FoundDate(NamedTuple):
+    """A span of days, both ends with it, and where a text tells it."""
+
+    start_char: int
+    end_char: int
+    first: date
+    last: date
+
+
+def find_dates(text: str, language: str) -> Iterator[FoundDate]:
+    """Find dates: days, months, quarters, years and spans of years, in their order.
+
+    A year by itself is one behind a word such as "in" or "since", or in brackets; 3/4/1914
+    could be two days, 2001-05 a month or four years: they are none.
+    """
+    for found in _DATE.finditer(text):
+        span = _span(found, text, language)
+        if span is not None:
+            yield FoundDate(found.start(), found.end(), *span)
+
+
+def _span(found: re.Match[str], text: str, language: str) -> tuple[date, date] | None:
+    part = found.groupdict()
+    if part["iso"]:
+        return _day(part["iso"], int(part["iso_month"]), part["iso_day"])
+    if part["day"]:
+        return _day(part["year"], _MONTHS[part["month"].lower()], part["day"])
+    if part["us_day"]:
+        return _day(part["us_year"], _MONTHS[part["us_month"].lower()], part["us_day"])
+    if part["only_month"]:
+        if language == "en" and part["only_month"][0].islower():
+            # Two of them are verbs too: may, march.
+            return None
+        return _months(part["month_year"], _MONTHS[part["only_month"].lower()], 1)
+    if part["dot_day"]:
+        return _day(part["dot_year"], int(part["dot_month"]), part["dot_day"])
+    if part["left"]:
+        left, right = int(part["left"]), int(part["right"])
+        if left > 12 or left == right:
+            return _day(part["slash_year"], right, part["left"])
+        return _day(part["slash_year"], left, part["right"]) if right > 12 else None
+    if part["quarter"]:
+        return _months(part["quarter_year"], 3 * int(part["quarter"]) - 2, 3)
+    if part["decade"]:
+        start = int(part["decade"] + "0")
+        return date(start, 1, 1), date(start + 9, 12, 31)
+    if part["first"]:
+        first, last = part["first"], part["last"]
+        if part["dash"] in "-/" and len(last) == 2 and 1 <= int(last) <= 12:
+            # May of 2001, or four years.
+            return None
+        until = int(first[: 4 - len(last)] + last)
+        return (date(int(first), 1, 1), date(until, 12, 31)) if until > int(first) else None
+    return _months(part["alone"], 1, 12) if _is_year(found, text, language) else None
+
+
+def _day(year: str, month: int, day: str) -> tuple[date, date] | None:
+    try:
+        one = date(int(year), month, int(day))
+    except ValueError:
+        return None
+    return one, one
+
+
+def _months(year: str, month: int, count: int) -> tuple[date, date]:
+    last = month + count - 1
+    return date(int(year), month, 1), date(int(year), last, monthrange(int(year), last)[1])
+
+
+def _is_year(found: re.Match[str], text: str, language: str) -> bool:
+    """Tell whether four digits are a year, by what stands before them."""
+    before = text[max(0, found.start() - 24) : found.start()]
+    if before.endswith("(") and text[found.end() : found.end() + 1] in (")", ",", ";"):
+        return True
+    word = _LAST_WORD.search(before)
+    if word is None or word[1].lower() not in _BEFORE_YEAR or not before[-1:].isspace():
+        return False
+    # What goes on with a noun, such as "in 1500 cases", counts something.
+    behind = re.match(r"\s+([^\W\d_]{3,})", text[found.end() :])
+    if behind is None or behind[1].lower() in _AFTER_YEAR:
+        return True
+    return behind[1][0].isupper() and not language_of(language).capitalizes_nouns
