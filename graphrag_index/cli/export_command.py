@@ -1,4 +1,4 @@
-"""The command `graphrag-index export`: an index, or its graph, in the form of another program."""
+"""The command `graphrag-index export`: an index or its graph in another program's format."""
 
 import signal
 import sys
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 
 class GraphForm(NamedTuple):
-    """A format of the graph: a module in `export/`, and its function from graph and path to lines.
+    """A format of the graph: a module in `export/`, and the function that writes it.
 
-    In the lines, TARGET stands for the target. `files` names a set in the module: the names that
+    The function takes a graph and a path, and returns lines to print, in which TARGET stands for
+    the target. `files` names a set in the module: the names that
     a folder of this format may hold; empty for a single file.
     """
 

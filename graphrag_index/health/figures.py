@@ -80,7 +80,7 @@ def measure(index: CheckedIndex) -> Figures:
 
 
 def histogram(values: Integers) -> tuple[tuple[str, int], ...]:
-    """Count values in bins of doubling width: 0, 1, 2, 3-4, 5-8, …"""
+    """Count values in bins of doubling width: 0, 1, 2, 3-4, 5-8, and so on."""
     if not len(values):
         return ()
     bins = np.where(values > 0, np.ceil(np.log2(np.maximum(values, 1))).astype(np.int64) + 1, 0)

@@ -1,4 +1,4 @@
-"""The files of Microsoft GraphRAG 3: its tables, its vectors, and beside them our own columns."""
+"""The files of an export to Microsoft GraphRAG 3: tables, vectors, and our own columns."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping

@@ -192,7 +192,7 @@ class ImportMerge:
         return gather_lists(owners, values.gather(rows), n_lists)
 
     def _shift_units(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Number the text units of new rows behind the imported ones."""
+        """Shift the text unit numbers of new rows behind the imported ones."""
         columns = pl.col("text_units", "description_text_units")
         return rows.with_columns(columns.list.eval(pl.element() + len(self.unit_ids)))
 

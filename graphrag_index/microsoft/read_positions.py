@@ -1,4 +1,4 @@
-"""Offsets that Microsoft's tables lack: of text units in documents, and of names in text units."""
+"""Offsets that Microsoft's tables lack, of text units in documents and names in text units."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
