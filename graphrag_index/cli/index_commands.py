@@ -56,7 +56,7 @@ def check(
     import json
 
     from graphrag_index.cli.terminal import passing_bar
-    from graphrag_index.health.checked_index import open_index, open_own
+    from graphrag_index.health.checked_index import open_for_check, open_own
     from graphrag_index.health.checks import check_index
     from graphrag_index.health.health_page import write_page
     from graphrag_index.health.health_text import as_json as to_json
@@ -68,9 +68,9 @@ def check(
         index = open_own(own, as_of)
         if as_of is None:
             model = settings.generate_text_embeddings.model
-            index.embeds_questions = vector_identity(settings.models, model)
+            index.question_model = vector_identity(settings.models, model)
     else:
-        index = open_index(folder, as_of)
+        index = open_for_check(folder, as_of)
     with passing_bar(sys.stderr, "check") as progress:
         health = check_index(index, settings.check, progress)
     if as_json:

@@ -19,12 +19,11 @@ from graphrag_index.microsoft.read_files import (
 )
 from graphrag_index.microsoft.read_tables import generation
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.storage import table_store
-from graphrag_index.storage.table_store import INDEX_FILE, TableStore
+from graphrag_index.storage.table_store import INDEX_FILE, TableStore, open_index
 from graphrag_index.storage.vector_store import VectorTable
 
-# The columns that checks read. Of names joined by | one is enough.
-READ = {
+# The columns that checks need. Of names joined by | one is enough.
+NEEDED_COLUMNS = {
     "documents": "id text text_unit_ids",
     "text_units": "id text document_id|document_ids entity_ids relationship_ids",
     "entities": "id title description text_unit_ids",
@@ -88,19 +87,19 @@ class Vectors(Protocol):
 
 @dataclass
 class CheckedIndex:
-    """An index. `tables` have our columns, as far as the files have them."""
+    """The tables of an index, with our names and types of columns, and its vectors."""
 
     place: Path
     made_by: str
-    version: int | None  # None: another program's, which keeps none
+    version: int | None  # None for another program's index
     tables: dict[str, pl.LazyFrame] = field(default_factory=dict)
     vectors: dict[str, Vectors] = field(default_factory=dict)
     search_tables: dict[str, pl.LazyFrame] = field(default_factory=dict)
     damaged: list[Finding] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # what is not checked, and why
-    made_vectors: Mapping[str, ModelIdentity] = field(default_factory=dict)  # if known
-    embeds_questions: ModelIdentity | None = None  # the model of the settings, if there are any
-    as_imported: bool = False  # a version of ours that holds an imported index unchanged
+    notes: list[str] = field(default_factory=list)  # parts that are not checked, and why
+    vector_models: Mapping[str, ModelIdentity] = field(default_factory=dict)  # if known
+    question_model: ModelIdentity | None = None  # the model of the settings, if there are any
+    is_imported: bool = False  # a version of ours with the rows of another program
 
     def __post_init__(self) -> None:
         self._columns = {name: set(t.collect_schema()) for name, t in self.tables.items()}
@@ -108,7 +107,7 @@ class CheckedIndex:
     @property
     def is_own(self) -> bool:
         """Whether this program made its rows."""
-        return self.version is not None and not self.as_imported
+        return self.version is not None and not self.is_imported
 
     def has(self, name: str, *columns: str) -> bool:
         return name in self._columns and self._columns[name].issuperset(columns)
@@ -132,31 +131,31 @@ class CheckedIndex:
         n_before = len(self.damaged)
         for tables in (self.tables, self.search_tables):
             for name, rows in list(tables.items()):
-                reason = _failure(rows)
+                reason = _read_error(rows)
                 if reason is not None:
                     del tables[name]
                     self._columns.pop(name, None)
                     self.damaged.append(damaged_table(name, reason))
         return len(self.damaged) > n_before
 
-    def gaps(self) -> list[str]:
+    def missing_parts(self) -> list[str]:
         """Return a sentence for each table and column that is missing."""
         lines = []
         damaged = {finding.table for finding in self.damaged}
-        for name, columns in READ.items():
+        for name, columns in NEEDED_COLUMNS.items():
             if name not in self._columns:
                 if name not in (*_OPTIONAL, *damaged):
-                    lines.append(f"There is no table {name}: what needs it is not looked at.")
+                    lines.append(f"There is no table {name}: checks that need it are skipped.")
                 continue
             has = self._columns[name]
             missing = [c for c in columns.split() if not has.intersection(c.split("|"))]
             if missing:
                 names = ", ".join(column.split("|")[0] for column in missing)
-                lines.append(f"{name} has no {names}: what needs that is not looked at.")
+                lines.append(f"{name} has no {names}: checks that need it are skipped.")
         return lines
 
 
-def open_index(folder: Path, as_of: int | None = None) -> CheckedIndex:
+def open_for_check(folder: Path, as_of: int | None = None) -> CheckedIndex:
     """Open an index of ours, or the tables of Microsoft GraphRAG.
 
     Raises
@@ -175,7 +174,7 @@ def open_index(folder: Path, as_of: int | None = None) -> CheckedIndex:
 
 
 def open_own(output: Path, as_of: int | None = None) -> CheckedIndex:
-    """Open our index in an output folder; a damaged table becomes a finding.
+    """Open our index in an output folder; report damaged tables as findings.
 
     Raises
     ------
@@ -184,7 +183,7 @@ def open_own(output: Path, as_of: int | None = None) -> CheckedIndex:
     """
     store = TableStore(output)
     if as_of is None:
-        store, version = table_store.open_index(output)
+        store, version = open_index(output)
     else:
         version = store.read_version(as_of)
     tables: dict[str, dict[str, pl.LazyFrame]] = {"public": {}, "mapped": {}}
@@ -198,7 +197,7 @@ def open_own(output: Path, as_of: int | None = None) -> CheckedIndex:
                 vectors[name] = LanceVectors(opened.table)
             elif kind in tables:
                 rows = store.scan(name, stored)
-                # Fails if the file is gone or cut off.
+                # Raises if the file is missing or truncated.
                 rows.collect_schema()
                 tables[kind][name] = rows
         except TableError as error:
@@ -213,17 +212,17 @@ def open_own(output: Path, as_of: int | None = None) -> CheckedIndex:
         vectors,
         tables["mapped"],
         damaged,
-        made_vectors={
+        vector_models={
             name: stored.vectors.identity
             for name, stored in version.tables.items()
             if stored.vectors is not None and stored.vectors.identity is not None
         },
-        as_imported=any(record.name == "read_imported" for record in version.steps),
+        is_imported=any(record.name == "read_imported" for record in version.steps),
     )
 
 
 def open_microsoft(folder: Path) -> CheckedIndex:
-    """Open the files of a Microsoft GraphRAG index as they are; a damaged one is a finding.
+    """Open an index of Microsoft GraphRAG in place; report damaged files as findings.
 
     Only the members of communities are derived, where the table of nodes holds them.
 
@@ -244,8 +243,8 @@ def open_microsoft(folder: Path) -> CheckedIndex:
             continue
         for column, dtype in raw[name].left_out.items():
             if column not in _RECORDS:
-                notes.append(f"{name}.{column} is {dtype}: it is not looked at.")
-    tables = {name: table.rows for name, table in raw.items() if name in READ}
+                notes.append(f"{name}.{column} is {dtype}: checks that need it are skipped.")
+    tables = {name: table.rows for name, table in raw.items() if name in NEEDED_COLUMNS}
     if "nodes" in raw and {"communities", "entities"} <= set(tables):
         columns = tables["communities"].collect_schema()
         members = members_from_nodes(raw["nodes"].rows, tables["entities"])
@@ -258,7 +257,7 @@ def open_microsoft(folder: Path) -> CheckedIndex:
     if missing:
         notes.append(
             f"There are no vectors {', '.join(missing)} in {found.place / 'lancedb'}: "
-            "they are not looked at."
+            "they are not checked."
         )
     made_by = f"Microsoft GraphRAG {generation(found.is_legacy, raw)}"
     return CheckedIndex(found.place, made_by, None, tables, {**vectors}, {}, damaged, notes)
@@ -278,7 +277,7 @@ def find(
     Parameters
     ----------
     means
-        The explanation, behind "3 of 50 ".
+        The explanation, which follows "3 of 50 ".
     by
         The columns that order the examples.
     example
@@ -312,14 +311,13 @@ def name_row(table: str, label: object) -> str:
 
 def damaged_table(name: str, reason: str, place: Path | None = None) -> Finding:
     means = (
-        f"The table {name} cannot be read ({reason[:160]}): restore its file, or make the index "
-        "again."
+        f"The table {name} cannot be read ({reason[:160]}): restore its file, or rebuild the index."
     )
     return Finding(name, 1, 1, (str(place),) if place else (), means)
 
 
-def _failure(rows: pl.LazyFrame) -> str | None:
-    """Read a table to its end, and return why it failed."""
+def _read_error(rows: pl.LazyFrame) -> str | None:
+    """Read a table to its end; return the error message, None without an error."""
     try:
         for start in range(0, count_rows(rows), _BATCH):
             rows.slice(start, _BATCH).collect()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import polars as pl
 
 from graphrag_index.health.checked_index import CheckedIndex, CheckResult
-from graphrag_index.health.figures import Figures, measure
+from graphrag_index.health.index_statistics import IndexStatistics, compute_statistics
 from graphrag_index.health.report_checks import (
     empty_reports,
     missing_reports,
@@ -44,12 +44,12 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Health:
-    """The report on an index."""
+    """The outcomes of all checks of an index, and its statistics."""
 
     index: CheckedIndex
     outcomes: tuple[Outcome, ...]
-    figures: Figures
-    not_looked_at: tuple[str, ...]
+    statistics: IndexStatistics
+    skipped: tuple[str, ...]  # sentences on missing tables and columns
 
     @property
     def failed(self) -> bool:
@@ -57,12 +57,12 @@ class Health:
 
 
 def check_index(index: CheckedIndex, limits: Limits, progress: Progress | None = None) -> Health:
-    """Run every check; damaged tables are findings."""
+    """Run every check; report tables that cannot be read as findings."""
     progress = progress or Silent()
     try:
         return _check(index, limits, progress)
     except (pl.exceptions.PolarsError, OSError):
-        # The error does not tell which table is damaged.
+        # The error does not name the damaged table.
         if not index.drop_unreadable():
             raise
         return _check(index, limits, progress)
@@ -96,10 +96,12 @@ def _check(index: CheckedIndex, limits: Limits, progress: Progress) -> Health:
         limit = getattr(limits, f"max_{name}")
         outcomes.append(Outcome(name, title, check(), limit, isinstance(limit, float)))
         progress.advance()
-    figures = measure(index)
+    statistics = compute_statistics(index)
     progress.advance()
     damaged = {finding.table for finding in index.damaged}
     readable = {*index.tables, *index.search_tables, *index.vectors}
     result = CheckResult(len(damaged | readable), tuple(index.damaged))
     unreadable = Outcome("unreadable_tables", "unreadable tables", result, 0, False)
-    return Health(index, (unreadable, *outcomes), figures, (*index.gaps(), *index.notes))
+    return Health(
+        index, (unreadable, *outcomes), statistics, (*index.missing_parts(), *index.notes)
+    )

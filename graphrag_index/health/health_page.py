@@ -1,4 +1,4 @@
-"""The page of `graphrag-index check --html`, with findings, figures and plots.
+"""The page of `graphrag-index check --html`, with findings, statistics and plots.
 
 The page is self-contained and runs no program: `health_page.html` holds its style.
 """
@@ -13,8 +13,8 @@ from pathlib import Path
 import polars as pl
 
 from graphrag_index.health.checks import Health
-from graphrag_index.health.figures import Figures, histogram
 from graphrag_index.health.health_text import describe, mark, verdict
+from graphrag_index.health.index_statistics import IndexStatistics, histogram
 
 _MAX_DOCUMENTS, _MAX_LANGUAGES = 200, 20
 _MAX_TITLE = 80  # characters
@@ -53,9 +53,9 @@ def _page(health: Health) -> str:
         "outcome": "failed" if health.failed else "passed",
         "checks": "".join(_checks(health)),
         "findings": "".join(_findings(health)),
-        "numbers": "".join(_numbers(health.figures)),
-        "plots": "".join(_plots(health.figures)),
-        "documents": _documents(health.figures.documents),
+        "numbers": "".join(_numbers(health.statistics)),
+        "plots": "".join(_plots(health.statistics)),
+        "documents": _documents(health.statistics.documents),
     }
     pieces = re.split(r"\{\{(\w+)\}\}", template)
     return "".join(piece if at % 2 == 0 else parts[piece] for at, piece in enumerate(pieces))
@@ -75,7 +75,7 @@ def _checks(health: Health) -> Iterator[str]:
 def _findings(health: Health) -> Iterator[str]:
     outcomes = sorted(health.outcomes, key=lambda outcome: not outcome.failed)
     found = [(outcome, finding) for outcome in outcomes for finding in outcome.result.findings]
-    if found or health.not_looked_at:
+    if found or health.skipped:
         yield "<h2>Findings</h2>"
     for outcome, finding in found:
         name = "fail" if outcome.failed else "note"
@@ -85,20 +85,20 @@ def _findings(health: Health) -> Iterator[str]:
             items = "".join(f'<li dir="auto">{html.escape(e)}</li>' for e in finding.examples)
             yield f"<ul>{items}</ul>"
         yield "</section>"
-    for note in health.not_looked_at:
+    for note in health.skipped:
         yield f'<p class="muted">{html.escape(note)}</p>'
 
 
-def _numbers(figures: Figures) -> Iterator[str]:
-    told = [(f"{count:,}", name.replace("_", " ")) for name, count in figures.rows.items()]
-    graph = figures.graph
+def _numbers(statistics: IndexStatistics) -> Iterator[str]:
+    told = [(f"{count:,}", name.replace("_", " ")) for name, count in statistics.rows.items()]
+    graph = statistics.graph
     if graph is not None:
         told += [
             (f"{graph.edges:,}", "edges"),
             (f"{graph.average_degree:.2f}", "average degree"),
             (f"{graph.components:,}", "components"),
-            (f"{graph.largest_component:,}", "nodes in the largest"),
-            (f"{graph.isolated:,}", "nodes alone"),
+            (f"{graph.largest_component:,}", "nodes in the largest component"),
+            (f"{graph.isolated:,}", "isolated nodes"),
         ]
         if graph.modularity is not None:
             told += [
@@ -109,28 +109,28 @@ def _numbers(figures: Figures) -> Iterator[str]:
         yield f"<div><dt>{html.escape(name)}</dt><dd>{number}</dd></div>"
 
 
-def _plots(figures: Figures) -> Iterator[str]:
-    if figures.graph is not None:
+def _plots(statistics: IndexStatistics) -> Iterator[str]:
+    if statistics.graph is not None:
         yield _figure(
             "Entities by degree",
-            upright_bars(figures.graph.degree_histogram, "Entities by degree", "entities"),
+            vertical_bars(statistics.graph.degree_histogram, "Entities by degree", "entities"),
         )
-    for level in figures.levels:
+    for level in statistics.levels:
         title = f"Communities of level {level.level} by entities"
-        yield _figure(title, upright_bars(level.size_histogram, title, "communities"))
-    if figures.documents.height:
+        yield _figure(title, vertical_bars(level.size_histogram, title, "communities"))
+    if statistics.documents.height:
         for name in ("text_units", "entities"):
-            if figures.documents[name].null_count():
+            if statistics.documents[name].null_count():
                 continue
             title = f"Documents by {name.replace('_', ' ')}"
-            bars = histogram(figures.documents[name].to_numpy())
-            yield _figure(title, upright_bars(bars, title, "documents"))
+            bars = histogram(statistics.documents[name].to_numpy())
+            yield _figure(title, vertical_bars(bars, title, "documents"))
     languages = [
         (str(language["language"] or "und"), int(language["documents"]))
-        for language in figures.languages[:_MAX_LANGUAGES]
+        for language in statistics.languages[:_MAX_LANGUAGES]
     ]
     yield _figure(
-        "Documents by language", lying_bars(languages, "Documents by language", "documents")
+        "Documents by language", horizontal_bars(languages, "Documents by language", "documents")
     )
 
 
@@ -171,7 +171,7 @@ def _documents(documents: pl.DataFrame) -> str:
     )
 
 
-def upright_bars(bars: Bars, title: str, unit: str) -> str:
+def vertical_bars(bars: Bars, title: str, unit: str) -> str:
     """Draw a histogram as SVG; each bar shows its count on hover."""
     if not bars:
         return ""
@@ -203,7 +203,7 @@ def upright_bars(bars: Bars, title: str, unit: str) -> str:
     return _svg(_HEIGHT, title, "".join(parts) + axis)
 
 
-def lying_bars(bars: Bars, title: str, unit: str) -> str:
+def horizontal_bars(bars: Bars, title: str, unit: str) -> str:
     """Draw bars with their names before them as SVG."""
     if not bars:
         return ""

@@ -7,26 +7,26 @@ from typing import Any
 
 from graphrag_index.health.checked_index import SINGULAR
 from graphrag_index.health.checks import Health, Outcome
-from graphrag_index.health.figures import Figures, spread
+from graphrag_index.health.index_statistics import IndexStatistics, spread
 from graphrag_index.text.terminal_line import fit_line
 
 _COLUMNS = 100
 _MAX_FINDINGS, _MAX_EXAMPLES = 6, 3
-_MAX_FIGURES = 6  # levels of the hierarchy, languages and notes
+_MAX_LISTED = 6  # levels of the hierarchy, languages and notes
 _MAX_DOCUMENTS = 10_000  # in JSON
 
 
 def as_text(health: Health) -> str:
-    """Return a line for each check, the findings with examples, and the figures."""
+    """Return a line for each check, the findings with examples, and the statistics."""
     lines = [f"{health.index.place}", f"  {health.index.made_by}", ""]
     width = max(len(outcome.title) for outcome in health.outcomes)
     for outcome in health.outcomes:
         lines.append(f"  {mark(outcome):<5} {outcome.title:<{width}}  {describe(outcome)}".rstrip())
     lines += _findings(health)
-    lines += ["", *(f"  {line}" for line in describe_figures(health.figures))]
-    if health.not_looked_at:
+    lines += ["", *(f"  {line}" for line in describe_statistics(health.statistics))]
+    if health.skipped:
         lines.append("")
-        for note in health.not_looked_at[:_MAX_FIGURES]:
+        for note in health.skipped[:_MAX_LISTED]:
             lines += wrap(note, _COLUMNS, initial_indent="  ", subsequent_indent="  ")
     return "\n".join([*lines, "", verdict(health)]) + "\n"
 
@@ -43,7 +43,7 @@ def describe(outcome: Outcome) -> str:
     """Describe the number of findings: "7 of 814, at most 0"."""
     count, of = outcome.result.count, outcome.result.of
     if of is None:
-        return "not looked at"
+        return "not checked"
     if not count:
         return f"none of {of:,}"
     limit = f"{outcome.limit:.0%}" if outcome.is_share else f"{outcome.limit:,}"
@@ -55,7 +55,7 @@ def verdict(health: Health) -> str:
     if failed:
         return f"Failed: {', '.join(f'{o.title} ({o.result.count:,})' for o in failed)}."
     if any(outcome.result.count for outcome in health.outcomes):
-        return "Passed: what was found is within the limits of the section check in settings.yaml."
+        return "Passed: all findings are within the limits of the section check in settings.yaml."
     return "Passed: nothing was found."
 
 
@@ -70,49 +70,49 @@ def _findings(health: Health) -> Iterator[str]:
             yield f"    {fit_line(example, _COLUMNS - 4)}"
     if len(found) > _MAX_FINDINGS:
         yield ""
-        yield f"  ... and {len(found) - _MAX_FINDINGS} more kinds: --json or --html FILE tells all."
+        yield f"  ... and {len(found) - _MAX_FINDINGS} more findings: see --json or --html FILE."
 
 
-def describe_figures(figures: Figures) -> Iterator[str]:
-    """Yield the figures line by line."""
-    if figures.rows:
-        rows = (counted(n, name) for name, n in figures.rows.items())
+def describe_statistics(statistics: IndexStatistics) -> Iterator[str]:
+    """Yield the statistics line by line."""
+    if statistics.rows:
+        rows = (counted(n, name) for name, n in statistics.rows.items())
         yield from wrap(", ".join(rows), _COLUMNS - 2)
-    graph = figures.graph
+    graph = statistics.graph
     if graph is not None:
         yield (
             f"graph: {graph.nodes:,} nodes, {graph.edges:,} edges, average degree "
             f"{graph.average_degree:.2f}, highest {graph.largest_degree:,}"
         )
-        said = (
+        line = (
             f"{graph.components:,} component{'s' * (graph.components != 1)}, the largest of "
-            f"{graph.largest_component:,}; {graph.isolated:,} nodes alone"
+            f"{graph.largest_component:,}; {graph.isolated:,} isolated"
         )
         if graph.modularity is not None:
-            said += (
+            line += (
                 f"; modularity {graph.modularity:.3f}, {graph.edges_between_communities:,} edges "
                 "between communities"
             )
-        yield from wrap(f"graph: {said}", _COLUMNS - 2)
-    for level in figures.levels[:_MAX_FIGURES]:
+        yield from wrap(f"graph: {line}", _COLUMNS - 2)
+    for level in statistics.levels[:_MAX_LISTED]:
         yield (
             f"level {level.level}: {counted(level.communities, 'communities')} of "
             f"{_range(level.smallest, level.median, level.largest, 'entities')}"
         )
-    if figures.documents.height:
+    if statistics.documents.height:
         parts: list[str] = []
         for name in ("text_units", "entities", "relationships"):
-            if figures.documents[name].null_count():
+            if statistics.documents[name].null_count():
                 continue
-            parts.append(_range(*spread(figures.documents[name]), name.replace("_", " ")))
+            parts.append(_range(*spread(statistics.documents[name]), name.replace("_", " ")))
         if parts:
-            yield from wrap(f"a document: {'; '.join(parts)}", _COLUMNS - 2)
-    if figures.languages:
+            yield from wrap(f"per document: {'; '.join(parts)}", _COLUMNS - 2)
+    if statistics.languages:
         named = [
             f"{language['language'] or 'und'} {language['documents']:,}"
-            for language in figures.languages[:_MAX_FIGURES]
+            for language in statistics.languages[:_MAX_LISTED]
         ]
-        yield f"languages: {', '.join(named)}{', ...' * (len(figures.languages) > _MAX_FIGURES)}"
+        yield f"languages: {', '.join(named)}{', ...' * (len(statistics.languages) > _MAX_LISTED)}"
 
 
 def counted(n: int, table: str) -> str:
@@ -128,9 +128,9 @@ def _range(smallest: int, median: float, largest: int, what: str) -> str:
 
 def as_json(health: Health) -> dict[str, Any]:
     """Return the whole report as JSON values."""
-    figures = health.figures
-    documents = figures.documents.head(_MAX_DOCUMENTS)
-    graph = None if figures.graph is None else asdict(figures.graph)
+    statistics = health.statistics
+    documents = statistics.documents.head(_MAX_DOCUMENTS)
+    graph = None if statistics.graph is None else asdict(statistics.graph)
     if graph is not None:
         graph["degree_histogram"] = _bins(graph["degree_histogram"])
     return {
@@ -139,16 +139,16 @@ def as_json(health: Health) -> dict[str, Any]:
         "version": health.index.version,
         "failed": health.failed,
         "checks": [_check(outcome) for outcome in health.outcomes],
-        "not_looked_at": list(health.not_looked_at),
-        "rows": dict(figures.rows),
+        "not_looked_at": list(health.skipped),
+        "rows": dict(statistics.rows),
         "graph": graph,
         "levels": [
             {**asdict(level), "size_histogram": _bins(level.size_histogram)}
-            for level in figures.levels
+            for level in statistics.levels
         ],
-        "languages": [dict(language) for language in figures.languages],
+        "languages": [dict(language) for language in statistics.languages],
         "documents": documents.to_dicts(),
-        "documents_left_out": figures.documents.height - documents.height,
+        "documents_left_out": statistics.documents.height - documents.height,
     }
 
 

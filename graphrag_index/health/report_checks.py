@@ -29,7 +29,7 @@ _CITED = {
     "Reports": ("communities", "community"),
     "Sources": ("text_units", "human_readable_id"),
 }
-_RETRY = "`graphrag-index retry` asks again for reports that failed."
+_RETRY = "`graphrag-index retry` requests failed reports again."
 
 
 def uncovered_entities(index: CheckedIndex) -> CheckResult:
@@ -44,9 +44,9 @@ def uncovered_entities(index: CheckedIndex) -> CheckResult:
         members,
         None if reported is None else _members(reported),
         "entities",
-        "entities are in no community: no report can speak of them, and global search does not "
-        "know them. Local search finds them.",
-        f"entities are in communities of which none has a report. {_RETRY}",
+        "entities are in no community: no report covers them, and global search misses "
+        "them. Local search finds them.",
+        f"entities are only in communities without a report. {_RETRY}",
     )
 
 
@@ -66,8 +66,8 @@ def uncovered_documents(index: CheckedIndex) -> CheckResult:
         covered,
         None if reported is None else _documents_of(index, reported, units),
         "documents",
-        "documents are in no community, mostly since no entity was found in them: only a search in "
-        "the texts finds them.",
+        "documents are in no community, mostly because they name no entity: only searches of text "
+        "units find them.",
         f"documents are only in communities without a report. {_RETRY}",
     )
 
@@ -147,7 +147,7 @@ def oversized_communities(index: CheckedIndex, max_size: int) -> CheckResult:
         "communities",
         n_leaves,
         f"communities that are not split further have more than {max_size:,} entities: one report "
-        "cannot speak of all. Lower create_communities.max_cluster_size, or raise max_levels or "
+        "cannot cover them all. Lower create_communities.max_cluster_size, or raise max_levels or "
         "the resolution.",
         by=["smallness", "community"],
         example=lambda r: f"{name_row('communities', r['community'])}: {r['n']:,} entities",
@@ -166,7 +166,7 @@ def missing_reports(index: CheckedIndex) -> CheckResult:
         communities.join(reports, on="community", how="anti"),
         "community_reports",
         n_communities,
-        f"communities have no report: global search does not know them. {_RETRY}",
+        f"communities have no report: global search misses them. {_RETRY}",
         by=["community"],
         example=lambda row: name_row("communities", row["community"]),
     )
@@ -189,8 +189,8 @@ def empty_reports(index: CheckedIndex) -> CheckResult:
         empty.select(row=pl.col(index.label("community_reports"))),
         "community_reports",
         n_reports,
-        "reports say nothing: a global search reads them in vain. Make them again, with another "
-        "model if they stay empty.",
+        "reports are empty: global search learns nothing from them. Write them again, with "
+        "another model if they stay empty.",
         by=["row"],
         example=lambda row: name_row("community_reports", row["row"]),
     )
@@ -241,7 +241,7 @@ def unresolved_citations(index: CheckedIndex) -> CheckResult:
         count = sum(citation.n_unknown for citation in rows)
         what = "no table of this name"
         if section in _CITED:
-            what = f"no {_CITED[section][0].replace('_', ' ')} of these numbers"
+            what = f"no {_CITED[section][0].replace('_', ' ')} with these numbers"
         means = (
             f"{count:,} of {n_cited[section]:,} citations of {section} in reports do not resolve: "
             f"there are {what}. Write the reports again."

@@ -1,4 +1,4 @@
-"""Checks of rows: ids that no row has, duplicates, and search tables that are out of date."""
+"""Checks of rows: ids that no row has, duplicates, and stale search tables."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -8,7 +8,7 @@ import polars as pl
 
 from graphrag_index.health.checked_index import (
     MAX_EXAMPLES,
-    READ,
+    NEEDED_COLUMNS,
     CheckedIndex,
     CheckResult,
     Finding,
@@ -45,11 +45,11 @@ REFERENCES = (
 )
 _KEY_NAMES = {"id": "ids", "title": "titles"}
 _DUPLICATE_MEANS = {
-    "id": "Rows that have one id are taken for one another wherever the id stands.",
-    "human_readable_id": "A citation of this number means several rows.",
-    "community": "A citation of this number means several rows.",
-    "title": "An entity is known by its title: its relationships belong to either row.",
-    "link": "Two entities are linked twice: the link counts double.",
+    "id": "Rows with the same id are confused wherever the id is used.",
+    "human_readable_id": "Citations of this number are ambiguous.",
+    "community": "Citations of this number are ambiguous.",
+    "title": "Relationships refer to entities by title, so they match both rows.",
+    "link": "The link between two entities counts twice.",
 }
 # Search tables with a row for each row of a table.
 _ROWS_OF = {
@@ -81,8 +81,8 @@ def dangling_ids(index: CheckedIndex) -> CheckResult:
             f"{table}.{column}",
             n_named,
             f"{_KEY_NAMES.get(key, 'numbers')} in {table}.{column} belong to no row of {target}: "
-            "what they name is gone or was never written, and searches pass over it. Make the "
-            "index again from its documents.",
+            "those rows were deleted or never written, and searches skip them. Rebuild the index "
+            "from its documents.",
             by=["row", "named"],
             example=partial(_reference_name, table),
         )
@@ -120,7 +120,7 @@ def duplicates(index: CheckedIndex) -> CheckResult:
     """Find rows that share an id, a number, a title, or both ends."""
     findings: list[Finding] = []
     n_values = 0
-    for table in READ:
+    for table in NEEDED_COLUMNS:
         columns = ["id", "human_readable_id"]
         if table in ("communities", "community_reports"):
             # Their human_readable_id is a copy of this number.
@@ -152,7 +152,8 @@ def _repeated(
     key = pl.concat_str(
         [pl.col(column).cast(pl.String) for column in columns], separator="\x1f"
     ).alias("key")
-    hashes = rows.select(key.hash()).drop_nulls().collect(engine="streaming")["key"].to_numpy()
+    rows = rows.select(key).drop_nulls()
+    hashes = rows.select(pl.col("key").hash()).collect(engine="streaming")["key"].to_numpy()
     hashes = np.sort(hashes)
     repeated_hashes = np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
     n_rows = len(hashes)
@@ -160,8 +161,7 @@ def _repeated(
         return [], n_rows
     # Hashes may collide, so compare the values.
     repeated = (
-        rows.select(key)
-        .filter(pl.col("key").hash().is_in(pl.Series(repeated_hashes).implode()))
+        rows.filter(pl.col("key").hash().is_in(pl.Series(repeated_hashes).implode()))
         .group_by("key")
         .len()
         .filter(pl.col("len") > 1)
@@ -175,8 +175,8 @@ def _repeated(
         f"{value.replace(chr(31), ' - ')} ({n} times)"
         for value, n in repeated.head(MAX_EXAMPLES).iter_rows()
     )
-    said = f"{count:,} of {n_rows:,} rows of {name} repeat another. {means} Make the index again."
-    return [Finding(name, count, n_rows, examples, said)], n_rows
+    message = f"{count:,} of {n_rows:,} rows of {name} repeat another. {means} Rebuild the index."
+    return [Finding(name, count, n_rows, examples, message)], n_rows
 
 
 def equal_documents(index: CheckedIndex) -> CheckResult:
@@ -198,8 +198,8 @@ def equal_documents(index: CheckedIndex) -> CheckResult:
     groups = repeated["name"].head(MAX_EXAMPLES).to_list()
     examples = tuple(" = ".join(map(str, names[:3])) for names in groups)
     means = (
-        f"{count:,} of {n_documents:,} documents have the text of another: what they say counts "
-        "twice. Leave the copies out with load_documents.exclude."
+        f"{count:,} of {n_documents:,} documents have the same text as another and count "
+        "twice. Exclude the copies with load_documents.exclude."
     )
     finding = Finding("documents.text", count, n_documents, examples, means)
     return CheckResult(n_documents, (finding,))
@@ -253,8 +253,8 @@ def _stale(name: str, table: str, n_rows: int, n_expected: int, n_wrong: int) ->
     if not n_wrong:
         return []
     means = (
-        f"{name} has {n_rows:,} rows where {table} asks for {n_expected:,}, or rows of other ids: "
-        "searches would show the wrong rows. `graphrag-index run` writes it again if its file is "
-        "deleted."
+        f"{name} has {n_rows:,} rows where {table} implies {n_expected:,}, or rows with other "
+        "ids: searches would show the wrong rows. Delete its file, and `graphrag-index run` writes "
+        "it again."
     )
     return [Finding(name, n_wrong, n_expected, (), means)]

@@ -1,6 +1,7 @@
-"""Checks of vectors: one for each text, of its current version, from one model."""
+"""Checks of vectors: missing, stale, repeated, or of different models."""
 
-from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -13,176 +14,181 @@ from graphrag_index.health.checked_index import (
     Finding,
     ModelIdentity,
     Vectors,
+    count_rows,
     find,
 )
 
-# The table and columns that each vector table embeds; columns are joined by colons.
-EMBEDDED = {
+# The table and the columns that each vector table embeds, joined by colons.
+_EMBEDDED = {
     "text_unit_text": ("text_units", ("text",)),
     "entity_description": ("entities", ("title", "description")),
     "community_full_content": ("community_reports", ("full_content",)),
 }
 
 
+class EmbeddedTable(NamedTuple):
+    """A vector table and the table whose rows it embeds."""
+
+    name: str
+    table: str
+    rows: pl.LazyFrame  # `row`, a label; `key`, a hash of the id; `text_hash`
+    vectors: pl.DataFrame
+
+    @property
+    def rows_name(self) -> str:
+        return self.table.replace("_", " ")
+
+    def find(
+        self, n_checked: int, defects: pl.LazyFrame, means: str, is_id: bool = False
+    ) -> list[Finding]:
+        """Report defective rows; `row` is a label, or an id if `is_id`."""
+        noun = "id" if is_id else SINGULAR[self.table]
+        return find(
+            defects,
+            self.name,
+            n_checked,
+            means,
+            by=["row"],
+            example=lambda row: f"{noun} {row['row']}",
+        )
+
+
 class VectorChecks:
-    """Reads each vector table once, for both checks."""
+    """The checks of vectors; each vector table is read once for all of them."""
 
     def __init__(self, index: CheckedIndex) -> None:
         self.index = index
-        self._read: dict[str, pl.DataFrame] = {}
 
     def missing(self) -> CheckResult:
-        """Find rows without a vector, and vectors of zeros or invalid numbers."""
+        """Find rows without a vector, and vectors of zeros or non-finite numbers."""
         findings: list[Finding] = []
-        of = 0
-        for name in self._names():
-            rows, vectors = self._rows(name), self._read[name].lazy()
-            n_rows = rows.select(pl.len()).collect().item()
-            of += n_rows
-            table = EMBEDDED[name][0]
-            what, shown = table.replace("_", " "), _row_name(table)
-            findings += find(
+        n_checked = 0
+        for table in self._tables:
+            rows, vectors = table.rows, table.vectors.lazy()
+            n_rows = count_rows(rows)
+            n_checked += n_rows
+            findings += table.find(
+                n_rows,
                 rows.join(vectors, on="key", how="anti"),
-                name,
-                n_rows,
-                f"{what} have no vector: a search by likeness does not find them. Make the vectors "
-                "again.",
-                by=["row"],
-                example=shown,
+                f"{table.rows_name} have no vector: vector search does not find them. Generate the "
+                "vectors again.",
             )
-            findings += find(
+            findings += table.find(
+                n_rows,
                 rows.join(vectors.filter(~pl.col("is_valid")), on="key", how="semi"),
-                name,
-                n_rows,
-                f"{what} have a vector of zeros or of no numbers: the model gave none, and only "
-                "their words are found. `graphrag-index retry` asks for it again.",
-                by=["row"],
-                example=shown,
+                f"{table.rows_name} have a vector of zeros or non-finite numbers because the model "
+                "returned none: only full-text search finds them. `graphrag-index retry` requests "
+                "them again.",
             )
-        return CheckResult(of if self._names() else None, tuple(findings))
+        return CheckResult(n_checked if self._tables else None, tuple(findings))
 
     def stale(self) -> CheckResult:
-        """Find vectors of an old text, without a row, duplicated, or of another model."""
+        """Find vectors of earlier texts or deleted rows, repeated ones, and mixed models."""
         findings: list[Finding] = []
-        of = 0
-        for name in self._names():
-            rows, vectors = self._rows(name), self._read[name].lazy()
-            n_vectors = vectors.select(pl.len()).collect().item()
-            of += n_vectors
-            table = EMBEDDED[name][0]
-            what = table.replace("_", " ")
-            findings += find(
+        n_checked = 0
+        for table in self._tables:
+            rows, vectors = table.rows, table.vectors.lazy()
+            n_vectors = table.vectors.height
+            n_checked += n_vectors
+            findings += table.find(
+                n_vectors,
                 vectors.join(rows, on="key", how="anti").select(row="id"),
-                name,
-                n_vectors,
-                f"vectors belong to {what} that are no longer there: searches find what they "
-                "cannot show. Make the vectors again.",
-                by=["row"],
-                example=_row_name("id"),
+                f"vectors belong to {table.rows_name} that no longer exist: searches find rows "
+                "that they cannot show. Generate the vectors again.",
+                is_id=True,
             )
-            same = rows.join(vectors, on="key", suffix="_embedded")
-            findings += find(
-                same.filter(pl.col("text_hash") != pl.col("text_hash_embedded")),
-                name,
+            pairs = rows.join(vectors, on="key", suffix="_embedded")
+            findings += table.find(
                 n_vectors,
-                f"vectors are of another text than the {what} have now: searches find them by "
-                "what they said before. Make the vectors again.",
-                by=["row"],
-                example=_row_name(table),
+                pairs.filter(pl.col("text_hash") != pl.col("text_hash_embedded")),
+                f"vectors embed an earlier text of their {table.rows_name}: searches find the old "
+                "text. Generate the vectors again.",
             )
-            occurrence = pl.int_range(pl.len()).over("key")
-            findings += find(
-                vectors.filter(occurrence > 0).select(row="id"),
-                name,
+            findings += table.find(
                 n_vectors,
-                "vectors are a second one of the same id: a search finds that row twice. Make the "
+                vectors.filter(~pl.col("key").is_first_distinct()).select(row="id"),
+                "vectors repeat the id of another: searches find its row twice. Generate the "
                 "vectors again.",
-                by=["row"],
-                example=_row_name("id"),
+                is_id=True,
             )
-        findings += [*self._dimensions(), *self._other_model()]
-        return CheckResult(of if self._names() else None, tuple(findings))
+        findings += [*self._different_dimensions(), *self._other_model()]
+        return CheckResult(n_checked if self._tables else None, tuple(findings))
 
-    def _names(self) -> list[str]:
-        """Return the vector tables that can be checked; damaged ones become findings."""
-        names = []
-        for name, (table, columns) in EMBEDDED.items():
+    @cached_property
+    def _tables(self) -> list[EmbeddedTable]:
+        """Read the vector tables; those that cannot be read are recorded as damaged."""
+        tables = []
+        for name, (table, columns) in _EMBEDDED.items():
             if name not in self.index.vectors or not self.index.has(table, "id", *columns):
                 continue
             try:
-                if name not in self._read:
-                    self._read[name] = read_vectors(self.index.vectors[name])
-                names.append(name)
+                vectors = read_vectors(self.index.vectors[name])
             except TableError as error:
                 del self.index.vectors[name]
                 self.index.damaged.append(Finding(name, 1, 1, (), str(error)))
-        return names
+                continue
+            text = pl.concat_str([pl.col(c).fill_null("") for c in columns], separator=":")
+            rows = self.index.tables[table].select(
+                row=pl.col(self.index.label(table)), key=pl.col("id").hash(), text_hash=text.hash()
+            )
+            tables.append(EmbeddedTable(name, table, rows, vectors))
+        return tables
 
-    def _rows(self, name: str) -> pl.LazyFrame:
-        """Return `row`, `key` (the hash of the id) and `text_hash`."""
-        table, columns = EMBEDDED[name]
-        text = pl.concat_str([pl.col(c).fill_null("") for c in columns], separator=":")
-        return self.index.tables[table].select(
-            row=pl.col(self.index.label(table)), key=pl.col("id").hash(), text_hash=text.hash()
-        )
-
-    def _dimensions(self) -> list[Finding]:
+    def _different_dimensions(self) -> list[Finding]:
         dimensions = {
-            name: self.index.vectors[name].dimension
-            for name in self._names()
-            if self._read[name].height
+            table.name: self.index.vectors[table.name].dimension
+            for table in self._tables
+            if table.vectors.height
         }
         if len(set(dimensions.values())) <= 1:
             return []
-        examples = tuple(f"{name}: {n:,}" for name, n in dimensions.items())
+        examples = tuple(f"{name}: {dimension:,}" for name, dimension in dimensions.items())
         means = (
-            "The vector tables have different widths, so different models made them: one question "
-            "cannot be compared with all. Make the vectors again."
+            "The vector tables have different dimensions, so different models made them: one "
+            "question cannot be compared with all of them. Generate the vectors again."
         )
         return [Finding("vectors", 1, len(dimensions), examples, means)]
 
     def _other_model(self) -> list[Finding]:
-        now, made_by = self.index.embeds_questions, self.index.made_vectors
-        other = {name: made_by[name] for name in self._names() if name in made_by}
-        other = {name: model for name, model in other.items() if model != now}
-        if now is None or not other:
+        current, made_by = self.index.question_model, self.index.vector_models
+        if current is None:
             return []
-        examples = tuple(f"{name}: {_describe(model)}" for name, model in other.items())
+        examples = tuple(
+            f"{table.name}: {_describe_model(made_by[table.name])}"
+            for table in self._tables
+            if made_by.get(table.name, current) != current
+        )
+        if not examples:
+            return []
         means = (
-            f"The settings embed with {_describe(now)}, and another model made these vectors: "
-            "questions are refused. `graphrag-index run` embeds anew."
+            f"The settings embed with {_describe_model(current)}, and another model made these "
+            "vectors: questions are refused. `graphrag-index run` embeds again."
         )
         return [Finding("vectors", 1, len(made_by), examples, means)]
 
 
-def _row_name(table: str) -> Callable[[Mapping[str, object]], str]:
-    """Return the function that names a row in an example."""
-    return lambda row: f"{SINGULAR.get(table, table)} {row['row']}"
-
-
-def _describe(model: ModelIdentity) -> str:
+def _describe_model(model: ModelIdentity) -> str:
     name, dimensions = model
     return f"{name} ({dimensions:,} dimensions)" if dimensions else name
 
 
 def read_vectors(vectors: Vectors) -> pl.DataFrame:
-    """Return `id`, `key`, `text_hash` (null without a text) and `is_valid` of each vector.
+    """Read `id`, `key` (its hash), `text_hash` (null if no text is stored) and `is_valid`.
 
-    A vector is valid if its numbers are finite and not all zero.
+    A vector is valid if all its numbers are finite and one is not zero.
     """
     schema = {"id": pl.String, "key": pl.UInt64, "text_hash": pl.UInt64, "is_valid": pl.Boolean}
     parts = [pl.DataFrame(schema=schema)]
     for batch in vectors.batches():
         values = batch["vector"].to_numpy()
         is_valid = np.isfinite(values).all(axis=1) & np.any(values, axis=1)
-        text = (
-            pl.col("text").cast(pl.String) if "text" in batch.columns else pl.lit(None, pl.String)
-        )
+        text = pl.col("text") if "text" in batch.columns else pl.lit(None)
+        text = text.cast(pl.String)
         parts.append(
             batch.select(
                 pl.col("id").cast(pl.String),
                 key=pl.col("id").cast(pl.String).hash(),
-                # Null has a hash too, but a vector without a text cannot be stale.
+                # The hash of null is a number, but a vector without a text cannot be stale.
                 text_hash=pl.when(text.is_not_null()).then(text.hash()),
                 is_valid=pl.Series(is_valid, dtype=pl.Boolean),
             )

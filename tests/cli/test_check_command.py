@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_index.health.checked_index import open_index
+from graphrag_index.health.checked_index import open_for_check
 from graphrag_index.health.checks import check_index
-from graphrag_index.health.health_page import lying_bars, upright_bars, write_page
+from graphrag_index.health.health_page import horizontal_bars, vertical_bars, write_page
 from graphrag_index.health.health_text import as_json, as_text
 from graphrag_index.schema.settings.embedded_steps import Check
 from tests.conftest import REPOSITORY
@@ -30,21 +30,21 @@ def broken(output: Path) -> Path:
 
 
 def test_nothing_is_found_in_the_index_of_the_sample(sample_project: Path) -> None:
-    health = check_index(open_index(sample_project / "output"), Check())
+    health = check_index(open_for_check(sample_project / "output"), Check())
     assert found(health) == {}
-    assert health.not_looked_at == ()
+    assert health.skipped == ()
     # Everything was looked at.
     assert all(outcome.result.of for outcome in health.outcomes)
 
 
 def test_the_text_fits_a_screen_and_says_what_failed(tmp_path: Path) -> None:
-    health = check_index(open_index(broken(tmp_path)), Check())
+    health = check_index(open_for_check(broken(tmp_path)), Check())
     text = as_text(health)
     assert len(text.splitlines()) <= 45
     assert max(map(len, text.splitlines())) <= 102
     assert re.search(r"^  FAIL  ids that do not resolve +1 of 55, at most 0$", text, re.MULTILINE)
     assert re.search(r"^  ok    duplicate rows +none of 40$", text, re.MULTILINE)
-    assert re.search(r"^  -     stale rows of search tables +not looked at$", text, re.MULTILINE)
+    assert re.search(r"^  -     stale rows of search tables +not checked$", text, re.MULTILINE)
     assert "1 of 5 ids in entities.text_unit_ids belong to no row of text_units" in text
     assert "\n    entity 0: u9\n" in text
     assert text.endswith("\nFailed: ids that do not resolve (1).\n")
@@ -57,7 +57,7 @@ def test_the_verdict_tells_findings_within_the_limits_from_none(tmp_path: Path) 
     tables["documents"] = change(tables["documents"], 1, text=tables["documents"]["text"][0])
     text = as_text(check(tmp_path / "b", tables))
     assert re.search(r"^  note  documents with equal text +1 of 2$", text, re.MULTILINE)
-    assert "Passed: what was found is within the limits" in text
+    assert "Passed: all findings are within the limits" in text
 
 
 def test_the_exit_code_is_1_above_a_limit(tmp_path: Path, graphrag_index: Call) -> None:
@@ -68,7 +68,7 @@ def test_the_exit_code_is_1_above_a_limit(tmp_path: Path, graphrag_index: Call) 
     assert "Failed: ids that do not resolve (1)." in result.out
     result = graphrag_index("check", "--root", tmp_path, "--set", "check.max_dangling_ids=1")
     assert result.code == 0
-    assert "Passed: what was found is within the limits" in result.out
+    assert "Passed: all findings are within the limits" in result.out
 
 
 def test_vectors_of_another_model_than_the_settings_name_are_found(
@@ -198,13 +198,13 @@ def test_the_page_of_the_docs_names_every_check_and_key(tmp_path: Path) -> None:
 
 
 def test_bars_are_as_long_as_their_numbers() -> None:
-    drawn = upright_bars([("1", 10), ("2", 5), ("3-4", 0)], "Title <b>", "things")
+    drawn = vertical_bars([("1", 10), ("2", 5), ("3-4", 0)], "Title <b>", "things")
     heights = [float(height) for height in re.findall(r'height="([\d.]+)" rx', drawn)]
     assert heights[1] == pytest.approx(heights[0] / 2, abs=0.1)
     assert heights[2] == 0
     assert "<title>2: 5 things</title>" in drawn
     assert 'aria-label="Title &lt;b&gt;"' in drawn
-    drawn = lying_bars([("en", 4), ("de", 1)], "Languages", "documents")
+    drawn = horizontal_bars([("en", 4), ("de", 1)], "Languages", "documents")
     widths = [float(width) for width in re.findall(r'width="([\d.]+)" height="16"', drawn)]
     assert widths[0] == pytest.approx(widths[1] * 4, abs=0.3)
-    assert upright_bars([], "Nothing", "things") == ""
+    assert vertical_bars([], "Nothing", "things") == ""

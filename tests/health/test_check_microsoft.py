@@ -93,7 +93,7 @@ def test_what_is_not_found_in_a_real_index_is_not_there(rows: dict[str, Rows]) -
 
 
 @needs_index
-def test_the_figures_of_a_real_index_are_those_that_a_loop_counts(rows: dict[str, Rows]) -> None:
+def test_the_statistics_of_a_real_index_are_those_that_a_loop_counts(rows: dict[str, Rows]) -> None:
     health = check_index(open_microsoft(MICROSOFT), Check())
     titles = {row["title"]: row["id"] for row in rows["entities"]}
     edges = {
@@ -107,7 +107,7 @@ def test_the_figures_of_a_real_index_are_those_that_a_loop_counts(rows: dict[str
         if row["level"] == 0
         for member in row["entity_ids"]
     }
-    graph = health.figures.graph
+    graph = health.statistics.graph
     assert graph is not None
     assert (graph.nodes, graph.edges) == (len(titles), len(edges))
     between = sum(len({home[titles[end]] for end in edge}) == 2 for edge in edges)
@@ -128,7 +128,7 @@ def test_the_figures_of_a_real_index_are_those_that_a_loop_counts(rows: dict[str
         parts[home[titles[title]]] += value
     expected = inside / total - sum((part / (2 * total)) ** 2 for part in parts.values())
     assert graph.modularity == pytest.approx(expected, abs=1e-4)
-    assert health.figures.languages[0]["language"] == "en"
+    assert health.statistics.languages[0]["language"] == "en"
 
 
 def write(folder: Path, tables: dict[str, pl.DataFrame]) -> Path:
@@ -160,7 +160,7 @@ def test_tables_of_version_2_name_documents_in_lists(tmp_path: Path) -> None:
     health = check_index(open_microsoft(write(tmp_path, tables)), Check())
     assert found(health) == {}
     assert health.index.made_by == "Microsoft GraphRAG 2"
-    assert health.figures.documents["entities"].to_list() == [3, 1]
+    assert health.statistics.documents["entities"].to_list() == [3, 1]
     broken = tables["text_units"].with_columns(document_ids=pl.lit(["d0", "d9"]))
     tables["text_units"] = broken
     health = check_index(open_microsoft(write(tmp_path, tables)), Check())
@@ -191,12 +191,12 @@ def test_tables_of_versions_0_and_1_have_other_names_and_types(tmp_path: Path) -
     assert health.index.place == folder
     assert found(health) == {}
     assert health.index.made_by == "Microsoft GraphRAG 0 or 1"
-    assert health.not_looked_at[0] == "communities has no parent: what needs that is not looked at."
+    assert health.skipped[0] == "communities has no parent: checks that need it are skipped."
     looked = {outcome.name: outcome.result.of for outcome in health.outcomes}
     assert looked["uncovered_entities"] == 4
     assert looked["unresolved_citations"] == 8
-    assert health.figures.graph is not None
-    assert health.figures.graph.edges == 2
+    assert health.statistics.graph is not None
+    assert health.statistics.graph.edges == 2
 
 
 def test_missing_tables_and_columns_are_named(tmp_path: Path) -> None:
@@ -206,11 +206,11 @@ def test_missing_tables_and_columns_are_named(tmp_path: Path) -> None:
     tables["text_units"] = tables["text_units"].with_columns(entity_ids=pl.lit("['e0']"))
     health = check_index(open_microsoft(write(tmp_path, tables)), Check())
     assert found(health) == {}
-    assert [note for note in health.not_looked_at if "vectors" not in note] == [
-        "text_units has no entity_ids: what needs that is not looked at.",
-        "entities has no text_unit_ids: what needs that is not looked at.",
-        "There is no table communities: what needs it is not looked at.",
-        "text_units.entity_ids is String: it is not looked at.",
+    assert [note for note in health.skipped if "vectors" not in note] == [
+        "text_units has no entity_ids: checks that need it are skipped.",
+        "entities has no text_unit_ids: checks that need it are skipped.",
+        "There is no table communities: checks that need it are skipped.",
+        "text_units.entity_ids is String: checks that need it are skipped.",
     ]
 
 

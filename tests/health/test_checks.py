@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from graphrag_index.errors import TableError
-from graphrag_index.health.checked_index import open_index
+from graphrag_index.health.checked_index import open_for_check
 from graphrag_index.health.checks import check_index
-from graphrag_index.health.figures import histogram, measure
+from graphrag_index.health.index_statistics import compute_statistics, histogram
 from graphrag_index.health.vector_checks import read_vectors
 from graphrag_index.schema.settings.embedded_steps import Check
 from tests.fixtures.checked import (
@@ -62,7 +62,7 @@ def test_nothing_is_found_where_nothing_is_wrong(tmp_path: Path) -> None:
     health = check(tmp_path, healthy())
     assert found(health) == {}
     assert not health.failed
-    assert health.not_looked_at == ()
+    assert health.skipped == ()
     looked = {outcome.name: outcome.result.of for outcome in health.outcomes}
     assert looked == {
         "unreadable_tables": 10,
@@ -247,6 +247,13 @@ def test_an_id_twice_is_found() -> None:
     assert examples(health, "duplicates") == ["e0 (2 times)"]
 
 
+def test_missing_ids_are_no_duplicates() -> None:
+    tables = healthy()
+    numbers = pl.lit(None, pl.Int64)
+    tables["documents"] = tables["documents"].with_columns(human_readable_id=numbers)
+    assert found(check_index(opened(tables), Check())) == {}
+
+
 def test_a_link_in_both_directions_is_no_duplicate_where_links_have_directions() -> None:
     twice = with_again("relationships", 0, id="r2", human_readable_id=2)
     turned = with_again("relationships", 0, id="r3", human_readable_id=3, source="Bo", target="Ada")
@@ -298,8 +305,8 @@ def test_what_a_workflow_does_not_write_is_not_missed(tmp_path: Path) -> None:
     del tables["community_reports"], tables["community_full_content"], tables["mentions"]
     health = check(tmp_path, tables)
     assert found(health) == {}
-    assert health.not_looked_at == (
-        "There is no table community_reports: what needs it is not looked at.",
+    assert health.skipped == (
+        "There is no table community_reports: checks that need it are skipped.",
     )
 
 
@@ -307,8 +314,8 @@ def test_an_index_of_nothing_has_nothing_wrong(tmp_path: Path) -> None:
     tables = {name: rows.clear() for name, rows in healthy().items()}
     health = check(tmp_path, tables)
     assert found(health) == {}
-    assert health.figures.graph is not None
-    assert health.figures.graph.nodes == 0
+    assert health.statistics.graph is not None
+    assert health.statistics.graph.nodes == 0
 
 
 def test_a_limit_is_a_count_or_a_share(tmp_path: Path) -> None:
@@ -329,7 +336,7 @@ def test_a_table_that_cannot_be_read_is_a_finding(tmp_path: Path, name: str) -> 
     for path in files:
         path.write_bytes(b"PAR1" + bytes(path.stat().st_size - 8) + b"PAR1")
     assert files
-    health = check_index(open_index(output), Check())
+    health = check_index(open_for_check(output), Check())
     assert found(health)["unreadable_tables"] == [(stem, 1)]
     assert health.failed
     # All that does not need it was looked at.
@@ -338,26 +345,28 @@ def test_a_table_that_cannot_be_read_is_a_finding(tmp_path: Path, name: str) -> 
 
 def test_an_earlier_version_is_looked_at(tmp_path: Path) -> None:
     output = write_index(tmp_path, **healthy())
-    assert open_index(output, as_of=1).version == 1
+    assert open_for_check(output, as_of=1).version == 1
     with pytest.raises(TableError, match="has no version 2; it has: 1"):
-        open_index(output, as_of=2)
+        open_for_check(output, as_of=2)
 
 
-def test_the_figures_are_those_of_a_graph_that_one_can_count(tmp_path: Path) -> None:
-    figures = measure(open_index(write_index(tmp_path, **healthy())))
-    graph = figures.graph
+def test_the_statistics_are_those_of_a_graph_that_one_can_count(tmp_path: Path) -> None:
+    statistics = compute_statistics(open_for_check(write_index(tmp_path, **healthy())))
+    graph = statistics.graph
     assert graph is not None
     assert (graph.nodes, graph.edges, graph.average_degree) == (4, 2, 1.0)
     assert (graph.components, graph.largest_component, graph.isolated) == (2, 3, 1)
     assert graph.degree_histogram == (("0", 1), ("1", 2), ("2", 1))
     # All weight lies inside, in a part that has all ends: nothing is above chance.
     assert (graph.modularity, graph.edges_between_communities) == (0.0, 0)
-    assert [(level.communities, level.largest) for level in figures.levels] == [(2, 3), (1, 2)]
-    assert figures.documents.rows() == [
+    assert [(level.communities, level.largest) for level in statistics.levels] == [(2, 3), (1, 2)]
+    assert statistics.documents.rows() == [
         ("0.txt", "Document 0", "en", 2, 10, 3, 2),
         ("1.txt", "Document 1", "en", 1, 5, 1, 0),
     ]
-    assert figures.languages == ({"language": "en", "documents": 2, "text_units": 3, "tokens": 15},)
+    assert statistics.languages == (
+        {"language": "en", "documents": 2, "text_units": 3, "tokens": 15},
+    )
 
 
 def test_bins_of_a_histogram_double() -> None:

@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 
 import graphrag_query
 from graphrag_index.errors import ExitCode, TableError
-from graphrag_index.health.checked_index import open_index
+from graphrag_index.health.checked_index import open_for_check
 from graphrag_index.health.checks import check_index
 from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumbered
 from graphrag_index.pipeline.history import lock
@@ -160,7 +160,7 @@ def test_without_new_documents_a_run_asks_nothing_and_tidies(
     # Text units are not cited by reports of ours.
     assert reports[0].startswith("# All of them\n\nAda wrote [Data: Entities (0, 1)].\n\n## All")
     assert "Nothing changed" in graphrag_index("run", "--root", project).out
-    health = check_index(open_index(project / "output"), Check())
+    health = check_index(open_for_check(project / "output"), Check())
     assert not {"dangling", "unresolved"} & found(health).keys()
 
 
@@ -192,7 +192,7 @@ def test_a_new_document_costs_what_it_changes(
     assert lineage[0] != "died"
     sentences = read(project, "sentences")
     assert sentences["document"].to_list() == sorted(sentences["document"].to_list())
-    assert found(check_index(open_index(project / "output"), Check())) == {}
+    assert found(check_index(open_for_check(project / "output"), Check())) == {}
     n_asked = len(chats(server))
     assert "Nothing changed" in graphrag_index("run", "--root", project).out
     assert len(chats(server)) == n_asked
@@ -285,7 +285,8 @@ def test_an_index_of_a_real_model_comes_back_as_it_was(
             assert_frame_equal(theirs.select("id", "vector"), ours.select("id", "vector"))
         # What is wrong with Microsoft's is wrong with what was imported, and nothing else.
         theirs_health, ours_health = (
-            found(check_index(open_index(at), Check())) for at in (MICROSOFT, project / "output")
+            found(check_index(open_for_check(at), Check()))
+            for at in (MICROSOFT, project / "output")
         )
         assert ours_health == theirs_health
         with graphrag_query.open(project / "output") as index:

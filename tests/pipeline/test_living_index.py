@@ -18,7 +18,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from graphrag_index.health.checked_index import open_index
+from graphrag_index.health.checked_index import open_for_check
 from graphrag_index.health.checks import check_index
 from graphrag_index.schema.settings.embedded_steps import Check
 from graphrag_index.storage.table_store import TableStore
@@ -95,7 +95,7 @@ class Edits(RuleBasedStateMachine):
             if request.path.endswith("/chat/completions")
         ]
         assert len(set(asked)) == len(asked)
-        health = check_index(open_index(self.project.output), Check())
+        health = check_index(open_for_check(self.project.output), Check())
         found = {outcome.name: outcome.result for outcome in health.outcomes}
         assert {name: looked.findings for name, looked in found.items() if looked.count} == {}
         self.is_updated = True

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from graphrag_index.cli.request_tables import MAX_REQUESTS
-from graphrag_index.health.checked_index import open_index
+from graphrag_index.health.checked_index import open_for_check
 from graphrag_index.health.checks import check_index
 from graphrag_index.llm.ledger import FILE, Ledger
 from graphrag_index.pipeline.history import lock
@@ -67,7 +67,7 @@ def test_every_table_is_there_and_names_what_exists(project: Path) -> None:
 
 
 def test_a_check_finds_nothing(project: Path) -> None:
-    health = check_index(open_index(project / "output"), Check())
+    health = check_index(open_for_check(project / "output"), Check())
     assert found(health) == {}
 
 

@@ -9,7 +9,7 @@ import yaml
 
 import graphrag_query
 from graphrag_index.errors import ExitCode
-from graphrag_index.health.checked_index import open_index
+from graphrag_index.health.checked_index import open_for_check
 from graphrag_index.health.checks import check_index
 from graphrag_index.schema.settings.embedded_steps import Check
 from graphrag_query.answer import Outcome
@@ -89,7 +89,7 @@ def test_searches_answer_with_the_rows_of_the_files(
 
 
 def test_nothing_is_wrong_with_such_an_index(indexed: Path) -> None:
-    health = check_index(open_index(indexed / "output"), Check())
+    health = check_index(open_for_check(indexed / "output"), Check())
     assert found(health) == {}
 
 

@@ -1,4 +1,4 @@
-"""Figures of an index: the graph, the levels, counts by document and language."""
+"""Statistics of an index: graph measures, levels, counts by document and language."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from graphrag_index.communities.simple_graph import (
     modularity,
     simple_graph,
 )
-from graphrag_index.health.checked_index import READ, CheckedIndex, count_rows, explode
+from graphrag_index.health.checked_index import NEEDED_COLUMNS, CheckedIndex, count_rows, explode
 from graphrag_index.schema.list_columns import positions
 from graphrag_index.text.languages import detect_language
 
@@ -25,7 +25,7 @@ _BATCH, _MAX_CHARS = 1_024, 4_000
 
 
 @dataclass(frozen=True)
-class GraphFigures:
+class GraphStatistics:
     """The graph without loops, with links in both directions merged."""
 
     nodes: int
@@ -55,11 +55,11 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Figures:
-    """All figures of an index; those without a table are None or empty."""
+class IndexStatistics:
+    """Statistics of an index; None or empty for tables that it lacks."""
 
     rows: Mapping[str, int]
-    graph: GraphFigures | None
+    graph: GraphStatistics | None
     levels: tuple[Level, ...]
     # One row per document: document, title, language, and its number of text_units, tokens,
     # entities and relationships (null if unknown).
@@ -67,16 +67,18 @@ class Figures:
     languages: tuple[Mapping[str, Any], ...]
 
 
-def measure(index: CheckedIndex) -> Figures:
-    """Compute all figures."""
-    rows = {name: count_rows(index.tables[name]) for name in READ if index.has(name)}
+def compute_statistics(index: CheckedIndex) -> IndexStatistics:
+    """Compute the statistics of an index."""
+    rows = {name: count_rows(index.tables[name]) for name in NEEDED_COLUMNS if index.has(name)}
     documents = _documents(index)
     by_language = (
         documents.group_by("language")
         .agg(pl.len().alias("documents"), pl.col("text_units", "tokens").sum())
         .sort("documents", "language", descending=[True, False], nulls_last=True)
     )
-    return Figures(rows, _graph(index), _levels(index), documents, tuple(by_language.to_dicts()))
+    return IndexStatistics(
+        rows, _graph(index), _levels(index), documents, tuple(by_language.to_dicts())
+    )
 
 
 def histogram(values: Integers) -> tuple[tuple[str, int], ...]:
@@ -95,7 +97,7 @@ def _bin(at: int) -> str:
     return f"{2 ** (at - 2) + 1:,}-{2 ** (at - 1):,}"
 
 
-def _graph(index: CheckedIndex) -> GraphFigures | None:
+def _graph(index: CheckedIndex) -> GraphStatistics | None:
     if not index.has("entities", "id") or not index.has("relationships"):
         return None
     # Only our relationships hold the ids of their ends.
@@ -124,16 +126,16 @@ def _graph(index: CheckedIndex) -> GraphFigures | None:
     weights = links["weight"].to_numpy()
     weights = np.where(np.isfinite(weights) & (weights > 0), weights, 0.0)
     graph = simple_graph(nodes.height, source[is_known], target[is_known], weights[is_known])
-    return _figures(graph, _labels(index, nodes))
+    return _graph_statistics(graph, _labels(index, nodes))
 
 
-def _figures(graph: Graph, labels: Integers | None) -> GraphFigures:
+def _graph_statistics(graph: Graph, labels: Integers | None) -> GraphStatistics:
     degree, component = degrees(graph), components(graph)
     n, m = graph.n_nodes, len(graph.sources)
     between = None
     if labels is not None:
         between = int((labels[graph.sources] != labels[graph.targets]).sum())
-    return GraphFigures(
+    return GraphStatistics(
         nodes=n,
         edges=m,
         average_degree=round(2 * m / n, 3) if n else 0.0,
