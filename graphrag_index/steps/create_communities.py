@@ -2,7 +2,7 @@
 
 import html
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
@@ -87,7 +87,16 @@ def create_communities(
     _log_unnamed_documents(named, text_units)
 
     before = read_previous(previous, nodes["id"]) if settings.stability == "keep" else None
-    levels = _levels(graph, nodes["title"], before, settings)
+    leiden = _leiden(settings)
+    rebuild = (
+        partial(_microsoft_hierarchy, graph, nodes["title"])
+        if settings.engine == "microsoft"
+        else partial(hierarchy, graph, leiden, max_cluster_size=settings.max_cluster_size)
+    )
+    if before and before.communities.height and _has_same_settings(before.settings, settings):
+        levels = _updated_levels(graph, before, leiden, rebuild, settings)
+    else:
+        levels = rebuild(max_levels=settings.max_levels)
     islands = before.islands if before else None
     levels, is_island = with_islands(graph, levels, named, text_units, settings, islands)
     communities, levels = number(levels, is_island)
@@ -146,16 +155,14 @@ def _log_unnamed_documents(named: Integers, text_units: pl.DataFrame) -> None:
         )
 
 
-def _levels(
-    graph: Graph, titles: pl.Series, before: PreviousCommunities | None, settings: CreateCommunities
+def _updated_levels(
+    graph: Graph,
+    before: PreviousCommunities,
+    leiden: Leiden,
+    rebuild: Callable[..., list[Integers]],
+    settings: CreateCommunities,
 ) -> list[Integers]:
-    """Return the partition of each level, updated from the last version if settings match."""
-    leiden = _leiden(settings)
-    anew = partial(_new_levels, graph, titles, leiden, settings)
-    if before is None or before.communities.is_empty():
-        return anew()
-    if not _has_same_settings(before.settings, settings):
-        return anew()
+    """Return the partition of each level, with the communities of the last version kept."""
     max_cluster_size, max_levels = settings.max_cluster_size, settings.max_levels
     if settings.engine == "microsoft":
         # Microsoft's engine ignores both settings; an unchanged graph must be split as before.
@@ -169,7 +176,7 @@ def _levels(
         max_levels=max_levels,
         leave_untouched=True,
     )
-    _log_drift(graph, levels[0], anew(max_levels=1)[0], leiden, settings)
+    _log_drift(graph, levels[0], rebuild(max_levels=1)[0], leiden, settings)
     return levels
 
 
@@ -209,20 +216,10 @@ def _log_drift(
         )
 
 
-def _new_levels(
-    graph: Graph,
-    titles: pl.Series,
-    leiden: Leiden,
-    settings: CreateCommunities,
-    max_levels: int | None = None,
+def _microsoft_hierarchy(
+    graph: Graph, titles: pl.Series, *, max_levels: int | None = None
 ) -> list[Integers]:
-    if settings.engine != "microsoft":
-        return hierarchy(
-            graph,
-            leiden,
-            max_cluster_size=settings.max_cluster_size,
-            max_levels=max_levels or settings.max_levels,
-        )
+    """Build the hierarchy of Microsoft's engine, which ignores `max_levels`."""
     # Microsoft sorts edges by titles after this clean-up.
     cleaned = [html.unescape(title).upper().strip() for title in titles]
     number = np.empty(len(cleaned), dtype=np.int64)
