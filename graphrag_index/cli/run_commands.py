@@ -1,6 +1,5 @@
 """The commands `graphrag-index run` and `retry`."""
 
-import logging
 import signal
 import sys
 import time
@@ -119,6 +118,8 @@ def _session(root: Path, overrides: list[str] | None, options: RunOptions) -> "I
     """Open the project and its models for a run; Ctrl-C ends it with a message."""
     if options.wait and not options.batch:
         raise typer.BadParameter("--wait goes with --batch.")
+    import logging
+
     level = logging.ERROR if options.quiet else logging.WARNING
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     logging.getLogger("graphrag_index").setLevel(logging.DEBUG if options.verbose else level)

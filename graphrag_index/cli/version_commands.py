@@ -1,6 +1,5 @@
 """The commands `graphrag-index versions`, `diff`, `rollback` and `gc`."""
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -113,4 +112,6 @@ def _store(root: Path, overrides: list[str] | None) -> "TableStore":
 
 
 def _print_json(content: object) -> None:
+    import json
+
     print(json.dumps(content, ensure_ascii=False, indent=2))

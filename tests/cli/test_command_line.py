@@ -8,10 +8,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
+from graphrag_index.cli import run_commands
 from graphrag_index.errors import explain_failures
 from graphrag_index.pipeline.history import lock
 from graphrag_index.schema.settings.settings import Settings
@@ -608,3 +610,25 @@ class TestTerminal:
         drawn = self.run_in_terminal(small_project(tmp_path), "--verbose")
         assert "DEBUG: list_numbers runs with ListNumbers(" in drawn
         assert "━" not in drawn
+
+
+def test_few_calls_lead_from_the_command_to_leiden(tmp_path: Path, graphrag_index: Call) -> None:
+    root = write_project(tmp_path, SHIPPED, "finalize_graph: {layout: false}\n", TEXTS)
+    calls: list[str] = []
+
+    def profile(frame: Any, event: str, argument: object) -> None:
+        if event == "call" and frame.f_code.co_name == "leiden_native" and not calls:
+            while frame.f_code.co_filename != run_commands.__file__:
+                calls.append(frame.f_code.co_name)
+                frame = frame.f_back
+            calls.append(frame.f_code.co_name)
+
+    sys.setprofile(profile)
+    try:
+        result = graphrag_index("run", "--root", root, "--quiet")
+    finally:
+        sys.setprofile(None)
+    assert result.code == 0, result.err
+    assert calls[0] == "leiden_native"
+    assert calls[-1] == "run"
+    assert len(calls) <= 8
