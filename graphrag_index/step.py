@@ -111,7 +111,7 @@ class Step:
     @property
     def is_shipped(self) -> bool:
         """Whether it is part of the program, not a step of a user."""
-        return self.function.__module__ == f"graphrag_index.steps.{self.name}"
+        return self.function.__module__.startswith("graphrag_index.")
 
     def __call__(self, *tables: Any, **services: Any) -> Frames | Iterator[Frames]:
         return self.function(*tables, **services)

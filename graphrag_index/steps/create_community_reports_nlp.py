@@ -1,12 +1,9 @@
-"""Write a report on each community, from the sentences that mention its entities."""
+"""Write a report on each community from sentences that mention its entities."""
 
-# array[int] can be written only as text before Python 3.12.
-from __future__ import annotations
-
-from array import array
-from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,23 +11,22 @@ import polars as pl
 
 from graphrag_index.reports.extractive import Evidence, write_findings
 from graphrag_index.reports.report import Report, community_rows, join_titles, report_rows
-from graphrag_index.schema.list_columns import positions
+from graphrag_index.schema.list_columns import Grouped, Integers, positions
 from graphrag_index.schema.settings.embedded_steps import CreateCommunityReportsNlp
 from graphrag_index.step import Progress, step
 from graphrag_index.text.quotations import Quotations, quotable
 
-# Sentences from which one report is chosen.
+# Sentences among which those of one report are chosen.
 CANDIDATES = 24
-# Members that a report's title names.
+# Members in the title of a report.
 TITLE_MEMBERS = 3
 # Reports written at once: bounds memory, not results.
 BATCH_REPORTS = 2_000
-# A sentence of up to so many characters is easy to read; twice as long counts half.
+# Characters of a sentence that is easy to read; one twice as long counts half.
 GOOD_LENGTH = 200
-# A sentence of more members lists them; all that it says of each is not worth more.
-LISTED = 4
+# Members of a sentence that count; one with more is a mere list.
+MAX_COUNTED = 4
 
-Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
@@ -47,12 +43,12 @@ def create_community_reports_nlp(
     settings: CreateCommunityReportsNlp,
     progress: Progress,
 ) -> Iterator[pl.DataFrame]:
-    """Write a report on each community out of sentences of its evidence, without a model.
+    """Write a report on each community from sentences of its evidence, without a model.
 
-    A sentence counts for a community by the centrality of the members that it
-    mentions, in the graph of the whole corpus. The report's summary covers the
-    main members, each finding one of them with those it is mentioned with. The
-    rank, 0 to 10, compares how much a community holds with the others of its level.
+    Sentences are scored by the centrality, in the whole graph, of the members that they mention.
+    The summary covers the main members; each finding covers one of them, with others that are
+    mentioned together with it. The rank, 0 to 10, compares the size of a community with others of
+    its level.
 
     Yields
     ------
@@ -62,19 +58,22 @@ def create_community_reports_nlp(
     named = entities.select("id", "title", "type", "degree").collect()
     weight = np.log2(2 + named["degree"].to_numpy())
     members = _members(communities, named["id"])
-    evidence = _gather(members, weight, mentions, sentences, base_text_units, documents)
-    links = _links(relationships, named["id"])
-    titles, types = named["title"].to_list(), named["type"].to_list()
-    members_of = _Grouped.of(members["community"].to_numpy(), members["entity"].to_numpy())
     rows = community_rows(communities)
+    n_numbers = int(rows["community"].to_numpy().max(initial=-1)) + 1
+    members_of = Grouped(members["community"].to_numpy(), members["entity"].to_numpy(), n_numbers)
+    tables = (mentions, sentences, base_text_units, documents)
+    evidence = _gather(members, n_numbers, weight, *tables)
+    links = _Links.of(relationships, named["id"])
+    titles, types = named["title"].to_list(), named["type"].to_list()
     used_titles: set[str] = set()
     progress.start(rows.height, "reports")
     for part in rows.iter_slices(BATCH_REPORTS):
         reports = []
         for row in part.iter_rows(named=True):
-            own = {entity: float(weight[entity]) for entity in members_of[row["community"]]}
+            numbers = members_of[row["community"]]
+            own = dict(zip(numbers.tolist(), weight[numbers].tolist(), strict=True))
             names = {entity: titles[entity] for entity in own}
-            # The most central members name a community, names before terms.
+            # The title has the most central members, names before noun phrases.
             ranked = sorted(own, key=lambda e: (types[e] == "noun phrase", -own[e], e))
             main = _main_members(ranked, names, used_titles)
             title = join_titles([names[entity] for entity in main])
@@ -89,7 +88,7 @@ def create_community_reports_nlp(
                 settings.max_sentences,
             )
             if not summary:
-                # Tables and lists name things without a sentence about them.
+                # Tables and lists mention entities without a sentence about them.
                 cited = ", ".join(map(str, main))
                 summary = f"No whole sentence speaks of {title}. [Data: Entities ({cited})]"
             if row["island"]:
@@ -102,9 +101,9 @@ def create_community_reports_nlp(
 def _main_members(
     ranked: Sequence[int], titles: Mapping[int, str], used: Collection[str]
 ) -> list[int]:
-    """Return the members that name a report: three, or more if those name another already.
+    """Return the members in the title of a report: three, or more if that title is taken.
 
-    A community and the largest part of it often have the same three in front.
+    A community and its largest sub-community often have the same main members.
     """
     n = TITLE_MEMBERS
     while n < len(ranked) and join_titles([titles[entity] for entity in ranked[:n]]) in used:
@@ -126,56 +125,52 @@ def _count(n: object, singular: str, plural: str) -> str:
 
 
 def _members(communities: pl.LazyFrame, entity_ids: pl.Series) -> pl.DataFrame:
-    """Pairs of `community` and `entity` (its number), sorted by community; and the `level`."""
-    numbers = pl.DataFrame({"id": entity_ids, "entity": np.arange(len(entity_ids))}).lazy()
-    return (
-        communities.select("level", "community", id="entity_ids")
-        .explode("id")
-        .join(numbers, on="id")
-        .select("level", "community", "entity")
-        .sort("community", "entity")
-        .collect()
-    )
+    """Return `level`, `community` and the number of the `entity` of each member, sorted."""
+    members = communities.select("level", "community", id="entity_ids").explode("id").collect()
+    entity = pl.Series("entity", positions(members["id"], entity_ids))
+    known = members.select("level", "community").with_columns(entity).filter(entity >= 0)
+    return known.sort("community", "entity")
 
 
 @dataclass
 class _Candidates:
-    """The sentences that may stand in reports."""
+    """The candidate sentences of all reports."""
 
     quotations: Quotations
-    sentences: array[int]  # of each candidate, its row
-    scores: array[float]
-    sources: array[int]  # number of the text unit of each quotation
-    by_community: _Grouped
-    by_sentence: _Grouped  # entities that a sentence mentions
+    sentences: Integers  # row of each candidate
+    scores: Floats
+    sources: Integers  # number of the text unit of each quotation
+    by_community: Grouped
+    by_sentence: Grouped  # entities in each sentence
 
     def of(self, community: int, members: dict[int, float]) -> list[Evidence]:
         """Return the candidates of a community, best first."""
         candidates = self.by_community[community]
-        rows = [self.sentences[candidate] for candidate in candidates]
-        at = self.quotations.positions(np.array(rows, np.int64))
+        rows = self.sentences[candidates]
+        at = self.quotations.positions(rows)
+        texts = self.quotations.texts[at]
+        columns = (rows, self.sources[at], self.scores[candidates])
         return [
             Evidence(
                 text,
-                tuple(e for e in self.by_sentence[row] if e in members),
-                self.sources[position],
-                self.scores[candidate],
+                tuple(e for e in self.by_sentence[row].tolist() if e in members),
+                source,
+                score,
             )
-            for text, row, position, candidate in zip(
-                self.quotations.texts[at], rows, at.tolist(), candidates, strict=True
-            )
+            for text, row, source, score in zip(texts, *(c.tolist() for c in columns), strict=True)
         ]
 
 
 def _gather(
     members: pl.DataFrame,
+    n_numbers: int,
     weight: Floats,
     mentions: pl.LazyFrame,
     sentences: pl.DataFrame,
     base_text_units: pl.LazyFrame,
     documents: pl.LazyFrame,
 ) -> _Candidates:
-    """Choose the best sentences for each community, level by level."""
+    """Choose the candidate sentences of each community, level by level."""
     units = base_text_units.select("document_id", "start_char").collect()
     document = positions(units["document_id"], documents.select("id").collect()["id"])
     sentence, entity = _quoted(mentions, sentences, document)
@@ -194,27 +189,27 @@ def _gather(
     kept = np.isin(sentence, quotations.rows)
     return _Candidates(
         quotations=quotations,
-        sentences=array("q", rows.astype(np.int64).tobytes()),
-        scores=array("d", chosen["score"].to_numpy().tobytes()),
-        sources=array("q", sources.tobytes()),
-        by_community=_Grouped.of(chosen["community"].to_numpy(), np.arange(chosen.height)),
-        by_sentence=_Grouped.of(sentence[kept], entity[kept]),
+        sentences=rows,
+        scores=chosen["score"].to_numpy(),
+        sources=sources,
+        by_community=Grouped(chosen["community"].to_numpy(), np.arange(chosen.height), n_numbers),
+        by_sentence=Grouped(sentence[kept], entity[kept], sentences.height),
     )
 
 
 def _quoted(
     mentions: pl.LazyFrame, sentences: pl.DataFrame, document: Integers
 ) -> tuple[Integers, Integers]:
-    """Pairs of a sentence that can be quoted (its row) and an entity in it, each once, sorted."""
+    """Return sorted pairs of a quotable sentence (its row) and an entity in it."""
     found = mentions.select("entity", "text_unit", "start_char").collect()
     places = pl.DataFrame(
         {"document": document[found["text_unit"].to_numpy()], "start_char": found["start_char"]}
     )
     row = _row_at(sentences["document"].to_numpy(), sentences["start_char"].to_numpy(), places)
-    said = quotable(sentences).to_numpy()[row] if len(row) else np.zeros(0, bool)
+    is_quotable = quotable(sentences).to_numpy()[row] if len(row) else np.zeros(0, bool)
     width = np.int64(1 << 32)
-    # Overlapping text units repeat mentions: one sorted number a pair tells them apart.
-    keys = np.unique(row[said] * width + found["entity"].to_numpy()[said])
+    # Overlapping text units repeat mentions.
+    keys = np.unique(row[is_quotable] * width + found["entity"].to_numpy()[is_quotable])
     return keys // width, keys % width
 
 
@@ -223,7 +218,7 @@ def _row_at(document: Integers, start: npt.NDArray[np.integer], places: pl.DataF
     width = np.int64(1 << 40)
     wanted = places["document"].to_numpy() * width + places["start_char"].to_numpy()
     keys = document * width + start
-    # Text units that were imported may stand in any order.
+    # Imported text units may be in any order.
     order = np.argsort(keys, kind="stable")
     rows: Integers = np.searchsorted(keys[order], wanted, side="right") - 1
     found: Integers = order[np.maximum(rows, 0)]
@@ -233,7 +228,7 @@ def _row_at(document: Integers, start: npt.NDArray[np.integer], places: pl.DataF
 def _best(
     level: pl.DataFrame, sentence: Integers, entity: Integers, weight: Floats, worth: Floats
 ) -> pl.DataFrame:
-    """Choose the best sentences for the communities of one level.
+    """Choose the candidate sentences of the communities of one level.
 
     Returns `community`, `sentence` (its row) and `score`, the best of a community first.
     """
@@ -245,65 +240,37 @@ def _best(
     return (
         pl.DataFrame({"community": community[inside], "sentence": sentence[inside], "score": score})
         .group_by("community", "sentence")
-        .agg(pl.col("score").sum() * (LISTED / pl.len()).clip(upper_bound=1.0))
+        .agg(pl.col("score").sum() * (MAX_COUNTED / pl.len()).clip(upper_bound=1.0))
         .sort("community", "score", "sentence", descending=[False, True, False])
         .group_by("community", maintain_order=True)
         .head(CANDIDATES)
     )
 
 
-class _Grouped:
-    """Numbers by number, in three arrays; a list for each would take ten times the memory."""
+@dataclass(frozen=True)
+class _Links:
+    """Numbers of relationships, sorted by the key of the pair of their ends."""
 
-    def __init__(self, keys: Integers, bounds: Integers, values: Integers) -> None:
-        self.keys = array("q", keys.astype(np.int64).tobytes())
-        self.bounds = array("q", bounds.astype(np.int64).tobytes())
-        self.values = array("q", values.astype(np.int64).tobytes())
+    keys: Integers
+    numbers: Integers
+    width: int
 
     @classmethod
-    def of(cls, keys: Integers, values: Integers) -> _Grouped:
-        """Group values by keys, which are ascending."""
-        unique, first = np.unique(keys, return_index=True)
-        return cls(unique, np.append(first, len(keys)), values)
+    def of(cls, relationships: pl.LazyFrame, entity_ids: pl.Series) -> Self:
+        rows = relationships.select("source_id", "target_id", "human_readable_id").collect()
+        ends = np.stack([positions(rows[end], entity_ids) for end in ("source_id", "target_id")])
+        known = (ends >= 0).all(axis=0)
+        low, high = ends[:, known].min(axis=0), ends[:, known].max(axis=0)
+        keys = low * len(entity_ids) + high
+        order = np.argsort(keys, kind="stable")
+        return cls(keys[order], rows["human_readable_id"].to_numpy()[known][order], len(entity_ids))
 
-    def __getitem__(self, key: int) -> array[int]:
-        at = bisect_left(self.keys, key)
-        if at == len(self.keys) or self.keys[at] != key:
-            return array("q")
-        return self.values[self.bounds[at] : self.bounds[at + 1]]
-
-
-class _Links:
-    """The relationships by the pair of their ends."""
-
-    def __init__(self, keys: Integers, numbers: Integers, width: int) -> None:
-        self.keys = array("q", keys.astype(np.int64).tobytes())
-        self.numbers = array("q", numbers.astype(np.int64).tobytes())
-        self.width = width
-
-    def between(self, entities: tuple[int, ...]) -> tuple[int, ...]:
+    def between(self, entities: Sequence[int]) -> tuple[int, ...]:
         """Return the numbers of the relationships among a few entities."""
         found = []
-        for at, source in enumerate(entities):
-            for target in entities[at + 1 :]:
-                key = min(source, target) * self.width + max(source, target)
-                place = bisect_left(self.keys, key)
-                if place < len(self.keys) and self.keys[place] == key:
-                    found.append(self.numbers[place])
+        for source, target in combinations(entities, 2):
+            key = min(source, target) * self.width + max(source, target)
+            place = int(self.keys.searchsorted(key))
+            if place < len(self.keys) and self.keys[place] == key:
+                found.append(int(self.numbers[place]))
         return tuple(sorted(found))
-
-
-def _links(relationships: pl.LazyFrame, entity_ids: pl.Series) -> _Links:
-    numbers = pl.DataFrame({"id": entity_ids, "number": np.arange(len(entity_ids))}).lazy()
-    ends = (
-        relationships.select("source_id", "target_id", "human_readable_id")
-        .join(numbers.rename({"number": "a"}), left_on="source_id", right_on="id")
-        .join(numbers.rename({"number": "b"}), left_on="target_id", right_on="id")
-        .select(
-            key=pl.min_horizontal("a", "b") * len(entity_ids) + pl.max_horizontal("a", "b"),
-            number="human_readable_id",
-        )
-        .sort("key")
-        .collect()
-    )
-    return _Links(ends["key"].to_numpy(), ends["number"].to_numpy(), len(entity_ids))

@@ -1,4 +1,4 @@
-"""Embed text units, entities and reports, so that questions find them."""
+"""Embed text units, entities and reports for similarity search."""
 
 from collections.abc import Iterator, Mapping
 
@@ -16,7 +16,7 @@ from graphrag_index.storage.table_store import Previous
 
 # Rows embedded and written at once: bounds memory, not results.
 BATCH = 2_048
-# What is embedded of each table; of reports all but the citations that their steps write.
+# Text to be embedded, by table; reports without the citations that our steps write.
 EMBEDDED = {
     "text_unit_text": pl.col("text"),
     "entity_description": pl.col("text"),
@@ -40,19 +40,16 @@ def generate_text_embeddings(
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
     """Embed the text of text units, `title:description` of entities, and whole reports.
 
-    A vector depends on its text and the model alone, so texts that the last run has
-    embedded with the same model are not embedded again. Of reports the citations are left out:
-    they say nothing, and their numbers change with every document that comes or goes.
+    Texts that the last version embedded with the same model are not embedded again. Citations of
+    reports are left out, since their numbers change with every added or removed document.
 
     Yields
     ------
     text_unit_text, entity_description, community_full_content
-        One row per text unit, entity and report, in their order. A text that the model
-        gave no vector for has zeros: it is found by its words alone. Without
-        `community_reports` their table is empty.
+        One row per text unit, entity and report, in their order. A text without a vector has
+        zeros, and is found only by its words. Without `community_reports` their table is empty.
     text_unit_vectors
-        The vectors of text units once more: a search reads those of hundreds, which takes a
-        vector table as long as to search it.
+        A copy of the vectors of text units, from which searches read many rows quickly.
     """
     sources = embedded_rows(text_units, entities, community_reports)
     counts = [rows.select(pl.len()).collect().item() for rows in sources.values()]
@@ -72,7 +69,7 @@ def generate_text_embeddings(
 def embedded_rows(
     text_units: pl.LazyFrame, entities: pl.LazyFrame, community_reports: pl.LazyFrame | None
 ) -> dict[str, pl.LazyFrame]:
-    """Return the tables of vectors but for their vectors, by name."""
+    """Return the vector tables without their vectors, by name."""
     if community_reports is None:
         community_reports = TABLES["community_reports"].empty().lazy()
     return {
@@ -96,7 +93,7 @@ def embedded_rows(
 def _known(
     previous: Previous, name: str, model_name: str, model: EmbeddingModel
 ) -> pl.DataFrame | None:
-    """Return the vectors of the last run by their text, if the same model made them."""
+    """Return the vectors of the last version by text, if the model is the same."""
     settings = previous.settings.get("generate_text_embeddings", {})
     made_by = previous.settings.get("models", {}).get(model_name)
     if settings.get("model") != model_name or model.identity != (
@@ -106,9 +103,9 @@ def _known(
     rows = previous.scan(name)
     if rows is None or rows.collect_schema()["vector"] != pl.Array(pl.Float32, model.dimension):
         return None
-    # Collected first: in one query with it, `unique` takes ten times as long.
+    # Collected first, since `unique` is much slower in the same query.
     found = rows.select(EMBEDDED[name], "vector").collect().unique(subset="text", keep="first")
-    # Zeros stand for a vector that could not be had; it may be there by now.
+    # Zeros stand for a missing vector, which is requested again.
     is_known = np.any(found["vector"].to_numpy(), axis=1) if len(found) else []
     return found.filter(pl.Series(is_known, dtype=pl.Boolean))
 

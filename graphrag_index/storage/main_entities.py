@@ -1,4 +1,4 @@
-"""Which text units name which entities, and which of these they tell about."""
+"""Entities of text units, with those that a text unit is about."""
 
 import numpy as np
 import numpy.typing as npt
@@ -16,18 +16,17 @@ def about(
     text_units: pl.LazyFrame,
     documents: pl.LazyFrame,
 ) -> pl.DataFrame:
-    """Pair every text unit with the entities that it names, and say whether it is about them.
+    """Pair text units with the entities that they name, and flag those that they are about.
 
-    A text unit is about the entities that the title of its document names, with what stands in
-    brackets or without it, and about those that a heading above it names. Where neither names
-    an entity of it, as in chats and novels, it is about the entity that it names first.
+    A text unit is about the entities in the title of its document, with or without its brackets,
+    and in the headings above it. Without any, as in chats and novels, it is about the entity that
+    it names first.
 
     Returns
     -------
     DataFrame
-        `text_unit`, `entity` and `about`, one row per text unit and entity, in their order.
-        The first text unit of a document has the entities of the document's title, whether it
-        names them or not.
+        One row per text unit and entity, in this order, with the flag `about`. The first text
+        unit of a document always has the entities of the document's title.
     """
     named = mentions.select("text_unit", "entity").collect()
     units, numbers = (named[name].to_numpy() for name in ("text_unit", "entity"))
@@ -55,12 +54,12 @@ def about(
 
 
 def names_of_title(title: pl.Expr) -> pl.Expr:
-    """Return the title of a document, and what it is without brackets, as a list."""
+    """Return a title with and without its brackets, as a list."""
     return pl.concat_list(title, title.str.replace_all(_IN_BRACKETS, ""))
 
 
 def _keys(text_units: Integers | pl.Series, entities: Integers | pl.Series) -> Integers:
-    """Make one number of a text unit and an entity; they sort as the pairs do."""
+    """Pack pairs of numbers into one, in the same order."""
     keys: Integers = (np.asarray(text_units, np.int64) << 32) | np.asarray(entities, np.int64)
     return keys
 
@@ -75,10 +74,9 @@ def _are_among(values: Integers, ascending: Integers) -> npt.NDArray[np.bool_]:
 def _titled(
     entities: pl.LazyFrame, text_units: pl.LazyFrame, documents: pl.LazyFrame
 ) -> pl.DataFrame:
-    """Return the entities that a title or heading over a text unit names.
+    """Return the entities in titles and headings above text units.
 
-    Columns `text_unit`, `entity` and `opening`: the text unit is the first of its document and
-    the title names the entity.
+    `opening` flags the entities of the title in the first text unit of a document.
     """
     names = (
         entities.select(

@@ -1,7 +1,7 @@
-"""The index turned round for searches: what each thing is linked with, and its row by number.
+"""Search tables: inverted links, names in order, and rows by number.
 
-The step `create_search_tables` writes these tables; for the index of another program they are
-made when it is opened.
+The step `create_search_tables` writes them. For an index of Microsoft GraphRAG they are built when
+it is opened.
 """
 
 from collections.abc import Iterator
@@ -18,16 +18,16 @@ from graphrag_index.storage.main_entities import about, names_of_title
 from graphrag_index.text.normalize import fold_names, sounds_of
 
 # Rows read or written at once: bounds memory, not results.
-LINKS_AT_ONCE = 1_000_000
-ROWS_AT_ONCE = 131_072
-LONG_ROWS_AT_ONCE = 16_384
-# In `community_places`, of a community without a report.
+BATCH_LINKS = 1_000_000
+BATCH_ROWS = 131_072
+BATCH_LONG_ROWS = 16_384
+# Report of a community without one, in `community_places`.
 NO_REPORT = -1
 
 Frames = Iterator[dict[str, pl.DataFrame]]
 
 
-def search_tables(
+def create_search_tables(
     documents: pl.LazyFrame,
     text_units: pl.LazyFrame,
     entities: pl.LazyFrame,
@@ -37,11 +37,10 @@ def search_tables(
     community_reports: pl.LazyFrame | None = None,
     covariates: pl.LazyFrame | None = None,
 ) -> Frames:
-    """Make what searches look up: links by number, names in order, and rows without their ids.
+    """Write what searches look up: links by number, names in order, and rows without ids.
 
-    Everything is known by its number, which is its row in its table; a community keeps its
-    number when others vanish, so its rows are looked up. What grows with the corpus is read
-    and written batch by batch; of links only their numbers are in memory.
+    Numbers are rows of the tables. Only communities have numbers of their own, with gaps. Tables
+    that grow with the corpus are read and written in batches; only numbers of links are in memory.
     """
     yield from _links_of_text_units(mentions, entities, text_units, documents)
     ids = {
@@ -91,7 +90,7 @@ def _links_of_text_units(
 
 
 def _keys(high: pl.Series, low: pl.Series) -> Integers:
-    """Make one number of two, which sorts as the pairs do."""
+    """Pack pairs of numbers into one, in the same order."""
     keys: Integers = high.to_numpy().astype(np.int64) << 32
     keys |= low.to_numpy()
     return keys
@@ -100,8 +99,8 @@ def _keys(high: pl.Series, low: pl.Series) -> Integers:
 def _in_parts(
     name: str, rows: pl.DataFrame, order: "npt.NDArray[np.uint32] | None" = None
 ) -> Frames:
-    for start in range(0, rows.height, LINKS_AT_ONCE):
-        part = slice(start, start + LINKS_AT_ONCE)
+    for start in range(0, rows.height, BATCH_LINKS):
+        part = slice(start, start + BATCH_LINKS)
         yield {name: rows[part] if order is None else rows[order[part]]}
 
 
@@ -110,7 +109,7 @@ def _numbers(ids: pl.Series, known: pl.Series) -> pl.Series:
 
 
 def _number_lists(lists: pl.Series, known: pl.Series) -> pl.Series:
-    """Put numbers in the place of ids; an id that no row has is left out."""
+    """Replace ids in lists by numbers; unknown ids are left out."""
     owners, ids = spread_lists(lists)
     numbers = positions(ids, known)
     is_known = numbers >= 0
@@ -119,7 +118,7 @@ def _number_lists(lists: pl.Series, known: pl.Series) -> pl.Series:
 
 
 def _places(evidence: pl.Series, document_ids: pl.Series) -> pl.Series:
-    """Name the documents of evidence by number."""
+    """Replace the document ids of evidence by numbers."""
     owners, places = spread_lists(evidence)
     if not len(places):
         return pl.Series("evidence", [[]] * len(evidence), dtype=PLACES)
@@ -133,7 +132,7 @@ def _places(evidence: pl.Series, document_ids: pl.Series) -> pl.Series:
 
 def _documents(documents: pl.LazyFrame) -> Frames:
     columns = list(TABLES["document_rows"].columns)
-    for batch in batches(documents.select(columns), ROWS_AT_ONCE):
+    for batch in batches(documents.select(columns), BATCH_ROWS):
         yield {"document_rows": batch}
 
 
@@ -141,14 +140,14 @@ def _text_units(text_units: pl.LazyFrame, document_ids: pl.Series) -> Frames:
     columns = list(TABLES["text_unit_rows"].columns)
     places = pl.col("start_char", "end_char", "n_tokens").cast(pl.Int32)
     rows = text_units.select("id", "document_id", places, "text", "headings", "metadata")
-    for batch in batches(rows, LONG_ROWS_AT_ONCE):
+    for batch in batches(rows, BATCH_LONG_ROWS):
         document = _numbers(batch["document_id"], document_ids).alias("document")
         yield {"text_unit_rows": batch.with_columns(document).select(columns)}
 
 
 def _entities(entities: pl.LazyFrame, document_ids: pl.Series) -> Frames:
     columns = list(TABLES["entity_rows"].columns)
-    for batch in batches(entities.select(columns), ROWS_AT_ONCE):
+    for batch in batches(entities.select(columns), BATCH_ROWS):
         evidence = _places(batch["evidence"], document_ids)
         counts = pl.col("degree", "frequency").cast(pl.Int32)
         yield {"entity_rows": batch.with_columns(counts, evidence)}
@@ -159,7 +158,7 @@ def _relationships(relationships: pl.LazyFrame, ids: dict[str, pl.Series]) -> Fr
     texts = ("type", "description")
     columns = ("source_id", "target_id", "text_unit_ids", "evidence", *texts)
     weight = pl.col("weight").cast(pl.Float32)
-    for batch in batches(relationships.select(*columns, weight), ROWS_AT_ONCE):
+    for batch in batches(relationships.select(*columns, weight), BATCH_ROWS):
         both = positions(pl.concat([batch["source_id"], batch["target_id"]]), ids["entity"])
         source, target = both.astype(np.int32).reshape(2, -1)
         ends.append(pl.DataFrame({"source": source, "target": target, "weight": batch["weight"]}))
@@ -176,20 +175,20 @@ def _relationships(relationships: pl.LazyFrame, ids: dict[str, pl.Series]) -> Fr
 
 def _relationships_of_entities(ends: pl.DataFrame) -> Frames:
     source, target, weight = (ends[name].to_numpy() for name in ("source", "target", "weight"))
-    # Another program's may end at what is no entity, or where they begin: these link nothing.
+    # Imported relationships may have unknown or equal ends.
     linked = np.flatnonzero((source >= 0) & (target >= 0) & (source != target))
     by_weight = linked[np.argsort(-weight[linked], kind="stable")].astype(np.int32)
-    # Both ends of each, the heaviest relationship first, then by entity.
+    # Both ends of each relationship, by entity, then descending weight.
     entity = np.stack([source[by_weight], target[by_weight]], axis=1).ravel()
     order = np.argsort(entity, kind="stable").astype(np.uint32)
-    for start in range(0, len(order), LINKS_AT_ONCE):
-        part = order[start : start + LINKS_AT_ONCE]
+    for start in range(0, len(order), BATCH_LINKS):
+        part = order[start : start + BATCH_LINKS]
         relationship = by_weight[part // 2]
         yield {
             "relationships_of_entities": pl.DataFrame(
                 {
                     "entity": entity[part],
-                    # The other end stands beside it.
+                    # The two ends are neighbours in `entity`.
                     "neighbour": entity[part ^ 1],
                     "relationship": relationship,
                     "weight": weight[relationship],
@@ -204,7 +203,7 @@ def _communities(communities: pl.LazyFrame, entity_ids: pl.Series) -> Frames:
     columns = communities.select(
         numbers, "title", pl.col("children").cast(pl.List(pl.Int32)), "entity_ids"
     )
-    for batch in batches(columns, LONG_ROWS_AT_ONCE):
+    for batch in batches(columns, BATCH_LONG_ROWS):
         entities = _number_lists(batch["entity_ids"], entity_ids).list.sort().alias("entities")
         rows = batch.with_columns(entities)
         yield {"community_rows": rows.select(list(TABLES["community_rows"].columns))}
@@ -220,7 +219,7 @@ def _reports(reports: pl.LazyFrame) -> Frames:
     numbers = pl.col("community", "level").cast(pl.Int32)
     rank = pl.col("rank").cast(pl.Float32)
     rows = reports.select(numbers, "title", "summary", "findings", rank)
-    for batch in batches(rows, LONG_ROWS_AT_ONCE):
+    for batch in batches(rows, BATCH_LONG_ROWS):
         yield {"report_rows": batch.select(columns)}
 
 
@@ -241,7 +240,7 @@ def _places_of_communities(communities: pl.LazyFrame, reports: pl.LazyFrame) -> 
 
 
 def _names(entities: pl.LazyFrame) -> pl.DataFrame:
-    """Return every folded name with its entities, in order of the name."""
+    """Return the normalized names of entities, in order."""
     return (
         entities.select(
             name=pl.concat_list(pl.concat_list("title"), "aliases"),
@@ -257,7 +256,7 @@ def _names(entities: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _titles(documents: pl.LazyFrame) -> pl.DataFrame:
-    """Return every folded name of a document, in order of the name."""
+    """Return the normalized names of documents, in order."""
     return (
         documents.select(
             name=names_of_title(pl.col("title")),
@@ -292,7 +291,7 @@ def _words(names: pl.DataFrame, degrees: pl.Series) -> Frames:
 
 
 def _holding(names: pl.DataFrame, degrees: pl.Series) -> pl.DataFrame:
-    """Return every word with the entities whose names hold it, those of highest degree first."""
+    """Return words of names with their entities, by descending degree."""
     holding = names.select("entity", word=pl.col("name").str.split(" ")).explode("word").unique()
     return (
         holding.with_columns(degrees.gather(holding["entity"]).alias("degree"))

@@ -21,7 +21,7 @@ from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.table import Table
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.mapped_table import MappedTable
-from graphrag_index.storage.search_tables import search_tables
+from graphrag_index.storage.search_tables import create_search_tables
 from graphrag_index.storage.table_writer import conform
 from graphrag_index.storage.versions import StepRecord, StoredTable, Vectors, Version
 from graphrag_query.retrieval.in_memory_vectors import HeldVectors
@@ -197,7 +197,7 @@ class MicrosoftStore:
                 name: (rows.drop("text") if name == "documents" else rows).collect().lazy()
                 for name, rows in self.tables.items()
             }
-        for frames in search_tables(**tables):
+        for frames in create_search_tables(**tables):
             for name, frame in frames.items():
                 parts.setdefault(name, []).append(frame)
         return {
