@@ -1,6 +1,6 @@
 """The entities to be resolved: one for each name, or for each name that a person has given."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
@@ -8,6 +8,7 @@ import polars as pl
 
 from graphrag_index.resolution.decisions_file import Decisions
 from graphrag_index.resolution.parsed_name import Name, kind_of_type
+from graphrag_index.resolution.splitting import Piece, split_entities, units_of_entities
 from graphrag_index.text.normalize import title_key
 
 
@@ -32,6 +33,86 @@ class Node:
 # Number, title, type and number of text units of an entity or part.
 Row = tuple[int, str, str, int]
 _frequency: Callable[[Row], int] = itemgetter(3)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What extraction found, with the parts of the names that a person has split.
+
+    `mentions` has `entity` and `text_unit`, each pair once, by the numbers of parts where there
+    are some; `documents` has the `document` of each `text_unit`.
+    """
+
+    numbers: Sequence[int]
+    titles: Sequence[str]
+    types: Sequence[str]
+    mentions: pl.DataFrame
+    documents: pl.DataFrame
+    pieces: Sequence[Piece]
+
+    @classmethod
+    def read(
+        cls,
+        entities: pl.LazyFrame,
+        extracted_mentions: pl.LazyFrame,
+        base_text_units: pl.LazyFrame,
+        documents: pl.LazyFrame | None,
+        decisions: Decisions,
+    ) -> "Found":
+        told = entities.select("human_readable_id", "title", "type").collect()
+        number = pl.col("entity", "text_unit").cast(pl.Int64)
+        mentions = extracted_mentions.select(number).unique().collect().sort("entity", "text_unit")
+        units = base_text_units.select(
+            pl.col("human_readable_id").cast(pl.Int64).alias("text_unit"),
+            pl.col("document_id").rank("dense").cast(pl.Int64).alias("document"),
+        ).collect()
+        pieces: list[Piece] = []
+        wanted = [row for row in told.iter_rows() if title_key(row[1]) in decisions.split]
+        if wanted:
+            numbers = [row[0] for row in wanted]
+            full = entities.select("human_readable_id", "text_units", "types").collect()
+            of = units_of_entities(numbers, full, mentions, base_text_units, documents)
+            first = max(told["human_readable_id"].to_list()) + 1
+            pieces = split_entities(wanted, of, decisions.split, first)
+            moved = {
+                (piece.entity, u.number): piece.number for piece in pieces for u in piece.units
+            }
+            mentions = mentions.with_columns(
+                entity=pl.Series(
+                    (
+                        moved.get((e, u), e)
+                        for e, u in mentions.select("entity", "text_unit").rows()
+                    ),
+                    dtype=pl.Int64,
+                )
+            )
+        return cls(
+            told["human_readable_id"].to_list(),
+            told["title"].to_list(),
+            told["type"].to_list(),
+            mentions,
+            units,
+            pieces,
+        )
+
+    def rows(self) -> Iterator[tuple[int, str, str, int]]:
+        """Give number, title, type and number of text units of each entity and part."""
+        counted = self.mentions.group_by("entity").len()
+        counts = dict(zip(counted["entity"], counted["len"], strict=True))
+        divided = {piece.entity for piece in self.pieces}
+        for number, title, kind in zip(self.numbers, self.titles, self.types, strict=True):
+            if number not in divided:
+                yield number, title, kind, counts.get(number, 0)
+        for piece in self.pieces:
+            yield piece.number, piece.title, piece.type, counts.get(piece.number, 0)
+
+    def origin(self, number: int) -> int:
+        """Return the extracted entity of a part, or the entity itself."""
+        return next((p.entity for p in self.pieces if p.number == number), number)
+
+    def places(self, nodes: Sequence[Node]) -> dict[int, int]:
+        """Return the node of each entity and part."""
+        return {number: at for at, node in enumerate(nodes) for number in node.numbers}
 
 
 def make_nodes(rows: Iterable[Row], decisions: Decisions) -> tuple[list[Node], dict[str, int]]:
@@ -138,8 +219,3 @@ def unknown_names(decisions: Decisions, found: Collection[str]) -> list[tuple[st
         for key, (name, section) in decisions.named.items()
         if key not in found and key not in new
     ]
-
-
-def titles_of(nodes: Sequence[Node], joined: Mapping[int, int]) -> list[str]:
-    """Return the title that each node ends with: that of its centre."""
-    return [nodes[joined.get(at, at)].title for at in range(len(nodes))]

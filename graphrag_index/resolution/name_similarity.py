@@ -7,6 +7,8 @@ as that of Paris and Parish, makes a pair doubtful at most.
 
 from dataclasses import dataclass
 
+from rapidfuzz.distance import OSA
+
 from graphrag_index.resolution.parsed_name import Name, is_initial
 from graphrag_index.text.normalize import fold, is_unspaced, letters_accented
 
@@ -246,7 +248,7 @@ def _one_letter(a: Name, b: Name) -> Likeness | None:
     one, other = a.plain.letters, b.plain.letters
     if min(len(one), len(other)) < SHORT_LETTERS or one[0] != other[0]:
         return None
-    if not is_one_edit(one, other):
+    if OSA.distance(one, other, score_cutoff=1) != 1:
         return None
     if is_unspaced(a.title) or any(map(str.isdigit, one + other)):
         return None
@@ -255,21 +257,6 @@ def _one_letter(a: Name, b: Name) -> Likeness | None:
         return None
     likeness = 1 - 1 / max(len(one), len(other))
     return Likeness(round(0.8 * likeness, 3), ("one letter differs",))
-
-
-def is_one_edit(a: str, b: str) -> bool:
-    """Tell whether one insertion, deletion, substitution or swap makes b out of a."""
-    if len(a) > len(b):
-        a, b = b, a
-    if a == b or len(b) - len(a) > 1:
-        return False
-    start = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), len(a))
-    if len(a) < len(b):
-        return a[start:] == b[start + 1 :]
-    swapped = (
-        a[start : start + 2][::-1] == b[start : start + 2] and a[start + 2 :] == b[start + 2 :]
-    )
-    return swapped or a[start + 1 :] == b[start + 1 :]
 
 
 def _words_in_common(a: Name, b: Name) -> Likeness | None:

@@ -15,32 +15,15 @@ from graphrag_index.text.titles import (
     TITLE_PARTS,
     n_titles,
 )
+from graphrag_index.text.word_lists import read_lists, word_set
 
-# Forms of companies: with and without them a name means the same company.
-_LEGAL = frozenset(
-    (
-        "inc incorporated corp corporation ltd limited llc llp plc gmbh ag kg kgaa ug sa sas sarl "
-        "spa srl bv nv ab as asa oy oyj aps sp zrt kk pty pte co company"
-    ).split()
-)
-# Forms that are mostly something else, so that they count in capitals or behind a comma only.
-_SHORT_LEGAL = frozenset("ag sa as ab sp co kg bv nv oy kk ug".split())
-_ARTICLES = frozenset("the a an le la les der die das den el los las il lo gli het de".split())
-# Words that make another name of what they stand in, in the languages that are most frequent.
-_DISTINGUISHING = frozenset(
-    (
-        "new old great greater little upper lower inner outer north south east west northern "
-        "southern eastern western northeast northwest southeast southwest central middle first "
-        "second third fourth fifth sixth seventh eighth ninth tenth junior senior jr sr saint st "
-        "mini micro pro plus lite non anti pre post neo vice deputy former ex not sub super "
-        "nord süd sud ost ouest est norte sur este oeste sul leste neu alt ober unter groß klein "
-        "nouveau nouvelle nuevo nueva novo nova północny południowy wschodni zachodni nowy nowa "
-        "stary stara wielki mały dolny górny północna południowa wschodnia zachodnia "
-        "северный южный восточный западный северная южная восточная западная новый новая старый "
-        "male female men women mens womens boys girls his her mother father son daughter brother "
-        "sister wife husband widow uncle aunt nephew niece mr mrs miss"
-    ).split()
-)  # fmt: skip
+_LISTS = read_lists("resolution/data/words")
+_COMPANY_FORMS = word_set(_LISTS["company_forms"])
+_SHORT_COMPANY_FORMS = word_set(_LISTS["short_company_forms"])
+_ARTICLES, _DISTINGUISHING = word_set(_LISTS["articles"]), word_set(_LISTS["distinguishing"])
+_KIND_OF_TYPE: dict[str, str] = {
+    word: kind for kind, names in _LISTS["kinds_of_types"].items() for word in names.split()
+}
 _ROMAN = re.compile(r"(?=[ivxlc])(?:c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
 _NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
 # Signs that are part of a name: C++ is not C#, .NET is not a net.
@@ -59,20 +42,6 @@ _APOSTROPHE_S = re.compile(r"['’]s?$")
 _OPENINGS = _ARTICLES | HONORIFICS | RANKS | TITLE_PARTS
 # Behind a title they are no name of a person.
 _NO_SURNAMES = KINDS - SURNAMES
-
-# What kinds types are of, where they say so.
-_KINDS_OF_TYPES = {
-    "person": "person people human individual character author artist politician scientist "
-    "osoba personne persona pessoa человек",
-    "organization": "organization organisation org company corporation institution agency "
-    "firm business group team party university organisation organizacja organización",
-    "place": "geo place location city country region gpe state town village river mountain "
-    "island lake sea continent lieu ort lugar miejsce место",
-    "event": "event war battle conference festival ereignis événement evento wydarzenie",
-    "time": "date time year period era month day",
-    "quantity": "number quantity money amount percent",
-}
-_KIND_OF_TYPE = {word: kind for kind, words in _KINDS_OF_TYPES.items() for word in words.split()}
 
 
 def kind_of_type(kind: str) -> str:
@@ -241,8 +210,8 @@ def _plain(title: str) -> Plain:
             title, left_out = before, {"acronym"}
     raw = title.split(" ")
     last = raw[-1].strip(".,")
-    is_legal = fold(last.replace(".", "")) in _LEGAL and last[:1].isupper()
-    sure = fold(last) not in _SHORT_LEGAL or last.isupper() or raw[-2:-1][0:1] == [","]
+    is_legal = fold(last.replace(".", "")) in _COMPANY_FORMS and last[:1].isupper()
+    sure = fold(last) not in _SHORT_COMPANY_FORMS or last.isupper() or raw[-2:-1][0:1] == [","]
     behind_comma = len(raw) > 1 and raw[-2].endswith(",")
     if len(raw) > 1 and is_legal and (sure or behind_comma or raw[-1].endswith(".")):
         left_out.add(f"form {fold(last)}")
@@ -269,5 +238,5 @@ def _is_plain(title: str) -> bool:
     return (
         all(map(str.isalpha, words))
         and words[0].lower() not in _OPENINGS
-        and fold(words[-1]) not in _LEGAL
+        and fold(words[-1]) not in _COMPANY_FORMS
     )

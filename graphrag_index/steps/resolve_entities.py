@@ -13,9 +13,9 @@ from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.local_embeddings import EmbeddingModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.resolution.apply import Assignments
-from graphrag_index.resolution.assigning import Found, Resolution
 from graphrag_index.resolution.blocking import candidates, neighbours
 from graphrag_index.resolution.candidates import (
+    Found,
     Node,
     documents_and_links,
     make_nodes,
@@ -23,7 +23,7 @@ from graphrag_index.resolution.candidates import (
     unknown_names,
 )
 from graphrag_index.resolution.decisions_file import Decisions, Part, read_decisions
-from graphrag_index.resolution.grouping import group
+from graphrag_index.resolution.grouping import Resolution, group
 from graphrag_index.resolution.name_similarity import are_apart, can_be_one_person
 from graphrag_index.resolution.pair_prompt import Shown, ask
 from graphrag_index.resolution.parsed_name import Name

@@ -11,35 +11,16 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 
 from graphrag_index.text.normalize import UNSPACED
+from graphrag_index.text.word_lists import read_lists
 
 # A citation is no longer than this, in characters, unless it is made of names and numbers alone.
 LONGEST_CITATION = 300
 # Such a number in round brackets, which was not shown, is a year.
 YEARS = range(1500, 2100)
 
-_DATA_WORDS = (
-    *("data", "daten", "données", "datos", "dati", "dados", "dane", "данные", "дані"),
-    *("数据", "數據", "資料", "データ", "데이터"),
-)
-# As the tables are called, also where a model translates them.
-_TABLE_WORDS = (
-    *("entity", "entities", "relationship", "relationships", "claim", "claims"),
-    *("report", "reports", "source", "sources"),
-    *("entität", "entitäten", "beziehung", "beziehungen", "bericht", "berichte"),
-    *("quelle", "quellen", "entidad", "entidades", "relación", "relaciones", "informe"),
-    *("informes", "fuente", "fuentes", "entité", "entités", "rapport", "rapports"),
-    *("fonte", "fonti", "fontes", "encja", "encje", "encji", "relacja", "relacje", "raport"),
-    *("raporty", "źródło", "źródła", "сущность", "сущности", "связь", "связи", "отчёт"),
-    *("отчёты", "отчет", "отчеты", "источник", "источники"),
-    *("实体", "實體", "关系", "關係", "报告", "報告", "来源", "來源", "出典"),
-)
-# These name a table only where "Data" says so.
-_OTHER_WORDS = (
-    *("relation", "relations", "covariate", "covariates", "community", "communities"),
-    *("text", "unit", "units", "passage", "passages", "chunk", "chunks"),
-    *("document", "documents"),
-)
-_JOINING_WORDS = ("and", "und", "et", "y", "e", "i", "oraz", "и", "та", "more", "id", "ids")
+_LISTS = read_lists("text/data/citations")
+_DATA_WORDS, _TABLE_WORDS = _LISTS["data"].split(), _LISTS["tables"].split()
+_OTHER_WORDS, _JOINING_WORDS = _LISTS["other_tables"].split(), _LISTS["joining"].split()
 
 
 def _one_of(words: Iterable[str]) -> str:
@@ -109,10 +90,9 @@ _CITATION = _AHEAD + (
     r"(?(outer)[\])）])(?(marks)(?P=marks))"
 )
 
-_WORDS = _one_of((*_DATA_WORDS, *_TABLE_WORDS, *_OTHER_WORDS, *_JOINING_WORDS))
-_BEGUN_WORD = "|".join(
-    _begins(word) for word in (*_DATA_WORDS, *_TABLE_WORDS, *_OTHER_WORDS, *_JOINING_WORDS)
-)
+_ALL_WORDS = [*_DATA_WORDS, *_TABLE_WORDS, *_OTHER_WORDS, *_JOINING_WORDS]
+_WORDS = _one_of(_ALL_WORDS)
+_BEGUN_WORD = "|".join(map(_begins, _ALL_WORDS))
 _BEGUN_DATA = "|".join(map(_begins, _DATA_WORDS))
 _GOING_ON = (
     rf"(?:{_WORDS}|\d+|[\s,;、，；:：&+#和及()（）\[\]［］【】{{}}｛｝*_`–—.-])*+"

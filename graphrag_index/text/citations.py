@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Set
 
 from graphrag_index.text.citation_forms import citations_in, may_be_prose, rows_of
+from graphrag_index.text.word_lists import read_lists, word_set
 
 # Numbers of the rows that stand in a context, by the name of the section.
 Shown = Mapping[str, Set[int]]
@@ -19,29 +20,9 @@ _TOKEN = re.compile(
 # What `renumber_citations` writes behind a space, with which a search would take twice as long.
 _PART = re.compile(r"(\w+) \((-?\d+(?:, -?\d+)*(?:, \+more)?)\)")
 _WRITTEN = re.compile(rf"\[Data: ({_PART.pattern}(?:; {_PART.pattern})*)\]")
-# How the names of sections begin, also where a model translates them.
-_BEGINNINGS = {
-    "Entities": ("ent", "encj", "сущн", "实体", "實體"),
-    "Relationships": ("rel", "bezieh", "связ", "关系", "關係"),
-    "Claims": ("claim", "covar"),
-    "Reports": (
-        "report",
-        "commun",
-        "bericht",
-        "rapport",
-        "inform",
-        "raport",
-        "отч",
-        "报告",
-        "報告",
-    ),
-    "Sources": (
-        *("source", "text", "unit", "passage", "chunk", "quelle", "fuente", "font", "źród"),
-        *("источ", "来源", "來源", "出典"),
-    ),
-}
-# These stand before numbers too, and name no section.
-_JOINING = frozenset("and und et y e i oraz more id ids no nr row rows и та 和 及".split())
+_LISTS = read_lists("text/data/citations")
+_SECTIONS = {name: tuple(text.split()) for name, text in _LISTS["sections"].items()}
+_NO_SECTION = word_set(_LISTS["no_section"])
 # A longer range is taken for its ends.
 _LONGEST_RANGE = 50
 
@@ -132,7 +113,7 @@ def _parts(citation: re.Match[str]) -> list[tuple[str, list[int], bool]]:
     section = "Sources"
     for token in _TOKEN.finditer(rows_of(citation)):
         if token["name"]:
-            if token["name"].lower() not in _JOINING:
+            if token["name"].lower() not in _NO_SECTION:
                 section = _section(token["name"])
             continue
         if not parts or parts[-1][0] != section:
@@ -157,7 +138,7 @@ def _number(digits: str) -> int:
 def _section(name: str) -> str:
     """The name of the section that a citation means: "entity" is Entities."""
     name = name.lower()
-    for section, beginnings in _BEGINNINGS.items():
+    for section, beginnings in _SECTIONS.items():
         if name.startswith(beginnings):
             return section
     return name

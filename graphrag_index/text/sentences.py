@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from graphrag_index.text.word_lists import read_lists, word_set
+
 
 class Sentence(NamedTuple):
     """A sentence or another unit of layout, as offsets into its text."""
@@ -22,56 +24,11 @@ class Sentence(NamedTuple):
     prose: bool
 
 
-# Words (without their full stop, lower case) after which a full stop ends no sentence.
-_ABBREVIATIONS = frozenset(
-    # titles and names
-    "mr mrs ms mx dr prof rev hon st ste sr jr messrs mme mlle gen col lt capt cpt cmdr adm maj "
-    "brig cdr cpl esq lieut pvt "
-    "sgt sen rep gov pres supt insp fr hr frl dipl ing mag ks abp bp płk gen por hab inż mgr śp "
-    # reference and measure
-    "abbr excl incl orig pron resp transl "
-    "vs etc eg ie cf viz al ca approx est no nos nr op vol vols pp ed eds fig figs sec ch "
-    "art dept univ inc ltd co corp bros ave blvd rd mt ft sq ph.d "
-    "jan feb mar apr jun jul aug sept sep oct nov dec mon tue wed thu fri sat sun "
-    # German
-    "o.ä bzgl bzw usw ggf evtl inkl zzgl sog vgl str abs bd hrsg jh jhd geb gest verh "
-    "ehem engl frz griech urspr österr v.chr n.chr "
-    # Polish
-    "np tzw itd itp ul al r w wg tj m.in ur zm dr pt zob por "
-    "ang daw godz łac mld mln niem tys właśc "
-    # Romance languages
-    "sra srta dna av avda núm pág págs ej p.ej pags vol sig n° m mm mgr éd env "
-    # Russian
-    "г гг им др см ул".split()
-)
+_LISTS = {name: word_set(text) for name, text in read_lists("text/data/sentences").items()}
+_ABBREVIATIONS, _MAY_END = _LISTS["abbreviations"], _LISTS["may_end"]
+_OPENERS, _BEHIND_ORDINALS = _LISTS["openers"], _LISTS["behind_ordinals"]
 # Letters with full stops between them: J.R, J.-P, U.S, non-U.S, e.g, z.B, т.е.
 _DOTTED = re.compile(r"(?:\w+[-–/'’])?((?:[^\W\d_]\.-?)+[^\W\d_]{1,2})")
-# Of these the ones that may end a sentence too, which is seen from the word after them.
-_MAY_END = frozenset(
-    (
-        "etc al no nos inc ltd co corp bros esq jr sr ph.d a.m p.m a.d b.c n.e p.n.e v.chr n.chr "
-        "st ave blvd rd sq ft jan feb mar apr jun jul aug sept sep oct nov dec mon tue wed thu fri "
-        "sat sun art usw u.s.w o.ä u.a itd itp т.д т.п"
-    ).split()
-)
-# Words that begin a sentence, and hardly a name, where they have a capital after a full stop.
-_OPENERS = frozenset(
-    (
-        "the he she it they we in this that these those there but and his her its their our when "
-        "while after although as at by during for from however if on since to under what with "
-        "der die das er sie es wir ein eine im am bei mit nach dort doch und aber "
-        "il elle ils elles ce cette ces les dans mais "
-        "to ten ta te w na po nie był była było jego jej ich ale "
-        "él ella ellos ellas el los las este esta en pero "
-        "он она оно они это в на но"
-    ).split()
-)
-_MONTHS_AND_AGES = frozenset(
-    (
-        "januar jänner februar märz april mai juni juli august september oktober november "
-        "dezember jahrhundert jahrhunderts jahrhunderten jahrtausend klasse auflage"
-    ).split()
-)
 _BOUNDARY = re.compile(
     r"""
       (?P<stop>[.!?…]+)["'”’»)\]*_]*(?P<space>\s+)   # a stop and a space
@@ -221,7 +178,7 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
         return next_word is not None and next_word[1].lower() in _OPENERS
     if word.isdigit() and len(word) <= 2:
         next_word = _NEXT_WORD.match(text, end)
-        return not (next_word and next_word[1].lower() in _MONTHS_AND_AGES)
+        return not (next_word and next_word[1].lower() in _BEHIND_ORDINALS)
     return True
 
 
