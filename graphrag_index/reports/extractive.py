@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from graphrag_index.reports.report import Finding, join_titles
-from graphrag_index.text.near_duplicates import alike, telling_words
+from graphrag_index.text.sentences import are_near_duplicates, telling_words
 
 Related = Callable[[tuple[int, ...]], tuple[int, ...]]
 
@@ -133,7 +133,7 @@ class _Pool:
                 return None
             taken.add(best)
             words = telling_words(best.text)
-            if not any(alike(words, used) for used in self.words):
+            if not any(are_near_duplicates(words, used) for used in self.words):
                 self.words.append(words)
                 return best
 

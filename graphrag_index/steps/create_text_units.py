@@ -13,9 +13,15 @@ from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Progress, step
 from graphrag_index.storage.memo import OwnedRows, open_previous, read_or
 from graphrag_index.storage.table_store import Previous
-from graphrag_index.text.headings import Heading, breadcrumb, find_headings
 from graphrag_index.text.languages import detect_language
-from graphrag_index.text.sentences import Sentence, segment_starts, split_sentences
+from graphrag_index.text.sentences import (
+    Heading,
+    Sentence,
+    breadcrumb,
+    find_headings,
+    segment_starts,
+    split_sentences,
+)
 from graphrag_index.text.tokens import TokenCounts, count_tokens, load_encoding
 
 # Documents per batch: bounds memory, not results.

@@ -1,10 +1,184 @@
-"""Citations of reports, in Microsoft's syntax: `[Data: Entities (1, 2); Reports (3, +more)]`."""
+"""Citations of reports, in Microsoft's syntax: `[Data: Entities (1, 2); Reports (3, +more)]`.
+
+Models spell them in other brackets or in none, without the colon, or by the name of a table
+alone: `(Sources: 1, 2)`. In square brackets behind "Data:" anything is read as a citation.
+Elsewhere it must consist of names of tables and numbers, so that no bracket of prose is taken
+for one.
+"""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from functools import cache
 
-from graphrag_index.text.citation_forms import citations_in, may_be_prose, rows_of
+from graphrag_index.text.normalize import UNSPACED
 from graphrag_index.text.word_lists import read_lists, word_set
+
+# A citation is no longer than this, in characters, unless it is made of names and numbers alone.
+LONGEST_CITATION = 300
+# Such a number in round brackets, which was not shown, is a year.
+YEARS = range(1500, 2100)
+
+_LISTS = read_lists("text/data/citations")
+_DATA_WORDS, _TABLE_WORDS = _LISTS["data"].split(), _LISTS["tables"].split()
+_OTHER_WORDS, _JOINING_WORDS = _LISTS["other_tables"].split(), _LISTS["joining"].split()
+
+
+def _one_of(words: Iterable[str]) -> str:
+    # A longer word comes first; Chinese and Japanese part theirs by no space.
+    ordered = sorted(words, key=lambda word: (-len(word), word))
+    # `re` folds the case of each character of a class at compiling: these have none.
+    return rf"(?:{'|'.join(ordered)})(?!(?-i:(?!{UNSPACED})[^\W\d_]))"
+
+
+def _begins(word: str) -> str:
+    """Any beginning of a word, the longest first."""
+    pattern = ""
+    for character in reversed(word):
+        pattern = f"(?:{character}{pattern})?"
+    return pattern[:-1]
+
+
+_OPEN, _CLOSE, _INSIDE = r"[\[［【]", r"[\]］】]", r"[^\[\]［］【】]"
+_ANY_OPEN, _ANY_CLOSE = r"[\[［【(（{｛]", r"[\]］】)）}｝]"
+_DATA = _one_of(_DATA_WORDS)
+_TABLE = _one_of(_TABLE_WORDS)
+_ANY_TABLE = (
+    rf"(?:text\s+units?(?!\w)|community\s+reports?(?!\w)|{_one_of(_TABLE_WORDS + _OTHER_WORDS)})"
+)
+_AND = (
+    rf"(?:[,;、，；&和及]|{_one_of(w for w in _JOINING_WORDS if w not in ('more', 'id', 'ids'))})"
+)
+_BETWEEN = rf"\s*(?:{_AND}\s*)+"
+_NUMBER = r"#?[-–]?(?>\d+)(?:\s*[-–—]\s*(?>\d+))?(?![^\W和及])"
+_NUMBERS = rf"{_NUMBER}(?:{_BETWEEN}(?:{_NUMBER}|\+\s*more))*"
+_GROUP = rf"[(（\[]\s*(?:ids?\s+)?{_NUMBERS}\s*[)）\]]"
+_ITEM = rf"(?:{_ANY_TABLE}[\s:：]*)?(?:{_GROUP}|{_NUMBER}|\+\s*more)"
+_ROWS = rf"{_ITEM}(?:(?:{_BETWEEN}|\s+){_ITEM})*"
+_NAMED_GROUP = rf"{_ANY_TABLE}[\s:：]*{_GROUP}"
+_GROUPS = rf"{_NAMED_GROUP}(?:{_BETWEEN}(?:{_NAMED_GROUP}|{_GROUP}))*"
+# What ends a sentence, or the text.
+_ENDS = r"(?=\s*(?:[.!?。！？]|\n|\Z))"
+
+_NAMES = r"(?:entit(?:y|ies)|relationships?|claims?|reports?|sources?)(?!\w)"
+_SQUARE_NUMBERS = r"(?=[:：\s]*\d)(?:[-–—:：,;、，；&\s\d]|and\b|und\b)*"
+# In square brackets, what is cited without "Data:" has at least a name and its numbers.
+_SQUARE = (
+    rf"{_OPEN}\s*(?:{_DATA}\s*[:：](?P<data>{_INSIDE}{{0,{LONGEST_CITATION}}})"
+    rf"|(?P<square>{_NAMES}\s*[(（]{_INSIDE}{{0,{LONGEST_CITATION}}}"
+    rf"|(?:{_NAMES}{_SQUARE_NUMBERS})+)){_CLOSE}"
+)
+_STRICT = (
+    rf"{_ANY_OPEN}\s*(?P<word>{_DATA})(?P<parted>\s*[:：]\s*|\s*[-–—]\s*|\s+)"
+    rf"(?P<strict>{_ROWS})\s*[.;,]?\s*{_ANY_CLOSE}"
+)
+_NAMED = rf"[(（{{｛]\s*(?P<table>{_TABLE}(?P<colon>\s*[:：])?\s*{_ROWS})\s*[.;,]?\s*[)）}}｝]"
+# A bracket that is never closed goes where the citation ends its sentence.
+_UNCLOSED = rf"{_ANY_OPEN}\s*{_DATA}\s*[:：]\s*(?P<unclosed>{_GROUPS}){_ENDS}"
+_BARE = (
+    rf"(?<![\w]){_DATA}\s*[:：]\s*"
+    rf"(?:(?P<bare>{_GROUPS})|(?P<listed>{_ANY_TABLE}\s+{_NUMBERS}){_ENDS})"
+)
+# What a citation begins with, behind the space before it. Most characters are none of it: to
+# try all forms of citations at each takes five times as long.
+_FIRST = rf"*_`\[［【(（{{｛{''.join(dict.fromkeys(word[0] for word in _DATA_WORDS))}"
+_AHEAD = rf"(?=[\s{_FIRST}])(?=[{_FIRST}]|(?<![^\S\n])[^\S\n]+[{_FIRST}])"
+# Emphasis and further brackets around a citation go with it, and the space before it.
+_CITATION = _AHEAD + (
+    r"(?:(?<![^\S\n])[^\S\n]+)?(?P<marks>[*_]{1,3}|`)?"
+    r"(?:(?P<outer>[\[(（])(?=[\[［【(（{]))?"
+    rf"(?:{_SQUARE}|{_STRICT}|{_NAMED}|{_UNCLOSED}|{_BARE})"
+    r"(?(outer)[\])）])(?(marks)(?P=marks))"
+)
+
+_ALL_WORDS = [*_DATA_WORDS, *_TABLE_WORDS, *_OTHER_WORDS, *_JOINING_WORDS]
+_WORDS = _one_of(_ALL_WORDS)
+_BEGUN_WORD = "|".join(map(_begins, _ALL_WORDS))
+_BEGUN_DATA = "|".join(map(_begins, _DATA_WORDS))
+_GOING_ON = (
+    rf"(?:{_WORDS}|\d+|[\s,;、，；:：&+#和及()（）\[\]［］【】{{}}｛｝*_`–—.-])*+"
+    rf"(?:{_BEGUN_WORD})?\Z"
+)
+_MAY_GO_ON = (
+    rf"{_ANY_OPEN}\s*(?:(?:{_DATA}|{_TABLE}){_GOING_ON}|(?:{_BEGUN_WORD})?\Z)"
+    rf"|(?<!\w)(?:{_DATA}\s*(?:\Z|[:：]{_GOING_ON})|(?:{_BEGUN_DATA})\Z)"
+)
+# A citation at whose writing a model was cut off: some of it must be there.
+_CUT_OFF = (
+    rf"{_OPEN}\s*{_DATA}\s*[:：][^\[\]［］【】\n]*\Z"
+    rf"|{_ANY_OPEN}\s*{_DATA}\s*[:：]{_GOING_ON}"
+    rf"|{_ANY_OPEN}\s*(?:{_DATA}[\s–—-]*)?{_TABLE}(?=[^\n]*\d){_GOING_ON}"
+    rf"|(?<!\w){_DATA}\s*[:：]\s*{_ANY_TABLE}\s*[(（](?:[\d\s,;+、，]|more)*\Z"
+)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern at its first use: most programs use one of them, or none."""
+    return re.compile(pattern, re.IGNORECASE)
+
+
+def citations_in(text: str) -> Iterator[re.Match[str]]:
+    """Give each citation of a text, with the space before it."""
+    return (found for found in _compiled(_CITATION).finditer(text) if _is_meant(found))
+
+
+def rows_of(citation: re.Match[str]) -> str:
+    """What a citation says of its rows: their tables and numbers."""
+    forms = ("data", "square", "strict", "table", "unclosed", "bare", "listed")
+    return next((citation[form] for form in forms if citation[form]), "")
+
+
+def may_be_prose(citation: re.Match[str], numbers: Iterable[int]) -> bool:
+    """Tell whether a citation may be a year of prose: "(Source: 1914)"."""
+    named = citation["table"] or (citation["strict"] and not _names_table(citation["strict"]))
+    is_square = citation["strict"] and citation.group().lstrip()[:1] in "[［【"
+    return bool(named) and not is_square and all(number in YEARS for number in numbers)
+
+
+def unfinished_from(text: str) -> int:
+    """Return where a citation begins that the text may go on with; its length if none may."""
+    found = _compiled(_MAY_GO_ON).search(text)
+    return found.start() if found else len(text)
+
+
+def cut_off_from(text: str) -> int | None:
+    """Return where a citation begins in the middle of which a text ends; None if none does."""
+    whole = [citation.span() for citation in citations_in(text)]
+    found = _compiled(_CUT_OFF).search(text)
+    while found:
+        place = found.start()
+        end = next((last for first, last in whole if first <= place < last), None)
+        if end is None:
+            return place
+        found = _compiled(_CUT_OFF).search(text, end)
+    return None
+
+
+def _is_meant(citation: re.Match[str]) -> bool:
+    """Tell whether what looks like a citation is none of prose or code."""
+    if rows := citation["strict"]:
+        if ":" in citation["parted"] or "：" in citation["parted"]:
+            # "{data: 1}" is code.
+            return _names_table(rows) or not re.search(r"[{｛]", citation.group())
+        # "(data sources: 3)" counts them.
+        is_name = citation["word"][0].isupper() and rows[0].isupper()
+        return _names_table(rows) and (is_name or re.search(r"[(（\[]", rows) is not None)
+    if rows := citation["table"]:
+        # "(claims 1 and 2)" and "(Report 3)" are prose; "(Claims 1, 2)" and "(Source 3)" are not.
+        name = re.match(r"\w+", rows)
+        is_one = name is not None and name.group() in ("Report", "Claim", "Bericht", "Rapport")
+        is_title = rows[0].isupper() or (not rows[0].islower() and not rows[0].isascii())
+        return (
+            citation["colon"] is not None
+            or re.search(r"[(（\[]", rows) is not None
+            or (is_title and not is_one)
+        )
+    return True
+
+
+def _names_table(rows: str) -> bool:
+    return _compiled(_ANY_TABLE).match(rows) is not None
+
 
 # Numbers of the rows that stand in a context, by the name of the section.
 Shown = Mapping[str, Set[int]]
@@ -20,8 +194,9 @@ _TOKEN = re.compile(
 # What `renumber_citations` writes behind a space, with which a search would take twice as long.
 _PART = re.compile(r"(\w+) \((-?\d+(?:, -?\d+)*(?:, \+more)?)\)")
 _WRITTEN = re.compile(rf"\[Data: ({_PART.pattern}(?:; {_PART.pattern})*)\]")
-_LISTS = read_lists("text/data/citations")
-_SECTIONS = {name: tuple(text.split()) for name, text in _LISTS["sections"].items()}
+_SECTIONS: dict[str, tuple[str, ...]] = {
+    name: tuple(text.split()) for name, text in _LISTS["sections"].items()
+}
 _NO_SECTION = word_set(_LISTS["no_section"])
 # A longer range is taken for its ends.
 _LONGEST_RANGE = 50

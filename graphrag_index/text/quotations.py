@@ -1,4 +1,4 @@
-"""Which sentences of the table `sentences` can be quoted, and their words on one line."""
+"""Quotable rows of the table `sentences`, and their words on one line."""
 
 import re
 from itertools import pairwise

@@ -1,14 +1,13 @@
-"""Where sentences begin and end, by punctuation and layout, in any script.
+"""Sentence boundaries by punctuation and layout, Markdown headings, near-duplicates.
 
-Rules, not a model: full stops that end abbreviations, initials, ordinals and
-numbers are told from those that end sentences; what stands in brackets or
-quotation marks is kept whole if it is short; blank lines, headings, list
-items and table rows end what stands before them.
+Rules, not a model: full stops that end abbreviations, initials, ordinals and numbers are told
+from those that end sentences; short brackets and quotations are kept whole; blank lines, headings,
+list items and table rows end the sentence before them.
 """
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -205,3 +204,78 @@ def _is_prose(sentence: str) -> bool:
         # Scripts without spaces say a sentence in few characters.
         return length >= 5
     return length >= 20 and sentence.count(" ") >= 3
+
+
+# "# Words" and "Words" over a line of = or -, indented by three spaces at most [1]_.
+#
+# .. [1] https://spec.commonmark.org/0.31.2/#atx-headings and #setext-headings
+_HEADING = re.compile(
+    r"^ {0,3}(?P<marks>#{1,6})[^\S\n]+(?P<words>[^\n]+?)[^\S\n]*#*[^\S\n]*$"
+    r"|(?:\A|(?<=\n\n)) {0,3}(?P<over>[^\s#>|*+=-][^\n|]{0,98}?)[^\S\n]*\n {0,3}"
+    r"(?P<line>={2,}|-{3,})[^\S\n]*$",
+    re.MULTILINE,
+)
+_FENCE = re.compile(r"^(```|~~~).*?^\1[^\S\n]*$", re.MULTILINE | re.DOTALL)
+
+
+class Heading(NamedTuple):
+    """A heading: where it begins and ends, its depth (1 is the outermost), its words."""
+
+    start: int
+    end: int
+    depth: int
+    words: str
+
+
+def find_headings(text: str) -> list[Heading]:
+    """Find Markdown headings outside of code."""
+    if "#" not in text and "\n==" not in text and "\n--" not in text:
+        return []
+    fenced = "```" in text or "~~~" in text
+    fences = [match.span() for match in _FENCE.finditer(text)] if fenced else []
+    return [
+        _heading(match)
+        for match in _HEADING.finditer(text)
+        if not any(start <= match.start() < end for start, end in fences)
+    ]
+
+
+def _heading(match: re.Match[str]) -> Heading:
+    if match["marks"]:
+        return Heading(match.start(), match.end(), len(match["marks"]), match["words"])
+    depth = 1 if match["line"][0] == "=" else 2
+    return Heading(match.start(), match.end(), depth, match["over"])
+
+
+def breadcrumb(headings: Sequence[Heading], position: int) -> str:
+    """Join the headings that a position stands under, the outermost first."""
+    path: list[tuple[int, str]] = []
+    for start, _, depth, words in headings:
+        if start > position:
+            break
+        while path and path[-1][0] >= depth:
+            path.pop()
+        path.append((depth, words))
+    return " > ".join(words for _, words in path)
+
+
+# Near-duplicates share more than this of the shorter sentence's telling words, in any order.
+MAX_SHARED = 0.7
+# Numbers, and words long enough not to be particles in most languages.
+_TELLING = re.compile(r"\w{4,}|\d+")
+_ANY_WORD = re.compile(r"\w+")
+
+
+def telling_words(sentence: str) -> frozenset[str]:
+    """Return the words by which sentences are compared, folded.
+
+    In scripts of short words, where fewer than two are long, these are all its words.
+    """
+    folded = sentence.lower()
+    words = frozenset(_TELLING.findall(folded))
+    return words if len(words) > 1 else frozenset(_ANY_WORD.findall(folded))
+
+
+def are_near_duplicates(a: Set[str], b: Set[str]) -> bool:
+    """Tell whether the sentences of two sets of telling words say the same."""
+    return len(a & b) > MAX_SHARED * min(len(a), len(b))

@@ -10,13 +10,14 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from graphrag_index.text.citation_forms import (
+from graphrag_index.text.citations import (
     LONGEST_CITATION,
     YEARS,
+    Shown,
     cut_off_from,
+    find_citations,
     unfinished_from,
 )
-from graphrag_index.text.citations import Shown, find_citations
 from graphrag_index.text.sentences import split_sentences
 from graphrag_query.answer import Citation
 from graphrag_query.answering.sentence_ranking import Candidate, cite, content_words, stem

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphrag_index.text.languages import detect_language, language_of
-from graphrag_index.text.near_duplicates import alike, telling_words
-from graphrag_index.text.sentences import split_sentences
+from graphrag_index.text.sentences import are_near_duplicates, split_sentences, telling_words
 from graphrag_query.answer import Citation
 
 if TYPE_CHECKING:
@@ -177,7 +176,7 @@ def without_repetition(ranked: Sequence[Ranked], most: int) -> list[Ranked]:
         best = max(left, key=lambda r: r.score - REPETITION_WEIGHT * _nearness(r, taken))
         left.remove(best)
         words = telling_words(best.candidate.text)
-        if not any(alike(words, other) for other in used):
+        if not any(are_near_duplicates(words, other) for other in used):
             taken.append(best)
             used.append(words)
     return taken

@@ -12,7 +12,7 @@ from graphrag_index.llm.rendered_rows import n_prompt_tokens
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import DriftSearch, LocalSearch
 from graphrag_index.text.citations import cited
-from graphrag_index.text.near_duplicates import alike, telling_words
+from graphrag_index.text.sentences import are_near_duplicates, telling_words
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.chat import Chat
 from graphrag_query.answering.context import Context, Section, joined, pack
@@ -175,7 +175,7 @@ class _Steps:
         words = telling_words(text)
         known = [*self._asked, *(other for _, other in self._follow_ups)]
         if text.casefold() not in {other.casefold() for other in known} and not any(
-            alike(words, telling_words(other)) for other in known
+            are_near_duplicates(words, telling_words(other)) for other in known
         ):
             self._follow_ups.append((score, text))
 

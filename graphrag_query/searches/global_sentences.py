@@ -11,7 +11,7 @@ import polars as pl
 
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import find_citations
-from graphrag_index.text.near_duplicates import alike, telling_words
+from graphrag_index.text.sentences import are_near_duplicates, telling_words
 from graphrag_query.answer import Answer, Citation, Outcome
 from graphrag_query.answering.cited_text import best_sentence, units_behind
 from graphrag_query.answering.sentence_ranking import (
@@ -207,7 +207,9 @@ def _reduce(points: list[Point], max_points: int) -> list[list[Point]]:
     for point in sorted(points, key=lambda p: -p.score):
         words = telling_words(point.text)
         theme = themes.setdefault(point.report["community"], [])
-        if len(theme) < SENTENCES_PER_THEME and not any(alike(words, other) for other in used):
+        if len(theme) < SENTENCES_PER_THEME and not any(
+            are_near_duplicates(words, other) for other in used
+        ):
             theme.append(point)
             used.append(words)
     return [theme for theme in themes.values() if theme][:max_points]

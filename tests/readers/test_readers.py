@@ -25,7 +25,7 @@ from graphrag_index.readers.html import Page
 from graphrag_index.readers.json_stream import JsonStream
 from graphrag_index.readers.plain_text import first_heading, split_front_matter
 from graphrag_index.schema.settings.embedded_steps import LoadDocuments
-from graphrag_index.text.headings import find_headings
+from graphrag_index.text.sentences import find_headings
 
 GERMAN = (
     "Der Schriftsteller Günter Graß lebte in Lübeck; später zog er nach München. "

@@ -11,8 +11,7 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Silent
 from graphrag_index.steps.create_text_units import Passage, create_text_units
 from graphrag_index.steps.create_text_units import cut as cut_one
-from graphrag_index.text.headings import find_headings
-from graphrag_index.text.sentences import segment_starts
+from graphrag_index.text.sentences import find_headings, segment_starts
 from graphrag_index.text.tokens import count_tokens, load_encoding
 from tests.fixtures.fake_model import EarlierTables
 

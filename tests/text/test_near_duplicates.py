@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.text.near_duplicates import alike, telling_words
+from graphrag_index.text.sentences import are_near_duplicates, telling_words
 
 FRAM = "The Fram left Norway in August 1910."
 CREW = (
@@ -38,13 +38,13 @@ def test_a_sentence_that_another_repeats_with_more_around_it_is_alike(
     one: str, other: str, same: bool
 ) -> None:
     words = telling_words(one), telling_words(other)
-    assert alike(*words) is same
-    assert alike(*reversed(words)) is same
+    assert are_near_duplicates(*words) is same
+    assert are_near_duplicates(*reversed(words)) is same
 
 
 @given(st.text(), st.text())
 def test_whatever_is_said_adds_nothing_to_itself(said: str, more: str) -> None:
     words = telling_words(said)
-    assert alike(words, words) is bool(words)
+    assert are_near_duplicates(words, words) is bool(words)
     if words:
-        assert alike(words, words | telling_words(more))
+        assert are_near_duplicates(words, words | telling_words(more))
