@@ -17,10 +17,9 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
 from graphrag_index.text.quotations import Quotations, quotable
 
-# Documents read at once: bounds memory, not results.
+# Documents per batch: bounds memory, not results.
 BATCH_DOCUMENTS = 512
-# Sentences that describe an entity.
-MAX_DESCRIPTION_SENTENCES = 2
+MAX_DESCRIPTION_SENTENCES = 2  # of one entity
 # Columns of entities that only a model fills.
 _OF_MODELS = ("descriptions", "description_text_units", "text_units", "types")
 
@@ -39,19 +38,19 @@ def extract_graph_nlp(
     settings: ExtractGraphNlp,
     progress: Progress,
 ) -> Mapping[str, pl.DataFrame]:
-    """Find names and terms, merge their variants, and relate those that stand together.
+    """Find names and terms, merge their variants, and relate those that occur together.
 
-    Names are capitalized spans that the corpus uses as names; scripts without
-    capitals fall back to what recurs (see `linguistics`). Two entities are related
-    if they are mentioned in one sentence or in neighbouring ones; the weight is
-    their association, the description the quotable sentence that names both best,
-    or empty if they meet in headings, lists, tables and neighbouring sentences only.
+    Names are capitalized spans that the corpus uses as names; in scripts without
+    capitals they are recurring spans (see `nlp`). Two entities are related if they are
+    mentioned in one sentence or in neighbouring ones. The weight is their association. The
+    description is the best quotable sentence with both, or empty if they occur together only
+    in headings, lists, tables or neighbouring sentences.
 
     Returns
     -------
     extracted_entities
         One row per entity, in order of first mention. `type` is person, organization,
-        geo, event, acronym, noun phrase, or name where the words do not tell.
+        geo, event, acronym, noun phrase, or name if the type is unknown.
     extracted_relationships
         One row per pair of entities, in order of first evidence.
     extracted_mentions
@@ -61,8 +60,10 @@ def extract_graph_nlp(
     progress.start(len(ids), "documents")
     mentions, entities = find_mentions(lambda: _texts(documents), sentences, settings, progress)
     units = _text_unit_spans(base_text_units, ids)
-    mentions, entities = _with_stand_ins(_place(mentions, units), entities, units, documents)
-    mentions, entities = _numbered(mentions, entities)
+    mentions, entities = _with_fallback_entities(
+        _locate(mentions, units), entities, units, documents
+    )
+    mentions, entities = _renumber(mentions, entities)
     mentions = _with_sentences(mentions, sentences)
     links = (mentions, settings.max_links, settings.neighbour_weight)
     frequency = np.bincount(mentions["entity"].to_numpy(), minlength=len(entities.titles))
@@ -104,7 +105,7 @@ def _texts(documents: pl.LazyFrame) -> Iterator[tuple[int, str, str]]:
 
 
 def _text_unit_spans(base_text_units: pl.LazyFrame, ids: list[str]) -> pl.DataFrame:
-    """Return number, document number, start and end of each text unit, sorted by place."""
+    """Return number, document number, start and end of text units, sorted by position."""
     schema = {"document_id": pl.String, "document": pl.Int64}
     numbers = pl.LazyFrame({"document_id": ids, "document": range(len(ids))}, schema=schema)
     return (
@@ -116,13 +117,15 @@ def _text_unit_spans(base_text_units: pl.LazyFrame, ids: list[str]) -> pl.DataFr
     )
 
 
-def _place(mentions: pl.DataFrame, units: pl.DataFrame) -> pl.DataFrame:
-    """Say which text units hold each mention, and drop those that are cut in two.
+def _locate(mentions: pl.DataFrame, units: pl.DataFrame) -> pl.DataFrame:
+    """Locate mentions in text units, and drop those that a boundary cuts in two.
 
-    Adds `text_unit`, the last that holds it, and `earlier`, the number of text units
-    before that one which hold the mention too, because they overlap with it.
+    Adds `text_unit`, the last one with the mention, and `earlier`, the number of overlapping
+    text units before it with the same mention.
     """
-    row = np.searchsorted(_places(units, "start_char"), _places(mentions, "start"), "right") - 1
+    row = (
+        np.searchsorted(_positions(units, "start_char"), _positions(mentions, "start"), "right") - 1
+    )
     document, end = units["document"].to_numpy(), units["end_char"].to_numpy()
     own_document, own_end = mentions["document"].to_numpy(), mentions["end"].to_numpy()
 
@@ -138,16 +141,16 @@ def _place(mentions: pl.DataFrame, units: pl.DataFrame) -> pl.DataFrame:
     ).filter(pl.Series(holds(0), dtype=pl.Boolean))
 
 
-def _places(rows: pl.DataFrame, start: str) -> Integers:
-    """Return one sortable number for each place in the corpus: the document, then the character."""
+def _positions(rows: pl.DataFrame, start: str) -> Integers:
+    """Combine document number and character offset into one sortable number."""
     document = rows["document"].to_numpy().astype(np.int64)
     return np.asarray((document << 40) + rows[start].to_numpy(), dtype=np.int64)
 
 
-def _with_stand_ins(
+def _with_fallback_entities(
     mentions: pl.DataFrame, entities: Entities, units: pl.DataFrame, documents: pl.LazyFrame
 ) -> tuple[pl.DataFrame, Entities]:
-    """Give each document that mentions nothing an entity, so that it belongs to a community."""
+    """Give documents without mentions a fallback entity, so that they join a community."""
     empty = units.join(mentions, on="document", how="anti", maintain_order="left")
     first = {
         document: (start, end)
@@ -167,12 +170,12 @@ def _with_stand_ins(
             number = len(entities.titles) + numbers.setdefault(title, len(numbers))
             rows.append((document, offset + start, offset + end, number, 0))
     entities.extend(numbers, "noun phrase")
-    found = _place(pl.DataFrame(rows, schema=MENTIONS, orient="row"), units)
+    found = _locate(pl.DataFrame(rows, schema=MENTIONS, orient="row"), units)
     return pl.concat([mentions, found]).sort("document", "start", maintain_order=True), entities
 
 
-def _numbered(mentions: pl.DataFrame, entities: Entities) -> tuple[pl.DataFrame, Entities]:
-    """Number the entities that are mentioned in order of first mention; leave out the others."""
+def _renumber(mentions: pl.DataFrame, entities: Entities) -> tuple[pl.DataFrame, Entities]:
+    """Number entities in order of first mention; drop those without mentions."""
     first = mentions["entity"].unique(maintain_order=True)
     number = np.full(len(entities.titles), -1, np.int32)
     number[first.to_numpy()] = np.arange(len(first), dtype=np.int32)
@@ -185,9 +188,10 @@ def _numbered(mentions: pl.DataFrame, entities: Entities) -> tuple[pl.DataFrame,
 
 
 def _with_sentences(mentions: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataFrame:
-    """Add each mention's `sentence` (its row), and whether that is `quotable`, and its length."""
+    """Add the row, `quotable`, length and start of the sentence of each mention."""
     row = (
-        np.searchsorted(_places(sentences, "start_char"), _places(mentions, "start"), "right") - 1
+        np.searchsorted(_positions(sentences, "start_char"), _positions(mentions, "start"), "right")
+        - 1
     ).clip(0)
     length = (sentences["end_char"] - sentences["start_char"]).to_numpy()
     return mentions.with_columns(
@@ -199,13 +203,13 @@ def _with_sentences(mentions: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataF
 
 
 def _best_sentences(mentions: pl.DataFrame) -> pl.DataFrame:
-    """Choose the sentences that say best what an entity is.
+    """Choose the sentences that describe each entity best.
 
-    A sentence that begins with the name, defines it ("... was a ..."), stands early
-    and is of a good length comes first. Returns `entity` and `mention` (its row), in
-    order of entity and place; entities that are in no quotable sentence are left out.
+    Preferred are sentences that begin with the name, define it ("... was a ..."), are early
+    in the document and of medium length. Returns `entity` and `mention` (its row), ordered
+    by entity and position; entities without a quotable sentence are left out.
     """
-    # Arrays instead of a sorted frame: there are as many mentions as the corpus has names.
+    # Arrays instead of a sorted frame save memory: there are very many mentions.
     row = np.flatnonzero(mentions["quotable"].to_numpy())
     columns = (mentions[name].to_numpy()[row] for name in ("entity", "sentence", "flags"))
     entity, sentence, flags = columns
@@ -215,7 +219,7 @@ def _best_sentences(mentions: pl.DataFrame) -> pl.DataFrame:
     score -= np.minimum(np.abs(length - 150), 300) / 200
     score -= np.minimum(start - begin, 200) / 200
     score -= np.minimum(start, 20_000) / 20_000
-    # Of the mentions in one sentence the best, then of the sentences of one entity the best.
+    # The best mention of each sentence, then the best sentences of each entity.
     order = np.lexsort((row, -score, sentence, entity))
     best = order[_is_first(entity[order], sentence[order])]
     best = best[np.lexsort((row[best], -score[best], entity[best]))]
@@ -226,7 +230,7 @@ def _best_sentences(mentions: pl.DataFrame) -> pl.DataFrame:
 
 
 def _is_first(*sorted_columns: np.ndarray) -> np.ndarray:
-    """Tell which rows begin a run of equal ones."""
+    """Mark the first row of each run of equal rows."""
     first = np.zeros(len(sorted_columns[0]), bool)
     first[:1] = True
     for column in sorted_columns:
@@ -274,7 +278,7 @@ def _relationship_rows(pairs: pl.DataFrame, quotations: Quotations, ids: list[st
 
 
 def _evidence(quotations: Quotations, at: np.ndarray, ids: list[str]) -> pl.Series:
-    """Return the places of quotations, one struct each."""
+    """Return document and offsets of quotations, one struct each."""
     places = quotations.places[at]
     return places.select(
         document_id=pl.Series(ids, dtype=pl.String)[places["document"]],
@@ -284,7 +288,7 @@ def _evidence(quotations: Quotations, at: np.ndarray, ids: list[str]) -> pl.Seri
 
 
 def _mention_rows(mentions: pl.DataFrame) -> pl.DataFrame:
-    """Repeat a mention for every text unit that holds it."""
+    """Repeat each mention for every text unit that contains it."""
     return (
         mentions.select(
             "entity",

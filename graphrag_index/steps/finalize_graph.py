@@ -1,4 +1,4 @@
-"""From what extraction found to the graph: entities, relationships and where they are named."""
+"""Build the graph from extracted entities, relationships and mentions."""
 
 from collections.abc import Iterator, Sequence
 
@@ -22,7 +22,7 @@ from graphrag_index.text.normalize import title_key
 
 Floats = npt.NDArray[np.float64]
 
-# Relationships written at once: bounds memory, not results.
+# Relationships per batch: bounds memory, not results.
 BATCH_RELATIONSHIPS = 65_536
 _ENTITY = ("human_readable_id", "title", "type", "aliases", "evidence")
 _RELATIONSHIP = ("source", "target", "type", "weight", "text_units", "evidence")
@@ -44,15 +44,15 @@ def finalize_graph(
     *,
     settings: FinalizeGraph,
 ) -> Iterator[dict[str, pl.DataFrame]]:
-    """Merge what is the same, count degrees and place the entities in a drawing.
+    """Merge duplicates, count degrees and compute the layout.
 
     Entities with the same title but for case and spacing become one, which
     keeps the title, type and description of the first. Relationships between
     the same two entities become one, whatever their direction: weights add up,
     and the heaviest row gives description and type. Loops and relationships with
-    an unknown end are dropped; entities without relationships stay. What had an id before keeps
-    it: the first of those that become one. Each table is read as the last step that wrote it
-    left it: described, resolved or extracted.
+    an unknown end are dropped; entities without relationships stay. Given ids are kept; merged
+    rows keep the first. Each table is read from the last step that wrote it: described, else
+    resolved, else extracted.
 
     Yields
     ------
@@ -86,8 +86,8 @@ def finalize_graph(
     links = _Links(_with_one_description(found_links, _RELATIONSHIP), numbers)
     given = links.given_ids(given_ids, numbers)
     ids, titles = entities["id"], entities["title"]
-    # Nodes are numbered by id, as in create_communities: the drawing shows its communities,
-    # and does not depend on which entity came first.
+    # Nodes are numbered by id, as in create_communities, so that the layout fits its communities
+    # and does not depend on the order of the entities.
     node = np.empty(len(ids), dtype=np.int64)
     node[ids.arg_sort().to_numpy()] = np.arange(len(ids))
     ends = node[links.ends]
@@ -97,7 +97,7 @@ def finalize_graph(
         pl.Series("human_readable_id", np.arange(len(ids))),
         gather_lists(entity, text_unit_ids.gather(text_unit), len(ids)).alias("text_unit_ids"),
         pl.Series("degree", degree),
-        *_places(graph, node, settings),
+        *_coordinates(graph, node, settings),
     ).with_columns(pl.col("text_unit_ids").list.len().alias("frequency"))
     yield {"entities": entities}
     del entities, entity, text_unit, graph
@@ -176,7 +176,7 @@ def _merge_entities(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 def _with_given_ids(
     entities: pl.DataFrame, numbers: pl.DataFrame, given_ids: pl.DataFrame | None
 ) -> pl.DataFrame:
-    """Put the ids that entities had before in place of those made of their titles."""
+    """Replace ids hashed from titles by given ids."""
     if given_ids is None:
         return entities
     own = (
@@ -192,7 +192,7 @@ def _with_given_ids(
 
 
 def _renumber_mentions(found: pl.LazyFrame, numbers: pl.DataFrame) -> pl.DataFrame:
-    """Mentions by the numbers of the merged entities: each once, in order of the text."""
+    """Replace raw numbers by those of merged entities; sort by text and drop duplicates."""
     keys = numbers.select(pl.col("raw", "number").cast(pl.Int32)).lazy()
     columns = ["text_unit", "start_char", "end_char", "number"]
     rows = (
@@ -201,13 +201,13 @@ def _renumber_mentions(found: pl.LazyFrame, numbers: pl.DataFrame) -> pl.DataFra
         .collect()
         .sort(columns)
     )
-    # Of equal rows, which are neighbours now, the first: `unique` would take longer.
+    # Equal rows are neighbours after sorting; `unique` would be slower.
     is_new = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift()) for name in columns)
     return rows.filter(is_new).rename({"number": "entity"})
 
 
 class _Links:
-    """The relationships: rows with the same two ends merged, in order of the first.
+    """Relationships with rows of the same two ends merged, in order of first appearance.
 
     `ends` are the numbers of source and target, `weights` the sums.
     """
@@ -234,7 +234,7 @@ class _Links:
         np.add.at(self.weights, group, weights)
         self._raw = raw.select("description", "type")
         self._text_units, self._evidence = Spread(raw["text_units"]), Spread(raw["evidence"])
-        # The raw rows by group; within it in their order, and the heaviest first.
+        # The raw rows by group: in their order, and by descending weight.
         by_group = np.argsort(group, kind="stable")
         self._rows, self._groups = rows[by_group], group[by_group]
         self._by_weight = rows[np.lexsort((-weights, group))]
@@ -243,7 +243,7 @@ class _Links:
         return len(self.ends)
 
     def given_ids(self, given_ids: pl.DataFrame | None, numbers: pl.DataFrame) -> pl.Series:
-        """Return the first id that each had before, else null; none of them twice."""
+        """Return the first given id of each relationship, else null; no id occurs twice."""
         if given_ids is None:
             return pl.Series("id", [None] * len(self), dtype=pl.String)
         is_link = (pl.col("table") == "relationships") & (pl.col("id") != "")
@@ -258,8 +258,8 @@ class _Links:
             .unique("id", keep="first", maintain_order=True)
         )
         ends = pl.DataFrame(self.ends, schema={"number": pl.Int64, "target": pl.Int64})
-        everyone = _unordered(ends, "number", "target")
-        return everyone.join(own, on=["one", "other"], how="left", maintain_order="left")["id"]
+        pairs = _unordered(ends, "number", "target")
+        return pairs.join(own, on=["one", "other"], how="left", maintain_order="left")["id"]
 
     def rows(self, batch: slice, text_unit_ids: pl.Series) -> pl.DataFrame:
         """Return weight, description, text_unit_ids, evidence and type of some relationships."""
@@ -285,12 +285,12 @@ class _Links:
         )
 
     def _descriptions(self, owners: Integers, rows: Integers, n_lists: int) -> pl.Series:
-        """Join what the merged rows say, the heaviest first, each once."""
-        said = self._raw["description"].gather(rows)
+        """Join the distinct descriptions of merged rows, by descending weight."""
+        descriptions = self._raw["description"].gather(rows)
         if len(rows) == n_lists:
-            return said
+            return descriptions
         distinct = (
-            pl.DataFrame({"owner": owners, "description": said})
+            pl.DataFrame({"owner": owners, "description": descriptions})
             .filter(pl.col("description") != "")
             .unique(maintain_order=True)
         )
@@ -304,8 +304,8 @@ def _unordered(rows: pl.DataFrame, first: str, second: str) -> pl.DataFrame:
     return rows.with_columns(**ends).drop(first, second)
 
 
-def _places(graph: Graph, node: Integers, settings: FinalizeGraph) -> list[pl.Series]:
-    """The columns x and y; null without layout."""
+def _coordinates(graph: Graph, node: Integers, settings: FinalizeGraph) -> list[pl.Series]:
+    """Return the columns x and y; null without layout."""
     if not settings.layout:
         return [pl.Series(name, [None] * len(node), dtype=pl.Float64) for name in "xy"]
     positions = layout(graph, seed=settings.seed)[node].round(6)

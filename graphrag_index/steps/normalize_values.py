@@ -9,15 +9,15 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import step
 from graphrag_index.text.languages import detect_language
 
-# Entities read at once: bounds memory, not results.
-ENTITIES_AT_ONCE = 20_000
+# Entities per batch: bounds memory, not results.
+BATCH_ENTITIES = 20_000
 
 
 @step(writes=["entity_values"], code_version=2)
 def normalize_values(entities: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     """Find the numbers, amounts and dates in the titles and descriptions of entities.
 
-    A value is what is certain: what could be read in two ways is left out.
+    Ambiguous values, which can be read in two ways, are left out.
 
     Yields
     ------
@@ -27,9 +27,9 @@ def normalize_values(entities: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     table = TABLES["entity_values"]
     columns = ("human_readable_id", "title", "description")
     count = entities.select(pl.len()).collect().item()
-    # Without entities there is one batch too, of no rows.
-    for start in range(0, max(count, 1), ENTITIES_AT_ONCE):
-        batch = entities.select(columns).slice(start, ENTITIES_AT_ONCE).collect()
+    # Without entities there is still one batch, without rows.
+    for start in range(0, max(count, 1), BATCH_ENTITIES):
+        batch = entities.select(columns).slice(start, BATCH_ENTITIES).collect()
         rows = [
             (number, *value)
             for number, title, description in batch.iter_rows()
@@ -39,7 +39,7 @@ def normalize_values(entities: pl.LazyFrame) -> Iterator[pl.DataFrame]:
 
 
 def values_of(title: str, description: str) -> list[tuple[object, ...]]:
-    """Return the values of one entity, as rows without its number."""
+    """Return the values of one entity, as rows without the number of the entity."""
     if not any(letter.isdigit() for letter in title + description):
         return []
     language = detect_language(description or title)
@@ -51,7 +51,7 @@ def values_of(title: str, description: str) -> list[tuple[object, ...]]:
 
 def _values(field: str, text: str, language: str) -> list[tuple[object, ...]]:
     found: list[tuple[object, ...]] = []
-    # So that their digits are not numbers too.
+    # The digits of dates are masked, so that they are not found as numbers too.
     rest = list(text)
     for start, end, first, last in find_dates(text, language):
         found.append((field, "date", None, None, first, last, text[start:end], start, end))
