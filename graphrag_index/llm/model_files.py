@@ -71,7 +71,7 @@ def cache_folder() -> Path:
     return (Path(of_user) if of_user else Path.home() / ".cache") / "graphrag-index"
 
 
-def find_model(package: ModelPackage = MINILM) -> Path:
+def model_folder(package: ModelPackage = MINILM) -> Path:
     """The folder of a downloaded model.
 
     Raises

