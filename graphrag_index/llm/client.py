@@ -19,7 +19,13 @@ from graphrag_index.llm.call_errors import (
     redact,
 )
 from graphrag_index.llm.http_replies import StreamedReply, read_chat, read_embeddings, read_events
-from graphrag_index.llm.http_session import MAX_CONNECT_SECONDS, cause_of, new_session, proxy_for
+from graphrag_index.llm.http_session import (
+    MAX_CONNECT_SECONDS,
+    cause_of,
+    close_when_dropped,
+    new_session,
+    proxy_for,
+)
 from graphrag_index.llm.ledger import IN_MEMORY, Ledger
 from graphrag_index.llm.pacing import FIRST_DELAY, MAX_SLEEP, Failures, Pace, backoff, jitter
 from graphrag_index.llm.prices import Budget, cost_of, price_of
@@ -294,6 +300,7 @@ class LLMClient:
         base = self.settings.base_url or os.environ.get(OPENAI_VARIABLE) or OPENAI
         if self._session is None:
             self._session = new_session(self.settings, base)
+            close_when_dropped(self, self._session)
         parameters = dict(query or {})
         if self.settings.provider == "azure":
             base = f"{base.rstrip('/')}/openai"

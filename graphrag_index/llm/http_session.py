@@ -6,6 +6,7 @@ import os
 import ssl
 import sys
 import threading
+import weakref
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -108,6 +109,16 @@ def proxy_for(url: str) -> str | None:
     if not proxy or proxy_bypass(parts.netloc):
         return None
     return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def close_when_dropped(owner: object, session: "aiohttp.ClientSession") -> None:
+    """Close a session of the running loop when its owner is garbage, or at exit."""
+    weakref.finalize(owner, _close_soon, session, asyncio.get_running_loop())
+
+
+def _close_soon(session: "aiohttp.ClientSession", loop: asyncio.AbstractEventLoop) -> None:
+    if not session.closed and loop.is_running():
+        asyncio.run_coroutine_threadsafe(session.close(), loop)
 
 
 def cause_of(error: BaseException) -> str:

@@ -1,6 +1,7 @@
 """The client: retries and limits of calls, and responses of a server that sends given bytes."""
 
 import asyncio
+import gc
 import gzip
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,11 +12,12 @@ import pytest
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.call_errors import RejectedError, RetryError
 from graphrag_index.llm.client import MAX_FAILING, LLMClient
-from graphrag_index.llm.http_session import proxy_for
+from graphrag_index.llm.http_session import LoopThread, proxy_for
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.pacing import Pace, reset_after
 from graphrag_index.llm.request import Usage
 from graphrag_index.schema.settings.models import ModelSettings
+from tests.server import Server
 
 Ask = Callable[[], Awaitable[tuple[str, Usage]]]
 
@@ -283,3 +285,18 @@ def test_the_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setenv(name, value)
     assert proxy_for("http://example.org/v1") == "http://proxy:3128"
     assert proxy_for("http://localhost:11434/v1") is None
+
+
+def test_a_client_that_is_dropped_closes_its_connections() -> None:
+    loop = LoopThread()
+    with Server() as server, closing(Ledger(None)) as ledger:
+        settings = ModelSettings(model="m", base_url=server.url)
+        client = LLMClient("chat", settings, ledger)
+        assert loop.wait(client.send("GET", "/models")).status == 200
+        session = client._session
+        assert session is not None
+        del client
+        gc.collect()
+        loop.wait(asyncio.sleep(0.01))
+        assert session.closed
+    loop.close()
