@@ -1,7 +1,7 @@
-"""JSON as models write it: among prose, in wrong quotes, without commas, cut off.
+"""Tolerant parser of JSON with prose, wrong quotes, missing commas or a truncated end.
 
-No step looks at a character more than a bounded number of times, and nothing that is missing
-at the end is made up: what was open there is told apart from what was whole.
+Each character is read a bounded number of times. Truncated values are not completed: objects
+and lists that are open at the end are reported.
 """
 
 import json
@@ -9,17 +9,16 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-# Deeper is noise.
-MAX_DEPTH = 40
-# A failed attempt at strict JSON costs time that grows with the text.
-MAX_MISSES = 200
+MAX_DEPTH = 40  # of nesting; deeper brackets are skipped as noise
+# A failed attempt to parse strictly takes time proportional to the text.
+MAX_STRICT_FAILURES = 200
 
 _DOUBLE, _SINGLE = '"“”„‟＂', "'‘’‚`"
 _QUOTES = _DOUBLE + _SINGLE
 _COMMENT = r"//[^\n]*+|/\*(?:(?!\*/)[\s\S])*+(?:\*/)?|\#[^\n]*+"
 _FILLER = re.compile(rf"(?:[\s,，、;；]++|{_COMMENT}|\.\.\.|…|\\[nrt])*+")
 _BLANK = re.compile(rf"(?:\s++|{_COMMENT}|\\[nrt])*+")
-# A brace in prose is none unless a key, a string or a number follows.
+# A brace opens an object only before a key or a string; a bracket before a value.
 _ROOT = re.compile(
     rf"""\{{(?=\s*+(?:["{_QUOTES}}}/#]|\{{\s*+["{_QUOTES}]|[\w-]{{1,40}}+\s{{0,9}}[:：]))"""
     rf"""|\[(?=\s*+(?:[\[\]{{{_QUOTES}/#]|-?\d))"""
@@ -32,7 +31,7 @@ _KEY = (
     rf"""|[^\W\d]\w{{0,60}}+(?:\s{{0,9}}[:：]|\Z))"""
 )
 _REST = rf"(?:\Z|[}}\]]|\.\.\.|…|{_COMMENT})"
-# What comes after a quotation mark that ends a string: in an object, and in a list.
+# The text after a quotation mark that ends a string: in an object, and in a list.
 _AFTER_VALUE = re.compile(
     rf"\s*+(?:{_REST}|```|[,，、;；]\s*+(?:{_REST}|```|\{{|{_KEY})|[{{]\s*+[{_QUOTES}]|{_KEY})"
 )
@@ -63,34 +62,34 @@ _STRICT = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
 
 
 class BrokenJSON:
-    """Reads the objects and lists of a text.
+    """Parser of the objects and lists in a text.
 
     Attributes
     ----------
     open
-        The objects and lists that were not closed where the text ended, the innermost first.
-        A string, a number or a word that was cut there is in none of them.
+        The objects and lists that are open at the end of the text, innermost first. They
+        lack a truncated string, number or word.
     n_skipped
-        How often there were bare words in a list.
+        The number of runs of bare words that were skipped in lists.
     """
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.open: list[Any] = []
-        self.n_skipped = self._at = self._misses = 0
+        self.n_skipped = self._at = self._failures = 0
 
     def values(self) -> Iterator[Any]:
-        """Give the objects and lists that are not part of others, in order."""
+        """Yield the outermost objects and lists in order."""
         while root := _ROOT.search(self.text, self._at):
             self._at = root.start()
             yield self._container(0, None)
 
     def _container(self, depth: int, parent: str | None) -> Any:
-        if self._misses < MAX_MISSES:
+        if self._failures < MAX_STRICT_FAILURES:
             try:
                 value, self._at = _STRICT.raw_decode(self.text, self._at)
             except (ValueError, RecursionError):
-                self._misses += 1
+                self._failures += 1
             else:
                 return value
         kind = self.text[self._at]
@@ -100,7 +99,7 @@ class BrokenJSON:
     def _object(self, depth: int, parent: str | None) -> dict[str, Any]:
         text, fields = self.text, dict[str, Any]()
         if text.startswith("{", self._at):
-            # Braces doubled, as templates have them.
+            # Doubled braces, as in templates.
             self._at += 1
         while True:
             self._skip(_FILLER)
@@ -112,7 +111,7 @@ class BrokenJSON:
                 self._at += 1
                 return fields
             if mark == "{" or (mark == "]" and parent == "[") or text.startswith("```", self._at):
-                # Its closing brace was forgotten.
+                # The closing brace is missing.
                 return fields
             key = self._key(mark)
             if key is None:
@@ -122,8 +121,8 @@ class BrokenJSON:
             if mark and mark in "[{":
                 if depth < MAX_DEPTH:
                     fields[key] = value = self._container(depth + 1, "{")
-                    if isinstance(value, dict) and self._is_followed_by_its_like(value):
-                        # The bracket that opens the list was forgotten.
+                    if isinstance(value, dict) and self._is_followed_by_similar(value):
+                        # The opening bracket of the list is missing.
                         fields[key] = [value, *self._list(depth + 1, "{")]
                 else:
                     self._skip(_DEEP)
@@ -137,7 +136,7 @@ class BrokenJSON:
                     fields[key] = _scalar(bare)
 
     def _key(self, mark: str) -> str | None:
-        """Read a key and its colon; None, past it, if there is something else."""
+        """Read a key and its colon; skip other text and return None."""
         if mark in _QUOTES:
             start = self._at
             for found in _MARK[mark].finditer(self.text, start + 1):
@@ -164,7 +163,7 @@ class BrokenJSON:
 
     def _list(self, depth: int, parent: str | None, end: str = "]") -> list[Any]:
         text, items = self.text, list[Any]()
-        # Among words, what stands in quotation marks is prose.
+        # Quoted text among bare words is prose.
         prose = False
         while True:
             self._skip(_FILLER)
@@ -194,11 +193,11 @@ class BrokenJSON:
                 value = self._string(_AFTER_ITEM)
                 colon = _COLON.match(text, self._at)
                 if colon and depth < MAX_DEPTH and _is_field(value, items, text[colon.end() :][:9]):
-                    # The brace that opens a record was forgotten.
+                    # The opening brace of a record is missing.
                     self._at = start
                     items.append(self._object(depth + 1, "["))
                 elif parent == "{" and colon:
-                    # The next key: the closing bracket was forgotten.
+                    # The next key: the closing bracket is missing.
                     self._at = start
                     return items
                 elif value is not None:
@@ -215,13 +214,13 @@ class BrokenJSON:
                 elif self._at < len(text):
                     items.append(value)
 
-    def _is_followed_by_its_like(self, value: dict[str, Any]) -> bool:
-        """Tell whether an object comes next that begins with a key of this one."""
+    def _is_followed_by_similar(self, value: dict[str, Any]) -> bool:
+        """Tell whether the next value is an object that begins with a key of this one."""
         following = _NEXT_OBJECT.match(self.text, self._at)
         return following is not None and following[1] in value
 
     def _string(self, after: re.Pattern[str]) -> str | None:
-        """Read a string up to the quotation mark that ends it; None if the text ends first."""
+        """Read a string to its closing quotation mark; None if the text ends first."""
         text, start = self.text, self._at + 1
         for found in _MARK[text[self._at]].finditer(text, start):
             mark = found[0][0]
@@ -235,7 +234,7 @@ class BrokenJSON:
                 return _unescape(text[start : found.start()])
             before = text[max(start, found.start() - 40) : found.start()].rstrip()
             if before.endswith(("{", ",")) and _MEMBER.match(text, found.start()):
-                # The next field: the mark that ends this string was forgotten.
+                # The next field: the closing quotation mark is missing.
                 value = text[start : found.start()].rstrip(" \t\r\n,{}[]")
                 # Braces after it may end the object, and open another.
                 end = start + len(value)
@@ -256,14 +255,14 @@ class BrokenJSON:
 
 
 def _is_field(key: str | None, items: list[Any], value: str) -> bool:
-    """Tell whether a key in a list begins a record like the last; a first one has no list."""
+    """Tell whether a key in a list begins a record; the first one has no nested value."""
     if items:
         return isinstance(items[-1], dict) and key in items[-1]
     return key is not None and not value.lstrip().startswith(("[", "{"))
 
 
 def _scalar(bare: str) -> Any:
-    """Read what stands there without quotation marks."""
+    """Convert an unquoted value: a constant, a number or a string."""
     bare = bare.strip().rstrip(_QUOTES).rstrip()
     word = bare.lower()
     if word in _NOTHING:
@@ -277,7 +276,7 @@ def _scalar(bare: str) -> Any:
 
 
 def _unescape(text: str) -> str:
-    """Resolve the escapes of JSON; a backslash before anything else stands for itself."""
+    """Resolve the escapes of JSON; keep backslashes before other characters."""
     return _ESCAPE.sub(_unescaped, text) if "\\" in text else text
 
 

@@ -1,4 +1,4 @@
-"""Records as models write them without JSON: a line each, a tuple each, or rows of a table."""
+"""Parser of records in other forms than JSON: delimited lines, tuples, Markdown tables."""
 
 import re
 from collections import Counter
@@ -21,10 +21,10 @@ def read_lines(text: str, shape: Shape) -> tuple[dict[str, list[Any]], int]:
     Returns
     -------
     records
-        For each list of the shape its records: objects where the fields are those of the
-        schema, lists of the fields otherwise. Empty if there is none.
+        The records of each list of the shape: objects if they have all fields of the schema,
+        else lists of fields. Empty if there are none.
     n_cut
-        How many the end of the text cut off.
+        The number of records that the end of the text truncates.
     """
     records: dict[str, list[Any]] = {}
     n_cut = 0
@@ -44,7 +44,7 @@ def read_lines(text: str, shape: Shape) -> tuple[dict[str, list[Any]], int]:
 
 
 def _usual_counts(lines: list[tuple[str, Any, bool]]) -> dict[str, int]:
-    """Return how many fields most whole lines have, for each list; the more of two equals."""
+    """Return the most frequent number of fields in whole lines, for each list."""
     counts: dict[str, Counter[int]] = {}
     for property, fields, whole in lines:
         if whole and isinstance(fields, list) and len(fields) > 1:
@@ -53,10 +53,10 @@ def _usual_counts(lines: list[tuple[str, Any, bool]]) -> dict[str, int]:
 
 
 def _lines(text: str, shape: Shape) -> list[tuple[str, Any, bool]]:
-    """Give list, fields and whether the end of the line was seen, for each record."""
-    if not shape.kinds:
+    """Return for each record its list, its fields, and whether the line is whole."""
+    if not shape.list_names:
         return []
-    kinds = "|".join(sorted(map(re.escape, shape.kinds), key=len, reverse=True))
+    kinds = "|".join(sorted(map(re.escape, shape.list_names), key=len, reverse=True))
     head = re.compile(
         rf"[\s>*+•\d.)-]{{0,20}}(?P<open>[(\[|]{{0,3}})\s{{0,9}}(?P<quote>[*_`{_QUOTES}]{{0,4}})"
         rf"(?P<kind>{kinds})[*_`{_QUOTES}]{{0,4}}(?P<colon>[:：]?)[*_`{_QUOTES}]{{0,4}}[ ]{{0,9}}"
@@ -71,7 +71,7 @@ def _lines(text: str, shape: Shape) -> list[tuple[str, Any, bool]]:
         if start is None or fields is None:
             found.extend((property, row, True) for property, row in table.row(piece))
             continue
-        property = shape.kinds[start["kind"].lower()]
+        property = shape.list_names[start["kind"].lower()]
         if start["open"].endswith("("):
             whole = piece.rstrip().endswith(")")
         closed = "|" in start["open"] and piece.rstrip().endswith("|")
@@ -80,7 +80,7 @@ def _lines(text: str, shape: Shape) -> list[tuple[str, Any, bool]]:
 
 
 def _pieces(text: str, head: re.Pattern[str]) -> Iterator[tuple[str, bool]]:
-    """Give each line, and whether it ended; a tuple goes on to its closing bracket."""
+    """Yield each line, and whether it is whole; a tuple extends to its closing bracket."""
     parts = _ENDS.split(text)
     begun: list[str] = []
     for number in range(0, len(parts), 2):
@@ -104,7 +104,7 @@ def _is_tuple(piece: str, head: re.Pattern[str]) -> bool:
 
 
 def _fields(piece: str, start: re.Match[str]) -> list[str] | None:
-    """Split what follows the kind of a record; None if that is prose."""
+    """Split the text after the kind of a record into fields; None if it is prose."""
     rest, delimiter = piece[start.end() :].rstrip(), start["delimiter"]
     if start["open"].endswith("(") and rest.endswith(")"):
         rest = rest[:-1]
@@ -129,7 +129,7 @@ def _fields(piece: str, start: re.Match[str]) -> list[str] | None:
 
 
 def _bare(field: str) -> str:
-    """Take white space, bold and quotation marks from around a field."""
+    """Strip white space, bold marks and quotation marks from a field."""
     field = field.replace("\\|", "|").strip().strip("*`").strip()
     if len(field) > 1 and field[0] in _QUOTES and field[-1] in _QUOTES:
         field = field[1:-1].strip()
@@ -137,7 +137,7 @@ def _bare(field: str) -> str:
 
 
 class _Table:
-    """A Markdown table whose header names the fields."""
+    """Parser of a Markdown table whose header names the fields."""
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
@@ -146,7 +146,7 @@ class _Table:
         self.property: str | None = None
 
     def row(self, line: str) -> Iterator[tuple[str, dict[str, str]]]:
-        """Read the next line; gives a record if it is a row of known fields."""
+        """Read the next line; yield its record if it is a row with known fields."""
         if "|" not in line:
             self.last, self.header, self.property = [], [], None
             return
@@ -158,7 +158,7 @@ class _Table:
         self.last = cells
 
     def _begin(self, header: list[str]) -> None:
-        """Find the list whose records have the columns of a table, two of them at least."""
+        """Find the list whose fields match the columns of a table, at least two of them."""
         names = {letters(name) for name in header}
         fits = {
             property: len(names & {letters(name) for name in self.shape.fields(property)})

@@ -1,4 +1,4 @@
-"""From the text of a reply to what was asked for, tolerantly."""
+"""Tolerant parsing of the text of a reply into the requested records."""
 
 import json
 import re
@@ -11,45 +11,45 @@ from graphrag_index.llm.parsing.delimited import read_lines
 from graphrag_index.llm.parsing.schema_fit import Shape, is_schema
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, TextSink
 
-# What is over this, in characters, is cut off a reply that is not plain JSON.
-LONGEST = 300_000
-# How an object begins whose quotes are not escaped.
+# Longer replies are truncated, unless they are plain JSON.
+MAX_CHARS = 300_000
+# The beginning of an object without escaped quotes.
 _OBJECT = re.compile(r'\{\s*"')
-_KEY_OF_A_LIST = re.compile(r'"[^"\n]{1,60}+"\s{0,9}:\s{0,9}\[')
+_LIST_KEY = re.compile(r'"[^"\n]{1,60}+"\s{0,9}:\s{0,9}\[')
 
 
 def read_reply(text: str, format: ReplyFormat) -> ParsedReply:
-    """Read a reply: thoughts, prose and code fences around it are passed over.
+    """Parse a reply, skipping reasoning, prose and code fences.
 
-    JSON in which something is wrong is read as far as its meaning is plain, and so are lines
-    and tables in place of it. What was cut off at the end is dropped and counted, not completed.
+    Invalid JSON is repaired where its meaning is clear; delimited lines and tables are accepted
+    too. Records that are truncated at the end are dropped and counted, not completed.
 
     Raises
     ------
     ReplyError
-        Nothing of it can be used.
+        Nothing in the reply can be used.
     """
     if not format.schema:
         return format.read(strip_reasoning(text))
     shape = Shape(format.schema)
-    data = _parsed(text)
+    data = _parse_json(text)
     n_cut = 0
-    if not shape.is_met(data):
+    if not shape.matches(data):
         try:
-            data, n_cut = _found(data, text, shape)
+            data, n_cut = _extract(data, text, shape)
         except ReplyError:
             found = format.find(strip_reasoning(text)) if format.find is not None else None
             if found is None:
                 raise
             return format.read(found)
-    elif (reading := _try(data, format)) and not reading.dropped:
-        return reading
-    reading = _best(_interpretations(data, shape), format)
-    return ParsedReply(reading.value, reading.dropped + n_cut)
+    elif (parsed := _read_or_none(data, format)) and not parsed.dropped:
+        return parsed
+    parsed = _best(_interpretations(data, shape), format)
+    return ParsedReply(parsed.value, parsed.dropped + n_cut)
 
 
-def _parsed(text: str) -> Any:
-    """Read plain JSON, or a string that holds some; None if it is something else."""
+def _parse_json(text: str) -> Any:
+    """Parse plain JSON, or JSON in a JSON string; None if the text is neither."""
     try:
         data = json.loads(text)
         return json.loads(data) if isinstance(data, str) else data
@@ -57,7 +57,7 @@ def _parsed(text: str) -> Any:
         return None
 
 
-def _try(data: Any, format: ReplyFormat) -> ParsedReply | None:
+def _read_or_none(data: Any, format: ReplyFormat) -> ParsedReply | None:
     try:
         return format.read(data)
     except ReplyError:
@@ -65,78 +65,78 @@ def _try(data: Any, format: ReplyFormat) -> ParsedReply | None:
 
 
 def _interpretations(data: Any, shape: Shape) -> Iterator[Any]:
-    """Give what a reply may mean: as it is, with the keys of the schema, in their order."""
-    if not isinstance(data, dict) or shape.is_met(data):
+    """Yield possible readings: unchanged, with keys of the schema, named by position."""
+    if not isinstance(data, dict) or shape.matches(data):
         yield data
     if isinstance(data, dict):
         fitted = shape.fit(data)
         yield fitted
-        yield shape.in_order(fitted)
+        yield shape.name_by_position(fitted)
 
 
 def _best(interpretations: Iterable[Any], format: ReplyFormat) -> ParsedReply:
-    """Read in the first way that loses the fewest records."""
+    """Return the first interpretation that drops the fewest records."""
     best: ParsedReply | None = None
     error: ReplyError | None = None
     for data in interpretations:
         try:
-            reading = format.read(data)
+            parsed = format.read(data)
         except ReplyError as failure:
             error = error or failure
             continue
-        if best is None or reading.dropped < best.dropped:
-            best = reading
-        if not reading.dropped:
+        if best is None or parsed.dropped < best.dropped:
+            best = parsed
+        if not parsed.dropped:
             break
     if best is None:
         raise error or ReplyError("it holds nothing that was asked for")
     return best
 
 
-def _found(data: Any, text: str, shape: Shape) -> tuple[Any, int]:
-    """Find what was asked for in a reply that is something else as it stands.
+def _extract(data: Any, text: str, shape: Shape) -> tuple[Any, int]:
+    """Extract the requested object from a reply that does not match the schema.
 
     Returns
     -------
     data
-        What is handed on to be read.
+        The object, or records in another form.
     n_cut
-        How many records were dropped: cut off at the end, or words in place of an object.
+        The number of records dropped: truncated at the end, or words instead of an object.
 
     Raises
     ------
     ReplyError
-        There is nothing.
+        There is none.
     """
     lines: dict[str, list[Any]] = {}
     n_cut = n_cut_lines = 0
     if isinstance(data, dict | list):
         values = [data]
     else:
-        text = strip_reasoning(text.strip("\ufeff \n\r\t"))[:LONGEST]
+        text = strip_reasoning(text.strip("\ufeff \n\r\t"))[:MAX_CHARS]
         if not text:
             raise ReplyError("it holds no answer")
         if '{\\"' in text and not _OBJECT.search(text):
             text = text.replace('\\"', '"').replace("\\n", "\n")
-        if _KEY_OF_A_LIST.match(text):
-            # The brace that opens all of it was forgotten.
+        if _LIST_KEY.match(text):
+            # The first brace is missing.
             text = "{" + text
         values, n_cut = _values(text, shape)
     answers = [value for value in values if not is_schema(value)]
     bodies = [body for value in answers for body in shape.find(value)]
     if bodies:
-        body = _together(bodies, shape)
+        body = _merge_objects(bodies, shape)
         if n_cut and shape.is_records and not any(body.values()):
-            # Not the same as to have found nothing.
+            # Unlike a reply with empty lists, this one is invalid.
             raise ReplyError("none of its records is whole")
         return body, n_cut
     if not isinstance(data, dict | list):
         lines, n_cut_lines = read_lines(text, shape)
     if lines:
         return lines, n_cut_lines
-    loose = _loose(answers, shape)
-    if loose:
-        return loose, n_cut
+    bare = _bare_records(answers, shape)
+    if bare:
+        return bare, n_cut
     keys = " and ".join(shape.properties)
     if len(answers) < len(values):
         raise ReplyError(f"it repeats the schema instead of giving {keys}")
@@ -146,14 +146,14 @@ def _found(data: Any, text: str, shape: Shape) -> tuple[Any, int]:
 
 
 def _values(text: str, shape: Shape) -> tuple[list[Any], int]:
-    """Read all JSON in a text, without what was cut off at its end."""
+    """Parse all JSON in a text, and drop the value that its end truncates."""
     parser = BrokenJSON(text)
     values = list(parser.values())
     chain = parser.open[::-1]
     if not chain:
         return values, parser.n_skipped
     root = chain[0]
-    body = next((n for n, part in enumerate(chain) if shape.has_some(part)), None)
+    body = next((n for n, part in enumerate(chain) if shape.has_any_key(part)), None)
     if body is None:
         if isinstance(root, list) or _has_records(root):
             inside = chain[1:] if isinstance(root, list) else chain[2:]
@@ -171,13 +171,13 @@ def _values(text: str, shape: Shape) -> tuple[list[Any], int]:
         names = " and ".join(name for name in shape.properties if name in missing)
         raise ReplyError(f"it was cut off before {names}")
     if (missing or not is_whole) and not any(chain[body].values()):
-        # A list that was begun and never ended is not an empty one.
+        # A list that is open at the end is not an empty one.
         n_cut = max(n_cut, 1)
     return values, parser.n_skipped + n_cut
 
 
 def _drop(inside: list[Any], chain: list[Any]) -> int:
-    """Take the outermost of these open values out of the one around it."""
+    """Remove the outermost of these open values from its parent; return the number removed."""
     if not inside:
         return 0
     around = next(outer for outer, inner in pairwise(chain) if inner is inside[0])
@@ -197,12 +197,12 @@ def _is_records(value: Any) -> bool:
 
 
 def _is_by_name(inside: list[Any]) -> bool:
-    """Tell whether an open object holds records by their names, and is no record itself."""
+    """Tell whether an open object maps names to records, instead of being a record."""
     return all(isinstance(part, dict) for part in inside[0].values())
 
 
-def _together(bodies: list[dict[str, Any]], shape: Shape) -> dict[str, Any]:
-    """Put together what a reply gives in several objects; of two answers take the fuller one."""
+def _merge_objects(bodies: list[dict[str, Any]], shape: Shape) -> dict[str, Any]:
+    """Merge the objects of a reply; the most complete one has precedence."""
     if len(bodies) == 1:
         return bodies[0]
     bodies = [shape.fit(body) for body in bodies]
@@ -224,8 +224,8 @@ def _distinct(records: Iterable[Any]) -> list[Any]:
     return list({repr(record): record for record in records}.values())
 
 
-def _loose(values: list[Any], shape: Shape) -> Any:
-    """Return records without an object around them, or the last object."""
+def _bare_records(values: list[Any], shape: Shape) -> Any:
+    """Return records without an enclosing object, or the last object."""
     objects = [value for value in values if isinstance(value, dict) and value]
     if not shape.is_records:
         lists = [value for value in values if isinstance(value, list) and value]
@@ -236,7 +236,7 @@ def _loose(values: list[Any], shape: Shape) -> Any:
     for value in values:
         if _has_records(value):
             fitted = shape.fit(value)
-            if shape.has_some(fitted):
+            if shape.has_any_key(fitted):
                 # Its keys are in another language.
                 return value
             records += [record for part in value.values() if _is_records(part) for record in part]
@@ -244,7 +244,7 @@ def _loose(values: list[Any], shape: Shape) -> Any:
             records.append(value)
         elif isinstance(value, list):
             records += [part for part in value if isinstance(part, dict | list)]
-    return shape.sort(records) if records else None
+    return shape.assign_records(records) if records else None
 
 
 _TAGS = "think|thinking|thought|thoughts|reasoning|seed:think"
@@ -252,7 +252,7 @@ _REASONING = re.compile(
     rf"^[^\S\n]*[<\[◁]({_TAGS})[>\]▷].*?(?:[<\[◁]/\1[>\]▷]|(?P<open>\Z))",
     re.DOTALL | re.IGNORECASE | re.MULTILINE,
 )
-# Some servers cut the opening tag off.
+# Some servers remove the opening tag.
 _REASONING_END = re.compile(rf"[<\[◁]/(?:{_TAGS})[>\]▷]\s*(?=[\[{{(`\n]|\Z)|^</think>", re.I | re.M)
 _FINAL = "<|channel|>final<|message|>"
 
@@ -263,7 +263,7 @@ def strip_reasoning(text: str) -> str:
         text = text.rpartition(_FINAL)[2].removesuffix("<|return|>")
     for reasoning in _REASONING.finditer(text):
         if reasoning["open"] is not None:
-            # Never closed: the reply ended within it, or the answer follows unmarked.
+            # The tag is not closed: the reply ends within the reasoning, or the answer is unmarked.
             before = _REASONING.sub("", text[: reasoning.start()])
             return (before + _answer_at_end(reasoning[0])).strip()
     stripped = _REASONING.sub("", text)
@@ -274,7 +274,7 @@ def strip_reasoning(text: str) -> str:
 
 
 def _answer_at_end(reasoning: str) -> str:
-    """Return the JSON object at the end of the reasoning, if it stands on lines of its own."""
+    """Return the JSON object at the end of the reasoning, if it begins on a new line."""
     answer = reasoning[reasoning.rfind("\n{") + 1 :].rstrip("` \n\t")
     try:
         json.loads(answer)
@@ -284,19 +284,18 @@ def _answer_at_end(reasoning: str) -> str:
 
 
 _OPENING = re.compile(rf"\s*[<\[◁]({_TAGS})[>\]▷]", re.IGNORECASE)
-# Characters of the longest opening tag.
-_MAX_OPENING = 16
+_MAX_OPENING = 16  # characters of an opening tag
 
 
 class VisibleText:
-    """Passes a streamed text on to a sink, without the reasoning that it begins with."""
+    """Filter of a streamed text that removes the reasoning at its beginning."""
 
     def __init__(self, sink: TextSink) -> None:
         self._sink = sink
         self._held, self._in_reasoning = "", True
 
     def write(self, piece: str) -> None:
-        """Take the next piece."""
+        """Write the next piece of the stream."""
         self._held += piece
         if self._in_reasoning:
             opening = _OPENING.match(self._held)
@@ -311,7 +310,7 @@ class VisibleText:
             self._held = ""
 
     def end(self, broken: bool = False) -> None:
-        """Pass on the rest, unless it is reasoning; or tell the sink that the text is void."""
+        """Write the rest unless it is reasoning; restart the sink if the stream is broken."""
         if broken:
             self._sink.restart()
         elif self._held and not _OPENING.match(self._held):

@@ -1,4 +1,4 @@
-"""What a schema asks for, and a reply in other keys or another nesting made to fit it."""
+"""Matching of replies to a schema despite other spellings of keys or another nesting."""
 
 import json
 import re
@@ -8,22 +8,21 @@ from typing import Any
 
 from graphrag_index.text.normalize import letters
 
-# How deep what was asked for may be wrapped.
-MAX_WRAPS = 4
+MAX_WRAPS = 4  # levels of nesting around the requested object
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 class Shape:
-    """The object that a schema asks for.
+    """The shape of the object that a schema describes.
 
     Attributes
     ----------
     properties
-        Its keys, and the schema of each.
+        The keys, and the schema of each.
     lists
-        Those whose values are lists of objects.
+        The keys whose values are lists of records, that is of objects.
     required
-        Those that must be there.
+        The keys that must be present.
     """
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
@@ -33,7 +32,7 @@ class Shape:
 
     @property
     def is_records(self) -> bool:
-        """Whether all of it is lists of records, each of which can be done without."""
+        """Whether every property is a list of records, so that a reply can do without some."""
         return bool(self.lists) and len(self.lists) == len(self.properties)
 
     def fields(self, property: str) -> list[str]:
@@ -41,8 +40,8 @@ class Shape:
         return list(fields_of(self.properties[property]))
 
     @cached_property
-    def kinds(self) -> dict[str, str]:
-        """What one record of a list, or the list, may be called; and the list."""
+    def list_names(self) -> dict[str, str]:
+        """Map lower-case names of each list and of its records to the key of the list."""
         kinds = {}
         for name in self.lists:
             kinds[name.lower()] = name
@@ -53,11 +52,11 @@ class Shape:
         return kinds
 
     @cached_property
-    def _by_plain(self) -> dict[str, str]:
+    def _by_letters(self) -> dict[str, str]:
         return {letters(name): name for name in self.properties}
 
-    def is_met(self, value: Any) -> bool:
-        """Tell whether a value is an object with all keys, and lists where there should be."""
+    def matches(self, value: Any) -> bool:
+        """Tell whether a value is an object with all required keys and unquoted lists."""
         if not isinstance(value, dict) or not self.required <= value.keys():
             return False
         for name in self.lists:
@@ -69,17 +68,17 @@ class Shape:
                 return False
         return True
 
-    def has_some(self, value: Any) -> bool:
-        """Tell whether a value is an object with a key that is asked for, in any spelling."""
+    def has_any_key(self, value: Any) -> bool:
+        """Tell whether a value is an object with a key of the schema, in any spelling."""
         return isinstance(value, dict) and any(
-            key in self.properties or letters(str(key)) in self._by_plain for key in value
+            key in self.properties or letters(str(key)) in self._by_letters for key in value
         )
 
     def find(self, value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
-        """Give the objects with keys that are asked for in what they are wrapped in."""
+        """Yield the objects with keys of the schema, also inside other objects and lists."""
         if isinstance(value, str):
             value = as_json(value)
-        if self.has_some(value):
+        if self.has_any_key(value):
             yield value
         elif isinstance(value, dict | list) and depth < MAX_WRAPS:
             for inner in value.values() if isinstance(value, dict) else value:
@@ -87,33 +86,33 @@ class Shape:
                     yield from self.find(inner, depth + 1)
 
     def fit(self, value: Any) -> Any:
-        """Spell the keys of an object as the schema does, and take lists out of records."""
-        fitted: dict[str, Any] = _spelled(value, self.properties)
+        """Rename keys to the spelling of the schema, and move nested lists to the top."""
+        fitted: dict[str, Any] = _rename_keys(value, self.properties)
         self._name_lists(fitted)
         for name in self.lists:
             records = fitted.get(name)
             if isinstance(records, str):
                 fitted[name] = records = as_json(records)
             if isinstance(records, dict) and records.keys() & fields_of(self.properties[name]):
-                # One record without the list around it.
+                # A single record without its list.
                 fitted[name] = records = [records]
             if isinstance(records, list):
                 fields = fields_of(self.properties[name])
                 fitted[name] = [_record(record, fields) for record in records]
         for name in self.lists:
             if name not in fitted:
-                inner = list(_inner_lists(fitted, name, self.lists))
+                inner = list(_nested_records(fitted, name, self.lists))
                 if inner:
                     fitted[name] = [_record(r, fields_of(self.properties[name])) for r in inner]
         return fitted
 
-    def sort(self, records: list[Any]) -> Any:
-        """Put records under the lists whose keys they have; as they are, if one fits none."""
+    def assign_records(self, records: list[Any]) -> Any:
+        """Assign records to lists by their keys; return them unchanged if one is ambiguous."""
         if not self.is_records:
             return records
         if len(self.lists) == 1:
             return self.fit({self.lists[0]: records})
-        sorted_: dict[str, list[Any]] = {name: [] for name in self.lists}
+        assigned: dict[str, list[Any]] = {name: [] for name in self.lists}
         for record in records:
             if not isinstance(record, dict):
                 return records
@@ -121,11 +120,11 @@ class Shape:
             fits = [len(keys & set(map(letters, self.fields(name)))) for name in self.lists]
             if fits.count(max(fits)) > 1:
                 return records
-            sorted_[self.lists[fits.index(max(fits))]].append(record)
-        return self.fit(sorted_)
+            assigned[self.lists[fits.index(max(fits))]].append(record)
+        return self.fit(assigned)
 
-    def in_order(self, value: Any) -> Any:
-        """Name the fields of records by their order, where their keys are in another language."""
+    def name_by_position(self, value: Any) -> Any:
+        """Name the fields of records by position, for keys in another language."""
         if not isinstance(value, dict):
             return value
         named = dict(value)
@@ -134,13 +133,13 @@ class Shape:
             if isinstance(records, list):
                 fields = self.fields(name)
                 named[name] = [
-                    _in_order(record, fields) if isinstance(record, dict) else record
+                    _name_by_position(record, fields) if isinstance(record, dict) else record
                     for record in records
                 ]
         return named
 
     def _name_lists(self, value: dict[str, Any]) -> None:
-        """Name lists by their order, where their keys are in another language."""
+        """Name lists by position, for keys in another language."""
         missing = [name for name in self.lists if name not in value]
         others = [
             key
@@ -163,7 +162,7 @@ def fields_of(part: Any) -> Mapping[str, Any]:
 
 
 def as_json(text: str) -> Any:
-    """Read JSON in a string; the string itself if it holds none."""
+    """Parse JSON in a string; return the string if it has none."""
     if text.lstrip()[:1] in ("{", "["):
         try:
             return json.loads(text, strict=False)
@@ -173,12 +172,12 @@ def as_json(text: str) -> Any:
 
 
 def is_schema(value: Any) -> bool:
-    """Tell whether a model gave the schema back in place of an answer."""
+    """Tell whether a model returned the schema instead of an answer."""
     return isinstance(value, dict) and isinstance(value.get("properties"), dict)
 
 
-def _spelled(value: Mapping[Any, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Give keys that differ from these names in case and punctuation only their spelling."""
+def _rename_keys(value: Mapping[Any, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Rename keys that differ from these names only in case and punctuation."""
     if all(key in value for key in names):
         return dict(value)
     wanted = {letters(name): name for name in names if name not in value}
@@ -193,13 +192,13 @@ def _record(record: Any, fields: Mapping[str, Any]) -> Any:
         record = as_json(record)
     if not isinstance(record, dict) or all(key in record for key in fields):
         return record
-    spelled = _spelled(record, fields)
-    # entityType is entity_type.
+    spelled = _rename_keys(record, fields)
+    # entityType becomes entity_type.
     return {_CAMEL.sub("_", key): value for key, value in spelled.items()}
 
 
-def _inner_lists(value: Mapping[str, Any], name: str, lists: list[str]) -> Iterator[Any]:
-    """Give the records that stand inside of records of another list."""
+def _nested_records(value: Mapping[str, Any], name: str, lists: list[str]) -> Iterator[Any]:
+    """Yield the records of a list that is nested in records of another list."""
     for other in lists:
         records = value.get(other)
         for record in records if isinstance(records, list) else ():
@@ -207,8 +206,8 @@ def _inner_lists(value: Mapping[str, Any], name: str, lists: list[str]) -> Itera
             yield from inner if isinstance(inner, list) else ()
 
 
-def _in_order(record: dict[str, Any], names: list[str]) -> dict[str, Any]:
-    """Name the fields between those that are known by what the schema has there."""
+def _name_by_position(record: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    """Name unknown fields by the position that they have in the schema."""
     if len(record) < len(names) - 1:
         return record
     named: dict[str, Any] = {}
