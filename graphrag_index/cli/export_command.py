@@ -110,7 +110,7 @@ def export(
     from graphrag_index.export.exported_graph import Filters
     from graphrag_index.pipeline.history import current_version
     from graphrag_index.schema.settings.settings import load_settings
-    from graphrag_index.storage.export_target import check_outside
+    from graphrag_index.storage.atomic import check_outside
     from graphrag_index.storage.table_store import TableStore
 
     # `kill` and `docker stop` leave nothing behind, as Ctrl-C does.
@@ -119,7 +119,7 @@ def export(
     settings = load_settings(root, tuple(set_ or ()))
     store = TableStore(root / settings.output)
     version = current_version(store) if as_of is None else store.read_version(as_of)
-    check_outside(target, store)
+    check_outside(target, store.output)
     if to in GRAPH_FORMS:
         lines = _export_graph(store, version, target, to, filters, overwrite)
     elif filters:
@@ -141,7 +141,7 @@ def _export_graph(
 ) -> list[str]:
     from graphrag_index.cli.terminal import passing_bar
     from graphrag_index.export.exported_graph import select_graph
-    from graphrag_index.storage.export_target import new_file, new_folder
+    from graphrag_index.storage.atomic import new_file, new_folder
 
     description = GRAPH_FORMS[form]
     module = import_module(f"graphrag_index.export.{description.module}")

@@ -31,8 +31,7 @@ from graphrag_index.microsoft.export_tables import (
     write_vectors,
 )
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.storage.atomic import write_json
-from graphrag_index.storage.export_target import new_folder
+from graphrag_index.storage.atomic import new_folder, write_json
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.vector_store import VectorTable
 from graphrag_index.storage.versions import Version

@@ -25,8 +25,8 @@ from graphrag_index.microsoft.read_files import VECTOR_TABLES, MicrosoftVectors,
 from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumbered
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.atomic import temporary_path, write_json
-from graphrag_index.storage.table_check import TableCheck
 from graphrag_index.storage.table_store import INDEX_FILE
+from graphrag_index.storage.table_writer import TableCheck
 
 
 class Source(NamedTuple):

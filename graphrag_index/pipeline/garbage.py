@@ -133,7 +133,7 @@ def _delete_vectors(
             shutil.rmtree(folder)
         if name not in versions:
             continue
-        from graphrag_index.storage.vector_versions import delete_versions
+        from graphrag_index.storage.vector_store import delete_versions
 
         newest = current[name].lance_version if name in current else None
         delete_versions(store.lancedb, name, versions[name], newest or max(versions[name]))

@@ -146,7 +146,7 @@ def roll_back(store: TableStore, number: int) -> Version:
             if table.lance_version is not None
         }
         if vectors:
-            from graphrag_index.storage.vector_versions import show_versions
+            from graphrag_index.storage.vector_store import show_versions
 
             show_versions(store.lancedb, vectors)
         store.move_pointer(version)

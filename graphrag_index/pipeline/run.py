@@ -40,9 +40,8 @@ from graphrag_index.pipeline.workflow import (
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.table import Table
 from graphrag_index.step import Frames, Progress, Silent, Step
-from graphrag_index.storage.table_check import TableCheck
 from graphrag_index.storage.table_store import Previous, TableStore
-from graphrag_index.storage.table_writer import TableWriter
+from graphrag_index.storage.table_writer import TableCheck, TableWriter
 from graphrag_index.storage.versions import StepRecord, StoredTable, Version
 
 if TYPE_CHECKING:

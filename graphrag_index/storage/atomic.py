@@ -1,12 +1,17 @@
-"""Files that a reader sees whole or not at all."""
+"""Files and folders that a reader sees whole or not at all."""
 
 import json
 import os
+import shutil
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from graphrag_index.errors import ExportError
 
 
 def write_json(path: Path, content: object) -> None:
-    """Write a small file so that a reader sees the old one or the new one, never half."""
+    """Write a small file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporary_path(path)
     with temporary.open("w", encoding="utf-8") as file:
@@ -17,5 +22,142 @@ def write_json(path: Path, content: object) -> None:
 
 
 def temporary_path(path: Path) -> Path:
-    """Where a file is written before it takes its name; `remove_leftovers` knows these names."""
+    """Return the path of a file until it is whole; `remove_leftovers` deletes such files."""
     return path.with_name(f".{path.name}.tmp")
+
+
+def check_outside(target: Path, output: Path) -> None:
+    """Check that an export does not lie in the output folder of the index.
+
+    Raises
+    ------
+    ExportError
+        It does, and could overwrite the index.
+    """
+    output = output.resolve()
+    if target.resolve() == output or output in target.resolve().parents:
+        raise ExportError(f"{target} lies in the folder of the index, {output}: name another.")
+
+
+@contextmanager
+def new_file(target: Path, *, overwrite: bool) -> Iterator[Path]:
+    """Yield the path of a file to write, which is renamed to `target` at the end of the block.
+
+    If `target` is a link, the file that it leads to is written.
+
+    Raises
+    ------
+    ExportError
+        The target is a folder, a device, or a file without `overwrite`, or another export
+        writes it.
+    """
+    place = target.resolve()
+    if place.is_dir():
+        raise ExportError(f"{target} is a folder, and this form is a file: name a file in it.")
+    if place.exists() and not place.is_file():
+        raise ExportError(f"{target} is no plain file: name another, and read that.")
+    if place.exists() and not overwrite:
+        raise _taken(target)
+    _make_parent(place)
+    temporary = temporary_path(place)
+    with _alone(place):
+        try:
+            _remove(temporary)
+            yield temporary
+            _flush(temporary)
+            temporary.replace(place)
+        finally:
+            _remove(temporary)
+
+
+@contextmanager
+def new_folder(target: Path, names: Collection[str], *, overwrite: bool) -> Iterator[Path]:
+    """Yield the path of a folder to fill, which is renamed to `target` at the end of the block.
+
+    The target may be an empty folder, and with `overwrite` an earlier export, which contains
+    nothing but these names. If it is a link, the folder that it leads to is replaced.
+
+    Raises
+    ------
+    ExportError
+        The target is a file, or a folder that may not be replaced, or another export writes it.
+    """
+    place = target.resolve()
+    if place.exists() and not place.is_dir():
+        raise ExportError(f"{target} is a file, and this form is a folder: name another.")
+    present = sorted(path.name for path in place.iterdir()) if place.is_dir() else []
+    foreign = [name for name in present if name not in names]
+    if foreign:
+        raise ExportError(
+            f"{target} holds {foreign[0]}, which is not of an export: name another folder."
+        )
+    if present and not overwrite:
+        raise _taken(target)
+    if place == Path.cwd():
+        # A shell in a replaced folder would be in none.
+        raise ExportError(f"{target} is the folder that you are in: name a new one in it.")
+    _make_parent(place)
+    temporary, replaced = temporary_path(place), place.with_name(f".{place.name}.old.tmp")
+    with _alone(place):
+        try:
+            _remove(temporary, replaced)
+            temporary.mkdir()
+            yield temporary
+            for path in temporary.rglob("*"):
+                if path.is_file():
+                    _flush(path)
+            # A folder that is not empty cannot be replaced atomically.
+            if place.exists():
+                place.replace(replaced)
+            temporary.replace(place)
+        finally:
+            if replaced.exists() and not place.exists():
+                # Stopped between the two renames.
+                replaced.replace(place)
+            _remove(temporary, replaced)
+
+
+def _make_parent(place: Path) -> None:
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise ExportError(
+            f"{place.parent} is no folder, and cannot become one: name another target."
+        ) from error
+
+
+def _taken(target: Path) -> ExportError:
+    return ExportError(f"{target} is there already: name another, or replace it with --overwrite.")
+
+
+@contextmanager
+def _alone(target: Path) -> Iterator[None]:
+    """Lock the target against a second export."""
+    from filelock import FileLock, Timeout
+
+    path = target.with_name(f".{target.name}.lock")
+    try:
+        with FileLock(path, timeout=0):
+            try:
+                yield
+            finally:
+                # Windows deletes no file that is open.
+                with suppress(OSError):
+                    path.unlink()
+    except Timeout:
+        raise ExportError(f"Another export is writing {target}: wait for it to finish.") from None
+
+
+def _remove(*paths: Path) -> None:
+    """Delete the remains of an export, of this one or one that was killed."""
+    for path in paths:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _flush(path: Path) -> None:
+    # The content must reach the disk before the name does.
+    with path.open("r+b") as file:
+        os.fsync(file.fileno())

@@ -1,4 +1,4 @@
-"""Writing a table as a file, Parquet or Arrow: batch by batch, in place when it is whole."""
+"""Writing of tables in batches, as Parquet or Arrow files, and checks of their rows."""
 
 import os
 from collections.abc import Iterator
@@ -16,9 +16,9 @@ from graphrag_index.storage.versions import StoredTable
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Rows of one Parquet row group: what a reader holds in memory at once.
+# Rows of a Parquet row group, which is read as a whole.
 ROW_GROUP = 16_384
-# Rows of one batch of a mapped table, and of one with long rows.
+# Rows of a batch of a mapped table, and of one with long rows.
 MAPPED_BATCH = 65_536
 LONG_MAPPED_BATCH = 8_192
 
@@ -27,7 +27,7 @@ MAPPED_SUFFIX = ".arrow"
 
 
 class TableWriter:
-    """Writes one table batch by batch under a temporary name; leaving without error places it."""
+    """A Parquet file written in batches, which gets its name when the block ends without error."""
 
     suffix = SUFFIX
 
@@ -47,14 +47,14 @@ class TableWriter:
     def _open(self) -> Any:
         import pyarrow.parquet as pq
 
-        # Numbers take more room with a dictionary, and more time.
+        # A dictionary makes numbers larger and slower.
         texts = list(_text_columns(self.schema))
         return pq.ParquetWriter(
             self.temporary, self.schema, compression="zstd", use_dictionary=texts or False
         )
 
     def append(self, batch: pl.DataFrame) -> None:
-        """Add rows; their columns are checked against the table's and put in its order."""
+        """Add rows, after a check of their columns."""
         self._write(to_arrow(conform(batch, self.table), self.schema))
         self.rows += batch.height
 
@@ -73,16 +73,16 @@ class TableWriter:
         with self.temporary.open("r+b") as file:
             digest = file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
             n_bytes = file.tell()
-            # The pointer must not reach the disk before what it names.
+            # The table must reach the disk before the pointer does.
             os.fsync(file.fileno())
         self.temporary.replace(self.path)
         return StoredTable(rows=self.rows, digest=digest, file=self.file, n_bytes=n_bytes)
 
 
 class MappedWriter(TableWriter):
-    """Writes a mapped table: an Arrow file, not compressed, that is read where it lies.
+    """An uncompressed Arrow file for memory mapping.
 
-    All batches but the last have one size, whatever batches it is given.
+    All batches but the last have the same size, whatever the sizes of the appended ones.
     """
 
     suffix = MAPPED_SUFFIX
@@ -106,7 +106,7 @@ class MappedWriter(TableWriter):
         rows = pa.concat_tables(self.pending).combine_chunks()
         for start in range(0, n_rows, self.batch):
             part = rows.slice(start, min(self.batch, n_rows - start)).to_batches()[0]
-            # Copied by row: how a slice is written depends on what lies around it.
+            # Copied, since the bytes of a slice depend on the rows around it.
             self.writer.write_batch(part.take(pl.int_range(part.num_rows, eager=True).to_arrow()))
         rest = rows.slice(n_rows)
         self.pending = [rest] if rest.num_rows else []
@@ -122,12 +122,12 @@ class MappedWriter(TableWriter):
 
 
 def conform(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
-    """Put a frame's columns in the table's order and cast them to its types.
+    """Order and cast the columns of a frame as the table defines them.
 
     Raises
     ------
     TableError
-        A column is missing, is not the table's, or holds values of another kind.
+        A column is missing or unknown, or has values of another type.
     """
     check_columns(frame, table)
     try:
@@ -137,12 +137,12 @@ def conform(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
 
 
 def check_columns(frame: pl.DataFrame, table: Table) -> None:
-    """See that a frame has a table's columns, in any order.
+    """Check that a frame has the columns of a table, in any order.
 
     Raises
     ------
     TableError
-        A column is missing, or is not the table's.
+        A column is missing or unknown.
     """
     missing = [name for name in table.columns if name not in frame.columns]
     unknown = [name for name in frame.columns if name not in table.columns]
@@ -156,7 +156,7 @@ def check_columns(frame: pl.DataFrame, table: Table) -> None:
 
 
 def arrow_schema(table: Table) -> "pa.Schema":
-    """Return the schema of the table's file: large strings, lists whose child is `element`."""
+    """Return the Arrow schema of the file: large strings, and lists whose child is `element`."""
     import pyarrow as pa
 
     return pa.schema([pa.field(name, _arrow_type(dtype)) for name, dtype in table.schema.items()])
@@ -185,7 +185,7 @@ def _arrow_type(dtype: pl.DataType) -> "pa.DataType":
 
 
 def _text_columns(fields: Any, before: str = "") -> Iterator[str]:
-    """Return the paths of columns of text in a Parquet file, those inside of others too."""
+    """Yield the paths of text columns in a Parquet file, nested ones included."""
     import pyarrow as pa
 
     for field in fields:
@@ -205,3 +205,107 @@ def _instance(dtype: Any) -> pl.DataType:
 
 def to_arrow(frame: pl.DataFrame, schema: "pa.Schema") -> "pa.Table":
     return frame.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(schema)
+
+
+class TableCheck:
+    """Checks of the batches that a step writes to one table."""
+
+    def __init__(self, step_name: str, table: Table) -> None:
+        self.table = table
+        self.wrote = f"Step {step_name} wrote {table.name} with"
+        self.rows = 0
+        # 64-bit hashes of the ids; collisions are unlikely even with a billion rows.
+        self.ids: list[pl.Series] = []
+
+    def add(self, batch: pl.DataFrame) -> None:
+        """Check a batch.
+
+        Raises
+        ------
+        TableError
+            A column is missing or unknown, has another type, or a null that may not be there.
+        """
+        try:
+            check_columns(batch, self.table)
+        except TableError as error:
+            raise TableError(f"{self.wrote} the wrong columns. {error}") from None
+        for name, dtype in self.table.schema.items():
+            column = batch[name]
+            if not fits(column.dtype, dtype):
+                raise TableError(
+                    f"{self.wrote} {column.dtype} in the column {name}, which is {dtype}."
+                )
+            # Tables of a user's own steps may allow nulls everywhere.
+            if self.table.nullable is not None and name not in self.table.nullable:
+                self._refuse_nulls(column)
+        if "id" in batch.columns:
+            self.ids.append(batch["id"].hash())
+        self.rows += batch.height
+
+    def _refuse_nulls(self, column: pl.Series) -> None:
+        if column.null_count():
+            row = self.rows + int(column.is_null().arg_max() or 0)
+            raise TableError(f"{self.wrote} null in the column {column.name} (row {row}).")
+        if column.dtype.is_nested() and _has_nulls(
+            column.to_arrow(compat_level=pl.CompatLevel.newest())
+        ):
+            row = self.rows + next(
+                number for number, value in enumerate(column) if _holds_null(value)
+            )
+            raise TableError(f"{self.wrote} null inside of the column {column.name} (row {row}).")
+
+    def finish(self) -> None:
+        """Check all batches together.
+
+        Raises
+        ------
+        TableError
+            Two rows have the same id.
+        """
+        ids = pl.concat(self.ids) if self.ids else pl.Series(dtype=pl.UInt64)
+        if ids.n_unique() == len(ids):
+            return
+        again = int(ids.is_first_distinct().not_().arg_max() or 0)
+        first = int((ids == ids[again]).arg_max() or 0)
+        raise TableError(f"{self.wrote} the same id in the rows {first} and {again}.")
+
+
+def fits(given: pl.DataType, wanted: Any) -> bool:
+    """Return whether values of a type can be cast to another without changing their meaning.
+
+    Integers may be cast to floats and other widths; the cast itself checks the range.
+    """
+    if isinstance(given, pl.Null) or given == wanted:
+        return True
+    if isinstance(wanted, pl.List) and isinstance(given, pl.List | pl.Array):
+        return fits(_instance(given.inner), _instance(wanted.inner))
+    if isinstance(wanted, pl.Struct) and isinstance(given, pl.Struct):
+        parts = {part.name: _instance(part.dtype) for part in given.fields}
+        return parts.keys() == {part.name for part in wanted.fields} and all(
+            fits(parts[part.name], _instance(part.dtype)) for part in wanted.fields
+        )
+    if wanted.is_integer():
+        return given.is_integer()
+    if wanted.is_float():
+        return given.is_integer() or (given.is_float() and wanted == pl.Float64)
+    return wanted == pl.String and isinstance(given, pl.Categorical | pl.Enum)
+
+
+def _has_nulls(values: Any) -> bool:
+    """Return whether an Arrow array has nulls, nested ones included; the counts are stored."""
+    import pyarrow as pa
+
+    if values.null_count:
+        return True
+    if pa.types.is_struct(values.type):
+        return any(_has_nulls(values.field(i)) for i in range(values.type.num_fields))
+    is_list = pa.types.is_list(values.type) or pa.types.is_large_list(values.type)
+    return (is_list or pa.types.is_fixed_size_list(values.type)) and _has_nulls(values.flatten())
+
+
+def _holds_null(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_holds_null(part) for part in value.values())
+    if isinstance(value, list | pl.Series):
+        return any(_holds_null(part) for part in value)
+    return value is None

@@ -1,14 +1,18 @@
-"""Vector tables in LanceDB: writing one as a new version, and searching the version that is read.
+"""Vector tables in LanceDB: writing, searching and deleting their versions.
 
-LanceDB keeps every version of a table. A run writes a new one and `index.json`
-names it, so readers of the old version are not disturbed; a tag keeps the
-versions that an index names from being cleaned up.
+LanceDB keeps every version of a table. A run writes a new one, which `index.json` names; readers of
+the old version are not disturbed. Tags protect versions in use from LanceDB's clean-up.
+
+That clean-up deletes either nothing that is tagged or everything that is old, and compacts files
+while doing so. So here the manifests of unused versions are deleted, and then LanceDB removes
+unreferenced files, while the newest version is an empty one.
 """
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from functools import cache, cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -19,20 +23,19 @@ import polars as pl
 from graphrag_index.errors import TableError
 from graphrag_index.schema.table import Table
 from graphrag_index.storage.table_writer import check_columns
-from graphrag_index.storage.versions import StoredTable, Vectors
+from graphrag_index.storage.versions import StoredTable, Vectors, manifest_name
 from graphrag_index.text.normalize import UNSPACED
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-# Below so many rows a flat search is fast and exact: a microsecond a row.
+# Up to so many rows a flat search, which is exact, is fast enough.
 VECTOR_INDEX_ABOVE = 16_384
-# Rows of one cell of a vector index, and cells that a search looks through. Measured at 400,000
-# vectors: 97% of the nearest ten are found; larger cells find as many in more time.
+# Rows of a cell of a vector index, and cells per search; see benchmarks/RESULTS.md for the recall.
 CELL_ROWS = 1_024
 CELLS_SEARCHED = 40
-# Rows from which each cell is found, and rounds in which it is.
+# Sampled rows per cell, and k-means iterations, to train the index.
 CELL_SAMPLE, CELL_ROUNDS = 64, 20
 # Limits of LanceDB's caches of indexes and metadata, for all tables together: bytes, and shares of
 # the machine's memory. What does not fit is read again by each search.
@@ -40,25 +43,24 @@ MAX_INDEX_CACHE, MAX_METADATA_CACHE = 6 << 30, 1 << 30
 INDEX_CACHE_SHARE, METADATA_CACHE_SHARE = 1 / 4, 1 / 16
 # Assumed on Windows, in bytes.
 DEFAULT_MEMORY = 8 << 30
-# Rows of every fragment but the last: flat search goes through fragments in parallel.
+# Rows of every fragment but the last; a flat search reads fragments in parallel.
 FRAGMENT_ROWS = 8_192
-# Numbers of fragments stand above so many bits of a row id, the place in the fragment below.
+# A row id has the fragment number above so many bits, and the row in the fragment below.
 _FRAGMENT_BITS = 32
-# How far the square of a vector's length may be from 1: some models round to 16 bits.
+# Tolerance of the squared length of unit vectors; some models round to 16 bits.
 LENGTH_ERROR = 1e-2
 NUMBER = "human_readable_id"
-# Characters of a text that tell of its script.
+# Characters of a text that are enough to detect its script.
 BEGINNING = 200
 # Letters of scripts without spaces. Where more than a fifth of all characters are such, n-grams
 # are indexed instead of words.
 
 
 class VectorWriter:
-    """Writes a new version of a LanceDB table batch by batch.
+    """A new version of a LanceDB table, written in batches.
 
-    The last columns of the table are `text`, which is indexed for full-text
-    search, and `vector`; `title` is indexed too where there is one. Words are indexed as they
-    stand, or by their stems where the definition of the table says so.
+    The columns `text`, and `title` if there is one, get a full-text index, of stems if the table
+    is `stemmed`; `vector` is the last column.
     """
 
     def __init__(self, folder: Path, table: Table, version: int) -> None:
@@ -91,7 +93,7 @@ class VectorWriter:
         self.normalized &= bool(((abs(squares - 1) < LENGTH_ERROR) | (squares == 0)).all())
         beginnings = batch["text"].str.head(BEGINNING)
         lengths = beginnings.str.len_chars()
-        # Texts of ASCII alone, which may be all there are, are not looked through.
+        # ASCII texts need no look.
         others = beginnings.filter(beginnings.str.len_bytes() != lengths)
         self.unspaced += int(others.str.count_matches(UNSPACED).sum())
         self.characters += int(lengths.sum())
@@ -99,7 +101,7 @@ class VectorWriter:
             self.digest.update(chunk.serialize())
 
     def _write_pending(self, n_rows: int) -> None:
-        """Write so many of the rows that wait, in fragments of equal size but for the last."""
+        """Write so many of the pending rows, in fragments of equal size but for the last."""
         import pyarrow as pa
 
         rows = pa.concat_tables(self.pending)
@@ -117,7 +119,7 @@ class VectorWriter:
         self.pending = [rows.slice(n_rows)]
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        # What a failed run has written stays behind as a version that nothing names.
+        # A failed run leaves a version that nothing names.
         if kind is None:
             self._write_pending(sum(part.num_rows for part in self.pending))
             with failures_of_the_disk(self.folder):
@@ -133,7 +135,7 @@ class VectorWriter:
         from lancedb.index import FTS, BTree, IvfFlat
 
         if self.rows:
-            # An n-gram of two characters is a word for scripts that do not separate them.
+            # Scripts without spaces are indexed by n-grams instead of words.
             unspaced = self.unspaced * 5 > self.characters
             words = FTS(
                 base_tokenizer="ngram" if unspaced else "simple",
@@ -162,7 +164,7 @@ class VectorWriter:
 
 
 class VectorTable:
-    """One version of a LanceDB table, opened for reading."""
+    """A version of a LanceDB table, opened for reading."""
 
     def __init__(self, table: Any) -> None:
         self.table = table
@@ -235,9 +237,7 @@ class VectorTable:
         )
 
     def _found(self, query: Any, columns: Sequence[str], score: str) -> pl.DataFrame:
-        """Run a search. Numbers alone are told from where the rows lie: to fetch them takes as
-        long as to find them.
-        """
+        """Run a search; if only numbers are wanted, derive them from row ids, without a read."""
         first = self._first_fragment if list(columns) == [NUMBER] else None
         if first is None:
             return pl.DataFrame(query.select([*columns, score]).to_arrow())
@@ -248,10 +248,10 @@ class VectorTable:
 
     @cached_property
     def _first_fragment(self) -> int | None:
-        """The number of the first fragment, if ids of rows tell their numbers; else None.
+        """The number of the first fragment; None if row ids do not follow from row numbers.
 
-        They do where fragments are numbered in order and all but the last are full; a table
-        that an earlier program wrote may be otherwise.
+        They do if fragments are numbered in order and all but the last are full, which Lance
+        does not guarantee.
         """
         n_rows = len(self)
         if not n_rows or NUMBER not in self.table.schema.names:
@@ -269,7 +269,7 @@ class VectorTable:
         return first if is_so else None
 
     def at(self, numbers: Sequence[int], columns: Sequence[str]) -> pl.DataFrame:
-        """Fetch rows by number, which are ascending and each once; no index is looked up."""
+        """Fetch rows by ascending numbers without duplicates, without an index."""
         if not numbers:
             return pl.DataFrame(self.table.schema.empty_table().select(list(columns)))
         return pl.DataFrame(self.table.take_offsets(list(numbers)).select(list(columns)).to_arrow())
@@ -285,7 +285,7 @@ class VectorTable:
 
 @contextmanager
 def failures_of_the_disk(folder: Path) -> Iterator[None]:
-    """Raise what Lance reports as a RuntimeError as the OSError that it is."""
+    """Convert RuntimeErrors of Lance that report an OS error to an OSError."""
     try:
         yield
     except RuntimeError as error:
@@ -335,3 +335,56 @@ def _to_arrow(batch: pl.DataFrame) -> "pa.Table":
         pa.string() if field.type == pa.large_string() else field.type for field in data.schema
     ]
     return data.cast(pa.schema(list(zip(data.schema.names, types, strict=True))))
+
+
+# No version is as old as this, so that LanceDB deletes none by age.
+_NEVER = timedelta(days=36_500)
+
+
+def delete_versions(folder: Path, name: str, keep: Iterable[int], newest: int) -> None:
+    """Delete all versions of a table but those to keep, with their files.
+
+    `newest`, one of the kept, is seen by programs that open the table without a version.
+
+    Raises
+    ------
+    TableError
+        The table cannot be opened; nothing was deleted.
+    """
+    kept = set(keep)
+    table = _open(folder, name)
+    with failures_of_the_disk(folder):
+        tags = table.tags.list()
+        for tag, about in tags.items():
+            if about["version"] not in kept:
+                table.tags.delete(tag)
+        # Protected from LanceDB's own clean-up.
+        for version in kept - {about["version"] for about in tags.values()}:
+            table.tags.create(f"kept-{version}", version)
+        empty = connect(folder).create_table(name, table.schema.empty_table(), mode="overwrite")
+        manifests = folder / f"{name}.lance" / "_versions"
+        stay = {manifest_name(version) for version in (*kept, int(empty.version))}
+        for path in manifests.glob("*.manifest"):
+            if path.name not in stay:
+                path.unlink()
+        empty.optimize(cleanup_older_than=_NEVER, delete_unverified=True)
+        empty.restore(newest)
+        (manifests / manifest_name(int(empty.version) - 1)).unlink(missing_ok=True)
+
+
+def show_versions(folder: Path, versions: Mapping[str, int]) -> None:
+    """Restore versions of tables for programs that open them without a version."""
+    for name, version in versions.items():
+        table = _open(folder, name)
+        with failures_of_the_disk(folder):
+            table.restore(version)
+
+
+def _open(folder: Path, name: str) -> Any:
+    try:
+        return connect(folder).open_table(name)
+    except (ValueError, RuntimeError, OSError) as error:
+        raise TableError(
+            f"The vectors {name} cannot be opened in {folder}: run `graphrag-index run` to write "
+            "them again."
+        ) from error

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from graphrag_index.__main__ import app
 from graphrag_index.cli.export_command import FORMS, GRAPH_FORMS
 from graphrag_index.errors import ExitCode, ExportError, TableError
-from graphrag_index.storage.export_target import new_file, new_folder
+from graphrag_index.storage.atomic import new_file, new_folder
 from tests.fixtures.commands import call, environment
 from tests.fixtures.small_graph import write_small_index
 

@@ -9,7 +9,7 @@ import pytest
 from graphrag_index.errors import TableError
 from graphrag_index.schema.table import EVIDENCE, STRINGS, Table
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.storage.table_check import TableCheck, fits
+from graphrag_index.storage.table_writer import TableCheck, fits
 
 
 @pytest.mark.parametrize(

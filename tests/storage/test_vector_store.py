@@ -13,8 +13,14 @@ from graphrag_index.errors import TableError
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage import vector_store
 from graphrag_index.storage.table_store import TableStore
-from graphrag_index.storage.vector_store import FRAGMENT_ROWS, VectorTable, VectorWriter, connect
-from graphrag_index.storage.vector_versions import delete_versions, show_versions
+from graphrag_index.storage.vector_store import (
+    FRAGMENT_ROWS,
+    VectorTable,
+    VectorWriter,
+    connect,
+    delete_versions,
+    show_versions,
+)
 from graphrag_index.storage.versions import StepRecord, StoredTable, Vectors, Version
 
 REPORTS = replace(TABLES["community_full_content"], stemmed=True)
