@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from graphrag_index.schema.settings.section import Section, check_encoding
+from graphrag_index.schema.settings.section import Section, Share, check_encoding
 
 # More rows than any corpus has; the numeric libraries use 32-bit integers.
 _MAX = 1_000_000_000
@@ -68,8 +68,7 @@ class ReadGraph(Section):
         "of the relationships, or the nodes of the .graphml.",
     )
     relationships: str | None = Field(
-        None,
-        description="File of the relationships, of the same types; a .graphml may hold both.",
+        None, description="File of the relationships, of the same types; a .graphml may hold both."
     )
     text_units: str | None = Field(
         None,
@@ -159,11 +158,8 @@ class ExtractGraphNlp(Section):
     max_links: int = Field(
         8, ge=1, le=1_000, description="Each mention is linked to at most so many after it."
     )
-    neighbour_weight: float = Field(
-        0.2,
-        ge=0,
-        le=1,
-        description="Weight of two names in neighbouring sentences; in one sentence it is 1.",
+    neighbour_weight: Share = Field(
+        0.2, description="Weight of two names in neighbouring sentences; in one sentence it is 1."
     )
     min_evidence: float = Field(
         1.0, ge=0, description="Drop relationships whose sum of these weights is lower."
@@ -212,11 +208,8 @@ class CreateCommunities(Section):
         description="On an update: keep communities and their numbers, and move only entities that "
         "the change affects; or rebuild them as for a first index.",
     )
-    max_drift: float = Field(
-        0.02,
-        ge=0,
-        le=1,
-        description="Warn if a rebuild would improve the modularity by more than this.",
+    max_drift: Share = Field(
+        0.02, description="Warn if a rebuild would improve the modularity by more than this."
     )
 
     @model_validator(mode="after")
@@ -265,22 +258,22 @@ class Check(Section):
     max_stale_search_tables: int = Field(
         0, ge=0, le=_MAX, description="Rows of search tables that differ from the tables."
     )
-    max_uncovered_entities: float = Field(
-        1.0, ge=0, le=1, description="Share of the entities in no community or report."
+    max_uncovered_entities: Share = Field(
+        1.0, description="Share of the entities in no community or report."
     )
-    max_uncovered_documents: float = Field(
-        1.0, ge=0, le=1, description="Share of the documents in no community or report."
+    max_uncovered_documents: Share = Field(
+        1.0, description="Share of the documents in no community or report."
     )
-    max_missing_reports: float = Field(
-        1.0, ge=0, le=1, description="Share of the communities without a report."
+    max_missing_reports: Share = Field(
+        1.0, description="Share of the communities without a report."
     )
-    max_empty_reports: float = Field(1.0, ge=0, le=1, description="Share of the empty reports.")
-    max_oversized_communities: float = Field(
-        1.0, ge=0, le=1, description="Share of the leaf communities that are oversized."
+    max_empty_reports: Share = Field(1.0, description="Share of the empty reports.")
+    max_oversized_communities: Share = Field(
+        1.0, description="Share of the leaf communities that are oversized."
     )
     oversized_above: int = Field(
         50, ge=1, le=_MAX, description="A leaf community with more entities is oversized."
     )
-    max_equal_documents: float = Field(
-        1.0, ge=0, le=1, description="Share of the documents with the text of another."
+    max_equal_documents: Share = Field(
+        1.0, description="Share of the documents with the text of another."
     )

@@ -2,7 +2,7 @@
 
 from pydantic import Field, model_validator
 
-from graphrag_index.schema.settings.section import Section
+from graphrag_index.schema.settings.section import Section, Share
 
 
 class RelationshipType(Section):
@@ -44,8 +44,8 @@ class ExtractGraph(Section):
         0,
         ge=0,
         le=10,
-        description="How often to ask again for missed records, until a reply has none. Each "
-        "costs one more call per text unit, and current models miss little.",
+        description="How often to ask again for missed records, until a reply has none. Each costs "
+        "one more call per text unit, and current models miss little.",
     )
     star: Star | None = Field(
         None, description="Link each document's key, such as a report number, to its entities."
@@ -63,18 +63,12 @@ class ResolveEntities(Section):
     merge: bool = Field(
         True, description="Merge by rules; false applies the decisions of people only."
     )
-    merge_above: float = Field(
-        0.9, ge=0, le=1, description="Pairs with this score or more are merged."
-    )
-    doubt_above: float = Field(
-        0.7,
-        ge=0,
-        le=1,
-        description="Pairs with this score or more are listed, or a model decides.",
+    merge_above: Share = Field(0.9, description="Pairs with this score or more are merged.")
+    doubt_above: Share = Field(
+        0.7, description="Pairs with this score or more are listed, or a model decides."
     )
     model: str | None = Field(
-        None,
-        description="Name of the model in `models` that decides doubtful pairs; null: none.",
+        None, description="Name of the model in `models` that decides doubtful pairs; null: none."
     )
     max_questions: int = Field(
         1_000,
@@ -131,10 +125,8 @@ class CreateCommunityReports(Section):
     max_words: int = Field(
         600, ge=50, le=1_000_000, description="Words of all findings of a report at most."
     )
-    rewrite_above: float = Field(
+    rewrite_above: Share = Field(
         0.2,
-        ge=0,
-        le=1,
         description="Rewrite a report when more than this share of its community's evidence has "
         "changed; 0: on any change. If a text that it cites is gone, it is rewritten in any case.",
     )

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from graphrag_index.errors import SettingsError
-from graphrag_index.schema.settings.section import Section
+from graphrag_index.schema.settings.section import Section, Share
 
 
 class Price(Section):
@@ -17,9 +17,7 @@ class Price(Section):
         None, ge=0, description="Prompt tokens from the cache of the provider; null: as input."
     )
     output: float = Field(0.0, ge=0, description="Tokens of the reply, reasoning included.")
-    batch_discount: float = Field(
-        0.5, ge=0, le=1, description="Discount of a batch (run --batch), as a share."
-    )
+    batch_discount: Share = Field(0.5, description="Discount of a batch (run --batch), as a share.")
 
     def in_batch(self) -> "Price":
         """Return the price in a batch."""
@@ -88,8 +86,8 @@ class ModelSettings(Section):
     )
     stream: bool = Field(
         False,
-        description="Stream replies: timeout then counts from the last chunk, not from the "
-        "start. For slow servers.",
+        description="Stream replies: timeout then counts from the last chunk, not from the start. "
+        "For slow servers.",
     )
     timeout: float = Field(300.0, gt=0, le=86_400, description="Seconds without a response.")
     retry_seconds: float = Field(

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from graphrag_index.schema.settings.section import Section
+from graphrag_index.schema.settings.section import Section, Share
 
 _MAX = 1_000_000
 
@@ -14,8 +14,8 @@ class Search(Section):
 
     model: str = Field(
         "auto",
-        description="Writer of answers: a name in `models`; none: sentences of the documents, "
-        "at no cost; auto: the model that made the index, or none if no model did.",
+        description="Writer of answers: a name in `models`; none: sentences of the documents, at "
+        "no cost; auto: the model that made the index, or none if no model did.",
     )
     rating_model: str | None = Field(
         None,
@@ -38,10 +38,7 @@ class Search(Section):
         description="Follow-up questions to suggest; with a model they cost one more call.",
     )
     retry_seconds: float = Field(
-        60.0,
-        ge=0,
-        le=86_400,
-        description="How long failed calls for an answer are retried.",
+        60.0, ge=0, le=86_400, description="How long failed calls for an answer are retried."
     )
 
 
@@ -56,19 +53,15 @@ class LocalSearch(Section):
     )
     scope: Literal["all", "graph"] = Field(
         "all",
-        description="graph: only text units that mention these entities, for corpora so large "
-        "that vector search loses precision.",
+        description="graph: only text units that mention these entities, for corpora so large that "
+        "vector search loses precision.",
     )
     max_context_tokens: int = Field(
         8_000, ge=200, le=_MAX, description="Context of a model, in tokens."
     )
-    text_unit_share: float = Field(
-        0.6, ge=0, le=1, description="Share of text units in this context."
-    )
-    report_share: float = Field(
+    text_unit_share: Share = Field(0.6, description="Share of text units in this context.")
+    report_share: Share = Field(
         0.15,
-        ge=0,
-        le=1,
         description="Share of community reports; the rest is for entities, relationships, claims.",
     )
     max_sentences: int = Field(6, ge=1, le=10_000, description="Sentences of the answer at most.")

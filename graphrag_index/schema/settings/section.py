@@ -3,11 +3,13 @@
 import difflib
 from collections.abc import Mapping
 from types import NoneType
-from typing import Any, Self, get_args, get_origin
+from typing import Annotated, Any, Self, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from graphrag_index.errors import SettingsError
+
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Section(BaseModel):

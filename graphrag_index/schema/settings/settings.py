@@ -59,8 +59,8 @@ class Settings(Section):
     )
     models: dict[str, ModelSettings] = Field(
         {name: ModelSettings(model=known["model"]) for name, known in DEFAULT_MODELS.items()},
-        description="Models behind an OpenAI-compatible API, by the names that steps use. "
-        "A workflow that uses none of them needs no key.",
+        description="Models behind an OpenAI-compatible API, by the names that steps use. A "
+        "workflow that uses none of them needs no key.",
     )
     load_documents: LoadDocuments = LoadDocuments()
     read_graph: ReadGraph = ReadGraph()
