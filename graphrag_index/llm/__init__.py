@@ -1,21 +1,16 @@
-"""Language models behind an OpenAI-compatible address: asked once for each thing, and paid once.
+"""Language and embedding models behind an OpenAI-compatible address.
 
-settings     a model: its address, limits and price
-request      what a step asks, and what comes of it
-chat_model   asks many requests at once; results in the order of the requests
-batch        the same through the provider's batches, for half the price
-attempt      how a request is asked and its reply judged, at once or in batches
-caller       paces calls, keeps the budget, tries again
-endpoint     one call over HTTP: its parameters, and what the endpoint can do
-capabilities what it was found to support
-streamed     the pieces of a streamed reply, put together
-client       the HTTP client behind it
-connections  its connections, for what is sent thousands of times
-answers      reads what the server answers
-failures     how a call can fail, by whose turn it is to mend it
-reply        from the text of a reply to records, tolerantly
-pacing       how many calls at once, and how fast
-ledger       every request and reply, in SQLite
-mark         whether replies there are as they were
-prices       what a call costs
+request.py           requests, formats of replies, outcomes: the types that steps use
+chat_model.py        many requests at once, each reply validated and kept in the ledger
+request_chain.py     cache key, attempts, validation and follow-ups of one request
+client.py            the HTTP client: limits, retries, budget (pacing.py, prices.py, call_errors.py)
+request_body.py      bodies of requests, as the server supports them
+http_replies.py      parsing of responses and streams (http_session.py, their transport)
+parsing/             tolerant parsing of the text of a reply
+batch.py             the chat model over a provider's batches (batch_queue.py, batch_endpoint.py)
+ledger.py            every request and reply, in SQLite (batch_ledger.py, the batches)
+registry.py          the models of a run
+prompts.py           prompts; rendered_rows.py, tables in them
+embeddings.py        embedding models behind an address
+local_embeddings.py  the embedded embedding model (model_files.py, its download)
 """

