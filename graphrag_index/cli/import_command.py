@@ -81,14 +81,14 @@ def _import_lines(folder: Path, result: "ImportResult", root: Path) -> list[str]
     changes = [
         f"{number:,} {what}"
         for number, what in (
-            (result.n_both_ways, "relationships become one with that of the other direction"),
-            (result.n_dangling, "relationships with an end that is no entity are dropped"),
+            (result.n_both_ways, "relationships are merged with their reverse"),
+            (result.n_dangling, "relationships with an unknown end are dropped"),
             (result.n_outside, "entities outside of any community get one"),
         )
         if number
     ]
     if changes:
-        lines.append(f"Searches see it as it is. In the first run {'; '.join(changes)}.")
+        lines.append(f"Searches use it as it is. In the first run {'; '.join(changes)}.")
     return lines
 
 

@@ -233,7 +233,7 @@ def _check_settings(text: str, project: MicrosoftProject, carried: Carried) -> S
         except SettingsError as error:
             said = str(error).replace(str(path), "ours")
             raise SettingsError(
-                f"What {project.path} says makes no settings of ours, and nothing was written: "
+                f"{project.path} cannot be converted to valid settings, and nothing was written: "
                 f"{said}"
             ) from error
 
@@ -268,7 +268,7 @@ def _migrate_cache(
     if extraction and extraction.n_used and settings.extract_graph.max_gleanings:
         migration.to_do.append(
             f"extract_graph.max_gleanings is {settings.extract_graph.max_gleanings}, so that each "
-            "text unit is asked what was missed, and that is paid again: 0 asks nothing."
+            "text unit gets a second request, which is paid again: 0 sends none."
         )
 
 

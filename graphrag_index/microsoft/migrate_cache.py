@@ -126,7 +126,7 @@ class StepReplies:
         if self.n_other:
             said.append(f"written by another model than the settings name: {self.n_other:,}")
         if self.n_invalid:
-            said.append(f"not to be read: {self.n_invalid:,}")
+            said.append(f"unreadable: {self.n_invalid:,}")
         if self.n_replies > self.n_used + self.n_other + self.n_invalid and self.why:
             said.append(f"the others could not be used, since {self.why}")
         return "; ".join(said)

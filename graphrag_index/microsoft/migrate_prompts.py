@@ -55,8 +55,8 @@ _REPORT = Target(
 )
 _ANSWER = {"context_data": _DATA, "response_type": "{{response}}"}
 _CLAIMS = (
-    "it asks for tuples of eight fields that do not say what they are, which are not read here: "
-    "say what is wanted in extract_covariates.description"
+    "its replies are tuples of eight unnamed fields, which are not parsed here: describe the "
+    "claims that you want in extract_covariates.description"
 )
 _SOURCES = "reports are written from the graph here, whichever workflow made it"
 _KNOWLEDGE = "answers rest on the documents alone; it is not used there either"

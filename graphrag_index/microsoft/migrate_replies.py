@@ -49,10 +49,9 @@ _DEFAULT_TYPES = ["organization", "person", "geo", "event"]
 _BATCH_TEXTS, _BATCH_TOKENS = 16, 8_191
 # Why the replies to other steps are not used.
 _UNUSED = {
-    "summarize_descriptions": "the descriptions that were summarized together are kept nowhere",
-    "extract_claims": "the tuples of claims there are not read here",
-    "community_reporting": "what was shown of a community is kept nowhere; reports are in the "
-    "tables",
+    "summarize_descriptions": "the lists of descriptions that were summarized are not stored",
+    "extract_claims": "their tuples of claims are not parsed here",
+    "community_reporting": "their prompts are not stored; the reports are in the tables",
     "extract_noun_phrases": "no model was asked",
 }
 
@@ -75,9 +74,9 @@ def read_cache(
         return {}
     steps = {}
     for step, (n_replies, n_known) in cache.steps().items():
-        why = _UNUSED.get(step, "no step here asks the same")
+        why = _UNUSED.get(step, "no step here sends such requests")
         if not n_known:
-            why = "they are of a version before 3, which knows requests by other hashes"
+            why = "they are of a version before 3, which hashes requests differently"
         steps[step] = StepReplies(n_replies, why=why)
     tables = _tables_folder(project)
     extraction, embedding = steps.get(EXTRACTION), steps.get(EMBEDDING)
@@ -92,16 +91,16 @@ def read_cache(
             extraction.why = "the prompt that they answer was not taken over"
         elif extraction is not None:
             extraction.why = (
-                "they answer a second question, whose words are not in the project, or "
+                "they answer a second request, whose prompt is not in the project, or "
                 "another prompt or text than is there now"
             )
             reader = _ExtractionReader(project, settings, root, models, prompts[EXTRACTION])
             reader.read(cache, tables / "text_units.parquet", extraction)
         model = settings.models.get(settings.generate_text_embeddings.model)
         if embedding is not None and model is None:
-            embedding.why = "this index is embedded by the model of this machine"
+            embedding.why = "the settings embed with a local model"
         elif embedding is not None and model is not None:
-            embedding.why = "they hold other texts than the tables have now"
+            embedding.why = "they belong to other texts than the tables have now"
             _read_vectors(project, cache, tables, settings, model, models.ledger, embedding)
     except (pl.exceptions.PolarsError, OSError) as error:
         said = " ".join(str(error).split())[:200].rstrip(".")

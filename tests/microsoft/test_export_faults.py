@@ -1,4 +1,4 @@
-"""What stands in the way of an export to Microsoft's form, and rows that are unlike most."""
+"""Obstacles to an export in Microsoft's layout, and unusual rows."""
 
 import json
 import subprocess

@@ -74,7 +74,7 @@ def read(root: Path, name: str, number: int | None = None) -> pl.DataFrame:
 
 
 def chats(server: Server) -> list[str]:
-    """What chat models were asked, each request as text."""
+    """Return the requests to chat models, each as text."""
     paths = [(request.path, request.body) for request in server.requests]
     return [body.decode() for path, body in paths if path.endswith("/chat/completions")]
 
@@ -114,8 +114,8 @@ def test_rows_ids_numbers_and_vectors_are_those_of_the_files(
         assert_frame_equal(read(project, name).select("id", "vector"), given.select("id", "vector"))
     assert not server.requests
     assert "2 documents, 3 text units, 4 entities, 4 relationships" in result.out
-    assert "1 relationships become one with that of the other direction" in result.out
-    assert "1 relationships with an end that is no entity are dropped" in result.out
+    assert "1 relationships are merged with their reverse" in result.out
+    assert "1 relationships with an unknown end are dropped" in result.out
 
 
 def test_the_settings_name_the_workflow_that_goes_on(

@@ -32,7 +32,7 @@ METHODS = ("local", "global", "drift", "basic")
 
 
 class Exported(NamedTuple):
-    """What was exported, a project of Microsoft's over it, and the models' server."""
+    """Export an index, and set up a project of Microsoft's on it with a server of models."""
 
     folder: Path
     root: Path
@@ -94,7 +94,7 @@ def standard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exported]:
 
 
 def query(of: Exported, method: str, question: str, *options: str) -> tuple[str, str]:
-    """What its command prints, and all that it asked of the models."""
+    """Return the output of its command, and its requests to the models."""
     asked = len(of.server.requests)
     done = subprocess.run(
         [str(PYTHON), "-m", "graphrag", "query", "--root", of.root, "--method", method,
@@ -108,7 +108,7 @@ def query(of: Exported, method: str, question: str, *options: str) -> tuple[str,
 
 
 def shown(texts: pl.Series, prompts: str) -> int:
-    """How many of the texts stand in the prompts, whole."""
+    """Count the texts that the prompts hold in full."""
     return sum(text in prompts for text in texts)
 
 

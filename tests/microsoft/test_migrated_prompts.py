@@ -1,4 +1,4 @@
-"""Their prompts with our places, and why some are not taken."""
+"""Prompts of Microsoft GraphRAG with our places, and reasons to refuse some."""
 
 import os
 import re
@@ -125,7 +125,7 @@ def test_those_that_fit_are_read_and_the_others_told_of(tmp_path: Path) -> None:
     assert prompts.originals == {"extract_graph": EXTRACTION}
     assert {key: why.partition(":")[0][:40] for key, why in prompts.left.items()} == {
         "summarize_descriptions.prompt": "there is no file prompts/none.txt",
-        "extract_claims.prompt": "it asks for tuples of eight fields that ",
+        "extract_claims.prompt": "its replies are tuples of eight unnamed f",
         "community_reports.graph_prompt": "its braces are not what str.format takes",
         "community_reports.text_prompt": "reports are written from the graph here,",
         "basic_search.prompt": "it uses the variable NOWHERE, which is n",

@@ -1,4 +1,4 @@
-"""Their setting, ours: literal tables for each version, and what is said of the rest."""
+"""Settings of each version of Microsoft GraphRAG converted to ours, and the reasons for others."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ def carry(tmp_path: Path, settings: str, name: str = "settings.yaml", **files: s
 
 
 def whys(carried: Carried) -> dict[str, str]:
-    """Why each key is not carried over."""
+    """Return the reason for each key that is not carried over."""
     return {line.theirs: line.why for line in carried.lines if not line.ours}
 
 

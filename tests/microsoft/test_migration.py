@@ -1,4 +1,4 @@
-"""What `init --from` writes loads, keeps keys out of the settings, and is whole or not there."""
+"""`init --from` writes valid settings, keeps keys out of them, and writes all or nothing."""
 
 import errno
 import os

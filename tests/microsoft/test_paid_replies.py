@@ -122,9 +122,9 @@ def test_what_was_extracted_is_not_asked_again(tmp_path: Path, settings: str) ->
     taken, root, own = take(tmp_path, settings=settings)
     assert taken.cache == [
         "community_reporting: 0 of 1 replies are in the ledger; the others could not be used, "
-        "since what was shown of a community is kept nowhere; reports are in the tables",
+        "since their prompts are not stored; the reports are in the tables",
         "extract_graph: 4 of 5 replies are in the ledger; the others could not be used, since "
-        "they answer a second question, whose words are not in the project, or another prompt or "
+        "they answer a second request, whose prompt is not in the project, or another prompt or "
         "text than is there now",
         "text_embedding: 2 of 2 replies are in the ledger",
     ]
@@ -172,10 +172,10 @@ def test_what_cannot_be_used_is_counted(tmp_path: Path) -> None:
     taken, _, _ = take(tmp_path, replies=replies)
     assert taken.cache == [
         "extract_graph: 1 of 4 replies are in the ledger; written by another model than the "
-        "settings name: 1; not to be read: 2",
+        "settings name: 1; unreadable: 2",
         "summarize_descriptions: 0 of 1 replies are in the ledger; the others could not be used, "
-        "since they are of a version before 3, which knows requests by other hashes",
-        "text_embedding: 0 of 1 replies are in the ledger; not to be read: 1",
+        "since they are of a version before 3, which hashes requests differently",
+        "text_embedding: 0 of 1 replies are in the ledger; unreadable: 1",
     ]
 
 
