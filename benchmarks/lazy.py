@@ -29,7 +29,7 @@ from graphrag_index.schema.settings.searches import LazySearch
 from graphrag_index.schema.settings.settings import load_settings
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.community_descent import Descent, IndexHierarchy
-from graphrag_query.retrieval.index_store import KnowledgeModel
+from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.searches.lazy_search import Ranking
 
 QUESTION = "What is told of {name}, and of all who had dealings with {name}?"
@@ -46,8 +46,8 @@ def main() -> None:
         make_corpus(arguments.text_units, root)
         make_index(root)
         truth = json.loads((root / "ground_truth.json").read_text(encoding="utf-8"))
-        model = graphrag_query.open(root / "output").model
-        compare(model, relevant_passages(model, truth, arguments.questions), arguments.budgets)
+        store = graphrag_query.open(root / "output").store
+        compare(store, relevant_passages(store, truth, arguments.questions), arguments.budgets)
 
 
 def make_index(root: Path) -> None:
@@ -59,7 +59,7 @@ def make_index(root: Path) -> None:
 
 
 def relevant_passages(
-    model: KnowledgeModel, truth: Mapping[str, Any], n_questions: int
+    store: IndexStore, truth: Mapping[str, Any], n_questions: int
 ) -> dict[str, set[int]]:
     """Return the people asked about, spread over the valleys, and the passages that count."""
     tied: dict[str, set[str]] = {}
@@ -68,7 +68,7 @@ def relevant_passages(
             tied.setdefault(one, {one}).add(other)
     people = [e["name"] for e in truth["entities"] if e["type"] == "person" and e["name"] in tied]
     asked = people[:: max(1, len(people) // n_questions)][:n_questions]
-    texts = dict(model.scan("text_units").select("human_readable_id", "text").collect().iter_rows())
+    texts = dict(store.scan("text_units").select("human_readable_id", "text").collect().iter_rows())
     words = {number: set(re.findall(r"\w+", text)) for number, text in texts.items()}
     return {
         name: {n for n in texts if words[n] & {proper(other) for other in tied[name]}}
@@ -82,10 +82,10 @@ def proper(name: str) -> str:
     return last if first in GIVEN else first
 
 
-def compare(model: KnowledgeModel, relevant: Mapping[str, set[int]], budgets: list[int]) -> None:
+def compare(store: IndexStore, relevant: Mapping[str, set[int]], budgets: list[int]) -> None:
     """Print the share of the relevant passages that each way finds, by budget."""
-    hierarchy = IndexHierarchy(model)
-    n_passages = model.rows("text_units")
+    hierarchy = IndexHierarchy(store)
+    n_passages = store.rows("text_units")
     n_relevant = sum(map(len, relevant.values())) / len(relevant)
     print(
         f"{n_passages:,} passages, {len(relevant)} questions, {n_relevant:.1f} relevant ones each"
@@ -98,7 +98,7 @@ def compare(model: KnowledgeModel, relevant: Mapping[str, set[int]], budgets: li
         settings = LazySearch(budget=budget)
         n_tests = found = by_vector = seconds = 0.0
         for name, wanted in relevant.items():
-            question = Question(QUESTION.format(name=name), model)
+            question = Question(QUESTION.format(name=name), store)
             question.vector  # noqa: B018  embedding is not what is measured
             started = time.perf_counter()
             ranking = Ranking.of(question, [question.text], settings)
@@ -108,7 +108,7 @@ def compare(model: KnowledgeModel, relevant: Mapping[str, set[int]], budgets: li
 
             spent = Descent(ranking.scores, hierarchy, ranking.score, rate, settings, 1.0).run()
             seconds += time.perf_counter() - started
-            table = model.vectors("text_unit_text")
+            table = store.vectors("text_unit_text")
             near = table.nearest(question.vector, spent.n_tests, ["human_readable_id"])
             n_tests += spent.n_tests
             found += len(spent.relevant) / len(wanted)

@@ -146,7 +146,7 @@ def opened(project: Path, dataset: Dataset) -> Retrieve:
 
     def retrieve(query: str, k: int) -> list[str]:
         settings = opened.settings.local_search.with_values({"top_k_text_units": k})
-        found = find_evidence(Question(query, opened.model), settings)
+        found = find_evidence(Question(query, opened.store), settings)
         return [ids[unit["document_id"]] for unit in found.text_units.values()]
 
     return retrieve

@@ -91,19 +91,19 @@ def ask(project: Path) -> dict[str, float]:
     imported = _memory()
     started = time.perf_counter()
     index = graphrag_query.open(project / "output")
-    model = index.model
-    n_entities = model.rows("entity_rows")
+    store = index.store
+    n_entities = store.rows("entity_rows")
     for name in ("text_unit_text", "entity_description", "community_full_content"):
-        model.vectors(name)
-    for name, stored in model.version.tables.items():
+        store.vectors(name)
+    for name, stored in store.version.tables.items():
         if stored.file and stored.file.endswith(".arrow"):
-            model.map(name)
+            store.map(name)
     opening = time.perf_counter() - started
     opened = _memory()
 
     random = np.random.default_rng(7)
     numbers = random.integers(0, n_entities, N_QUESTIONS).tolist()
-    near = model.vectors("entity_description").at(
+    near = store.vectors("entity_description").at(
         sorted(set(numbers)), ["human_readable_id", "text", "vector"]
     )
     rows = {row[0]: row[1:] for row in near.iter_rows()}
@@ -112,7 +112,7 @@ def ask(project: Path) -> dict[str, float]:
     def gather(number: int) -> tuple[float, float]:
         text, vector = rows[number]
         words = text.partition(":")[2].split()
-        question = Question(f"What did {title_of(number)} do about {words[0]} {words[5]}?", model)
+        question = Question(f"What did {title_of(number)} do about {words[0]} {words[5]}?", store)
         # As if it had been embedded: near the entity, but not its vector.
         vector = np.asarray(vector, np.float32) + random.standard_normal(len(vector)) / 40
         vars(question)["vector"] = (vector / np.linalg.norm(vector)).astype(np.float32)

@@ -9,8 +9,7 @@ import typer
 
 from graphrag_index.errors import run_program
 from graphrag_index.storage.lancedb_stub import stub_remote_catalogue
-from graphrag_query.opening import open_index
-from graphrag_query.structured_command import add_structured_commands
+from graphrag_query.query_commands import AsOf, IndexFolder, Root, Set, cypher, open_index, sql
 
 if TYPE_CHECKING:
     from graphrag_query.answer import Answer
@@ -28,28 +27,12 @@ Question = Annotated[str, typer.Argument(help="The question.", metavar="QUESTION
 Names = Annotated[
     list[str], typer.Argument(help="A question, or names of entities.", metavar="QUESTION|NAME...")
 ]
-Root = Annotated[Path, typer.Option("--root", help="Folder of settings.yaml.", metavar="DIR")]
-IndexFolder = Annotated[
-    Path | None,
-    typer.Option(
-        "--index",
-        help="Folder of the index, ours or Microsoft GraphRAG's, instead of `output`.",
-        metavar="DIR",
-    ),
-]
 Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
-Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="Override a setting: section.key=value.", metavar="KEY=VALUE"),
-]
 ShowContext = Annotated[
     bool, typer.Option("--show-context", help="Print what a model is shown, before the answer.")
 ]
 Stream = Annotated[
     bool, typer.Option("--stream", help="Print the answer while it is being written.")
-]
-AsOf = Annotated[
-    int | None, typer.Option("--as-of", help="Ask an earlier version.", metavar="VERSION")
 ]
 SessionFile = Annotated[
     Path | None,
@@ -75,7 +58,7 @@ Until = Annotated[
     str, typer.Option("--until", help="Only documents until, with that day.", metavar="DATE")
 ]
 
-# The searches, each with what `--help` says of it.
+# The help of each search.
 SEARCHES = {
     "ask": "Ask anything: it chooses a search, and says which.",
     "local": "Ask about a person, place or thing.",
@@ -117,7 +100,7 @@ def _command(method: str) -> Callable[..., None]:
 
 
 def _command_of_names(method: str) -> Callable[..., None]:
-    """Make the command of a search that can be given names."""
+    """Make the command of a search that takes a question or names."""
 
     def command(
         names: Names,
@@ -146,7 +129,8 @@ for _name, _help in SEARCHES_OF_NAMES.items():
     app.command(_name, help=_help)(_command_of_names(_name))
 
 
-add_structured_commands(app)
+app.command()(sql)
+app.command()(cypher)
 
 
 @app.command()
@@ -166,7 +150,7 @@ def chat(
 ) -> None:
     """Hold a conversation."""
     from graphrag_query.display.terminal import converse, waiting
-    from graphrag_query.index import check_method
+    from graphrag_query.searches.registry import check_method
 
     check_method(method)
 
@@ -189,7 +173,7 @@ def _answer(
     stream: bool = False,
     session: Path | None = None,
 ) -> None:
-    """Ask, print, and exit with what became of it."""
+    """Ask, print the answer, and exit with its code."""
     from graphrag_query.display import terminal
 
     def ask(**more: Any) -> "Answer":
@@ -201,7 +185,7 @@ def _answer(
         return index.search(method, question, **more)
 
     if stream and not as_json:
-        from graphrag_query.answering.stream import AnswerStream
+        from graphrag_query.answering.written_answer import AnswerStream
 
         answer = terminal.print_stream(AnswerStream(lambda sink: ask(sink=sink)))
     else:
@@ -223,7 +207,7 @@ def _answer(
 def _filtered(
     index: "Index", where: list[str] | None, types: list[str] | None, since: str, until: str
 ) -> "Index":
-    """Hold an index to what the options name."""
+    """Restrict an index by the filter options."""
     from graphrag_index.errors import SettingsError
 
     documents: dict[str, list[str]] = {}
@@ -238,9 +222,8 @@ def _filtered(
 
 
 def main() -> None:
-    """Ask, print, exit."""
-    # A command that lives for two seconds leaves its garbage to the system; collecting it
-    # while the libraries load costs a tenth of that.
+    """Run the command line."""
+    # Collecting garbage while the libraries load costs a tenth of a short command.
     gc.disable()
     stub_remote_catalogue()
     run_program(app)

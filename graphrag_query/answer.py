@@ -1,9 +1,11 @@
-"""What a search returns: the text, the passages that prove it, and how it came about."""
+"""The result of a search: text, citations, outcome and usage."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
+
+from graphrag_query.display.notebook import as_html, as_markdown
 
 if TYPE_CHECKING:
     from graphrag_query.answering.context import Context
@@ -11,20 +13,20 @@ if TYPE_CHECKING:
 
 
 class Outcome(StrEnum):
-    """How a search ended. Missing evidence and a failure are never the same."""
+    """The outcome of a search. Missing evidence and a failure are never the same."""
 
     ANSWERED = "answered"
-    NO_EVIDENCE = "no_evidence"  # the corpus was searched, and has no record
+    NO_EVIDENCE = "no_evidence"  # the corpus was searched and has no record
     PROVIDER_ERROR = "provider_error"  # a model did not answer
-    INDEX_INCOMPLETE = "index_incomplete"  # the index lacks what this search reads
+    INDEX_INCOMPLETE = "index_incomplete"  # the index lacks a table of this search
 
 
 @dataclass(frozen=True)
 class Citation:
-    """A passage that proves a sentence of the answer, which names it as [`number`].
+    """A passage that supports a sentence of the answer, cited there as [`number`].
 
     `quote` is ``documents.text[start_char:end_char]`` of the document. `cited_as` is the row
-    that was cited: a passage itself, or what led to it, such as ``Reports (3)``.
+    that was cited: the passage itself, or a row that it supports, such as ``Reports (3)``.
     """
 
     number: int
@@ -40,9 +42,9 @@ class Citation:
 
 @dataclass(frozen=True)
 class Usage:
-    """What an answer cost. The embedded searches call no model that is paid for.
+    """The calls, tokens and cost of an answer; zero without a language model.
 
-    `cost` is in dollars; None where the price of a model is not known.
+    `cost` is in dollars; None if the price of a model is unknown.
     """
 
     calls: int = 0
@@ -66,11 +68,10 @@ class Usage:
 class Answer:
     """An answer with its evidence.
 
-    `looked_at` counts what the search read ("reports": 12), so that "no evidence" can
-    be told from "nothing was looked at". `parameters` are those that the search ran with.
-    `context` holds the tables that were read, as far as a model was or would be shown them.
-    `notes` tell what a reader should know: citations that were removed, quotations that are
-    not in the passage, calls that failed, parts of the index that are missing.
+    `looked_at` counts the rows that were read ("reports": 12), so that "no evidence" differs
+    from "nothing was read". `parameters` are the settings of the search. `context` holds the rows
+    that a model was given, or would be. `notes` are for the reader: citations that were removed,
+    quotations that are not in the passage, failed calls, missing parts of the index.
     """
 
     question: str
@@ -84,12 +85,12 @@ class Answer:
     version: int = 0
     notes: tuple[str, ...] = ()
     follow_ups: tuple[str, ...] = ()  # questions that could be asked next
-    left_out: tuple[int, ...] = ()  # reports that a global search did not show to the model
+    left_out: tuple[int, ...] = ()  # reports that a global search did not use
     context: "Context | None" = None
-    graph: "Subgraph | None" = None  # what a search of the graph found
+    graph: "Subgraph | None" = None  # the result of a search of the graph
 
     def to_dict(self, with_context: bool = False) -> dict[str, Any]:
-        """Return the answer as JSON knows it; the text is under `answer`."""
+        """Return the answer for JSON, its text under `answer`."""
         content: dict[str, Any] = {"answer": self.text}
         for name in (f.name for f in fields(self) if f.name not in ("text", "context", "graph")):
             content[name] = getattr(self, name)
@@ -106,12 +107,8 @@ class Answer:
 
     def _repr_markdown_(self) -> str:
         """Show the answer in a notebook."""
-        from graphrag_query.display.notebook import as_markdown
-
         return as_markdown(self)
 
     def _repr_html_(self) -> str:
-        """Show the answer with a picture of what it found in the graph."""
-        from graphrag_query.display.notebook import as_html
-
+        """Show the answer with a picture of its sub-graph."""
         return as_html(self)

@@ -1,169 +1,96 @@
-"""An opened index: one method a search."""
+"""An opened index, with one method for each search."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphrag_index.errors import ModelError, SettingsError
-from graphrag_query.answer import Answer, Outcome, Usage
-
-if TYPE_CHECKING:
-    from graphrag_index.llm.request import TextSink
-    from graphrag_index.schema.settings.section import Section
-    from graphrag_index.schema.settings.settings import Settings
-    from graphrag_query.answering.chat import Chat
-    from graphrag_query.answering.chat_models import Chats
-    from graphrag_query.answering.context import Context
-    from graphrag_query.answering.stream import AnswerStream
-    from graphrag_query.question.conversation import Conversation
-    from graphrag_query.question.question import Question
-    from graphrag_query.retrieval.index_store import KnowledgeModel
-    from graphrag_query.structured.result import Result
-
-# The searches, by the names of their methods.
-METHODS = (
-    "ask",
-    "local",
-    "global",
-    "basic",
-    "drift",
-    "lazy",
-    "path",
-    "neighbourhood",
-    "structured",
-)
-# What each search reads beyond text units and entities.
-_READS = {"global": ("community_reports",), "drift": ("community_reports",)}
+from graphrag_index.llm.request import TextSink
+from graphrag_index.schema.settings.settings import Settings
+from graphrag_query.answer import Answer, Outcome
+from graphrag_query.answering.context import Context
+from graphrag_query.answering.follow_ups import suggest_questions
+from graphrag_query.answering.llm import LLM, LLMPool
+from graphrag_query.answering.written_answer import AnswerStream, CountingSink
+from graphrag_query.question.conversation import Conversation
+from graphrag_query.question.question import Question
+from graphrag_query.retrieval.filtered_index import FilteredIndex
+from graphrag_query.retrieval.filters import Filters
+from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.searches.registry import SEARCHES, check_method
+from graphrag_query.searches.router import choose
+from graphrag_query.structured.queries import run_cypher, run_sql
+from graphrag_query.structured.sandbox import QueryResult, limits_of
 
 
 class Index:
     """An opened index. Its version is pinned, and several threads may ask it.
 
     Each search takes the question and, by name, settings of its section that are to differ.
-    It returns an `Answer`; a model that does not answer is one too, with the outcome
+    It returns an `Answer`, also when a model does not answer: its outcome is then
     `provider_error`.
     """
 
     def __init__(
         self,
-        model: "KnowledgeModel",
-        settings: "Settings | None" = None,
+        store: IndexStore,
+        settings: Settings | None = None,
         root: Path = Path(),
-        chats: "Chats | None" = None,
+        llms: LLMPool | None = None,
     ) -> None:
-        from graphrag_query.answering.chat_models import Chats
+        self.store = store
+        self.settings = settings or store.settings
+        self._llms: LLMPool | None = llms or LLMPool(self.settings, root, store.backend.output)
 
-        self.model = model
-        self.settings = settings or model.settings
-        self._chats: Chats | None = chats or Chats(self.settings, root, model.store.output)
-
-    def local(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
+    def local(self, question: str, *, sink: TextSink | None = None, **values: Any) -> Answer:
         """Answer a question about an entity; `values` are those of `LocalSearch`."""
-        from graphrag_query.searches.local_search import local_search
+        return self.search("local", question, sink=sink, **values)
 
-        settings = self.settings.local_search.with_values(values)
-        return self._ask(
-            "local", question, sink, settings, lambda asked: local_search(asked, settings)
-        )
-
-    def global_(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
+    def global_(self, question: str, *, sink: TextSink | None = None, **values: Any) -> Answer:
         """Answer a question about the whole corpus; `values` are those of `GlobalSearch`."""
-        from graphrag_query.searches.global_search import global_search
+        return self.search("global", question, sink=sink, **values)
 
-        settings = self.settings.global_search.with_values(values)
-        return self._ask(
-            "global", question, sink, settings, lambda asked: global_search(asked, settings)
-        )
+    def basic(self, question: str, *, sink: TextSink | None = None, **values: Any) -> Answer:
+        """Answer a question from similar passages; `values` are those of `BasicSearch`."""
+        return self.search("basic", question, sink=sink, **values)
 
-    def basic(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
-        """Answer a question from the passages that resemble it; `values` are of `BasicSearch`."""
-        from graphrag_query.searches.basic_search import basic_search
-
-        settings = self.settings.basic_search.with_values(values)
-        return self._ask(
-            "basic", question, sink, settings, lambda asked: basic_search(asked, settings)
-        )
-
-    def drift(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
+    def drift(self, question: str, *, sink: TextSink | None = None, **values: Any) -> Answer:
         """Answer a broad question in steps; `values` are those of `DriftSearch`."""
-        from graphrag_query.searches.drift_search import drift_search
+        return self.search("drift", question, sink=sink, **values)
 
-        settings, local = self.settings.drift_search.with_values(values), self.settings.local_search
-        return self._ask(
-            "drift", question, sink, settings, lambda asked: drift_search(asked, settings, local)
-        )
-
-    def lazy(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
+    def lazy(self, question: str, *, sink: TextSink | None = None, **values: Any) -> Answer:
         """Answer a question without reports, by testing passages; `values` are of `LazySearch`."""
-        from graphrag_query.searches.lazy_search import lazy_search
+        return self.search("lazy", question, sink=sink, **values)
 
-        settings = self.settings.lazy_search.with_values(values)
-        return self._ask(
-            "lazy", question, sink, settings, lambda asked: lazy_search(asked, settings)
-        )
+    def ask(self, question: str, *, sink: TextSink | None = None, **values: Any) -> Answer:
+        """Choose the search for a question and answer by it; the first note says which and why.
 
-    def ask(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
-        """Choose the search for a question, and answer by it; the first note says which and why.
-
-        `values` are those of the search that is chosen.
+        `values` are those of the chosen search.
         """
-        from graphrag_query.searches.router import choose
-
-        started = time.perf_counter()
-        chat = self._chat()
-        with self.model.while_kept():
-            choice = choose(self.model, _asked(question), chat)
-        seconds = time.perf_counter() - started
-        answer = self.search(choice.method, question, sink=sink, **values)
-        if choice.is_without_model and self._chats is not None:
-            # The search was not to wait for it once more; the next question may.
-            self._chats.drop()
-        chosen = replace(chat.usage if chat else Usage(), seconds=round(seconds, 3))
-        why = f"Answered by {choice.method} search: {choice.why}."
-        return replace(
-            answer, usage=chosen + answer.usage, notes=(why, *choice.notes, *answer.notes)
-        )
+        return self.search("ask", question, sink=sink, **values)
 
     def path(
-        self, question: str, *names: str, sink: "TextSink | None" = None, **values: Any
+        self, question: str, *names: str, sink: TextSink | None = None, **values: Any
     ) -> Answer:
         """Tell how the entities that a question names are connected; `values` are of `PathSearch`.
 
         Given several texts, each is the name of an entity: `index.path("Crean", "Nansen")`.
         """
-        from graphrag_query.searches.path_search import path_search
-
-        settings = self.settings.path_search.with_values(values)
-        names = (question, *names) if names else ()
-        if names:
-            question = f"How are {' and '.join(names)} connected?"
-        return self._ask(
-            "path", question, sink, settings, lambda asked: path_search(asked, settings, names)
-        )
+        return self.search("path", question, *names, sink=sink, **values)
 
     def neighbourhood(
-        self, question: str, *names: str, sink: "TextSink | None" = None, **values: Any
+        self, question: str, *names: str, sink: TextSink | None = None, **values: Any
     ) -> Answer:
-        """Give what surrounds an entity, by its name or a question that holds it.
+        """Return the relationships around an entity, by its name or a question about it.
 
         Given several texts, each is a name. `values` are those of `NeighbourhoodSearch`.
         """
-        from graphrag_query.searches.neighbourhood import neighbourhood_search
+        return self.search("neighbourhood", question, *names, sink=sink, **values)
 
-        settings = self.settings.neighbourhood_search.with_values(values)
-        names = (question, *names) if names else ()
-        text = ", ".join(names) or question
-        return self._ask(
-            "neighbourhood",
-            text,
-            sink,
-            settings,
-            lambda asked: neighbourhood_search(asked, settings, names),
-        )
-
-    def structured(self, question: str, *, sink: "TextSink | None" = None, **values: Any) -> Answer:
+    def structured(self, question: str, *, sink: TextSink | None = None, **values: Any) -> Answer:
         """Answer a question by a query that a model writes; `values` are of `StructuredSearch`.
 
         The notes of the answer show the query.
@@ -171,101 +98,16 @@ class Index:
         Raises
         ------
         SettingsError
-            There is no chat model, or the index is held to filters.
+            There is no chat model, or the index is restricted by filters.
         """
-        from graphrag_query.structured.structured_search import structured_search
-
-        settings, local = (
-            self.settings.structured_search.with_values(values),
-            self.settings.local_search,
-        )
-        return self._ask(
-            "structured",
-            question,
-            sink,
-            settings,
-            lambda asked: structured_search(asked, settings, local),
-        )
-
-    def sql(self, query: str, **values: Any) -> "Result":
-        """Run a query in SQL over the public tables; `values` are those of `StructuredSearch`.
-
-        It only reads, and reads nothing else: `index.sql("SELECT count(*) FROM entities").rows`.
-
-        Raises
-        ------
-        QueryError
-            It is refused, wrong, or takes more than it may.
-        """
-        from graphrag_query.structured.limits import limits_of
-        from graphrag_query.structured.sql import run_sql
-
-        with self.model.while_kept():
-            settings = self.settings.structured_search.with_values(values)
-            return run_sql(self.model, query, limits_of(settings))
-
-    def cypher(
-        self, query: str, *, say: "Callable[[str], None]" = lambda text: None, **values: Any
-    ) -> "Result":
-        """Run a query in Cypher over the graph; `values` are those of `StructuredSearch`.
-
-        It only reads: `index.cypher("MATCH (e:Entity) RETURN e.title LIMIT 3").rows`. The first
-        one of a version makes a database of its tables, which takes a while; `say` is told so.
-
-        Raises
-        ------
-        QueryError
-            It is refused, wrong, or takes more than it may; or no engine is installed.
-        """
-        from graphrag_query.structured.cypher import run_cypher
-        from graphrag_query.structured.limits import limits_of
-
-        with self.model.while_kept():
-            settings = self.settings.structured_search.with_values(values)
-            return run_cypher(self.model, query, limits_of(settings), say)
-
-    def where(
-        self,
-        documents: "Mapping[str, str | Iterable[str]] | None" = None,
-        entity_types: Iterable[str] = (),
-        since: str = "",
-        until: str = "",
-    ) -> "Index":
-        """Return this index as it is for some documents, entities and times only.
-
-        Every search of it is held to them: `index.where({"path": "letters/*"}).local("...")`.
-
-        Parameters
-        ----------
-        documents
-            Patterns, as for file names, by path, title, language, or a key of the metadata;
-            of several of one column a document fits one.
-        entity_types
-            Types of entities; text units are not chosen by them.
-        since, until
-            Dates as documents state them, such as 1914 or 1914-08; both ends belong to it.
-
-        Raises
-        ------
-        SettingsError
-            Nothing fits.
-        """
-        from graphrag_query.retrieval.filtered_index import ScopedModel
-        from graphrag_query.retrieval.filters import Filters
-
-        patterns = {
-            name: (values,) if isinstance(values, str) else tuple(values)
-            for name, values in (documents or {}).items()
-        }
-        filters = Filters(patterns, tuple(entity_types), since, until)
-        return Index(ScopedModel(self.model, filters), self.settings, chats=self._chats)
+        return self.search("structured", question, sink=sink, **values)
 
     def search(
         self,
         method: str,
         question: str,
         *names: str,
-        sink: "TextSink | None" = None,
+        sink: TextSink | None = None,
         **values: Any,
     ) -> Answer:
         """Answer by the search of this name; `values` are those of its section.
@@ -275,131 +117,21 @@ class Index:
         Raises
         ------
         SettingsError
-            There is no such search, or it does not know such a value.
+            There is no such search, or it has no such setting.
         """
         check_method(method)
-        name = "global_" if method == "global" else method
-        answer: Answer = getattr(self, name)(question, *names, sink=sink, **values)
-        return answer
-
-    def stream(self, method: str, question: str, **values: Any) -> "AnswerStream":
-        """Answer by the search of this name; the text can be read while it is being written."""
-        from graphrag_query.answering.stream import AnswerStream
-
-        return AnswerStream(lambda sink: self.search(method, question, sink=sink, **values))
-
-    def ask_many(
-        self, questions: Iterable[str], method: str = "ask", concurrency: int = 8, **values: Any
-    ) -> list[Answer]:
-        """Answer many questions, some at once; the answers are in the order of the questions."""
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(max(1, concurrency), "ask") as threads:
-            return list(threads.map(lambda text: self.search(method, text, **values), questions))
-
-    def context(self, question: str, method: str = "local", **values: Any) -> "Context":
-        """Return what a model would be shown for a question, without asking one.
-
-        Raises
-        ------
-        SettingsError
-            This search finds its context by asking a model.
-        """
-        from graphrag_query.answering.context import Context
-
-        without_model = Index(self.model, self.settings)
-        without_model._chats = None
-        found = without_model.search(method, question, **values)
-        if found.context is None and found.outcome is Outcome.ANSWERED:
-            raise SettingsError(
-                f"The search {method} has no one context: it asks a model step by step. local, "
-                "basic and global have."
-            )
-        return found.context or Context({}, "", 0, {})
-
-    def conversation(self, path: "str | Path | None" = None) -> "Conversation":
-        """Begin a conversation, or go on with the one in a file."""
-        from graphrag_query.question.conversation import Conversation
-
-        return Conversation(Path(path) if path is not None else None)
-
-    def converse(
-        self,
-        conversation: "Conversation",
-        question: str,
-        method: str = "ask",
-        *,
-        sink: "TextSink | None" = None,
-        **values: Any,
-    ) -> Answer:
-        """Answer the next question of a conversation, and note both there.
-
-        The question is first written so that it stands by itself; `Answer.question` is that.
-        """
-        chat = self._chat()
-        notes: tuple[str, ...] = ()
-        try:
-            with self.model.while_kept():
-                rewritten = conversation.rewrite(_asked(question), self.model, chat)
-        except ModelError as error:
-            # If the model that answers fails too, the search says so.
-            rewritten = _asked(question)
-            notes = (f"The question was asked as it stands, since no model rewrote it: {error}",)
-        answer = self.search(method, rewritten, sink=sink, **values)
-        if notes and self._chats is not None:
-            self._chats.drop()
-        if chat is not None:
-            answer = replace(answer, usage=chat.usage + answer.usage, notes=(*notes, *answer.notes))
-        conversation.add(question, answer)
-        return answer
-
-    def close(self) -> None:
-        """Close connections to models, if any were opened."""
-        if self._chats is not None:
-            self._chats.close()
-
-    def __enter__(self) -> "Index":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def _ask(
-        self,
-        method: str,
-        text: str,
-        sink: "TextSink | None",
-        settings: "Section",
-        search: "Callable[[Question], Answer]",
-    ) -> Answer:
-        """Run a search; turn what can go wrong outside of the corpus into outcomes."""
-        from graphrag_query.answering.stream import Counted
-        from graphrag_query.question.question import Question
-
         started = time.perf_counter()
-        counted = Counted(sink) if sink else None
-        question = Question(_asked(text), self.model, self._chat(), self.settings.search, counted)
-        lacking = [table for table in _READS.get(method, ()) if not self.model.has(table)]
-        try:
-            with self.model.while_kept():
-                answer = self._lacks(question, method, lacking) if lacking else search(question)
-                answer = self._with_spellings(answer, question)
-                answer = self._with_follow_ups(answer, question)
-        except ModelError as error:
-            if self._chats is not None:
-                self._chats.drop()
-            # What was looked at before is told: an outage is not "nothing there".
-            answer = question.answer(
-                str(error), method, settings.model_dump(), question.counts, Outcome.PROVIDER_ERROR
-            )
-        if counted and counted.is_empty:
+        counting = CountingSink(sink) if sink else None
+        asked = self._question(method, question, names, counting)
+        answer = self._run(method, asked, values)
+        if counting and counting.is_empty:
             # Without a model, and when there is nothing to say, the text comes in one piece.
-            counted.write(answer.text)
-        elif counted and answer.outcome is Outcome.PROVIDER_ERROR:
-            # Whoever has read half an answer is to know why there is no more.
-            counted.write(f"\n\n{answer.text}")
+            counting.write(answer.text)
+        elif counting and answer.outcome is Outcome.PROVIDER_ERROR:
+            # The reader of half an answer is told why it ends.
+            counting.write(f"\n\n{answer.text}")
         seconds = round(time.perf_counter() - started, 3)
-        filters = self.model.filters
+        filters = self.store.filters
         return replace(
             answer,
             parameters={**answer.parameters, "filters": filters} if filters else answer.parameters,
@@ -407,40 +139,53 @@ class Index:
             notes=(*answer.notes, *self._gaps()),
         )
 
-    def _chat(self) -> "Chat | None":
-        return self._chats.chat(self.model) if self._chats is not None else None
+    def _question(
+        self, method: str, text: str, names: tuple[str, ...], sink: CountingSink | None
+    ) -> Question:
+        if names:
+            phrase = SEARCHES[method].phrase if method in SEARCHES else None
+            if phrase is None:
+                raise SettingsError(f"The search {method} takes one question, and no names.")
+            names = (text, *names)
+            text = phrase(names)
+        search, local = self.settings.search, self.settings.local_search
+        return Question(
+            _checked(text), self.store, self._llm(), search, local, sink=sink, names=names
+        )
 
-    def _with_spellings(self, answer: Answer, question: "Question") -> Answer:
-        """Tell for which name one of another spelling was taken, if the search does not."""
-        if answer.outcome is not Outcome.ANSWERED or answer.method in (
-            "path",
-            "neighbourhood",
-            "structured",
-        ):
-            return answer
-        from graphrag_query.question.asked_entities import spelt_otherwise
-
-        return replace(answer, notes=(*spelt_otherwise(self.model, question.text), *answer.notes))
-
-    def _with_follow_ups(self, answer: Answer, question: "Question") -> Answer:
-        """Suggest what could be asked next, if that is wanted and nothing suggests it yet."""
-        most = self.settings.search.follow_ups
-        if not most or answer.outcome is not Outcome.ANSWERED or answer.follow_ups:
-            return answer
-        from graphrag_query.answering.follow_ups import suggest_questions
-
+    def _run(self, method: str, question: Question, values: Mapping[str, Any]) -> Answer:
+        """Run a search; turn failures outside of the corpus into outcomes."""
+        notes: tuple[str, ...] = ()
+        drops_llm = False
+        if method == "ask":
+            with self.store.pinned_version():
+                choice = choose(question)
+            method, drops_llm = choice.method, choice.is_without_model
+            notes = (f"Answered by {method} search: {choice.why}.", *choice.notes)
+        search = SEARCHES[method]
+        settings = getattr(self.settings, search.section).with_values(values)
+        missing = [table for table in search.tables if not self.store.has(table)]
         try:
-            found = suggest_questions(answer, most, self.model, question.chat)
+            with self.store.pinned_version():
+                if missing:
+                    answer = self._incomplete(question, method, missing)
+                else:
+                    answer = search.run(question, settings)
+                    answer = self._with_follow_ups(answer, question)
+                if answer.outcome is Outcome.ANSWERED and not search.names_entities:
+                    notes += question.mentions.spelling_notes()
         except ModelError as error:
-            if self._chats is not None:
-                self._chats.drop()
-            note = f"No questions to ask next, since no model suggested any: {error}"
-            return replace(answer, notes=(*answer.notes, note))
-        usage = question.chat.usage if question.chat is not None else answer.usage
-        return replace(answer, follow_ups=found, usage=usage)
+            drops_llm = True
+            # An outage is not "no record": the answer counts the rows read before it.
+            answer = question.answer(
+                str(error), method, settings.model_dump(), question.counts, Outcome.PROVIDER_ERROR
+            )
+        if drops_llm and self._llms is not None:
+            self._llms.drop()
+        return replace(answer, notes=(*notes, *answer.notes))
 
-    def _lacks(self, question: "Question", method: str, tables: list[str]) -> Answer:
-        workflow = self.model.version.workflow
+    def _incomplete(self, question: Question, method: str, tables: Sequence[str]) -> Answer:
+        workflow = self.store.version.workflow
         text = (
             f"This index has no {' and no '.join(tables)}, which {method} search reads: its "
             f"workflow, {workflow}, does not write them. Ask local, basic or lazy, or run another "
@@ -448,35 +193,177 @@ class Index:
         )
         return question.answer(text, method, {}, {}, Outcome.INDEX_INCOMPLETE)
 
+    def _with_follow_ups(self, answer: Answer, question: Question) -> Answer:
+        """Suggest further questions, if the settings ask for them and the search found none."""
+        most = self.settings.search.follow_ups
+        if not most or answer.outcome is not Outcome.ANSWERED or answer.follow_ups:
+            return answer
+        try:
+            found = suggest_questions(answer, most, question)
+        except ModelError as error:
+            if self._llms is not None:
+                self._llms.drop()
+            note = f"No questions to ask next, since no model suggested any: {error}"
+            return replace(answer, notes=(*answer.notes, note))
+        usage = question.llm.usage if question.llm is not None else answer.usage
+        return replace(answer, follow_ups=found, usage=usage)
+
     def _gaps(self) -> tuple[str, ...]:
-        """Tell which part of the documents the index does not hold, if a run left any out, and
-        what the index of another program lacks.
-        """
-        gaps = self.model.store.gaps
-        steps = [step for step in self.model.version.steps if step.quarantined]
+        """Describe missing parts of the index."""
+        gaps = self.store.backend.gaps
+        steps = [step for step in self.store.version.steps if step.quarantined]
         if not steps:
             return gaps
-        what = ", ".join(f"{step.quarantined} of {step.name}" for step in steps)
+        listed = ", ".join(f"{step.quarantined} of {step.name}" for step in steps)
         return (
             *gaps,
-            f"The index is not whole: requests to a model without a result: {what}.",
+            f"The index is not whole: requests to a model without a result: {listed}.",
         )
 
+    def _llm(self) -> LLM | None:
+        return self._llms.llm(self.store) if self._llms is not None else None
 
-def check_method(method: str) -> None:
-    """See that there is a search of this name.
+    def stream(self, method: str, question: str, **values: Any) -> AnswerStream:
+        """Answer by the search of this name; the text can be read while it is being written."""
+        return AnswerStream(lambda sink: self.search(method, question, sink=sink, **values))
 
-    Raises
-    ------
-    SettingsError
-        There is none.
-    """
-    if method not in METHODS:
-        raise SettingsError(f"There is no search {method!r}; there are: {', '.join(METHODS)}.")
+    def ask_many(
+        self, questions: Iterable[str], method: str = "ask", concurrency: int = 8, **values: Any
+    ) -> list[Answer]:
+        """Answer many questions concurrently, in the order of the questions."""
+        with ThreadPoolExecutor(max(1, concurrency), "ask") as threads:
+            return list(threads.map(lambda text: self.search(method, text, **values), questions))
+
+    def context(self, question: str, method: str = "local", **values: Any) -> Context:
+        """Return the context that a model would be given for a question, without asking one.
+
+        Raises
+        ------
+        SettingsError
+            This search asks a model to find its context.
+        """
+        without_llm = Index(self.store, self.settings)
+        without_llm._llms = None
+        found = without_llm.search(method, question, **values)
+        if found.context is None and found.outcome is Outcome.ANSWERED:
+            raise SettingsError(
+                f"The search {method} has no one context: it asks a model step by step. local, "
+                "basic and global have."
+            )
+        return found.context or Context({}, "", 0, {})
+
+    def where(
+        self,
+        documents: Mapping[str, str | Iterable[str]] | None = None,
+        entity_types: Iterable[str] = (),
+        since: str = "",
+        until: str = "",
+    ) -> "Index":
+        """Return this index restricted to some documents, entities and times.
+
+        Every search of it is restricted: `index.where({"path": "letters/*"}).local("...")`.
+
+        Parameters
+        ----------
+        documents
+            Patterns, as for file names, by path, title, language, or a key of the metadata;
+            of several for one column a document must match one.
+        entity_types
+            Types of entities; they do not restrict text units.
+        since, until
+            Dates as documents state them, such as 1914 or 1914-08; both ends are included.
+
+        Raises
+        ------
+        SettingsError
+            Nothing matches.
+        """
+        patterns = {
+            name: (values,) if isinstance(values, str) else tuple(values)
+            for name, values in (documents or {}).items()
+        }
+        filters = Filters(patterns, tuple(entity_types), since, until)
+        return Index(FilteredIndex(self.store, filters), self.settings, llms=self._llms)
+
+    def conversation(self, path: str | Path | None = None) -> Conversation:
+        """Begin a conversation, or continue the one in a file."""
+        return Conversation(Path(path) if path is not None else None)
+
+    def converse(
+        self,
+        conversation: Conversation,
+        question: str,
+        method: str = "ask",
+        *,
+        sink: TextSink | None = None,
+        **values: Any,
+    ) -> Answer:
+        """Answer the next question of a conversation, and add both to it.
+
+        The question is first rewritten so that it stands by itself; `Answer.question` is that.
+        """
+        llm = self._llm()
+        notes: tuple[str, ...] = ()
+        try:
+            with self.store.pinned_version():
+                rewritten = conversation.rewrite(_checked(question), self.store, llm)
+        except ModelError as error:
+            # If the model that answers fails too, the search says so.
+            rewritten = _checked(question)
+            notes = (f"The question was asked as it stands, since no model rewrote it: {error}",)
+        answer = self.search(method, rewritten, sink=sink, **values)
+        if notes and self._llms is not None:
+            self._llms.drop()
+        if llm is not None:
+            answer = replace(answer, usage=llm.usage + answer.usage, notes=(*notes, *answer.notes))
+        conversation.add(question, answer)
+        return answer
+
+    def sql(self, query: str, **values: Any) -> QueryResult:
+        """Run a query in SQL over the public tables; `values` are those of `StructuredSearch`.
+
+        It only reads, and reads nothing else: `index.sql("SELECT count(*) FROM entities").rows`.
+
+        Raises
+        ------
+        QueryError
+            It is refused, wrong, or exceeds its limits.
+        """
+        with self.store.pinned_version():
+            settings = self.settings.structured_search.with_values(values)
+            return run_sql(self.store, query, limits_of(settings))
+
+    def cypher(
+        self, query: str, *, say: Callable[[str], None] = lambda text: None, **values: Any
+    ) -> QueryResult:
+        """Run a query in Cypher over the graph; `values` are those of `StructuredSearch`.
+
+        It only reads: `index.cypher("MATCH (e:Entity) RETURN e.title LIMIT 3").rows`. The first
+        one of a version builds a database from its tables, which takes a while; `say` is told.
+
+        Raises
+        ------
+        QueryError
+            It is refused, wrong, or exceeds its limits; or no engine is installed.
+        """
+        with self.store.pinned_version():
+            settings = self.settings.structured_search.with_values(values)
+            return run_cypher(self.store, query, limits_of(settings), say)
+
+    def close(self) -> None:
+        """Close connections to models, if any were opened."""
+        if self._llms is not None:
+            self._llms.close()
+
+    def __enter__(self) -> "Index":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
 
-def _asked(question: str) -> str:
+def _checked(question: str) -> str:
+    """Return a question that is not empty, without bytes that are no text."""
     if not question.strip():
         raise SettingsError("The question is empty.")
-    # A question typed at a terminal or read from a file may hold bytes that are no text.
     return question.encode("utf-8", "replace").decode("utf-8")

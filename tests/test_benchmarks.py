@@ -49,16 +49,16 @@ def test_a_planted_corpus_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
 def test_a_synthetic_index_can_be_asked_for_its_neighbourhoods(tmp_path: Path) -> None:
     steps = make_index(tmp_path, 1_000)
     assert list(steps) == ["make_tables", "create_search_tables"]
-    model = graphrag_query.open(tmp_path / "output").model
-    assert model.links.n_text_units == 500
-    titles = model.scan("entities").collect()["title"].to_list()
+    store = graphrag_query.open(tmp_path / "output").store
+    assert store.links.n_text_units == 500
+    titles = store.scan("entities").collect()["title"].to_list()
     assert titles == [title_of(number) for number in range(1_000)]
     assert len(set(titles)) == 1_000
-    near = model.links.relationships_of(7)
-    assert len(near.entities) == model.entities([7])["degree"].item()
+    near = store.links.relationships_of(7)
+    assert len(near.entities) == store.entities([7])["degree"].item()
     assert near.weights.tolist() == sorted(near.weights.tolist(), reverse=True)
-    assert model.reports([0, 1, 50])["level"].to_list() == [0, 1, 2]
-    assert (model.entities([7])["frequency"] > 0).all()
+    assert store.reports([0, 1, 50])["level"].to_list() == [0, 1, 2]
+    assert (store.entities([7])["frequency"] > 0).all()
 
 
 def test_a_graph_to_export_is_linked_in_all_its_parts(tmp_path: Path) -> None:

@@ -59,9 +59,20 @@ def modules() -> Iterator[tuple[str, Path]]:
             yield ".".join(name for name in names if name != "__init__"), path
 
 
-def imports(source: str) -> Iterator[str]:
-    """Every module of the program that a source imports, at the top or in a function."""
-    for node in ast.walk(ast.parse(source)):
+def imports(source: str, at_run_time: bool = False) -> Iterator[str]:
+    """Yield the modules of the program that a source imports, at the top or in a function.
+
+    `at_run_time` leaves out those for types alone.
+    """
+    tree = ast.parse(source)
+    for_types: set[ast.AST] = set()
+    if at_run_time:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+                for_types.update(ast.walk(node))
+    for node in ast.walk(tree):
+        if node in for_types:
+            continue
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -91,6 +102,22 @@ def test_parts_form_no_circle() -> None:
         placed.add(part)
 
 
+def test_no_modules_form_a_circle() -> None:
+    paths = {module.removesuffix(".__init__"): path for module, path in modules()}
+    imported = {
+        module: {
+            name if name in paths else name.rpartition(".")[0]
+            for name in imports(path.read_text(encoding="utf-8"), at_run_time=True)
+        }
+        - {module}
+        for module, path in paths.items()
+    }
+    while leaves := [module for module, names in imported.items() if not names & imported.keys()]:
+        for module in leaves:
+            del imported[module]
+    assert not imported, f"in a circle, or leading to one: {', '.join(sorted(imported))}"
+
+
 def test_imports_in_functions_are_seen_too() -> None:
     source = "def f():\n    import graphrag_index.step\n    from graphrag_index import steps\n"
     assert [*imports(source)] == ["graphrag_index.step", "graphrag_index.steps"]
@@ -105,7 +132,10 @@ def test_imports_in_functions_are_seen_too() -> None:
         ("import graphrag_index.__main__, graphrag_query.__main__", set()),
         ("from graphrag_index.schema.settings import settings", {"pydantic", "yaml"}),
         # Opening an index needs tables and settings; vectors and models come with a question.
-        ("from graphrag_query.retrieval import index_store", {"pydantic", "yaml", "polars"}),
+        (
+            "from graphrag_query.retrieval import index_store",
+            {"pydantic", "yaml", "polars", "numpy"},
+        ),
         # All steps: what asks models, reads vectors or draws comes with the step that runs.
         (
             "import graphrag_index.pipeline.run, importlib\n"

@@ -1,12 +1,11 @@
-"""From the text that a model writes to one whose every citation can be followed.
+"""Resolve the citations in a text that a model writes.
 
 A model cites rows of its context: `[Data: Sources (12); Reports (3)]`, or `[12]` for a source.
-What was not shown to it is removed and counted; what was is followed to a passage of a
-document, and there to the sentence that says most of what the model says.
+Citations of rows that are not in the context are removed and counted. The others are resolved to
+a passage of a document, and in it to the sentence most similar to the model's statement.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -18,34 +17,35 @@ from graphrag_index.text.citations import (
     find_citations,
     unfinished_from,
 )
+from graphrag_index.text.normalize import UNSPACED, letters, stem
 from graphrag_index.text.sentences import split_sentences
 from graphrag_query.answer import Citation
-from graphrag_query.answering.sentence_ranking import Candidate, cite, content_words, stem
-from graphrag_query.retrieval.index_store import KnowledgeModel
+from graphrag_query.answering.sentence_ranking import Candidate, cite
+from graphrag_query.question.content_words import content_words
+from graphrag_query.retrieval.index_store import IndexStore
 
-# What a model is told to begin with if the context holds no answer.
+# The prompts tell models to begin so if the context holds no answer.
 NO_RECORD = "NO_RECORD"
-# Passages looked through for one citation of a row that many passages support.
-MOST_PASSAGES = 40
+# Passages searched for one citation of a row that many passages support.
+MAX_PASSAGES = 40
 # Reports cite reports on their parts, and these again.
-DEEPEST = 4
-# Words that must stand between quotation marks for them to be a quotation, and no title; and
-# letters, where words are not parted by spaces.
-LEAST_QUOTED_WORDS = 4
-LEAST_QUOTED_LETTERS = 10
+MAX_DEPTH = 4
+# Shorter texts between quotation marks are titles; letters count in scripts without spaces.
+MIN_QUOTED_WORDS = 4
+MIN_QUOTED_LETTERS = 10
 _NUMBER = r"\^?\d{1,9}"
 _FOOTNOTE = re.compile(
     rf"[\[［【](?P<numbers>{_NUMBER}(?:\s*[,;、，；–-]\s*{_NUMBER})*)(?:†[^\[\]［］【】\n]{{0,80}})?[\]］】]"
     r"(?!\()"
 )
 _MARK = re.compile(rf"[^\S\n]*[*`]*{NO_RECORD}[*`]*")
-# The beginning of such a mark at the end of a piece.
+# The beginning of this mark at the end of a piece.
 _MARK_BEGINS = re.compile(
     rf"[*`]*(?:{'|'.join(NO_RECORD[:n] for n in range(len(NO_RECORD), 0, -1))})?[*`]*$"
 )
-# A footnote at whose writing a model was cut off.
+# A footnote in which the model was cut off.
 _UNFINISHED = re.compile(r"[\[［【]\s*\^?\d[^\[\]［］【】\n]*$")
-# What may go with a citation that follows.
+# Characters that may belong to a citation that follows.
 _BEFORE_CITATION = " \t\n*_`[［【({（｛"
 _NO_SPACE_BEHIND = ("", "\n", "(", "（", "[", "【", "「", "“", "„", "«")
 _FENCE = re.compile(r"^\s*```", re.MULTILINE)
@@ -53,32 +53,31 @@ _QUOTED = re.compile(
     r"\"([^\"\n]*)\"|[“„‟»«]([^“”„‟«»\n]*)[“”«»]|[「『]([^「」『』\n]*)[」』]"
     r"|(?<!\w)‘([^‘\n]*?)’(?!\w)"
 )
-# What a quotation leaves out or puts in: "He … was [in 1914] lost".
-_LEFT_OUT = re.compile(r"…|\.\.\.|[\[(][^\])]*[\])]")
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+# Omissions and insertions of a quotation: "He … was [in 1914] lost".
+_CHANGED = re.compile(r"…|\.\.\.|[\[(][^\])]*[\])]")
+_UNSPACED = re.compile(UNSPACED)
 _WORD = re.compile(r"[^\W_]+")
-# Of what stands before a citation, what is compared with sentences, and looked through for
-# quotations.
+# Characters before a citation that are compared with sentences, and searched for quotations.
 _CLAIM_CHARS = 600
 _QUOTING_CHARS = 4_000
 
 
 class CitedText:
-    """Takes a text in pieces and gives it back with its citations checked.
+    """Takes a text in pieces and returns it with its citations checked.
 
-    `citations` are those so far, `n_removed` counts numbers that were not shown or lead to no
-    passage, `not_found` lists quotations that are not in the passages cited for them. With the
-    style `footnotes` a citation becomes `[1]`, with `data` it stays as it is.
+    `shown` are the rows of the context. `n_removed` counts numbers that were not shown or lead to
+    no passage, `not_found` lists quotations that are not in the passages cited for them. With
+    the style `footnotes` a citation becomes `[1]`, with `data` it stays as it is.
     """
 
-    def __init__(self, model: KnowledgeModel, shown: Shown, style: str = "footnotes") -> None:
-        self._model, self._shown, self._style = model, shown, style
-        # What a footnote numbers.
+    def __init__(self, index: IndexStore, shown: Shown, style: str = "footnotes") -> None:
+        self._index, self._shown, self._style = index, shown, style
+        # The section that footnotes refer to.
         self._footnotes = next(iter(shown)) if len(shown) == 1 else "Sources"
         self.restart()
 
     def restart(self) -> None:
-        """Forget what was taken so far."""
+        """Forget the text so far."""
         self._held = self._claim = self._taken = self._given = ""
         self._begins = True
         self._is_cited = self._lacks_record = False
@@ -90,11 +89,11 @@ class CitedText:
 
     @property
     def has_begun(self) -> bool:
-        """Whether any of the text was taken."""
+        """Whether any text was taken."""
         return bool(self._held) or not self._begins
 
     def feed(self, piece: str, is_last: bool = False) -> str:
-        """Take the next piece; return what of the text is certain by now."""
+        """Take the next piece; return the text that later pieces cannot change."""
         self._held += piece
         if is_last:
             self._end_citation()
@@ -108,7 +107,7 @@ class CitedText:
         return text
 
     def _end_citation(self) -> None:
-        """Take off a citation in whose middle the text ends."""
+        """Remove an unfinished citation at the end of the text."""
         unfinished = _UNFINISHED.search(self._held)
         start = unfinished.start() if unfinished else cut_off_from(self._held)
         if start is None:
@@ -118,26 +117,26 @@ class CitedText:
         self.n_removed += 1
 
     def _certain(self) -> int:
-        """Return how much of what is held no citation can reach any more."""
+        """Return the length of the held text that no citation can still change."""
         held = self._held
         opening = max(map(held.rfind, "[［【"))
         is_open = opening >= 0 and not any(closing in held[opening:] for closing in "]］】")
         if is_open and len(held) - opening < LONGEST_CITATION:
             held = held[:opening]
         n_before = len(held) + 1
-        # What is held back may be what a citation before it needs in order to end.
+        # A citation may need the characters held back behind it in order to end.
         while len(held) < n_before:
             n_before = len(held)
             held = held[: unfinished_from(held)].rstrip(_BEFORE_CITATION)
             if held.endswith(("]", "］", "】")):
-                # What follows tells whether it is a citation, and it may be one of several.
+                # The next characters tell whether it is a citation, or one of several.
                 held = held[: max(0, *map(held.rfind, "[［【"))]
             elif mark := _MARK_BEGINS.search(held):
                 held = held[: mark.start()]
         return len(held)
 
     def _is_begun(self, is_last: bool) -> bool:
-        """Tell whether the text has begun; a mark that there is no record is taken off."""
+        """Tell whether the text has begun; remove a mark that there is no record."""
         start = self._held.lstrip(" \n`*[").upper()
         if start.startswith(NO_RECORD):
             rest = self._held.upper().index(NO_RECORD) + len(NO_RECORD)
@@ -172,14 +171,14 @@ class CitedText:
         return checked
 
     def _said(self, text: str) -> str:
-        """Note what is claimed since the last citation; several in a row are for one claim."""
+        """Collect the claim before a citation; citations in a row belong to one claim."""
         if self._is_cited and text.strip():
             self._claim, self._is_cited = "", False
         self._claim = (self._claim + text)[-_QUOTING_CHARS:]
         return text
 
     def _as_data(self, footnote: re.Match[str], before: str) -> str:
-        """Write a footnote as the citation that it is meant for; leave what is none."""
+        """Write a footnote as a citation of its section; leave other brackets as they are."""
         before += footnote.string[: footnote.start()]
         behind = footnote.string[footnote.end() :]
         if cut_off_from(before[-LONGEST_CITATION:]) is not None:
@@ -199,16 +198,17 @@ class CitedText:
         return f"[Data: {self._footnotes} ({footnote['numbers']})]"
 
     def _are_years(self, numbers: list[int], behind: str) -> bool:
-        """Tell whether numbers that were not shown are years: no row has them, or they stand
-        within a sentence, where a citation seldom does.
+        """Tell whether unknown numbers are years.
+
+        They are if no row has them, or inside of a sentence, where citations are rare.
         """
         if not all(number in YEARS for number in numbers):
             return False
-        no_row = min(numbers) >= self._model.rows("text_unit_rows")
+        no_row = min(numbers) >= self._index.rows("text_unit_rows")
         return no_row or re.match(r"\s*[\w,]", behind) is not None
 
     def _resolved(self, written: str, rows: list[tuple[str, int]]) -> str:
-        """Follow one citation, and write what stands for it in the text."""
+        """Resolve one citation, and return the text in its place."""
         known = [(name, n) for name, n in rows if n in self._shown.get(name, ())]
         claim = self._claim.rpartition("\n\n")[2]
         passages = list(self._passages(known))
@@ -237,14 +237,14 @@ class CitedText:
     def _passages(
         self, rows: list[tuple[str, int]]
     ) -> Iterator[tuple[str, list[Mapping[str, Any]]]]:
-        """Give for each cited row the text units that it rests on."""
+        """Yield for each cited row its name and the text units that support it."""
         for name, number in rows:
-            found = units_behind(self._model, name, number, self._claim)
-            units = self._model.text_units(found[:MOST_PASSAGES])
-            yield f"{name} ({number})", [units[n] for n in found[:MOST_PASSAGES] if n in units]
+            found = supporting_text_units(self._index, name, number, self._claim)
+            units = self._index.text_units(found[:MAX_PASSAGES])
+            yield f"{name} ({number})", [units[n] for n in found[:MAX_PASSAGES] if n in units]
 
     def _add(self, cited_as: str, candidate: Candidate, unit: Mapping[str, Any]) -> int:
-        """Note a passage; return the number of its footnote."""
+        """Add a passage; return the number of its footnote."""
         place = (unit["document_id"], candidate.start_char, candidate.end_char)
         if place not in self._number_of:
             self._number_of[place] = len(self.citations) + 1
@@ -252,72 +252,71 @@ class CitedText:
         return self._number_of[place]
 
 
-def units_behind(
-    model: KnowledgeModel, name: str, number: int, claim: str, depth: int = 0
+def supporting_text_units(
+    index: IndexStore, name: str, number: int, claim: str, depth: int = 0
 ) -> list[int]:
-    """Return the numbers of the text units that a row rests on, the likeliest first.
+    """Return the numbers of the text units that support a row, the likeliest first.
 
-    A report rests on what it cites where it says what is claimed.
+    For a report they are those that it cites in the statements most similar to the claim.
     """
     if name != "Reports":
-        return model.text_units_behind(name, number)
-    report = model.report(number)
-    if report is None or depth > DEEPEST:
+        return index.text_units_behind(name, number)
+    report = index.report(number)
+    if report is None or depth > MAX_DEPTH:
         return []
-    words = _telling(claim[-_CLAIM_CHARS:])
+    words = _stems(claim[-_CLAIM_CHARS:])
     cited = []
     start = 0
     text = report["full_content"]
     for first, last, rows in find_citations(text):
-        said = _telling(text[start:first].rpartition("\n\n")[2])
+        said = _stems(text[start:first].rpartition("\n\n")[2])
         cited.append((len(words & said) / (len(said) or 1) ** 0.5, -first, rows))
         start = last
     found: list[int] = []
     for _, _, rows in sorted(cited, key=lambda item: item[:2], reverse=True)[:3]:
         for row_name, row in rows:
-            found += units_behind(model, row_name, row, claim, depth + 1)
-    return list(dict.fromkeys(found)) or _about_members(model, number)
+            found += supporting_text_units(index, row_name, row, claim, depth + 1)
+    return list(dict.fromkeys(found)) or _about_members(index, number)
 
 
-def _about_members(model: KnowledgeModel, community: int) -> list[int]:
-    """Return the text units that tell about the entities of a community; for a report that
-    cites nothing.
-    """
+def _about_members(index: IndexStore, community: int) -> list[int]:
+    """Return the text units about the members of a community, for a report without citations."""
     found: dict[int, None] = {}
-    for entity in model.communities([community])["entities"].explode().drop_nulls():
-        text_units, is_about = model.links.text_units_of(entity)
-        found |= dict.fromkeys(text_units[is_about].tolist())
-        if len(found) >= MOST_PASSAGES:
+    for entity in index.communities([community])["entities"].explode().drop_nulls():
+        text_units, is_subject = index.links.text_units_of(entity)
+        found |= dict.fromkeys(text_units[is_subject].tolist())
+        if len(found) >= MAX_PASSAGES:
             break
     return list(found)
 
 
 def quotations_in(text: str) -> list[str]:
-    """Return what stands between quotation marks, without titles and single words."""
+    """Return the quotations in a text, without titles and single words."""
     found = ["".join(groups) for groups in _QUOTED.findall(text)]
     return [
         quotation
         for quotation in found
-        if len(quotation.split()) >= LEAST_QUOTED_WORDS
-        or len(_UNSPACED.findall(quotation)) >= LEAST_QUOTED_LETTERS
+        if len(quotation.split()) >= MIN_QUOTED_WORDS
+        or len(_UNSPACED.findall(quotation)) >= MIN_QUOTED_LETTERS
     ]
 
 
 def best_sentence(
     claim: str, units: list[Mapping[str, Any]]
 ) -> tuple[Candidate, Mapping[str, Any]] | None:
-    """Return the sentence of some passages that says most of a claim; a whole passage if none
-    says any of it, and None if there is no passage.
+    """Return the sentence of some passages that is most similar to a claim.
+
+    A whole passage if no sentence shares a word with it; None if there is no passage.
     """
-    words = _telling(claim[-_CLAIM_CHARS:])
+    words = _stems(claim[-_CLAIM_CHARS:])
     quotations = quotations_in(claim)
     best: tuple[float, Candidate, Mapping[str, Any]] | None = None
     for unit in units:
         text, offset = unit["text"], unit["start_char"]
         for sentence in split_sentences(text):
             said = text[sentence.start : sentence.end]
-            telling = _telling(said)
-            score = len(words & telling) / (len(telling) or 1) ** 0.25
+            stems = _stems(said)
+            score = len(words & stems) / (len(stems) or 1) ** 0.25
             score += sum(_holds(said, quotation) for quotation in quotations) * 100
             if score > (best[0] if best else 0.0):
                 place = (offset + sentence.start, offset + sentence.end)
@@ -334,25 +333,18 @@ def best_sentence(
     return whole, unit
 
 
-def _telling(text: str) -> set[str]:
-    """The words of a text by which it can be recognized."""
+def _stems(text: str) -> set[str]:
+    """Return the stems of the content words of a text; of all words if it has none."""
     words = set(content_words(text))
     return words or {stem(word) for word in _WORD.findall(text.lower())}
 
 
 def _holds(text: str, quotation: str) -> bool:
-    """Tell whether a text has some words, whatever the marks and spaces between them, and what
-    the quotation leaves out.
-    """
-    letters, place = _letters(text), 0
-    for part in map(_letters, _LEFT_OUT.split(quotation)):
-        found = letters.find(part, place)
+    """Tell whether a text holds a quotation, ignoring punctuation and marked omissions."""
+    held, start = letters(text), 0
+    for part in map(letters, _CHANGED.split(quotation)):
+        found = held.find(part, start)
         if found < 0:
             return False
-        place = found + len(part)
+        start = found + len(part)
     return True
-
-
-def _letters(text: str) -> str:
-    plain = unicodedata.normalize("NFKC", text).casefold()
-    return "".join(c for c in plain if c.isalnum())

@@ -1,4 +1,4 @@
-"""What is put before a model for one question: rows of tables, best first, within a budget."""
+"""The context of one question: rows of tables, the best first, within a token budget."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ import polars as pl
 from graphrag_index.llm.rendered_rows import Budget, RenderedRows
 from graphrag_index.text.citations import Shown
 
-# For the lines that head a section.
-TOKENS_OF_HEADING = 24
+# The lines above the rows of a section.
+HEADING_TOKENS = 24
 
 
 @dataclass(frozen=True)
 class Section:
-    """A table of candidates for a context: the number of each row first, the best row first.
+    """A table of candidates for a context: number in the first column, the best row first.
 
-    `name` is how its rows are cited, such as Sources. `share` is its part of the budget;
-    what one section leaves goes to those that lack room, the first of them first.
+    Its rows are cited by its `name`, such as Sources. `share` is its part of the budget; the
+    rest of a short section goes to those that lack room, in their order.
     """
 
     name: str
@@ -29,10 +29,10 @@ class Section:
 
 @dataclass(frozen=True)
 class Context:
-    """The tables of one prompt, by how their rows are cited.
+    """The rows of one prompt by section, and their text.
 
-    `text` is what the prompt holds; `n_tokens` what it takes of the budget. `n_left_out` counts
-    the rows of each section for which there was no room.
+    `n_tokens` is the length of the text. `n_left_out` counts the rows of each section that did
+    not fit.
     """
 
     tables: Mapping[str, pl.DataFrame]
@@ -42,24 +42,26 @@ class Context:
 
     @property
     def shown(self) -> Shown:
-        """The numbers that may be cited."""
+        """The numbers that may be cited, by section."""
         return {name: set(rows.to_series(0).to_list()) for name, rows in self.tables.items()}
 
     @property
     def is_empty(self) -> bool:
+        """Whether no section has a row."""
         return not any(rows.height for rows in self.tables.values())
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the rows of each section, for JSON."""
         return {name: rows.to_dicts() for name, rows in self.tables.items()}
 
 
 def pack(sections: Sequence[Section], max_tokens: int) -> Context:
-    """Put the best rows of each section into a context of at most so many tokens.
+    """Pack the best rows of each section into a context of limited length.
 
     A row takes at most a quarter of the budget; longer ones are shortened.
     """
     sections = [section for section in sections if section.rows.height]
-    left = max(0, max_tokens - TOKENS_OF_HEADING * len(sections))
+    left = max(0, max_tokens - HEADING_TOKENS * len(sections))
     budget = Budget(max(4, left), 1 << 40)
     # More rows than tokens cannot fit.
     rendered = [RenderedRows.of(section.rows.head(left), budget) for section in sections]
@@ -82,12 +84,12 @@ def pack(sections: Sequence[Section], max_tokens: int) -> Context:
             heading = ",".join(["id", *section.rows.columns[1:]])
             lines = "".join(rows.text.head(n).to_list())
             parts.append(f"-----{section.name}-----\n{heading}\n{lines}")
-    headings = TOKENS_OF_HEADING * len(parts)
+    headings = HEADING_TOKENS * len(parts)
     return Context(tables, "\n".join(parts), sum(used) + headings, left_out)
 
 
 def source_rows(text_units: Mapping[int, Mapping[str, Any]]) -> pl.DataFrame:
-    """Return text units as a model is shown them, in the order given."""
+    """Return text units as rows of a section, in the order given."""
     units = text_units.items()
     return pl.DataFrame(
         [(number, unit["title"], unit["headings"], unit["text"]) for number, unit in units],
@@ -97,12 +99,12 @@ def source_rows(text_units: Mapping[int, Mapping[str, Any]]) -> pl.DataFrame:
 
 
 def joined(contexts: Sequence[Context]) -> Context:
-    """Return what several calls were shown as one context, each row once."""
+    """Merge the contexts of several calls, each row once."""
     tables: dict[str, pl.DataFrame] = {}
     for context in contexts:
         for name, rows in context.tables.items():
             known = [tables[name]] if name in tables else []
-            # A table may be shown with other columns by another call.
+            # Calls may show different columns of a table.
             together = pl.concat([*known, rows], how="diagonal_relaxed")
             tables[name] = together.unique(together.columns[0], keep="first", maintain_order=True)
     return Context(

@@ -1,14 +1,14 @@
-"""Questions that could be asked next."""
+"""Suggestions of questions to ask next."""
 
 from typing import Any
 
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request
 from graphrag_index.text.languages import detect_language
 from graphrag_query.answer import Answer
-from graphrag_query.answering.chat import Chat
-from graphrag_query.retrieval.index_store import KnowledgeModel
+from graphrag_query.question.question import Question
+from graphrag_query.retrieval.index_store import IndexStore
 
-# How somebody, or something, is asked about, by language; {} is the name.
+# Questions about a person and about a thing, by language.
 _ABOUT = {
     "en": ("Who is {}?", "What do the documents say about {}?"),
     "de": ("Wer ist {}?", "Was sagen die Dokumente über {}?"),
@@ -21,42 +21,41 @@ _ABOUT = {
 _ANSWER_CHARS = 4_000
 
 
-def suggest_questions(
-    answer: Answer, most: int, model: KnowledgeModel, chat: Chat | None
-) -> tuple[str, ...]:
-    """Suggest questions that follow from an answer, at most so many.
+def suggest_questions(answer: Answer, most: int, question: Question) -> tuple[str, ...]:
+    """Suggest questions that follow from an answer.
 
-    A model thinks of them; without one they ask about what was found near the question and
-    is not in it. A model that gives none that can be read leaves the answer without.
+    A model writes them; without one they ask about entities that were found near the question.
+    There are none if the reply of the model is invalid.
     """
-    names = _names_near(answer, model)
-    if chat is None:
+    llm = question.llm
+    names = _names_near(answer, question.index)
+    if llm is None:
         return _about(answer.question, names)[:most]
     near = ", ".join(name for name, _ in names)
     asked = f"Question: {answer.question}\n\nAnswer: {answer.text[:_ANSWER_CHARS]}\n\nNear: {near}"
-    messages = chat.messages("suggest_questions", asked, most=str(most))
-    [outcome] = chat.replies([Request(answer.question, messages, _FORMAT)], rating=True)
+    messages = llm.messages("suggest_questions", asked, most=str(most))
+    [outcome] = llm.replies([Request(answer.question, messages, _FORMAT)], rating=True)
     return tuple(outcome.values[0][:most]) if outcome.values else ()
 
 
-def _names_near(answer: Answer, model: KnowledgeModel) -> list[tuple[str, str]]:
-    """Return titles and types of entities that were read, without those of the question.
+def _names_near(answer: Answer, index: IndexStore) -> list[tuple[str, str]]:
+    """Return titles and types of entities near the question that it does not name.
 
-    Those that the cited text units are about come first.
+    The subjects of the cited text units come first.
     """
     asked = answer.question.casefold()
     numbers: dict[int, None] = {}
     for text_unit in dict.fromkeys(citation.text_unit for citation in answer.citations):
-        entities, is_about = model.links.entities_of(text_unit)
-        numbers |= dict.fromkeys(entities[is_about].tolist())
+        entities, is_subject = index.links.entities_of(text_unit)
+        numbers |= dict.fromkeys(entities[is_subject].tolist())
     if answer.context is not None and "Entities" in answer.context.tables:
         numbers |= dict.fromkeys(answer.context.tables["Entities"].to_series(0).to_list())
-    rows = model.entities(numbers).select("title", "type").iter_rows()
+    rows = index.entities(numbers).select("title", "type").iter_rows()
     return [(title, kind) for title, kind in rows if not _is_in(title, asked)]
 
 
 def _is_in(title: str, question: str) -> bool:
-    """Tell whether a question has a name, or its last word, which may be a family name."""
+    """Tell whether a question holds a name, or its last word, which may be a family name."""
     words = title.casefold().split()
     return bool(words) and (title.casefold() in question or words[-1] in question)
 

@@ -1,21 +1,24 @@
-"""Answers as a notebook shows them. Nothing in a text, a title or a quotation is taken for markup
-that loads, links or runs anything.
+"""Answers as Markdown and HTML for notebooks.
+
+Texts, titles and quotations are escaped, so that nothing in them loads, links or runs anything.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from html import escape
+from typing import TYPE_CHECKING
 
-from graphrag_query.answer import Answer, Citation
+if TYPE_CHECKING:
+    from graphrag_query.answer import Answer, Citation
 
-# Of a quotation that long, the beginning and the end are shown.
-LONGEST_QUOTE = 500
+# Of a longer quotation, the beginning and the end are shown.
+MAX_QUOTE = 500
 _MARKUP = re.compile(r"([\\`*_{}\[\]#!|~$])")
 _LIST = re.compile(r"^(\d*)([-+.)])")
 _FOOTNOTE = re.compile(r"\[(\d{1,4})\]")
 _BOLD = re.compile(r"\*\*(?=\S)([^*\n]+?)(?<=\S)\*\*")
-# Colours are those of the page, so that light and dark need nothing else.
+# Colours are those of the page, light or dark.
 _STYLE = """
 .gq-answer{line-height:1.5;max-width:60em}
 .gq-answer .gq-text{white-space:pre-wrap;overflow-wrap:anywhere}
@@ -29,9 +32,9 @@ text-align:left!important;vertical-align:top;white-space:normal;overflow-wrap:an
 """
 
 
-def as_markdown(answer: Answer) -> str:
-    """Write an answer as Markdown: the text, how it ended, what it cites, and the notes."""
-    # Lists and bold type of the text stay; brackets would make links, dollars formulas.
+def as_markdown(answer: "Answer") -> str:
+    """Write an answer as Markdown: text, outcome, citations and notes."""
+    # Lists and bold type stay; brackets would be links, and dollars formulas.
     text = _entities(answer.text).replace("$", r"\$")
     parts = [re.sub(r"([\[\]])", r"\\\1", text), f"*{_plain(_ending(answer))}*"]
     if answer.citations:
@@ -45,8 +48,8 @@ def as_markdown(answer: Answer) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def as_html(answer: Answer) -> str:
-    """Write an answer as HTML: footnotes lead to the table of citations; then the graph."""
+def as_html(answer: "Answer") -> str:
+    """Write an answer as HTML: footnotes link to the table of citations; then the graph."""
     name = "gq-" + sha256(f"{answer.question}\0{answer.text}".encode()).hexdigest()[:10]
     known = {citation.number for citation in answer.citations}
 
@@ -76,17 +79,17 @@ def as_html(answer: Answer) -> str:
         parts.append(f'<div class="gq-small">{title}:<ul>{items}</ul></div>')
     if answer.graph is not None and answer.graph.relationships.height:
         parts.append(answer.graph._repr_svg_())
-    # MathJax would make formulas of what stands between dollars.
+    # MathJax would take text between dollars for formulas.
     return f'<div class="gq-answer tex2jax_ignore mathjax_ignore">{"".join(parts)}</div>'
 
 
-def place_of(citation: Citation) -> str:
-    """Say where a quotation stands."""
+def place_of(citation: "Citation") -> str:
+    """Return the file and the characters of a quotation."""
     return f"{citation.path}, characters {citation.start_char:,} to {citation.end_char:,}"
 
 
-def _ending(answer: Answer) -> str:
-    """Say how a search ended, what it looked at and what it cost."""
+def _ending(answer: "Answer") -> str:
+    """Describe the outcome of a search, the rows it looked at, and its cost."""
     looked = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in answer.looked_at.items())
     parts = [f"{answer.outcome.replace('_', ' ')} by {answer.method} search"]
     if looked:
@@ -99,18 +102,18 @@ def _ending(answer: Answer) -> str:
     return "; ".join([*parts, f"{usage.seconds:.1f} s"])
 
 
-def _lists(answer: Answer) -> Iterator[tuple[str, Sequence[str]]]:
+def _lists(answer: "Answer") -> Iterator[tuple[str, Sequence[str]]]:
     if answer.notes:
         yield "Notes", answer.notes
     if answer.follow_ups:
         yield "Ask next", answer.follow_ups
 
 
-def _quote(citation: Citation) -> str:
+def _quote(citation: "Citation") -> str:
     quote = " ".join(citation.quote.split())
-    if len(quote) <= LONGEST_QUOTE:
+    if len(quote) <= MAX_QUOTE:
         return quote
-    half = LONGEST_QUOTE // 2
+    half = MAX_QUOTE // 2
     return f"{quote[:half].rstrip()} … {quote[-half:].lstrip()}"
 
 
@@ -119,7 +122,7 @@ def _entities(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Write a text in Markdown so that it shows as it is, on one line."""
+    """Escape a text for Markdown, on one line."""
     line = _MARKUP.sub(r"\\\1", " ".join(text.split()))
-    # What begins like the item of a list would be one.
+    # Escape the mark of a list item.
     return _entities(_LIST.sub(r"\1\\\2", line))

@@ -1,30 +1,64 @@
-"""A part of the graph: entities and their relationships, in the forms they are wanted in."""
+"""A part of the graph: as tables, triples, sentences, a networkx graph, or an SVG picture."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
+from math import log2, sqrt
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from graphrag_query.retrieval.index_store import KnowledgeModel
-
 if TYPE_CHECKING:
     import networkx as nx
 
-RELATIONSHIP_COLUMNS = (
-    *("human_readable_id", "source", "target", "source_entity", "target_entity"),
-    *("type", "description", "weight"),
-)
+    from graphrag_query.retrieval.index_store import IndexStore
 
-_SHOWN_OF_ENTITIES = ("title", "type", "description")
-_SHOWN_OF_RELATIONSHIPS = ("source", "type", "target", "description")
+    Point = tuple[float, float]
+    Box = tuple[float, float, float, float]  # left, top, right, bottom
+    Label = tuple[Box, str]  # with the anchor of the text
+
+# fmt: off
+RELATIONSHIP_COLUMNS = (
+    "human_readable_id", "source", "target", "source_entity", "target_entity",
+    "type", "description", "weight",
+)
+# fmt: on
+
+_ENTITY_SECTION = ("title", "type", "description")
+_RELATIONSHIP_SECTION = ("source", "type", "target", "description")
+# Entities of a readable picture; the others are counted.
+MAX_DRAWN = 60
+# With more relationships, their types are not written.
+MAX_TYPES = 16
+MAX_LABEL = 28
+# Sizes in pixels: letters are LETTER wide on average, twice that in wide scripts.
+FONT, LETTER, MARGIN, RADIUS = 13, 7.2, 24, 7
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_DOUBLE = re.compile(r"[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]")
+# The prefix keeps the styles apart from those of the page.
+_STYLE = """
+.gq-svg{--gq-paper:#ffffff;--gq-ink:#1f2328;--gq-soft:#59636e;--gq-line:#a9b4c0;
+--gq-dot:#7d8894;--gq-centre:#0b62c4}
+@media (prefers-color-scheme:dark){.gq-svg{--gq-paper:#15191f;--gq-ink:#e8edf2;--gq-soft:#a3adb8;
+--gq-line:#4d5865;--gq-dot:#8b96a3;--gq-centre:#6cb0ff}}
+.gq-paper{fill:var(--gq-paper)}
+.gq-line{stroke:var(--gq-line);fill:none}
+.gq-dot{fill:var(--gq-dot);stroke:var(--gq-paper);stroke-width:1.5}
+.gq-centre{fill:var(--gq-centre)}
+.gq-name,.gq-type{font-family:system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;
+fill:var(--gq-ink);stroke:var(--gq-paper);stroke-width:4;stroke-linejoin:round;paint-order:stroke}
+.gq-name{font-size:13px}
+.gq-bold{font-weight:600}
+.gq-type{font-size:11px;fill:var(--gq-soft);text-anchor:middle}
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Subgraph:
     """Entities and relationships, the most important first.
 
-    `entities` has human_readable_id, title, type, description and `ring`: hops from what was
+    `entities` has human_readable_id, title, type, description and `ring`: hops from the entities
     asked for. `relationships` has human_readable_id, source and target (titles), source_entity
     and target_entity (numbers), type, description and weight. Both ends of every relationship
     are among the entities.
@@ -38,7 +72,7 @@ class Subgraph:
         return list(self.relationships.select("source", "type", "target").iter_rows())
 
     def sentences(self) -> list[str]:
-        """Return what is said of each relationship, or just that there is one."""
+        """Return the description of each relationship, or a plain sentence without one."""
         columns = ("source", "target", "type", "description")
         return [
             " ".join(description.split()) or plain_sentence(source, target, kind)
@@ -65,26 +99,24 @@ class Subgraph:
         return graph
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the tables as JSON knows them."""
+        """Return the tables for JSON."""
         return {
             "entities": self.entities.to_dicts(),
             "relationships": self.relationships.to_dicts(),
         }
 
     def shown_entities(self) -> pl.DataFrame:
-        """Return the entities as a model is shown them."""
-        return self.entities.select(pl.col("human_readable_id").alias("id"), *_SHOWN_OF_ENTITIES)
+        """Return the entities as rows of a context."""
+        return self.entities.select(pl.col("human_readable_id").alias("id"), *_ENTITY_SECTION)
 
     def shown_relationships(self) -> pl.DataFrame:
-        """Return the relationships as a model is shown them."""
+        """Return the relationships as rows of a context."""
         number = pl.col("human_readable_id").alias("id")
-        return self.relationships.select(number, *_SHOWN_OF_RELATIONSHIPS)
+        return self.relationships.select(number, *_RELATIONSHIP_SECTION)
 
     def _repr_svg_(self) -> str:
         """Show the picture in a notebook."""
-        from graphrag_query.display.subgraph_picture import draw
-
-        return draw(self)
+        return draw_svg(self)
 
     def __repr__(self) -> str:
         entities, relationships = self.entities.height, self.relationships.height
@@ -92,19 +124,181 @@ class Subgraph:
 
 
 def plain_sentence(source: str, target: str, kind: str) -> str:
-    """Say that two entities are related where nothing more is known."""
+    """Say that two entities are related, for a relationship without a description."""
     return f"{source} – {target}: {kind.replace('_', ' ')}." if kind else f"{source} – {target}."
 
 
 def subgraph_of(
-    model: KnowledgeModel, rings: Mapping[int, int], relationships: Sequence[int]
+    index: "IndexStore", rings: Mapping[int, int], relationships: Sequence[int]
 ) -> Subgraph:
     """Fetch a part of the graph by numbers, in the order given.
 
-    `rings` tells for each entity how many hops it is from what was asked for.
+    `rings` has for each entity its hops from those asked for.
     """
     columns = ("human_readable_id", "title", "type", "description")
-    entities = model.entities(rings).select(*columns)
+    entities = index.entities(rings).select(*columns)
     ring = pl.Series("ring", list(rings.values()), pl.Int64)
-    found = model.relationships(relationships).select(RELATIONSHIP_COLUMNS)
+    found = index.relationships(relationships).select(RELATIONSHIP_COLUMNS)
     return Subgraph(entities.with_columns(ring), found)
+
+
+def draw_svg(part: Subgraph) -> str:
+    """Draw entities as labelled dots, and relationships as lines, the wider the stronger.
+
+    The entities asked for are coloured. Descriptions are tooltips.
+    """
+    entities = part.entities.sort("ring", maintain_order=True).head(MAX_DRAWN)
+    rows = {row["human_readable_id"]: row for row in entities.iter_rows(named=True)}
+    lines = [
+        row
+        for row in part.relationships.iter_rows(named=True)
+        if row["source_entity"] in rows and row["target_entity"] in rows
+    ]
+    width, height = _size(len(rows))
+    places = _scaled(_places(list(rows), lines), width, height)
+    labels = dict(_labels(rows, places, width))
+    # Labels may exceed the top and the bottom.
+    top = min([0.0, *(box[1] - 6 for box, _ in labels.values())])
+    bottom = max([height, *(box[3] + 6 for box, _ in labels.values())])
+    left_out = part.entities.height - len(rows)
+    body = [*_lines(lines, places), *_dots(rows, places), *_names(rows, labels)]
+    if left_out:
+        bottom += 2 * FONT
+        text = f"and {left_out} more entities"
+        body.append(f'<text class="gq-name" x="{MARGIN}" y="{bottom - FONT:.0f}">{text}</text>')
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="gq-svg" role="img" '
+        f'viewBox="0 {top:.0f} {width:.0f} {bottom - top:.0f}" width="{width:.0f}" '
+        f'style="max-width:100%;height:auto">'
+        f"<title>{_text(repr(part).strip('<>'))}</title><style>{_STYLE}</style>"
+        f'<rect class="gq-paper" x="0" y="{top:.0f}" width="100%" height="100%" rx="6"/>'
+        f"{''.join(body)}</svg>"
+    )
+
+
+def _size(n_entities: int) -> "Point":
+    return (640.0 if n_entities <= 12 else 860.0), 120 + 95 * sqrt(max(1, n_entities))
+
+
+def _places(numbers: list[int], lines: list[dict[str, Any]]) -> "dict[int, Point]":
+    """Lay out the graph so that distances follow the number of hops."""
+    import networkx as nx
+
+    graph: nx.Graph[int] = nx.Graph()
+    graph.add_nodes_from(numbers)
+    graph.add_edges_from((row["source_entity"], row["target_entity"]) for row in lines)
+    graph.remove_edges_from(list(nx.selfloop_edges(graph)))
+    if len(numbers) < 3:
+        return {number: (float(at), 0.0) for at, number in enumerate(numbers)}
+    start = nx.circular_layout(graph)
+    if nx.is_connected(graph):
+        found = nx.kamada_kawai_layout(graph, pos=start)
+    else:
+        found = nx.spring_layout(graph, pos=start, seed=0)
+    return {number: (float(x), float(y)) for number, (x, y) in found.items()}
+
+
+def _scaled(places: "Mapping[int, Point]", width: float, height: float) -> "dict[int, Point]":
+    """Scale the positions to the picture, with margins for names."""
+    if not places:
+        return {}
+    xs, ys = zip(*places.values(), strict=True)
+    side = MARGIN + MAX_LABEL * LETTER / 2
+    across = (width - 2 * side) / (max(xs) - min(xs) or 1)
+    down = (height - 2 * MARGIN) / (max(ys) - min(ys) or 1)
+    flat = max(ys) == min(ys)
+    return {
+        number: (
+            side + (x - min(xs)) * across,
+            height / 2 if flat else MARGIN + (y - min(ys)) * down,
+        )
+        for number, (x, y) in places.items()
+    }
+
+
+def _labels(
+    rows: Mapping[int, Mapping[str, Any]], places: "Mapping[int, Point]", width: float
+) -> "Iterator[tuple[int, Label]]":
+    """Yield a place for each name, beside its dot, that covers the fewest others."""
+    taken: list[Box] = [
+        (x - RADIUS, y - RADIUS, x + RADIUS, y + RADIUS) for x, y in places.values()
+    ]
+    for number, row in rows.items():
+        x, y = places[number]
+        long = _width(_short(row["title"]))
+        boxes: list[Label] = []
+        for shift in (0.0, 1.0, -1.0, 2.0, -2.0):
+            down = y - FONT / 2 + shift * FONT
+            near = RADIUS + 4
+            boxes += [
+                ((x + near, down, x + near + long, down + FONT), "start"),
+                ((x - near - long, down, x - near, down + FONT), "end"),
+            ]
+            over = y + (RADIUS + 3 if shift >= 0 else -RADIUS - 3 - FONT) + shift * FONT / 2
+            boxes.append(((x - long / 2, over, x + long / 2, over + FONT), "middle"))
+        inside = [(box, side) for box, side in boxes if box[0] >= 2 and box[2] <= width - 2]
+        best = min(
+            inside or boxes, key=lambda label: sum(_overlap(label[0], other) for other in taken)
+        )
+        taken.append(best[0])
+        yield number, best
+
+
+def _overlap(one: "Box", other: "Box") -> float:
+    across = min(one[2], other[2]) - max(one[0], other[0])
+    down = min(one[3], other[3]) - max(one[1], other[1])
+    return max(0.0, across) * max(0.0, down)
+
+
+def _lines(lines: list[dict[str, Any]], places: "Mapping[int, Point]") -> Iterator[str]:
+    for row in lines:
+        (x1, y1), (x2, y2) = places[row["source_entity"]], places[row["target_entity"]]
+        wide = min(6.0, 1 + log2(1 + max(0.0, row["weight"])))
+        said = row["description"] or row["type"]
+        hint = f"{row['source']} – {row['target']}" + (f": {said}" if said else "")
+        yield (
+            f'<line class="gq-line" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
+            f'stroke-width="{wide:.1f}"><title>{_text(hint)}</title></line>'
+        )
+    for row in lines if len(lines) <= MAX_TYPES else ():
+        if row["type"]:
+            (x1, y1), (x2, y2) = places[row["source_entity"]], places[row["target_entity"]]
+            yield (
+                f'<text class="gq-type" x="{(x1 + x2) / 2:.1f}" y="{(y1 + y2) / 2 + 4:.1f}">'
+                f"{_text(_short(row['type'].replace('_', ' ')))}</text>"
+            )
+
+
+def _dots(rows: Mapping[int, Mapping[str, Any]], places: "Mapping[int, Point]") -> Iterator[str]:
+    for number, (x, y) in places.items():
+        row = rows[number]
+        kind = " gq-centre" if row["ring"] == 0 else ""
+        parts = [row["title"] + (f" ({row['type']})" if row["type"] else ""), row["description"]]
+        yield (
+            f'<circle class="gq-dot{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS}">'
+            f"<title>{_text(': '.join(part for part in parts if part))}</title></circle>"
+        )
+
+
+def _names(rows: Mapping[int, Mapping[str, Any]], labels: "Mapping[int, Label]") -> Iterator[str]:
+    for number, ((left, top, right, _), side) in labels.items():
+        bold = " gq-bold" if rows[number]["ring"] == 0 else ""
+        x = {"start": left, "end": right, "middle": (left + right) / 2}[side]
+        yield (
+            f'<text class="gq-name{bold}" x="{x:.1f}" y="{top + FONT - 2:.1f}" '
+            f'text-anchor="{side}">{_text(_short(rows[number]["title"]))}</text>'
+        )
+
+
+def _short(title: str) -> str:
+    title = " ".join(title.split())
+    return title if len(title) <= MAX_LABEL else title[: MAX_LABEL - 1].rstrip() + "…"
+
+
+def _width(label: str) -> float:
+    return LETTER * (len(label) + len(_DOUBLE.findall(label)))
+
+
+def _text(text: str) -> str:
+    """Escape a text; characters that XML forbids are dropped."""
+    return escape(_NOT_XML.sub("", text))

@@ -1,4 +1,4 @@
-"""What the command line prints: Markdown in a terminal, plain text in a pipe."""
+"""Output of the command line: rendered Markdown in a terminal, plain text in a pipe."""
 
 import json
 import re
@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.answering.stream import AnswerStream
+from graphrag_query.answering.written_answer import AnswerStream
 
 _BLANK = re.compile(r"\n[ \t]*\n\s*?(?=\S|[ \t]+\S)")
 _FENCE = re.compile(r"^\s*(?:```|~~~)", re.MULTILINE)
-# Also the beginning of such a line.
-_GOES_ON = re.compile(r"[ \t]|[-*+](?:[ \t]|\Z)|\d{1,9}(?:[.)](?:[ \t]|\Z)|\Z)|\Z")
+# The beginning of a line that continues a block, also if only a part of it has come.
+_CONTINUES = re.compile(r"[ \t]|[-*+](?:[ \t]|\Z)|\d{1,9}(?:[.)](?:[ \t]|\Z)|\Z)|\Z")
 
 
 def print_answer(answer: Answer, shown_already: bool = False) -> None:
-    """Print an answer, its citations, and what it rests on and cost."""
+    """Print an answer with its citations, notes and summary."""
     if not shown_already:
         _print_text(answer.text)
     if answer.citations:
@@ -36,7 +36,7 @@ def print_answer(answer: Answer, shown_already: bool = False) -> None:
 
 
 def summary(answer: Answer) -> str:
-    """Return one line: the outcome, what was looked at, what it cost."""
+    """Return one line: outcome, number of rows looked at, and cost."""
     looked = ", ".join(
         f"{count:,} {_noun(name, count)}" for name, count in answer.looked_at.items()
     )
@@ -66,14 +66,14 @@ def print_json(answer: Answer, with_context: bool) -> None:
 
 
 def print_context(answer: Answer) -> None:
-    """Print what a model was shown, or would be."""
+    """Print the context that a model was given, or would be."""
     text = answer.context.text if answer.context is not None else ""
     print(text or "This search shows a model no one context.")
     print()
 
 
 def print_stream(stream: AnswerStream) -> Answer:
-    """Print the text while it is being written: in a terminal as Markdown, by paragraphs."""
+    """Print a text while it is being written: in a terminal as Markdown, by paragraphs."""
     if not sys.stdout.isatty():
         for piece in stream:
             print(piece, end="", flush=True)
@@ -87,7 +87,7 @@ def print_stream(stream: AnswerStream) -> Answer:
 
 
 def paragraphs(pieces: Iterable[str]) -> Iterator[str]:
-    """Give a Markdown text by paragraphs; a block of code, a list or a table stays whole."""
+    """Yield a Markdown text by paragraphs; a block of code, a list or a table stays whole."""
     held = ""
     for piece in pieces:
         held += piece
@@ -95,8 +95,8 @@ def paragraphs(pieces: Iterable[str]) -> Iterator[str]:
         for blank in _BLANK.finditer(held):
             before, behind = held[end : blank.start()], held[blank.end() :]
             is_code = len(_FENCE.findall(before)) % 2
-            # What is indented, or goes on with a list, belongs to what stands before it.
-            if not is_code and behind and not _GOES_ON.match(behind):
+            # An indented line or a list item belongs to the block before it.
+            if not is_code and behind and not _CONTINUES.match(behind):
                 if before.strip():
                     yield before.strip("\n")
                 end = blank.end()
@@ -106,30 +106,30 @@ def paragraphs(pieces: Iterable[str]) -> Iterator[str]:
 
 
 def print_rewritten(question: str, answer: Answer) -> None:
-    """Show how a question of a conversation was understood."""
+    """Print a question of a conversation as it was rewritten."""
     if answer.question.strip() != question.strip():
         print(f"Understood as: {answer.question}\n")
 
 
 @contextmanager
-def waiting(what: str) -> Iterator[None]:
-    """Show that something is going on, to people only."""
+def waiting(status: str) -> Iterator[None]:
+    """Show a status line in a terminal."""
     if not sys.stderr.isatty():
         yield
         return
     from rich.console import Console
 
-    with Console(stderr=True).status(what):
+    with Console(stderr=True).status(status):
         yield
 
 
 def converse(ask: Callable[[str], Answer]) -> None:
-    """Read questions and print answers until there are no more."""
+    """Read questions and print answers until the input ends."""
     is_terminal = sys.stdin.isatty()
     if is_terminal:
         print("Ask; an empty line ends the conversation.")
     while True:
-        # Polars lets a read go on after Ctrl-C; a prompt is to end by it.
+        # Polars lets a read continue after Ctrl-C; it should end the prompt.
         if hasattr(signal, "siginterrupt"):
             signal.siginterrupt(signal.SIGINT, True)
         try:
@@ -145,7 +145,7 @@ def converse(ask: Callable[[str], Answer]) -> None:
 
 
 def exit_code(answer: Answer) -> int:
-    """0 if the question was answered or the corpus has no record; 1 if something failed."""
+    """Return 0 if the question was answered or the corpus has no record; 1 for a failure."""
     return 0 if answer.outcome in (Outcome.ANSWERED, Outcome.NO_EVIDENCE) else 1
 
 

@@ -1,4 +1,4 @@
-"""A conversation: each question is made to stand by itself, and is then answered as any other."""
+"""Conversations: each question is rewritten so that it stands by itself, then answered."""
 
 import json
 import re
@@ -11,13 +11,14 @@ from graphrag_index.errors import SettingsError
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request
 from graphrag_index.storage.atomic import write_json
 from graphrag_query.answer import Answer
-from graphrag_query.answering.chat import Chat
-from graphrag_query.retrieval.index_store import KnowledgeModel
+from graphrag_query.answering.llm import LLM
+from graphrag_query.question.mentions import Mentions
+from graphrag_query.retrieval.index_store import IndexStore
 
-# The newest turns say what a question leaves out; older ones mislead.
-TURNS_READ = 4
+# Older turns mislead.
+MAX_TURNS = 4
 _ANSWER_CHARS = 1_500
-# Words that stand for a person or thing, and those of them that stand before what is owned.
+# Personal and possessive pronouns, by language.
 _PRONOUNS = {
     "en": ("he she it they him her them", "his hers its their theirs"),
     "de": ("er sie es ihn ihm ihr ihnen", "sein seine seinen seiner seinem ihre ihren ihrer ihrem"),
@@ -25,10 +26,10 @@ _PRONOUNS = {
     "es": ("él ella ellos ellas", ""),
     "pl": ("on ona ono oni one jego go mu jej ją ich im", ""),
 }
-_STANDING_FOR = {word for words, _ in _PRONOUNS.values() for word in words.split()}
-_OWNING = {word for _, words in _PRONOUNS.values() for word in words.split()}
-# How a question begins that goes on from the last one.
-_GOES_ON = re.compile(
+_PERSONAL = {word for words, _ in _PRONOUNS.values() for word in words.split()}
+_POSSESSIVE = {word for _, words in _PRONOUNS.values() for word in words.split()}
+# Beginnings of a question that continues the last one.
+_CONTINUES = re.compile(
     r"^\s*(?:and|but|what about|how about|und|aber|et|mais|y|pero|a|i|co z)\b", re.IGNORECASE
 )
 _WORD = re.compile(r"[^\W\d_]+")
@@ -36,7 +37,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 @dataclass(frozen=True)
 class Turn:
-    """A question as it was asked and as it was answered, and the answer."""
+    """A question as the user wrote it, as it was asked, and the answer."""
 
     question: str
     asked: str
@@ -44,12 +45,12 @@ class Turn:
 
 
 class Conversation:
-    """The turns so far, kept in a file if one is named: JSON, a list of turns.
+    """The turns so far, stored in a file if one is named: JSON, a list of turns.
 
     Raises
     ------
     SettingsError
-        The file holds something else.
+        The file has other content.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -57,7 +58,7 @@ class Conversation:
         self.turns: list[Turn] = [] if path is None else _read_turns(path)
 
     def add(self, question: str, answer: Answer) -> None:
-        """Note a turn, in the file too, behind what others have noted there meanwhile."""
+        """Append a turn, also to the file, behind those of concurrent conversations."""
         turn = Turn(question, answer.question, answer.text)
         if self.path is None:
             self.turns.append(turn)
@@ -69,17 +70,16 @@ class Conversation:
             self.turns = [*_read_turns(self.path), turn]
             write_json(self.path, [asdict(turn) for turn in self.turns])
 
-    def rewrite(self, question: str, model: KnowledgeModel, chat: Chat | None) -> str:
+    def rewrite(self, question: str, index: IndexStore, llm: LLM | None) -> str:
         """Return a question that can be understood without the conversation.
 
-        A model rewrites it; without one the name that the last question was about takes the
-        place of the first word that stands for it.
+        A model rewrites it; without one, the last name mentioned replaces the first pronoun.
         """
         if not self.turns:
             return question
-        if chat is not None:
-            return _rewritten_by_model(question, self.turns[-TURNS_READ:], chat)
-        return _rewritten_by_rule(question, self.turns, model)
+        if llm is not None:
+            return _rewritten_by_model(question, self.turns[-MAX_TURNS:], llm)
+        return _rewritten_by_rule(question, self.turns, index)
 
 
 def _read_turns(path: Path) -> list[Turn]:
@@ -101,14 +101,14 @@ def _read_turns(path: Path) -> list[Turn]:
     return read
 
 
-def _rewritten_by_model(question: str, turns: Sequence[Turn], chat: Chat) -> str:
-    """Ask a model; what it cannot rewrite is asked as it is."""
+def _rewritten_by_model(question: str, turns: Sequence[Turn], llm: LLM) -> str:
+    """Let a model rewrite a question; unchanged if the reply is invalid."""
     said = "\n\n".join(
         f"Question: {turn.asked}\nAnswer: {turn.answer[:_ANSWER_CHARS]}" for turn in turns
     )
     asked = f"Conversation:\n{said}\n\nNew question: {question}"
-    messages = chat.messages("rewrite_question", asked)
-    [outcome] = chat.replies([Request(question, messages, _FORMAT)], rating=True)
+    messages = llm.messages("rewrite_question", asked)
+    [outcome] = llm.replies([Request(question, messages, _FORMAT)], rating=True)
     return str(outcome.values[0]) if outcome.values else question
 
 
@@ -132,38 +132,36 @@ _FORMAT = ReplyFormat(
 )
 
 
-def _rewritten_by_rule(question: str, turns: Sequence[Turn], model: KnowledgeModel) -> str:
-    """Put the last subject in the place of the first word that stands for it."""
-    if names_of(model, question):
+def _rewritten_by_rule(question: str, turns: Sequence[Turn], index: IndexStore) -> str:
+    """Replace the first pronoun by the last name mentioned."""
+    if _named(index, question):
         return question
-    subject = next((name for t in reversed(turns) if (name := _subject(model, t))), None)
+    subject = next((name for t in reversed(turns) if (name := _subject(index, t))), None)
     if subject is None:
         return question
     for word in _WORD.finditer(question):
-        if word.group().lower() in _OWNING:
-            return f"{question[: word.start()]}{_owner(subject)}{question[word.end() :]}"
-        if word.group().lower() in _STANDING_FOR:
-            # "her ship" owns, "met her" does not.
+        if word.group().lower() in _POSSESSIVE:
+            return f"{question[: word.start()]}{_possessive(subject)}{question[word.end() :]}"
+        if word.group().lower() in _PERSONAL:
+            # "her ship" is possessive, "met her" is not.
             owns = word.group().lower() == "her" and re.match(r"\s+\w", question[word.end() :])
-            name = _owner(subject) if owns else subject
+            name = _possessive(subject) if owns else subject
             return f"{question[: word.start()]}{name}{question[word.end() :]}"
-    if _GOES_ON.match(question) or len(_WORD.findall(question)) <= 2:
+    if _CONTINUES.match(question) or len(_WORD.findall(question)) <= 2:
         return f"{question.rstrip('?！？ ')} ({subject})?"
     return question
 
 
-def _owner(name: str) -> str:
+def _possessive(name: str) -> str:
     return f"{name}'" if name.endswith("s") else f"{name}'s"
 
 
-def _subject(model: KnowledgeModel, turn: Turn) -> str | None:
-    """Return the name that a turn was about: the first of its question."""
-    return next(iter(names_of(model, turn.asked)), None)
+def _subject(index: IndexStore, turn: Turn) -> str | None:
+    """Return the title of the first entity that a turn's question names."""
+    return next(iter(_named(index, turn.asked)), None)
 
 
-def names_of(model: KnowledgeModel, question: str) -> list[str]:
-    """Return the titles of the entities that a question names, the surest first."""
-    from graphrag_query.question.entity_linking import names_in_question
-
-    numbers = [named.entity for named in names_in_question(model, question)]
-    return list(model.entities(numbers)["title"])
+def _named(index: IndexStore, question: str) -> list[str]:
+    """Return the titles of the entities that a question names, the heaviest first."""
+    numbers = [mention.entity for mention in Mentions(index, question).entities]
+    return list(index.entities(numbers)["title"])

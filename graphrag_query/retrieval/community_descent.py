@@ -1,8 +1,8 @@
-"""Which text units are worth a test: community by community, and down where something was found.
+"""The order of lazy search's relevance tests: down from coarse communities into fruitful ones.
 
-What resembles a question is not all that answers it: a passage in other words stands in a
-community beside one that was found. So tests are spread over many communities first, and
-then go down into those that gave something.
+A passage that answers a question in other words is not similar to it, but lies in one community
+with passages that are. So tests are spread over many communities first, and then go down into
+those where relevant text units were found.
 """
 
 from collections import Counter
@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Protocol
 from graphrag_index.schema.settings.searches import LazySearch
 
 if TYPE_CHECKING:
-    from graphrag_query.retrieval.index_store import KnowledgeModel
+    from graphrag_query.retrieval.index_store import IndexStore
 
-# For text units that belong to no community.
+# Number for text units that belong to no community.
 NO_COMMUNITY = -1
-# What the share of relevant ones in a community's last turn adds to the score of its next.
+# Weight of the share of relevant text units in a community's last turn, for its next.
 FOUND_WEIGHT = 0.3
-# A community whose entities have more text units than this is not read itself, only below.
-MOST_READ = 2_000
-# A text unit belongs to the communities that hold half as many of its entities as the first.
+# Of a community with more text units, only the children are read.
+MAX_READ = 2_000
+# A text unit belongs to communities that hold this share of the entities that the first one holds.
 SHARE_OF_FIRST = 0.5
 
-# Who asks what never answers learns nothing from the rest of the budget.
-MOST_FAILED_IN_A_ROW = 8
+# After so many failed tests in a row the model is down.
+MAX_FAILED_IN_A_ROW = 8
 
-# How relevant text units are, in their order; None if that could not be found out.
+# Rates text units in their order; None for a failed test.
 Rate = Callable[[list[int]], Sequence[float | None]]
 Score = Callable[[list[int]], Mapping[int, float]]
 
@@ -39,7 +39,7 @@ class Hierarchy(Protocol):
         """Count the entities of a text unit in each community of any level."""
 
     def children(self, community: int) -> Sequence[int]:
-        """Return the communities one level down, or at level 0 for `NO_COMMUNITY`."""
+        """Return the communities one level down, or those of level 0 for `NO_COMMUNITY`."""
 
     def text_units(self, community: int) -> Sequence[int]:
         """Return the text units of a community's entities; none if there are too many."""
@@ -47,10 +47,10 @@ class Hierarchy(Protocol):
 
 @dataclass
 class Findings:
-    """What the tests gave.
+    """The results of the tests.
 
-    `relevant` are the text units with their ratings, `community_of` says in which community
-    each of them was found. A failed test is spent like any other.
+    `relevant` has the ratings of relevant text units, and `community_of` the community in which
+    each was found. A failed test counts in the budget.
     """
 
     relevant: dict[int, float] = field(default_factory=dict)
@@ -62,17 +62,17 @@ class Findings:
 
 @dataclass
 class _Community:
-    """A community in the queue, its text units the best first."""
+    """A community in the queue; its waiting text units are ordered, the best first."""
 
     number: int
     waiting: list[int]
-    found: float = 0.0  # share of the last turn, or of that of the community above
+    found: float = 0.0  # relevant share of its last turn, or of its parent's
     n_barren: int = 0
     is_read: bool = False
 
 
 class Descent:
-    """Spends the tests of one question; `run` is called once."""
+    """Spends the budget of tests for one question; `run` is called once."""
 
     def __init__(
         self,
@@ -90,11 +90,11 @@ class Descent:
         self.taken: set[int] = set()
 
     def run(self) -> Findings:
-        """Test text units until the budget is spent or nothing is left that is worth it.
+        """Test text units until the budget is spent or no community is left.
 
-        In each round the communities with the best untested text units have their turn, all
-        tests at once. One that gave something is replaced by its children; one that gave
-        nothing `patience` times is left. Where nothing but failures comes, no more is asked.
+        In each round the communities with the best untested text units have a turn, with all
+        tests in one batch. A community with relevant text units is replaced by its children; one
+        without any in `patience` turns is dropped. It ends early if every test fails.
         """
         queue = self._first()
         n_failed_in_a_row = 0
@@ -116,15 +116,15 @@ class Descent:
                 after += self._after(community, [(n, ratings[n]) for n in numbers])
             queue = after
             n_failed_in_a_row = n_failed_in_a_row + len(batch) if len(failed) == len(batch) else 0
-            if n_failed_in_a_row >= MOST_FAILED_IN_A_ROW:
+            if n_failed_in_a_row >= MAX_FAILED_IN_A_ROW:
                 break
         return self.tested
 
     def _ordered(self, queue: list[_Community]) -> list[_Community]:
-        """Order communities by what their next test promises.
+        """Order communities by the expected result of their next test.
 
-        Half of a round is for those that gave something or whose parent did, however little
-        their text units resemble the question. Numbers decide last: an update changes them.
+        Half of a round is for those with relevant text units in their last turn or their
+        parent's, however low their scores. Ties go by number last: updates change numbers.
         """
         queue = sorted(queue, key=lambda c: (-self._worth(c), c.waiting, c.number))
         fruitful = [c for c in queue if c.found][: -(-self.settings.communities_at_once // 2)]
@@ -135,7 +135,7 @@ class Descent:
         return self.scores[community.waiting[0]] + FOUND_WEIGHT * community.found
 
     def _turns(self, queue: list[_Community]) -> list[tuple[_Community, list[int]]]:
-        """Choose what is tested in a round, each text unit for one community only."""
+        """Choose the text units of a round, each for one community only."""
         left = self.settings.budget - self.tested.n_tests
         turns = []
         for community in queue[: self.settings.communities_at_once]:
@@ -149,9 +149,9 @@ class Descent:
     def _after(
         self, community: _Community, ratings: list[tuple[int, float | None]]
     ) -> list[_Community]:
-        """Note what a turn gave; return what stands in the queue in its place."""
+        """Record the ratings of a turn; return the communities that replace it in the queue."""
         if not ratings:
-            # Others tested its text units in this round.
+            # Other communities tested its text units in this round.
             return [community]
         self.tested.communities.add(community.number)
         n_found = 0
@@ -168,7 +168,7 @@ class Descent:
         return self._below(community)
 
     def _first(self) -> list[_Community]:
-        """Return the coarsest communities of which there are enough for a round."""
+        """Return the coarsest communities that are enough for a round."""
         queue = self._divide(_Community(NO_COMMUNITY, best_first(self.scores, self.scores)))
         while len(queue) < self.settings.communities_at_once:
             below = [part for community in queue for part in self._divide(community)]
@@ -178,7 +178,7 @@ class Descent:
         return queue
 
     def _divide(self, community: _Community) -> list[_Community]:
-        """Give the text units of a community to its children; itself if it has none."""
+        """Distribute the text units of a community to its children, or to itself without any."""
         children = self.hierarchy.children(community.number)
         parts: dict[int, list[int]] = {}
         for number in community.waiting:
@@ -190,7 +190,7 @@ class Descent:
         ]
 
     def _below(self, community: _Community) -> list[_Community]:
-        """Go down into a community that gave something, and read what resembles less, too."""
+        """Return the children of a fruitful community, with all of its text units."""
         if community.number == NO_COMMUNITY:
             return [community]
         units = () if community.is_read else self.hierarchy.text_units(community.number)
@@ -201,7 +201,7 @@ class Descent:
         return self._divide(community)
 
     def _homes(self, text_unit: int, communities: Sequence[int]) -> list[int]:
-        """Return those of some communities that a text unit belongs to."""
+        """Return the communities, of these, that a text unit belongs to."""
         counts = self.hierarchy.counts(text_unit)
         held = {number: counts[number] for number in communities if number in counts}
         least = SHARE_OF_FIRST * max(held.values(), default=0)
@@ -209,40 +209,40 @@ class Descent:
 
 
 class IndexHierarchy:
-    """The communities of an index, with what was looked up of them."""
+    """The communities of an index, cached for one question."""
 
-    def __init__(self, model: "KnowledgeModel") -> None:
-        self.model = model
+    def __init__(self, index: "IndexStore") -> None:
+        self.index = index
         self._counts: dict[int, Counter[int]] = {}
         self._of_entity: dict[int, list[int]] = {}
         self._children: dict[int, list[int]] = {}
 
     def counts(self, text_unit: int) -> Counter[int]:
         if text_unit not in self._counts:
-            entities, _ = self.model.links.entities_of(text_unit)
+            entities, _ = self.index.links.entities_of(text_unit)
             found = (self._communities_of(entity) for entity in entities.tolist())
             self._counts[text_unit] = Counter(number for numbers in found for number in numbers)
         return self._counts[text_unit]
 
     def _communities_of(self, entity: int) -> list[int]:
         if entity not in self._of_entity:
-            self._of_entity[entity] = self.model.links.communities_of(entity)[1].tolist()
+            self._of_entity[entity] = self.index.links.communities_of(entity)[1].tolist()
         return self._of_entity[entity]
 
     def children(self, community: int) -> list[int]:
         if community not in self._children:
             if community == NO_COMMUNITY:
-                top = self.model.scan("communities").filter(level=0).select("community")
+                top = self.index.scan("communities").filter(level=0).select("community")
                 self._children[community] = top.collect()["community"].sort().to_list()
             else:
-                rows = self.model.communities([community])
+                rows = self.index.communities([community])
                 self._children[community] = sorted(rows["children"].to_list()[0])
         return self._children[community]
 
     def text_units(self, community: int) -> list[int]:
-        entities: list[int] = self.model.communities([community])["entities"].to_list()[0]
-        links = self.model.links
-        if links.n_text_units_of(entities).sum() > MOST_READ:
+        entities: list[int] = self.index.communities([community])["entities"].to_list()[0]
+        links = self.index.links
+        if links.n_text_units_of(entities).sum() > MAX_READ:
             return []
         found: set[int] = set()
         for entity in entities:
@@ -251,5 +251,5 @@ class IndexHierarchy:
 
 
 def best_first(scores: Mapping[int, float], numbers: Iterable[int]) -> list[int]:
-    """Order text units by their scores; those of one score by number."""
+    """Order text units by score, then by number."""
     return sorted(numbers, key=lambda number: (-scores[number], number))

@@ -1,63 +1,64 @@
-"""An index as filters leave it: every look-up of a search is held to the scope.
+"""An index restricted by filters: every look-up returns only the rows that they keep.
 
-What lies outside is not found, not linked and not read, so that no search needs to know of
-filters. Texts that were written over all of the corpus (descriptions, reports) stay whole.
+So no search needs to know of filters. Texts written over the whole corpus (descriptions, reports)
+are not changed.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
-from graphrag_query.retrieval.filters import Filters, Scope
-from graphrag_query.retrieval.index_store import KnowledgeModel
-from graphrag_query.retrieval.links import Links, Neighbours
+from graphrag_query.retrieval.filters import FilterMasks, Filters
+from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.retrieval.links import LinkedRows, Links, Neighbours
+from graphrag_query.retrieval.question_embedding import QuestionEmbedder
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
+    from graphrag_index.microsoft.in_memory_vectors import InMemoryVectors
     from graphrag_index.storage.vector_store import VectorTable
-    from graphrag_query.retrieval.in_memory_vectors import HeldVectors
     from graphrag_query.retrieval.links import Flags, Numbers
 
-# How much more is fetched at each try, where the vector store does not know the filter.
-WIDEN = 4
+# Factor by which more rows are fetched at each try, where the vector store cannot filter.
+WIDENING = 4
 
 
-class ScopedModel(KnowledgeModel):
-    """A knowledge model that holds only what is in a scope."""
+class FilteredIndex(IndexStore):
+    """An index store that holds only the rows that filters keep."""
 
-    def __init__(self, whole: KnowledgeModel, filters: Filters) -> None:
-        super().__init__(whole.store, whole.version, whole.models)
+    def __init__(self, whole: IndexStore, filters: Filters) -> None:
+        super().__init__(whole.backend, whole.version, whole.models)
         self.whole = whole
-        self.scope = Scope(whole, filters)
-        self._scoped: dict[str, ScopedVectors] = {}
+        self.masks = FilterMasks(whole, filters)
+        self._filtered: dict[str, FilteredVectors] = {}
 
     @property
     def filters(self) -> Mapping[str, Any]:
-        """The filters of the scope."""
-        return self.scope.filters.to_dict()
+        """The filters that this index is restricted to."""
+        return self.masks.filters.to_dict()
 
     def holds(self, entity: int) -> bool:
-        """Tell whether an entity is inside."""
-        return bool(self.scope.entities[entity])
+        """Tell whether the filters keep an entity."""
+        return bool(self.masks.entities[entity])
 
     def holds_text_units(self, numbers: "npt.NDArray[np.int64]") -> "Flags":
-        """Tell which text units are inside."""
-        flags: Flags = self.scope.text_units[numbers]
-        return flags
+        """Tell which of these text units the filters keep."""
+        kept: Flags = self.masks.text_units[numbers]
+        return kept
 
     @cached_property
     def links(self) -> Links:
-        """What is linked with what, inside."""
-        return ScopedLinks(self, self.scope)
+        """The links between rows that the filters keep."""
+        return FilteredLinks(self, self.masks)
 
     @property
-    def embedding_model(self) -> Any:
-        """The model that made the vectors, loaded once for the whole index."""
-        return self.whole.embedding_model
+    def embedder(self) -> QuestionEmbedder:
+        """The model for questions, loaded once for the whole index."""
+        return self.whole.embedder
 
     @property
     def threads(self) -> Any:
@@ -65,56 +66,55 @@ class ScopedModel(KnowledgeModel):
         return self.whole.threads
 
     def vectors(self, table: str) -> Any:
-        """Open a vector table; its searches find what is inside."""
-        if table not in self._scoped:
-            found = self.whole.vectors(table)
+        """Open a vector table whose searches return only the rows that the filters keep."""
+        if table not in self._filtered:
             keys: dict[str, tuple[str, Callable[[pl.Series], pl.Series]]] = {
-                "text_unit_text": ("human_readable_id", self._flagged(self.scope.text_units)),
-                "entity_description": ("human_readable_id", self._flagged(self.scope.entities)),
+                "text_unit_text": ("human_readable_id", self._kept(self.masks.text_units)),
+                "entity_description": ("human_readable_id", self._kept(self.masks.entities)),
                 "community_full_content": (
                     "community",
-                    lambda numbers: numbers.is_in(self.scope.communities),
+                    lambda numbers: numbers.is_in(self.masks.communities),
                 ),
             }
-            where = self.scope.where if table == "text_unit_text" else None
-            self._scoped[table] = ScopedVectors(found, *keys[table], where)
-        return self._scoped[table]
+            where = self.masks.where if table == "text_unit_text" else None
+            self._filtered[table] = FilteredVectors(self.whole.vectors(table), *keys[table], where)
+        return self._filtered[table]
 
     def scan(self, table: str) -> pl.LazyFrame:
-        """Open a table; of communities and reports only those inside."""
+        """Open a table lazily; communities and reports are filtered."""
         rows = self.whole.scan(table)
         if table in ("communities", "community_reports"):
-            return rows.filter(pl.col("community").is_in(list(self.scope.communities)))
+            return rows.filter(pl.col("community").is_in(list(self.masks.communities)))
         return rows
 
     def reports(self, communities: Iterable[int]) -> pl.DataFrame:
-        """Fetch the reports on communities that are inside."""
-        return super().reports(n for n in communities if n in self.scope.communities)
+        """Fetch the reports on communities that the filters keep."""
+        return super().reports(n for n in communities if n in self.masks.communities)
 
     def text_units_behind(self, name: str, number: int) -> list[int]:
-        """Return the text units inside that a row rests on."""
-        inside = self.scope.text_units
-        return [n for n in super().text_units_behind(name, number) if inside[n]]
+        """Return the text units that support a row and that the filters keep."""
+        kept = self.masks.text_units
+        return [n for n in super().text_units_behind(name, number) if kept[n]]
 
-    def _flagged(self, flags: "npt.NDArray[np.bool_]") -> Callable[[pl.Series], pl.Series]:
+    def _kept(self, flags: "Flags") -> Callable[[pl.Series], pl.Series]:
         return lambda numbers: pl.Series(flags[numbers.to_numpy()])
 
 
-class ScopedVectors:
-    """A vector table whose searches find only rows inside.
+class FilteredVectors:
+    """A vector table whose searches return only the rows that filters keep.
 
-    `key` is the column by whose numbers `holds` tells which they are. `where` says the same to
-    the vector store, if it can; else more is fetched until enough of it is inside.
+    `is_kept` decides by the numbers in the column `key`. `where` is the same condition for the
+    vector store, if it can express it; otherwise more is fetched until enough rows are kept.
     """
 
     def __init__(
         self,
-        table: "VectorTable | HeldVectors",
+        table: "VectorTable | InMemoryVectors",
         key: str,
-        holds: Callable[[pl.Series], pl.Series],
+        is_kept: Callable[[pl.Series], pl.Series],
         where: str | None,
     ) -> None:
-        self._table, self._key, self._holds, self._where = table, key, holds, where
+        self._table, self._key, self._is_kept, self._where = table, key, is_kept, where
 
     def __len__(self) -> int:
         return len(self._table)
@@ -122,9 +122,9 @@ class ScopedVectors:
     def nearest(
         self, vector: "np.ndarray", top_k: int, columns: Sequence[str], where: str | None = None
     ) -> pl.DataFrame:
-        """Return the rows inside nearest to a vector, as `VectorTable.nearest` does."""
-        return self._sifted(
-            lambda n, asked, told: self._table.nearest(vector, n, asked, told),
+        """Return the kept rows nearest to a vector, see `VectorTable.nearest`."""
+        return self._filter(
+            lambda n, wanted, condition: self._table.nearest(vector, n, wanted, condition),
             top_k, columns, where,
         )  # fmt: skip
 
@@ -136,9 +136,9 @@ class ScopedVectors:
         column: str = "text",
         where: str | None = None,
     ) -> pl.DataFrame:
-        """Return the rows inside that match words best, as `VectorTable.matching` does."""
-        return self._sifted(
-            lambda n, asked, told: self._table.matching(words, n, asked, column, told),
+        """Return the kept rows that match words best, see `VectorTable.matching`."""
+        return self._filter(
+            lambda n, wanted, condition: self._table.matching(words, n, wanted, column, condition),
             top_k, columns, where,
         )  # fmt: skip
 
@@ -150,78 +150,70 @@ class ScopedVectors:
         """Fetch rows by id."""
         return self._table.rows(ids, columns)
 
-    def _sifted(
+    def _filter(
         self,
         search: Callable[[int, list[str], str | None], pl.DataFrame],
         top_k: int,
         columns: Sequence[str],
         where: str | None,
     ) -> pl.DataFrame:
-        told = " AND ".join(f"({part})" for part in (where, self._where) if part) or None
-        asked = list(dict.fromkeys([*columns, self._key]))
+        condition = " AND ".join(f"({part})" for part in (where, self._where) if part) or None
+        wanted = list(dict.fromkeys([*columns, self._key]))
         n_fetched = top_k
         while True:
-            rows = search(n_fetched, asked, told)
-            inside = rows.filter(self._holds(rows[self._key])) if rows.height else rows
+            rows = search(n_fetched, wanted, condition)
+            kept = rows.filter(self._is_kept(rows[self._key])) if rows.height else rows
             is_all = rows.height < n_fetched or n_fetched >= len(self._table)
-            if inside.height >= top_k or is_all:
-                extra = [name for name in asked if name not in columns]
-                return inside.head(top_k).drop(extra)
-            n_fetched = min(n_fetched * WIDEN, len(self._table))
+            if kept.height >= top_k or is_all:
+                return kept.head(top_k).drop([name for name in wanted if name not in columns])
+            n_fetched = min(n_fetched * WIDENING, len(self._table))
 
 
-class ScopedLinks(Links):
-    """The links between what is inside."""
+class FilteredLinks(Links):
+    """The links between rows that filters keep."""
 
-    def __init__(self, model: ScopedModel, scope: Scope) -> None:
-        super().__init__(model.map, model.whole.links.n_text_units)
-        self._model, self._scope = model, scope
+    def __init__(self, index: FilteredIndex, masks: FilterMasks) -> None:
+        super().__init__(index.map, index.whole.links.n_text_units)
+        self._index, self._masks = index, masks
 
-    def entities_of(self, text_unit: int) -> "tuple[Numbers, Flags]":
-        """Return the entities inside that a text unit names."""
-        entities, is_about = super().entities_of(text_unit)
-        inside = self._scope.entities[entities]
-        return entities[inside], is_about[inside]
+    def entities_of(self, text_unit: int) -> LinkedRows:
+        """Return the kept entities that a text unit names."""
+        entities, is_subject = super().entities_of(text_unit)
+        kept = self._masks.entities[entities]
+        return LinkedRows(entities[kept], is_subject[kept])
 
-    def text_units_of(self, entity: int) -> "tuple[Numbers, Flags]":
-        """Return the text units inside that name an entity."""
-        numbers, is_about = super().text_units_of(entity)
-        inside = self._scope.text_units[numbers]
-        return numbers[inside], is_about[inside]
+    def text_units_of(self, entity: int) -> LinkedRows:
+        """Return the kept text units that name an entity."""
+        numbers, is_subject = super().text_units_of(entity)
+        kept = self._masks.text_units[numbers]
+        return LinkedRows(numbers[kept], is_subject[kept])
 
     def relationships_of(self, entity: int, most: int | None = None) -> Neighbours:
-        """Return the relationships of an entity inside: both ends are, and a text unit of it."""
-        import numpy as np
-
+        """Return the relationships of an entity with both ends and a text unit kept."""
         found = super().relationships_of(entity)
-        rows = self._model.map("relationship_rows")
-        inside = self._scope.entities[found.entities]
-        # A hub has many thousands: all are looked up at once.
+        rows = self._index.map("relationship_rows")
+        kept = self._masks.entities[found.entities]
+        # A hub has many thousands: all are looked up in one call.
         text_units, lengths = rows.lists("text_units", found.relationships)
         belongs_to = np.repeat(np.arange(len(lengths)), lengths)
-        n_held = np.bincount(belongs_to[self._scope.text_units[text_units]], minlength=len(lengths))
-        inside &= n_held > 0
+        n_held = np.bincount(belongs_to[self._masks.text_units[text_units]], minlength=len(lengths))
+        kept &= n_held > 0
         return Neighbours(
-            found.entities[inside][:most],
-            found.relationships[inside][:most],
-            found.weights[inside][:most],
+            found.entities[kept][:most],
+            found.relationships[kept][:most],
+            found.weights[kept][:most],
         )
 
     def communities_of(self, entity: int) -> "tuple[Numbers, Numbers]":
-        """Return the communities inside to which an entity belongs."""
-        import numpy as np
-
+        """Return the kept communities to which an entity belongs."""
         levels, communities = super().communities_of(entity)
-        inside = np.array([n in self._scope.communities for n in communities.tolist()], bool)
-        return levels[inside], communities[inside]
+        kept = np.array([n in self._masks.communities for n in communities.tolist()], bool)
+        return levels[kept], communities[kept]
 
     def claims_of(self, entity: int) -> "Numbers":
-        """Return the claims inside about an entity."""
-        import numpy as np
-
+        """Return the kept claims about an entity."""
         claims = super().claims_of(entity)
         columns = ("text_unit", "start_date", "end_date")
-        rows = self._model.map("claim_rows").rows(claims, *columns).iter_rows()
-        inside = np.array([self._scope.holds_claim(*row) for row in rows], bool)
-        held: Numbers = claims[inside]
-        return held
+        rows = self._index.map("claim_rows").rows(claims, *columns).iter_rows()
+        kept: Numbers = claims[np.array([self._masks.keeps_claim(*row) for row in rows], bool)]
+        return kept

@@ -1,10 +1,14 @@
-"""What is linked with what, by number: read from mapped tables, a neighbourhood at a time."""
+"""Links between text units, entities, relationships and communities, by number.
+
+They are read from mapped tables, one neighbourhood at a time.
+"""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from graphrag_index.storage.mapped_table import MappedTable
@@ -13,10 +17,20 @@ if TYPE_CHECKING:
     Flags = npt.NDArray[np.bool_]
 
 
-class Neighbours(NamedTuple):
-    """The relationships of one entity, the heaviest first."""
+class LinkedRows(NamedTuple):
+    """Entities of a text unit, or text units of an entity, by ascending number.
 
-    entities: "Numbers"  # at the other ends
+    `is_subject` tells for each whether the text unit tells about the entity, beyond naming it.
+    """
+
+    numbers: "Numbers"
+    is_subject: "Flags"
+
+
+class Neighbours(NamedTuple):
+    """The relationships of one entity, the heaviest first, and the entities at the other ends."""
+
+    entities: "Numbers"
     relationships: "Numbers"
     weights: "npt.NDArray[np.float32]"
 
@@ -24,29 +38,25 @@ class Neighbours(NamedTuple):
 class Links:
     """The links of an index. A look-up costs what it returns, however large the index is.
 
-    What is not linked, and a number that nothing has, gives empty arrays. Arrays may lie in
-    the mapped file: they are not to be written to. Threads may share it.
+    An unknown or unlinked number returns empty arrays. Arrays may lie in a mapped file: do not
+    write to them. Threads may share an instance.
     """
 
     def __init__(self, open_table: "Callable[[str], MappedTable]", n_text_units: int) -> None:
         self._open = open_table
         self.n_text_units = n_text_units
 
-    def entities_of(self, text_unit: int) -> "tuple[Numbers, Flags]":
-        """Return the entities that a text unit names, ascending, and which it tells about."""
-        return self._pairs("entities_of_text_units", "text_unit", text_unit, "entity")
+    def entities_of(self, text_unit: int) -> LinkedRows:
+        """Return the entities that a text unit names."""
+        return self._linked("entities_of_text_units", "text_unit", text_unit, "entity")
 
-    def text_units_of(self, entity: int) -> "tuple[Numbers, Flags]":
-        """Return the text units that name an entity, ascending, and which tell about it."""
-        return self._pairs("text_units_of_entities", "entity", entity, "text_unit")
+    def text_units_of(self, entity: int) -> LinkedRows:
+        """Return the text units that name an entity."""
+        return self._linked("text_units_of_entities", "entity", entity, "text_unit")
 
     def n_text_units_of(self, entities: "npt.ArrayLike") -> "npt.NDArray[np.int64]":
         """Count the text units that name each of these entities, without reading them."""
-        import numpy as np
-
-        table = self._open("text_units_of_entities")
-        first, stop = table.bounds("entity", np.asarray(entities, np.int32))
-        return stop - first
+        return self._counts("text_units_of_entities", entities)
 
     def relationships_of(self, entity: int, most: int | None = None) -> Neighbours:
         """Return the relationships of an entity, or its `most` heaviest."""
@@ -58,11 +68,7 @@ class Links:
 
     def n_relationships_of(self, entities: "npt.ArrayLike") -> "npt.NDArray[np.int64]":
         """Count the relationships of each of these entities, without reading them."""
-        import numpy as np
-
-        table = self._open("relationships_of_entities")
-        first, stop = table.bounds("entity", np.asarray(entities, np.int32))
-        return stop - first
+        return self._counts("relationships_of_entities", entities)
 
     def communities_of(self, entity: int) -> "tuple[Numbers, Numbers]":
         """Return the levels and numbers of an entity's communities, the coarsest first."""
@@ -74,12 +80,15 @@ class Links:
         table, first, stop = self._rows("claims_of_entities", "entity", entity)
         return table.slice("claim", first, stop)
 
-    def _pairs(self, name: str, key: str, number: int, column: str) -> "tuple[Numbers, Flags]":
+    def _linked(self, name: str, key: str, number: int, column: str) -> LinkedRows:
         table, first, stop = self._rows(name, key, number)
-        return table.slice(column, first, stop), table.flags("about", first, stop)
+        return LinkedRows(table.slice(column, first, stop), table.flags("about", first, stop))
+
+    def _counts(self, name: str, entities: "npt.ArrayLike") -> "npt.NDArray[np.int64]":
+        first, stop = self._open(name).bounds("entity", np.asarray(entities, np.int32))
+        return stop - first
 
     def _rows(self, name: str, key: str, number: int) -> "tuple[MappedTable, int, int]":
-        """Find the rows of a number; the table is in its order."""
         table = self._open(name)
         rows = table.range_of(key, number)
         return table, rows.start, rows.stop

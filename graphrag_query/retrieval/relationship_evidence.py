@@ -1,4 +1,4 @@
-"""What is said of relationships, and the passages that prove it."""
+"""Passages that support relationships, and relationships written as cited lines."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,22 +9,22 @@ from graphrag_index.text.sentences import split_sentences
 from graphrag_query.answer import Citation
 from graphrag_query.answering.cited_text import best_sentence
 from graphrag_query.answering.sentence_ranking import Candidate, as_prose, cite
-from graphrag_query.retrieval.index_store import KnowledgeModel
+from graphrag_query.retrieval.index_store import IndexStore
 
-# Text units looked at for one relationship whose evidence is not known to the character.
-MOST_TEXT_UNITS = 10
-# Two names this many sentences apart in a text unit are proof of no more than the text unit.
-LONGEST_SPAN = 4
+# Text units searched for one relationship without exact evidence.
+MAX_TEXT_UNITS = 10
+# Two names further apart, in sentences, do not support a relationship together.
+MAX_DISTANCE = 4
 
 Passage = tuple[Candidate, Mapping[str, Any]]
 Place = tuple[int, int, int]  # number of the document, start and end in it
 
 
-def passages_of(model: KnowledgeModel, relationships: pl.DataFrame) -> dict[int, Passage]:
-    """Find for each relationship the passage that proves it, with its text unit.
+def passages_of(index: IndexStore, relationships: pl.DataFrame) -> dict[int, Passage]:
+    """Find for each relationship the passage that supports it, with its text unit.
 
-    That is its evidence, or else the sentences of its text units that name both entities, or
-    else what says most of its description. A relationship without text units has none.
+    That is its evidence, else the sentences of its text units that name both entities, else
+    the sentence most similar to its description. A relationship without text units has none.
     """
     columns = ("human_readable_id", "source", "target", "description", "evidence")
     rows = relationships.select(columns).rows(named=True)
@@ -37,11 +37,11 @@ def passages_of(model: KnowledgeModel, relationships: pl.DataFrame) -> dict[int,
     wanted: dict[int, list[int]] = {}
     for row in rows:
         number = row["human_readable_id"]
-        behind = model.text_units_behind("Relationships", number)
-        holding = _holding(model, behind, places[number])
-        wanted[number] = [holding] if holding is not None else behind[:MOST_TEXT_UNITS]
+        behind = index.text_units_behind("Relationships", number)
+        holding = _holding(index, behind, places[number])
+        wanted[number] = [holding] if holding is not None else behind[:MAX_TEXT_UNITS]
     numbers = {unit for units in wanted.values() for unit in units}
-    units = model.text_units(numbers) if numbers else {}
+    units = index.text_units(numbers) if numbers else {}
     found = {}
     for row in rows:
         number = row["human_readable_id"]
@@ -53,7 +53,7 @@ def passages_of(model: KnowledgeModel, relationships: pl.DataFrame) -> dict[int,
 
 
 class CitedRelationships:
-    """Writes relationships as lines, and numbers the passages that they cite, each once."""
+    """Writes relationships as lines, and numbers the cited passages, each once."""
 
     def __init__(self, relationships: pl.DataFrame, passages: Mapping[int, Passage]) -> None:
         self._rows = {row["human_readable_id"]: row for row in relationships.iter_rows(named=True)}
@@ -64,8 +64,8 @@ class CitedRelationships:
     def line(self, relationship: int, start: str) -> str:
         """Write a relationship as seen from one of its two entities.
 
-        A type has an arrow from the source to the target. What is said of them is the
-        description, unless it repeats the passage, which is quoted where it is cited first.
+        A type has an arrow from the source to the target. The description follows, unless the
+        passage repeats it. The passage is quoted where it is cited first.
         """
         row = self._rows[relationship]
         is_source = row["source"] == start
@@ -88,7 +88,7 @@ class CitedRelationships:
     def _is_elsewhere(
         self, row: Mapping[str, Any], candidate: Candidate, unit: Mapping[str, Any]
     ) -> bool:
-        """Tell whether a description was taken from evidence that filters have left out."""
+        """Tell whether a description comes from evidence that the filters drop."""
         place = (unit["document"], candidate.start_char)
         evidence = [(at["document"], at["start_char"]) for at in row["evidence"]]
         return bool(evidence) and place not in evidence
@@ -105,11 +105,11 @@ class CitedRelationships:
         return True, number
 
 
-def _holding(model: KnowledgeModel, text_units: list[int], places: list[Place]) -> int | None:
-    """Return the text unit that holds evidence; None if there is no such."""
+def _holding(index: IndexStore, text_units: list[int], places: list[Place]) -> int | None:
+    """Return the text unit that holds a piece of evidence; None if none does."""
     if not places or not text_units:
         return None
-    table = model.map("text_unit_rows").rows(text_units, "document", "start_char", "end_char")
+    table = index.map("text_unit_rows").rows(text_units, "document", "start_char", "end_char")
     spans = list(table.iter_rows())
     for place in places:
         for number, span in zip(text_units, spans, strict=True):
@@ -137,9 +137,9 @@ def _passage(
 
 
 def _naming_both(row: Mapping[str, Any], unit: Mapping[str, Any]) -> tuple[int, Passage] | None:
-    """Return the nearest sentences that name both entities, all between included.
+    """Return the shortest run of sentences that names both entities, with its length.
 
-    An entity is also named by the last word of its title.
+    The last word of a title names the entity, too.
     """
     text = unit["text"]
     sentences = split_sentences(text)
@@ -154,7 +154,7 @@ def _naming_both(row: Mapping[str, Any], unit: Mapping[str, Any]) -> tuple[int, 
     if not pairs:
         return None
     distance, one, other = min(pairs)
-    if distance > LONGEST_SPAN:
+    if distance > MAX_DISTANCE:
         return None
     first, last_sentence = sentences[min(one, other)], sentences[max(one, other)]
     return distance, (_candidate(unit, first.start, last_sentence.end), unit)

@@ -1,32 +1,36 @@
-"""Which community reports a model is shown for a question about the whole corpus."""
+"""Choose community reports for a question about the whole corpus."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 
+from graphrag_index.errors import ModelError
 from graphrag_index.llm.rendered_rows import Budget, RenderedRows
+from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import check_citations
-from graphrag_query.answering.context import TOKENS_OF_HEADING, Context
-from graphrag_query.answering.sentence_ranking import content_words, stem
-from graphrag_query.question.question import TOKENS_OF_PROMPT, Question
-from graphrag_query.retrieval.index_store import KnowledgeModel
+from graphrag_index.text.normalize import stem
+from graphrag_query.answering.context import HEADING_TOKENS, Context
+from graphrag_query.answering.llm import LLM, read_score
+from graphrag_query.question.question import PROMPT_TOKENS, Question
+from graphrag_query.retrieval.index_store import IndexStore
 
-# What a report weighs in its level, beside its cosine with the question.
+# Weight of a report's rank beside its cosine with the question.
 RANK_WEIGHT = 0.25
 # A level of fewer reports is too coarse to name themes.
 MIN_REPORTS = 4
-# Reports of so many tokens are read even if that is much of a small level.
-ENOUGH_TOKENS = 500
-# What the instructions of a call take, which count in the share of a level; in bytes.
-BYTES_OF_PROMPT = 1_600
-# Reports of which the texts are read at once.
-REPORTS_AT_ONCE = 32
+# Reports of so many tokens are read however small the level is.
+MIN_TOKENS = 500
+# Length of the instructions of a call, which count in the share of a level.
+PROMPT_BYTES = 1_600
+# Reports whose texts are read in one call.
+BATCH_SIZE = 32
 # Reports that a note names; the answer has the numbers of all.
-NAMED_IN_NOTE = 8
-# Questions about the whole name no subject that a report could be similar to.
+MAX_IN_NOTE = 8
+# Words of questions about the whole corpus, which no report resembles for them.
 _WHOLE = frozenset(
     map(
         stem,
@@ -38,30 +42,41 @@ _WHOLE = frozenset(
         ).split(),
     )
 )
+MAX_RATING = 5
+# Characters of a report that are shown for its rating.
+MAX_GIST_CHARS = 3_000
+_RATING_SCHEMA = {
+    "type": "object",
+    "properties": {"rating": {"type": "integer"}},
+    "required": ["rating"],
+    "additionalProperties": False,
+}
+_RATING_IN_WORDS = 'Reply with one JSON object and nothing else: {"rating": number from 0 to 5}'
+_RATING_KEYS = ("rating", "score", "relevance", "relevance_score", "value")
 
 
 @dataclass(frozen=True)
 class ReportChoice:
-    """The reports to be shown, best first: one row a report, its number `id` and its `text`.
+    """The chosen reports, the best first: one row a report, its number `id` and its `text`.
 
-    `left_out` are the numbers and titles of those that were passed over. `level` is None
-    where several were walked through.
+    `left_out` has the numbers and titles of the others, and `why` says why they were left out.
+    `level` is None if reports of several levels were rated.
     """
 
     reports: pl.DataFrame
     left_out: pl.DataFrame
     level: int | None
     looked_at: Mapping[str, int]
-    why: str  # they were left out
+    why: str
     notes: tuple[str, ...] = ()
 
     @property
     def note(self) -> tuple[str, ...]:
-        """Tell which reports were left out."""
+        """The sentence that tells which reports were left out, if any were."""
         if not self.left_out.height:
             return ()
         named = [
-            f"{title} ({number})" for number, title in self.left_out.head(NAMED_IN_NOTE).iter_rows()
+            f"{title} ({number})" for number, title in self.left_out.head(MAX_IN_NOTE).iter_rows()
         ]
         more = self.left_out.height - len(named)
         where = f" of level {self.level}" if self.level is not None else ""
@@ -70,18 +85,15 @@ class ReportChoice:
         return (f"{of_all} reports{where} left out, {self.why}: {', '.join(named)}{rest}.",)
 
 
-def subject_of(question: str) -> list[str]:
+def subject_of(question: Question) -> list[str]:
     """Return the words of a question that name its subject; none if it asks about the whole."""
-    return [word for word in content_words(question) if word not in _WHOLE]
+    return [word for word in question.content_words if word not in _WHOLE]
 
 
 def by_fit(question: Question) -> pl.DataFrame:
-    """Return all reports with their cosine with the question and their score.
-
-    Their texts are left out: `KnowledgeModel.with_texts` reads those that are looked at.
-    """
-    reports = question.model.report_list
-    table = question.model.vectors("community_full_content")
+    """Return all reports, without their texts, with their cosine with the question and score."""
+    reports = question.index.report_list
+    table = question.index.vectors("community_full_content")
     rows = table.nearest(question.vector, max(1, reports.height), ["community"])
     return reports.join(rows, on="community", how="left", maintain_order="left").with_columns(
         pl.col("similarity").cast(pl.Float64).fill_null(0),
@@ -90,12 +102,12 @@ def by_fit(question: Question) -> pl.DataFrame:
 
 
 def fitting_level(reports: pl.DataFrame, about_all: bool) -> int:
-    """Return the level that fits a question: a coarse one if it is about the whole."""
+    """Return the level that fits a question: a coarse one if it asks about the whole."""
     return _coarsest(reports) if about_all else _closest(reports)
 
 
 def _coarsest(reports: pl.DataFrame) -> int:
-    """Return the coarsest level that has several reports: it tells the themes of the whole."""
+    """Return the coarsest level that has several reports."""
     sizes = reports.group_by("level").len().sort("level")
     several = sizes.filter(pl.col("len") >= MIN_REPORTS)["level"].to_list()
     return several[0] if several else 0
@@ -112,20 +124,20 @@ def _closest(reports: pl.DataFrame) -> int:
 
 
 def of_level(reports: pl.DataFrame, level: int) -> pl.DataFrame:
-    """Return the reports of a level, and those further up of communities that are not split."""
+    """Return the reports of a level, and of unsplit communities above it."""
     leaf = pl.col("children").list.len() == 0
     return reports.filter((pl.col("level") == level) | ((pl.col("level") < level) & leaf))
 
 
 def choose_reports(question: Question, settings: GlobalSearch) -> ReportChoice:
-    """Choose the reports of a level: all of it, or the best within a budget.
+    """Choose the reports of a level: all of them, or the best within a budget.
 
-    `similar` takes the most similar until `max_map_tokens` or `max_map_share` of the level is
-    reached. A question about the whole resembles no report: there the highest ranks come
-    first, with their summaries alone, so that more of them have room.
+    The selection `similar` takes the most similar ones until `max_map_tokens` or `max_map_share`
+    of the level is reached. For a question about the whole it takes those of the highest rank,
+    and their summaries alone, so that more of them fit.
     """
     reports = by_fit(question)
-    about_all = not subject_of(question.text)
+    about_all = not subject_of(question)
     level = settings.level if settings.level is not None else fitting_level(reports, about_all)
     reports = of_level(reports, level)
     order = ["rank", "size", "score"] if about_all else ["score"]
@@ -134,11 +146,11 @@ def choose_reports(question: Question, settings: GlobalSearch) -> ReportChoice:
     if settings.selection == "level":
         chosen = reports
     else:
-        chosen = _within_budget(question.model, reports, settings, about_all)
+        chosen = _within_budget(question.index, reports, settings, about_all)
     left_out = reports.join(chosen, on="community", how="anti", maintain_order="left")
     by_summary = about_all and settings.selection == "similar"
     return ReportChoice(
-        reports=as_shown(question.model, chosen, "summary" if by_summary else "full_content"),
+        reports=as_shown(question.index, chosen, "summary" if by_summary else "full_content"),
         left_out=left_out.select("community", "title"),
         level=level,
         looked_at={
@@ -151,25 +163,24 @@ def choose_reports(question: Question, settings: GlobalSearch) -> ReportChoice:
 
 
 def _within_budget(
-    model: KnowledgeModel, reports: pl.DataFrame, settings: GlobalSearch, about_all: bool
+    index: IndexStore, reports: pl.DataFrame, settings: GlobalSearch, about_all: bool
 ) -> pl.DataFrame:
-    """Take the first reports, as many as the budget has room for; one at least."""
+    """Take the first reports that fit the budget; one at least."""
     n_bytes_of_level = int(reports["n_bytes"].sum())
     if not about_all:
         reports = reports.filter(pl.col("similarity") >= settings.min_similarity)
-    # By bytes, since to count the tokens of a large level takes long.
-    most_bytes = settings.max_map_share * (n_bytes_of_level + BYTES_OF_PROMPT) - BYTES_OF_PROMPT
+    # In bytes: counting the tokens of a large level takes long.
+    max_bytes = settings.max_map_share * (n_bytes_of_level + PROMPT_BYTES) - PROMPT_BYTES
     column = "summary" if about_all else "full_content"
     n_fitting = cost = n_bytes = 0
-    # Read as long as there is room, not all of a large level.
-    for start in range(0, reports.height, REPORTS_AT_ONCE):
-        read = model.with_texts(reports[start : start + REPORTS_AT_ONCE], column)
-        shown = as_shown(model, read, column)
+    for start in range(0, reports.height, BATCH_SIZE):
+        read = index.with_texts(reports[start : start + BATCH_SIZE], column)
+        shown = as_shown(index, read, column)
         costs = cost + np.cumsum(RenderedRows.of(shown, Budget(1 << 40, 1 << 40)).cost)
-        said = pl.concat_str("title", "summary") if about_all else pl.col("full_content")
-        sizes = read.select(said.str.len_bytes().cast(pl.Int64)).to_series().to_numpy()
+        text = pl.concat_str("title", "summary") if about_all else pl.col("full_content")
+        sizes = read.select(text.str.len_bytes().cast(pl.Int64)).to_series().to_numpy()
         bytes_read = n_bytes + np.cumsum(sizes)
-        has_room = (bytes_read <= most_bytes) | (costs <= ENOUGH_TOKENS)
+        has_room = (bytes_read <= max_bytes) | (costs <= MIN_TOKENS)
         fits = (costs <= settings.max_map_tokens) & has_room
         n_fitting += int(fits.sum())
         if not fits.all():
@@ -178,13 +189,14 @@ def _within_budget(
     return reports.head(max(1, n_fitting))
 
 
-def as_shown(model: KnowledgeModel, reports: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Return reports as a model is shown them: the number, and the text with its title.
+def as_shown(index: IndexStore, reports: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Return reports as rows of a context: the number, and the text with its title.
 
-    What they cite is left out: it is not shown, and is found again from what the answer says.
+    Citations are removed: the cited rows are not in the context. They are found again later
+    from the answer.
     """
     if column not in reports.columns:
-        reports = model.with_texts(reports, column)
+        reports = index.with_texts(reports, column)
     text = (
         [f"{title}: {said}" for title, said in reports.select("title", "summary").iter_rows()]
         if column == "summary"
@@ -197,14 +209,14 @@ def as_shown(model: KnowledgeModel, reports: pl.DataFrame, column: str) -> pl.Da
 
 
 def in_batches(question: Question, reports: pl.DataFrame, max_tokens: int) -> list[Context]:
-    """Put reports into as few contexts of at most so many tokens as their order allows.
+    """Split reports, in their order, into contexts of limited length.
 
-    A report takes at most half of one; longer ones are shortened.
+    A report takes at most half of a context; longer ones are shortened.
     """
-    assert question.chat is not None
-    limit = max(8, question.max_context_tokens(max_tokens) - TOKENS_OF_HEADING)
-    room = max(8, question.chat.max_prompt_tokens - TOKENS_OF_PROMPT)
-    # Twice both, for a row takes a quarter of a budget at most.
+    assert question.llm is not None
+    limit = max(8, question.max_context_tokens(max_tokens) - HEADING_TOKENS)
+    room = max(8, question.llm.max_prompt_tokens - PROMPT_TOKENS)
+    # Doubled: a row takes at most a quarter of a budget.
     rows = RenderedRows.of(reports, Budget(2 * limit, 2 * room))
     batches = []
     ends = np.cumsum(rows.cost)
@@ -217,9 +229,122 @@ def in_batches(question: Question, reports: pl.DataFrame, max_tokens: int) -> li
             Context(
                 {"Reports": reports[first:last]},
                 f"-----Reports-----\nid,text\n{lines}",
-                int(ends[last - 1]) - before + TOKENS_OF_HEADING,
+                int(ends[last - 1]) - before + HEADING_TOKENS,
                 {"Reports": 0},
             )
         )
         first = last
     return batches
+
+
+def choose_by_rating(question: Question, llm: LLM, settings: GlobalSearch) -> ReportChoice:
+    """Choose reports from the top of the hierarchy down, at most `max_levels` deep.
+
+    A model rates each report of level 0, then the children of those rated `min_rating` or
+    higher. Relevant children replace their parent. A failed call loses its report and the
+    levels below it.
+
+    Raises
+    ------
+    ModelError
+        All calls of the first level failed.
+    """
+    reports = by_fit(question)
+    question.counts["community_reports"] = reports.height
+    known = reports["community"].implode()
+    # Where the report on a parent is missing, its children are at the top.
+    level = reports.filter(~pl.col("parent").is_in(known))
+    ratings: dict[int, float] = {}
+    failed: list[int] = []
+    for _ in range(settings.max_levels):
+        rated, lost = _rate(question, llm, level)
+        question.counts.update(
+            reports_rated=len(ratings) + len(rated), ratings_failed=len(failed) + len(lost)
+        )
+        if not ratings and lost and not rated:
+            raise ModelError(f"The model rated none of the reports: {next(iter(lost.values()))}.")
+        ratings |= rated
+        failed += lost
+        relevant = [number for number, rating in rated.items() if rating >= settings.min_rating]
+        level = reports.filter(pl.col("parent").is_in(relevant))
+        if not level.height:
+            break
+    return _choice(question.index, reports, ratings, failed, settings.min_rating)
+
+
+def _rate(
+    question: Question, llm: LLM, reports: pl.DataFrame
+) -> tuple[dict[int, float], dict[int, str]]:
+    """Return the ratings by number, and the failures of the others."""
+    rows = list(question.index.with_texts(reports, "summary", "findings").iter_rows(named=True))
+    outcomes = llm.replies((_request(question, llm, row) for row in rows), rating=True)
+    ratings, lost = {}, {}
+    for row, outcome in zip(rows, outcomes, strict=True):
+        if outcome.failure:
+            lost[row["community"]] = outcome.failure
+        else:
+            ratings[row["community"]] = outcome.values[0]
+    return ratings, lost
+
+
+def _request(question: Question, llm: LLM, report: Mapping[str, Any]) -> Request:
+    headings = [f"- {finding['summary']}" for finding in report["findings"]]
+    gist = "\n".join([report["title"], report["summary"], *headings])
+    gist = check_citations(gist, {})[0][:MAX_GIST_CHARS]
+    asked = f"Report:\n{gist}\n\nQuestion: {question.text}"
+    return Request(
+        f"report {report['community']}",
+        llm.messages("global_rating", asked),
+        ReplyFormat("rating", _RATING_SCHEMA, _read, _RATING_IN_WORDS),
+    )
+
+
+def _read(data: Any) -> ParsedReply:
+    """Parse a rating: a number, or the first one in an object or a list."""
+    while isinstance(data, list) and data:
+        data = data[0]
+    if isinstance(data, Mapping):
+        named = (value for key in _RATING_KEYS if (value := data.get(key)) is not None)
+        data = next(named, next(iter(data.values()), None))
+    rating = read_score(data, MAX_RATING)
+    if rating is None:
+        raise ReplyError("it has no rating")
+    return ParsedReply(rating)
+
+
+def _choice(
+    index: IndexStore,
+    reports: pl.DataFrame,
+    ratings: Mapping[int, float],
+    failed: list[int],
+    min_rating: int,
+) -> ReportChoice:
+    relevant = [number for number, rating in ratings.items() if rating >= min_rating]
+    replaced = reports.filter(pl.col("community").is_in(relevant))["parent"].to_list()
+    chosen = (
+        reports.filter(pl.col("community").is_in(relevant) & ~pl.col("community").is_in(replaced))
+        .with_columns(
+            rating=pl.col("community").replace_strict(dict(ratings), return_dtype=pl.Float64)
+        )
+        .sort("rating", "score", "community", descending=[True, True, False])
+    )
+    lower = [number for number, rating in ratings.items() if rating < min_rating]
+    left_out = reports.filter(pl.col("community").is_in([*lower, *failed]))
+    notes: tuple[str, ...] = ()
+    if failed:
+        listed = ", ".join(map(str, failed))
+        notes = (f"{len(failed)} calls failed: reports {listed} were not rated.",)
+    return ReportChoice(
+        reports=as_shown(index, chosen, "full_content"),
+        left_out=left_out.select("community", "title"),
+        level=None,
+        looked_at={
+            "community_reports": reports.height,
+            "reports_rated": len(ratings),
+            "ratings_failed": len(failed),
+            "reports_read": chosen.height,
+            "reports_left_out": reports.height - chosen.height,
+        },
+        notes=notes,
+        why=f"rated below {min_rating} of {MAX_RATING}",
+    )

@@ -1,4 +1,4 @@
-"""The best paths between two entities: what is read grows with what is visited."""
+"""The best paths between two entities; only the visited part of the graph is read."""
 
 from collections.abc import Iterator, Mapping
 from heapq import heappop, heappush
@@ -11,25 +11,24 @@ import numpy.typing as npt
 
 from graphrag_query.retrieval.links import Neighbours
 
-# A hop costs this, and one more the weaker its relationship is.
+# Cost of a hop; up to one more for a weak relationship.
 HOP_COST = 0.5
-# What it costs to pass through an entity, times the bits of its degree: hubs connect everything.
+# Cost of passing through an entity, times the logarithm of its degree: hubs connect everything.
 HUB_COST = 0.1
-# What a later path pays for each entity and pair that an earlier one used; four times as much
-# when the same path comes again.
+# Extra cost of each entity and pair that an earlier path used; four times as much whenever the same
+# path is found again.
 PENALTY = 1.0
-MOST_REPEATS = 4
-# Later paths are at most this much longer than the best one, in hops; and at most twice as dear,
-# with so much more for what they share with others.
-LONGEST_DETOUR = 2
-MOST_SHARED = 4 * PENALTY
-# Of an entity, so many of the heaviest relationships are followed. What leads to a hub is found
-# from its other end, so that only what is weak for both its ends is missed.
-MOST_OF_ONE = 1_000
+MAX_REPEATS = 4
+# Later paths have at most so many hops more than the best one, and twice its cost plus this.
+MAX_DETOUR = 2
+MAX_SHARED = 4 * PENALTY
+# Relationships of one entity that are followed, the heaviest first. Others may be found from their
+# other end: only those weak for both ends are missed.
+MAX_OF_ENTITY = 1_000
 
 
 class ReadsLinks(Protocol):
-    """What is asked of the links of an index."""
+    """The links of an index, as far as paths need them."""
 
     def relationships_of(self, entity: int, most: int | None = None) -> Neighbours:
         """Return the relationships of an entity, the heaviest first."""
@@ -39,7 +38,7 @@ class ReadsLinks(Protocol):
 
 
 class Path(NamedTuple):
-    """A way from one entity to another, by numbers; `cost` is lower the better it is."""
+    """A path from one entity to another, by numbers; a lower `cost` is better."""
 
     entities: tuple[int, ...]
     relationships: tuple[int, ...]
@@ -47,7 +46,7 @@ class Path(NamedTuple):
 
 
 class _Label(NamedTuple):
-    """A way from one end to an entity; labels are ordered by cost, then by numbers."""
+    """A path from one end to an entity; labels are ordered by cost, then by numbers."""
 
     cost: float
     hops: int
@@ -60,9 +59,9 @@ Hop = tuple[int, int, float]  # neighbour, relationship, cost
 
 
 class VisitedGraph:
-    """The part of the graph that was read for one question: at most `max_visited` entities.
+    """The part of the graph that one question has read: at most `max_visited` entities.
 
-    `is_cut` tells whether there was more to read.
+    `is_cut` tells whether the limit was reached.
     """
 
     def __init__(self, links: ReadsLinks, max_visited: int) -> None:
@@ -74,15 +73,15 @@ class VisitedGraph:
         self.is_cut = False
 
     def hops_from(self, entity: int) -> list[Hop]:
-        """Return where one hop leads from an entity, and the cost of each."""
+        """Return the hops from an entity, with the cost of each."""
         if entity not in self._hops:
             self._hops[entity] = self._read(entity)
         return self._hops[entity]
 
     def toll(self, entity: int) -> float:
-        """Return what it costs to pass through an entity."""
+        """Return the cost of passing through an entity."""
         if entity not in self._tolls:
-            self._note([entity])
+            self._read_tolls([entity])
         return self._tolls[entity]
 
     def _read(self, entity: int) -> list[Hop]:
@@ -91,20 +90,20 @@ class VisitedGraph:
             self.is_cut = True
             return []
         # One more tells whether any are left.
-        found = self._links.relationships_of(entity, min(room, MOST_OF_ONE) + 1)
+        found = self._links.relationships_of(entity, min(room, MAX_OF_ENTITY) + 1)
         self.is_cut = self.is_cut or len(found.entities) > room
-        room = min(room, MOST_OF_ONE)
+        room = min(room, MAX_OF_ENTITY)
         neighbours = found.entities[:room].tolist()
         self.n_relationships += len(neighbours)
         self.visited.update(neighbours)
-        self._note([n for n in neighbours if n not in self._tolls])
+        self._read_tolls([n for n in neighbours if n not in self._tolls])
         weights = np.maximum(found.weights[:room].astype(np.float64), 0)
         costs = HOP_COST + 1 / np.log2(2 + weights)
         return list(
             zip(neighbours, found.relationships[:room].tolist(), costs.tolist(), strict=True)
         )
 
-    def _note(self, entities: list[int]) -> None:
+    def _read_tolls(self, entities: list[int]) -> None:
         if entities:
             bits = np.log2(1 + self._links.n_relationships_of(entities))
             self._tolls.update(zip(entities, (HUB_COST * bits).tolist(), strict=True))
@@ -115,17 +114,17 @@ def find_paths(
 ) -> list[Path]:
     """Return the best paths between two entities, the best first.
 
-    A hop is cheaper the stronger its relationship, and passing through an entity costs more
+    A hop costs less the stronger its relationship, and passing through an entity costs more
     the more relationships it has. The first path is the cheapest of at most `max_hops` hops.
-    Those after it are found by making dearer what earlier ones used, so that they differ;
-    they may be a little longer. None of them is visited twice by a path.
+    For each further one, the entities and pairs used so far cost more; it may be a little longer.
+    No path visits an entity twice.
     """
     graph.visited.update((source, target))
     paths: list[Path] = []
     extra: dict[tuple[int, ...], float] = {}
     repeats, limit = 0, inf
-    # Where all was read that may be, a second search would be as long and find what is left.
-    while len(paths) < max_paths and repeats < MOST_REPEATS and not (paths and graph.is_cut):
+    # After the limit a further search would take as long and find little.
+    while len(paths) < max_paths and repeats < MAX_REPEATS and not (paths and graph.is_cut):
         found = _cheapest(graph, source, target, max_hops, extra, limit)
         if found is None:
             break
@@ -134,15 +133,15 @@ def find_paths(
         else:
             repeats = 0
             paths.append(found)
-            max_hops = min(max_hops, len(paths[0].relationships) + LONGEST_DETOUR)
-            limit = 2 * paths[0].cost + MOST_SHARED
+            max_hops = min(max_hops, len(paths[0].relationships) + MAX_DETOUR)
+            limit = 2 * paths[0].cost + MAX_SHARED
         for used in _used(found):
             extra[used] = extra.get(used, 0.0) + PENALTY * 4**repeats
     return sorted(paths, key=lambda path: (path.cost, path.entities))
 
 
 def _used(path: Path) -> Iterator[tuple[int, ...]]:
-    """Give the entities between the ends of a path, and the pairs that it connects."""
+    """Yield the entities between the ends of a path, and the pairs that it connects."""
     for entity in path.entities[1:-1]:
         yield (entity,)
     for one, other in pairwise(path.entities):
@@ -157,10 +156,10 @@ def _cheapest(
     extra: Mapping[tuple[int, ...], float],
     limit: float,
 ) -> Path | None:
-    """Search from both ends at once, and stop when nothing cheaper can follow.
+    """Return the cheapest path by bidirectional Dijkstra search; None if there is none.
 
-    Dijkstra's search, where a way to an entity is kept beside a cheaper one if it has fewer
-    hops. Of what it costs to pass through an entity, each of the two hops there bears half.
+    A path to an entity is kept beside a cheaper one if it has fewer hops. The cost of passing
+    through an entity is split between its two hops.
     """
     ends = (source, target)
 
@@ -177,7 +176,7 @@ def _cheapest(
         costs = [heap[0].cost if heap else 0.0 for heap in heaps]
         if sum(costs) >= limit:
             break
-        # Both ends have done about the same work at any time: neither runs through a hub alone.
+        # The side with less work done continues, so that neither expands a hub alone.
         side = min((0, 1), key=lambda side: (not heaps[side], n_followed[side]))
         label = heappop(heaps[side])
         is_kept = any(label is other for other in kept[side][label.entity])
@@ -202,7 +201,7 @@ def _cheapest(
                 if cost + other.cost < limit and hops + other.hops <= max_hops:
                     limit = cost + other.cost
                     best = (new, other) if side == 0 else (other, new)
-            # What the other end has not reached is no nearer to it than what it looks at next.
+            # An entity not reached from the other end costs at least as much as its next label.
             if cost + costs[1 - side] < limit:
                 left = [other for other in others if other.cost < cost or other.hops < hops]
                 kept[side][neighbour] = [*left, new]
@@ -211,8 +210,8 @@ def _cheapest(
 
 
 def _joined(graph: VisitedGraph, forward: _Label, backward: _Label) -> Path:
-    """Put the two halves of a path together; its cost is without what earlier paths add."""
-    there, back = _way(forward), _way(backward)
+    """Join the two halves of a path; its cost is without the extra costs."""
+    there, back = _labels_of(forward), _labels_of(backward)
     entities = [label.entity for label in (*there[::-1], *back[1:])]
     hops = [*there[:-1][::-1], *back[:-1]]
     cost = sum(graph.toll(entity) for entity in entities[1:-1])
@@ -226,9 +225,9 @@ def _joined(graph: VisitedGraph, forward: _Label, backward: _Label) -> Path:
     return Path(tuple(entities), tuple(label.relationship for label in hops), cost)
 
 
-def _way(label: _Label) -> list[_Label]:
-    """Return the labels of a way, from its last entity back to its end."""
-    way = [label]
-    while way[-1].before is not None:
-        way.append(way[-1].before)
-    return way
+def _labels_of(label: _Label) -> list[_Label]:
+    """Return the labels of a path, from its last entity back to its end."""
+    labels = [label]
+    while labels[-1].before is not None:
+        labels.append(labels[-1].before)
+    return labels

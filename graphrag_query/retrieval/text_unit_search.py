@@ -1,12 +1,13 @@
-"""The text units to read for a question: what the index finds, ranked by `text_unit_ranking`."""
+"""Search for text units by vector, full text and name, and rank them."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence, Set
 
-from graphrag_index.text.languages import detect_language, language_of
-from graphrag_index.text.normalize import fold_names
-from graphrag_query.answering.sentence_ranking import ASKING, content_words
+import numpy as np
+import polars as pl
+
+from graphrag_query.question.content_words import QUESTION_WORDS, common_prefix
+from graphrag_query.question.question import Question
 from graphrag_query.retrieval.text_unit_ranking import (
     MAX_TEXT_UNITS,
     RankedTextUnit,
@@ -15,167 +16,92 @@ from graphrag_query.retrieval.text_unit_ranking import (
     rarity,
 )
 
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-
-    from graphrag_index.storage.mapped_table import MappedTable
-    from graphrag_query.retrieval.index_store import KnowledgeModel
-
-# Text units that each of the two searches gives.
+# Text units that the search by vector and the one by full text return each.
 REACH = 100
-# Words of the longest name that is looked for.
-MAX_NAME_WORDS = 12
 # Entities or documents of one name: of more, none is meant.
-MOST_ALIKE = MAX_TEXT_UNITS + 1
+MAX_NAMESAKES = MAX_TEXT_UNITS + 1
 _WORD = re.compile(r"[^\W_]+(?:['’]s\b)?")
 
 
-def find_text_units(
-    model: "KnowledgeModel",
-    question: str,
-    vector: "np.ndarray",
-    also_named: Mapping[int, float] | None = None,
-    within: Set[int] | None = None,
-) -> list[RankedTextUnit]:
-    """Rank the text units that match a question, and those that these lead to.
-
-    `also_named` are entities that the question names otherwise than by one of their names, with
-    how sure that is, from 0 to 1. If some are given, only text units `within` are searched for,
-    and returned.
-    """
-    return start_text_units(model, question, vector, also_named, within)()
-
-
-def start_text_units(
-    model: "KnowledgeModel",
-    question: str,
-    vector: "np.ndarray",
-    also_named: Mapping[int, float] | None = None,
-    within: Set[int] | None = None,
+def start_search(
+    question: Question, within: Set[int] | None = None
 ) -> Callable[[], list[RankedTextUnit]]:
-    """Start what `find_text_units` does; what is returned waits for it and ranks what it found."""
-    import polars as pl
+    """Start searching for text units; call the result to wait and to rank what was found.
 
-    table = model.vectors("text_unit_text")
-    words = content_words(question)
+    Only text units `within` are searched for and returned, if some are given.
+    """
+    index, vector = question.index, question.vector
+    table = index.vectors("text_unit_text")
     where = None
     if within is not None:
         where = f"human_readable_id IN ({', '.join(map(str, sorted(within))) or -1})"
-    near = model.threads.submit(table.nearest, vector, REACH, ["human_readable_id"], where)
-    # As they are written: the full-text index has stems of its own.
-    asked = _without_plain_words(question)
-    matching = model.threads.submit(
-        table.matching, asked, REACH, ["human_readable_id"], where=where
+    near = index.threads.submit(table.nearest, vector, REACH, ["human_readable_id"], where)
+    # As they are written: the full-text index stems for itself.
+    words = _without_plain_words(question)
+    matching = index.threads.submit(
+        table.matching, words, REACH, ["human_readable_id"], where=where
     )
 
     def read(numbers: list[int]) -> Read:
-        texts = pl.Series(model.text_unit_texts(numbers), dtype=pl.String)
-        return Read(model.text_unit_vectors(numbers) @ vector, words_held(texts, words))
+        texts = pl.Series(index.text_unit_texts(numbers), dtype=pl.String)
+        held = words_held(texts, question.content_words)
+        return Read(index.text_unit_vectors(numbers) @ vector, held)
 
-    named = {**(also_named or {}), **dict.fromkeys(find_named(model, question), 1.0)}
-    titled = find_titled(model, question)
+    named = dict.fromkeys(named_entities(question), 1.0)
+    titled = titled_text_units(question)
 
     def rank() -> list[RankedTextUnit]:
         full_text = dict(matching.result().select("human_readable_id", "score").iter_rows())
         found = {*near.result()["human_readable_id"], *full_text}
-        ranked = rank_text_units(found, full_text, named, titled, model.links, read)
+        ranked = rank_text_units(found, full_text, named, titled, index.links, read)
         return [unit for unit in ranked if within is None or unit.number in within]
 
     return rank
 
 
-def find_named(model: "KnowledgeModel", question: str) -> list[int]:
-    """Return the entities of which a question has a whole name."""
-    names = model.map("entity_names")
+def named_entities(question: Question) -> list[int]:
+    """Return the entities with a whole, capitalized name in the question."""
+    names = question.index.map("entity_names")
     found: dict[int, None] = {}
-    for rows in _names_in(question, names):
-        entities = names.slice("entity", rows.start, min(rows.stop, rows.start + MOST_ALIKE))
-        found |= dict.fromkeys(entities.tolist())
+    for name in question.mentions.whole_names:
+        if name.is_marked:
+            stop = min(name.rows.stop, name.rows.start + MAX_NAMESAKES)
+            found |= dict.fromkeys(names.slice("entity", name.rows.start, stop).tolist())
     return list(found)
 
 
-def find_titled(model: "KnowledgeModel", question: str) -> dict[int, float]:
-    """Return the text units of documents whose titles a question names, and how rare those are."""
-    import numpy as np
-
-    titles, units = model.map("title_names"), model.map("text_unit_rows")
+def titled_text_units(question: Question) -> dict[int, float]:
+    """Return the text units of documents whose titles the question names, with their rarity."""
+    index = question.index
+    titles, units = index.map("title_names"), index.map("text_unit_rows")
     found: dict[int, float] = {}
-    for rows in _names_in(question, titles):
-        documents = titles.slice("document", rows.start, min(rows.stop, rows.start + MOST_ALIKE))
+    for name in question.mentions.titles:
+        stop = min(name.rows.stop, name.rows.start + MAX_NAMESAKES)
+        documents = titles.slice("document", name.rows.start, stop)
         starts, stops = units.bounds("document", np.sort(documents))
         count = int((stops - starts).sum())
         if 0 < count <= MAX_TEXT_UNITS:
-            for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-                numbers = np.arange(start, stop)
-                held = numbers[model.holds_text_units(numbers)]
-                found |= dict.fromkeys(held.tolist(), rarity(count, len(units)))
+            for start, end in zip(starts.tolist(), stops.tolist(), strict=True):
+                numbers = np.arange(start, end)
+                kept = numbers[index.holds_text_units(numbers)]
+                found |= dict.fromkeys(kept.tolist(), rarity(count, len(units)))
     return found
 
 
-def _names_in(question: str, names: "MappedTable") -> list[range]:
-    """Return the rows of each name in a question; of names that overlap the longest counts.
-
-    A name of one word must be more than a word of any question, and have a capital unless the
-    question has none.
-    """
-    import polars as pl
-
-    plain = _plain_words(question)
-    written = _WORD.findall(question)
-    words = pl.Series("word", written, pl.String).to_frame()
-    folded = words.select(fold_names(pl.col("word"))).to_series().to_list()
-    has_capitals = any(letter.isupper() for letter in question[1:])
-    spans = []
-    for first, word in enumerate(written):
-        tells = word.lower() not in plain and len(word) > 1
-        tells = tells and (word != word.lower() or not has_capitals)
-        name = ""
-        for last in range(first, min(first + MAX_NAME_WORDS, len(words))):
-            name = f"{name} {folded[last]}".strip()
-            row = names.place("name", name)
-            if row == len(names) or not names.text("name", row).startswith(name):
-                break
-            stop = names.place("name", name + "\0", row)
-            if stop > row and (tells or last > first):
-                spans.append((first - last, first, range(row, stop)))
-    taken: set[int] = set()
-    found = []
-    for length, first, rows in sorted(spans, key=lambda span: span[:2]):
-        places = range(first, first - length + 1)
-        if taken.isdisjoint(places):
-            taken.update(places)
-            found.append(rows)
-    return found
+def _without_plain_words(question: Question) -> str:
+    plain = question.language.function_words | QUESTION_WORDS
+    words = [word for word in _WORD.findall(question.text.lower()) if word not in plain]
+    return " ".join(words) or question.text
 
 
-def _plain_words(question: str) -> Set[str]:
-    return language_of(detect_language(question)).function_words | ASKING
-
-
-def _without_plain_words(question: str) -> str:
-    plain = _plain_words(question)
-    words = [word for word in _WORD.findall(question.lower()) if word not in plain]
-    return " ".join(words) or question
-
-
-def words_held(texts: "pl.Series", words: Sequence[str]) -> "np.ndarray":
-    """Tell which texts hold which words, if need be with another ending: one row per text.
-
-    Longer words are the same if all but their last two letters are: country, countries.
-    """
-    import numpy as np
-    import polars as pl
-
-    if not words:
+def words_held(texts: pl.Series, stems: Sequence[str]) -> "np.ndarray":
+    """Tell which texts hold which words, whatever their endings: one row per text."""
+    if not stems:
         return np.zeros((len(texts), 0), bool)
-    folded = pl.select(text=texts.str.to_lowercase())
-    beginnings = [
-        re.escape(word[: max(len(word) - 2, 4)] if len(word) > 5 else word) for word in words
-    ]
-    # In one go: each expression by itself costs as much as it takes to look through the texts.
-    held: np.ndarray = folded.select(
-        pl.col("text").str.contains(rf"\b{beginning}").alias(str(column))
-        for column, beginning in enumerate(beginnings)
+    lower = pl.select(text=texts.str.to_lowercase())
+    # All expressions in one call: each call by itself scans all texts.
+    held: np.ndarray = lower.select(
+        pl.col("text").str.contains(rf"\b{re.escape(common_prefix(stem))}").alias(str(column))
+        for column, stem in enumerate(stems)
     ).to_numpy()
     return held

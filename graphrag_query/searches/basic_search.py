@@ -10,40 +10,39 @@ from graphrag_query.answering.extractive_answer import (
     choose_sentences,
     write_sentences,
 )
-from graphrag_query.answering.sentence_ranking import content_words
 from graphrag_query.answering.written_answer import write_answer
+from graphrag_query.question.mentions import not_mentioned
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_names import not_mentioned, unknown_names
 
-# Added to a rank before it is turned round, from the paper.
+# Constant of reciprocal rank fusion, from the paper.
 RANK_OFFSET = 60
-# Rows of each ranking that are joined, for each text unit that is read.
+# Rows of each ranking that are fused, for each text unit that is read.
 REACH = 4
-LEAST_REACH = 50
+MIN_REACH = 50
 
 
 def basic_search(question: Question, settings: BasicSearch) -> Answer:
-    """Answer a question from the text units that resemble it most.
+    """Answer a question from the text units most similar to it.
 
-    A model writes the answer from what fits its context; without one, it is made of the
-    sentences that answer best. The outcome is `no_evidence` if nothing read is similar enough
-    to the question, or if it names what the documents do not.
+    A model writes the answer from what fits its context; without one, the answer consists of the
+    sentences that answer best. The outcome is `no_evidence` if nothing is similar enough to the
+    question, or if it names something that the documents do not mention.
     """
-    model = question.model
+    index = question.index
     scores = rank_text_units(question, settings)
-    units = model.text_units(scores)
+    units = index.text_units(scores)
     units = {number: units[number] for number in scores}
     parameters = settings.model_dump()
     looked_at = {"text_units": len(units)}
     answer = partial(question.answer, method="basic", parameters=parameters, looked_at=looked_at)
-    unknown = unknown_names(model, question.text, [unit["text"] for unit in units.values()])
-    if unknown:
-        return answer(not_mentioned(unknown), outcome=Outcome.NO_EVIDENCE)
+    unmentioned = question.mentions.unmentioned(unit["text"] for unit in units.values())
+    if unmentioned:
+        return answer(not_mentioned(unmentioned), outcome=Outcome.NO_EVIDENCE)
     context = pack(
         [Section("Sources", source_rows(units), 1.0)],
         question.max_context_tokens(settings.max_context_tokens),
     )
-    if question.chat is not None:
+    if question.llm is not None:
         return write_answer(
             question,
             "basic_search",
@@ -66,25 +65,25 @@ def basic_search(question: Question, settings: BasicSearch) -> Answer:
 
 
 def rank_text_units(question: Question, settings: BasicSearch) -> dict[int, float]:
-    """Score the text units that resemble a question most, by number, the best first.
+    """Score the text units most similar to a question, by number, the best first.
 
-    By vector the score is the cosine; by full text (BM25) and by both it is a share of the
-    best possible. Both are joined by reciprocal rank fusion [1]_. Ties go by number.
+    The score is the cosine by vector, and by full text (BM25) or both a share of the best
+    possible score. Both rankings are joined by reciprocal rank fusion [1]_. Ties go by number.
 
     References
     ----------
     .. [1] Cormack, Clarke & Büttcher, Reciprocal Rank Fusion Outperforms Condorcet and
        Individual Rank Learning Methods, SIGIR 2009.
     """
-    table = question.model.vectors("text_unit_text")
+    table = question.index.vectors("text_unit_text")
     top_k = settings.top_k_text_units
-    reach = top_k if settings.mode != "hybrid" else max(REACH * top_k, LEAST_REACH)
+    reach = top_k if settings.mode != "hybrid" else max(REACH * top_k, MIN_REACH)
     near: dict[int, float] = {}
     matching: dict[int, float] = {}
     if settings.mode != "text":
         near = dict(table.nearest(question.vector, reach, ["human_readable_id"]).iter_rows())
     if settings.mode != "vector":
-        words = " ".join(content_words(question.text)) or question.text
+        words = " ".join(question.content_words) or question.text
         matching = dict(table.matching(words, reach, ["human_readable_id"]).iter_rows())
     if settings.mode == "vector":
         return near

@@ -1,63 +1,96 @@
 """Drift search: start from the reports, follow up with local questions, reduce the answers."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import polars as pl
 
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.rendered_rows import n_prompt_tokens
-from graphrag_index.llm.request import Request
-from graphrag_index.schema.settings.searches import DriftSearch, LocalSearch
-from graphrag_index.text.citations import cited
+from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request
+from graphrag_index.schema.settings.searches import DriftSearch
+from graphrag_index.text.citations import Shown, check_citations, cited
 from graphrag_index.text.sentences import are_near_duplicates, telling_words
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.answering.chat import Chat
+from graphrag_query.answering.cited_text import NO_RECORD
 from graphrag_query.answering.context import Context, Section, joined, pack
+from graphrag_query.answering.llm import LLM, read_score
 from graphrag_query.answering.written_answer import write_answer
+from graphrag_query.question.mentions import not_mentioned
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_names import not_mentioned, unknown_names
 from graphrag_query.retrieval.report_selection import as_shown, by_fit
 from graphrag_query.searches.drift_sentences import drift_sentences
-from graphrag_query.searches.drift_step import StepAnswer, step_request
 from graphrag_query.searches.local_search import find_evidence, local_context
 
-# A reply that is no good is asked for again, with more room and then with what was wrong.
-MOST_ATTEMPTS = 3
-# What was wrong with a reply, with that reply; and what a provider adds to a prompt.
-TOKENS_OF_CORRECTION = 2_600
-TOKENS_AROUND = 50
-# For the instructions of one call.
-TOKENS_OF_STEP = 700
-# A text that is streamed is asked for again only if it is empty.
-ATTEMPTS_OF_REDUCE = 2
-# Follow-ups that were not asked and are given to the reader.
-SUGGESTED = 5
+# A request with an invalid reply is sent again, with more room and then with the error.
+MAX_ATTEMPTS = 3
+# The invalid reply and its error; and what a provider adds to a prompt.
+CORRECTION_TOKENS = 2_600
+OVERHEAD_TOKENS = 50
+# The instructions of one call.
+STEP_TOKENS = 700
+# A streamed text is requested again only if it is empty.
+REDUCE_ATTEMPTS = 2
+# Follow-ups not asked that are suggested to the reader.
+MAX_SUGGESTED = 5
+MAX_SCORE = 100
+# Score of an answer whose reply has none.
+DEFAULT_SCORE = 50.0
+# A longer text is no question, in characters.
+MAX_QUESTION_CHARS = 400
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "answer": {"type": "string"},
+        "score": {"type": "integer"},
+        "follow_ups": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["answer", "score", "follow_ups"],
+    "additionalProperties": False,
+}
+IN_WORDS = (
+    'Reply with one JSON object and nothing else: {"answer": "text [Data: Sources (ids)]", '
+    '"score": number from 0 to 100, "follow_ups": ["question", ...]}'
+)
+# Field names that models use instead.
+_ANSWERS = ("answer", "intermediate_answer", "response", "text", "summary")
+_FOLLOW_UPS = ("follow_ups", "follow_up_queries", "follow_up_questions", "questions", "queries")
+_QUESTIONS = ("question", "query", "text", "follow_up")
 NOTHING_FOUND = "Neither the reports nor the passages that were read say anything on this question."
 
 
-def drift_search(question: Question, settings: DriftSearch, local: LocalSearch) -> Answer:
+@dataclass(frozen=True)
+class StepAnswer:
+    """The answer of one step; it cites rows of the step's context."""
+
+    answer: str
+    score: float  # 0 to 100; 0 if there is no answer
+    follow_ups: tuple[str, ...]
+
+
+def drift_search(question: Question, settings: DriftSearch) -> Answer:
     """Answer a broad question in steps.
 
     Primer: the reports most similar to the question give a first answer and follow-up
-    questions. Rounds: the best of these are answered like local questions (`local`), which
-    leads to more. Reduce: the answer is written from those of the steps. All prompts
-    together stay within `max_total_tokens`. Without a model, see `drift_sentences`. The
-    outcome is `no_evidence` if no step found anything, or if the question names what the
-    documents do not.
+    questions. Rounds: the best of these are answered like local questions, which leads to more.
+    Reduce: the answer is written from those of the steps. All prompts together stay within
+    `max_total_tokens`. Without a model, see `drift_sentences`. The outcome is `no_evidence` if
+    no step found anything, or if the question names something that the documents do not
+    mention.
     """
-    if question.chat is None:
-        return drift_sentences(question, settings, local)
+    if question.llm is None:
+        return drift_sentences(question, settings)
     answer = partial(question.answer, method="drift", parameters=settings.model_dump())
-    unknown = unknown_names(question.model, question.text, ())
-    if unknown:
+    unmentioned = question.mentions.unmentioned()
+    if unmentioned:
         # All text units were searched for the name.
-        counts = {"text_units": question.model.rows("text_unit_rows"), "steps": 0}
-        return answer(not_mentioned(unknown), looked_at=counts, outcome=Outcome.NO_EVIDENCE)
+        counts = {"text_units": question.index.rows("text_unit_rows"), "steps": 0}
+        return answer(not_mentioned(unmentioned), looked_at=counts, outcome=Outcome.NO_EVIDENCE)
 
-    steps = _Steps(question, question.chat, settings, local)
+    steps = _Steps(question, question.llm, settings)
     steps.ask([question.text], steps.reports())
     for _ in range(settings.rounds):
         asked = steps.next_questions()
@@ -68,7 +101,7 @@ def drift_search(question: Question, settings: DriftSearch, local: LocalSearch) 
     found = [(text, step) for text, step in best if step.score > 0]
     context, n_used = steps.context_of(found)
     looked_at = steps.counts() | {"answers": len(found), "answers_used": n_used}
-    follow_ups = tuple(steps.waiting(SUGGESTED))
+    follow_ups = tuple(steps.waiting(MAX_SUGGESTED))
     notes = tuple(steps.notes)
     if not n_used:
         return answer(
@@ -92,12 +125,11 @@ def drift_search(question: Question, settings: DriftSearch, local: LocalSearch) 
 
 @dataclass
 class _Steps:
-    """The steps of one question: what they were asked and shown, what they found and cost."""
+    """The steps of one question: their questions and contexts, their answers and costs."""
 
     question: Question
-    chat: Chat
+    llm: LLM
     settings: DriftSearch
-    local: LocalSearch
     answers: list[tuple[str, StepAnswer]] = field(default_factory=list)
     contexts: list[Context] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -108,26 +140,28 @@ class _Steps:
 
     @property
     def max_context_tokens(self) -> int:
-        """How long the context of one call may be, so that the total has room for some."""
-        share = self.settings.max_total_tokens // 10 - TOKENS_OF_STEP // 2
+        """The longest context of one call, so that the total has room for several calls."""
+        share = self.settings.max_total_tokens // 10 - STEP_TOKENS // 2
         return self.question.max_context_tokens(min(self.settings.max_context_tokens, share))
 
     def reports(self) -> list[Context]:
-        """Return the reports most similar to the question as a context; none if there are none."""
+        """Return the reports most similar to the question as one context; none without reports."""
         reports = by_fit(self.question).sort("score", "community", descending=[True, False])
         best = reports.head(self.settings.top_k_reports)
-        rows = as_shown(self.question.model, best, "full_content")
+        rows = as_shown(self.question.index, best, "full_content")
         context = pack([Section("Reports", rows, 1.0)], self.max_context_tokens)
         return [] if context.is_empty else [context]
 
     def evidence(self, asked: str) -> Context:
-        """Return what the index holds near a follow-up question."""
+        """Return the context of local search for a follow-up question."""
         follow_up = replace(self.question, text=asked, sink=None)
-        local = self.local.model_copy(update={"max_context_tokens": self.max_context_tokens})
+        local = self.question.local.model_copy(
+            update={"max_context_tokens": self.max_context_tokens}
+        )
         return local_context(follow_up, find_evidence(follow_up, local), local)
 
     def next_questions(self) -> list[str]:
-        """Take the best follow-ups; the question itself if nothing else was asked locally."""
+        """Take the best follow-ups; the question itself if there are none in the first round."""
         chosen = self.waiting(self.settings.follow_ups)
         if not chosen and len(self._asked) == 1:
             chosen = [self.question.text]
@@ -136,14 +170,14 @@ class _Steps:
 
     def waiting(self, most: int) -> list[str]:
         """Return follow-ups that were not asked, those of the best answers first."""
-        # Python sorts stably: of one score, the order in which they came up.
+        # The sort is stable: follow-ups of one score keep their order.
         ordered = sorted(self._follow_ups, key=lambda follow_up: -follow_up[0])
         return [text for _, text in ordered[:most]]
 
     def ask(self, questions: Sequence[str], contexts: Sequence[Context]) -> None:
-        """Ask some questions, each from its context, as far as the tokens reach."""
+        """Ask some questions, each from its context, as far as the budget allows."""
         left = [
-            (text, context, step_request(self.chat, self.question.text, text, context))
+            (text, context, step_request(self.llm, self.question.text, text, context))
             for text, context in zip(questions, contexts, strict=False)
             if not context.is_empty
         ]
@@ -156,7 +190,7 @@ class _Steps:
                 self.notes.append(f"{n_left} follow-up {what} not asked: max_total_tokens is used.")
                 return
             self.question.counts.update(self.counts([context for _, context, _ in left[:n]]))
-            outcomes = self.chat.replies([request for _, _, request in left[:n]])
+            outcomes = self.llm.replies([request for _, _, request in left[:n]])
             for (text, context, request), outcome in zip(left[:n], outcomes, strict=True):
                 self._estimated += _estimate(request)
                 if outcome.failure:
@@ -171,7 +205,7 @@ class _Steps:
             left = left[n:]
 
     def _follow_up(self, text: str, score: float) -> None:
-        """Note a follow-up, unless the same was asked or noted before."""
+        """Add a follow-up, unless a similar one was asked or added before."""
         words = telling_words(text)
         known = [*self._asked, *(other for _, other in self._follow_ups)]
         if text.casefold() not in {other.casefold() for other in known} and not any(
@@ -180,28 +214,28 @@ class _Steps:
             self._follow_ups.append((score, text))
 
     def _n_affordable(self, requests: Sequence[Request]) -> int:
-        """Return how many of some requests may be sent at once, whatever becomes of them."""
-        reduce = ATTEMPTS_OF_REDUCE * (4 * self.max_context_tokens // 3 + TOKENS_OF_STEP)
-        # Some servers do not tell what they counted.
-        spent = self.chat.usage.prompt_tokens or self._estimated
+        """Return how many of these requests the budget allows, counting retries."""
+        reduce = REDUCE_ATTEMPTS * (4 * self.max_context_tokens // 3 + STEP_TOKENS)
+        # Some servers report no usage.
+        spent = self.llm.usage.prompt_tokens or self._estimated
         left = self.settings.max_total_tokens - reduce - spent
         n = 0
         for request in requests:
-            left -= MOST_ATTEMPTS * _estimate(request) + TOKENS_OF_CORRECTION
+            left -= MAX_ATTEMPTS * _estimate(request) + CORRECTION_TOKENS
             if left < 0:
                 break
             n += 1
         return n
 
     def check(self) -> None:
-        """See that a call came through, if any was made."""
+        """Raise `ModelError` if calls were made and all of them failed."""
         if self._failures and not self.answers:
             n_failed = len(self._failures)
             self.question.counts.update(steps=n_failed, steps_failed=n_failed)
             raise ModelError(f"The model answered no step: {self._failures[0]}.")
 
     def counts(self, asked: Sequence[Context] = ()) -> dict[str, int]:
-        """Count what was read, also in contexts that are being asked about."""
+        """Count the rows that were read, including those of contexts in progress."""
         shown = joined([*self.contexts, *asked]).shown
         names = {
             "community_reports": "Reports",
@@ -217,7 +251,7 @@ class _Steps:
         }
 
     def context_of(self, found: Sequence[tuple[str, StepAnswer]]) -> tuple[Context, int]:
-        """Put the best answers into a context, from which what they cite may be cited."""
+        """Put the best answers into a context; the rows that they cite may be cited again."""
         rows = pl.DataFrame(
             [(n, round(step.score), text, step.answer) for n, (text, step) in enumerate(found, 1)],
             {"id": pl.Int64, "score": pl.Int64, "question": pl.String, "answer": pl.String},
@@ -230,12 +264,66 @@ class _Steps:
             name: rows.filter(rows.to_series(0).is_in(sorted(numbers.get(name, ()))))
             for name, rows in joined(self.contexts).tables.items()
         }
-        # Answers that cite nothing are evidence of nothing.
+        # Answers without citations are no evidence.
         return replace(packed, tables=tables), n_used if any(map(len, tables.values())) else 0
 
 
 def _estimate(request: Request) -> int:
-    """What a request takes once, rather too much."""
+    """Estimate the tokens of a request, rather too many."""
     texts = [message["content"] for message in request.messages]
     texts += [request.format.instructions, json.dumps(request.format.schema)]
-    return sum(map(n_prompt_tokens, texts)) + TOKENS_AROUND
+    return sum(map(n_prompt_tokens, texts)) + OVERHEAD_TOKENS
+
+
+def step_request(llm: LLM, whole: str, asked: str, context: Context) -> Request:
+    """Build the request for one question that belongs to a whole one."""
+    lines = [context.text, f"The larger question: {whole}", f"Question: {asked}"]
+    return Request(
+        asked,
+        llm.messages("drift_step", "\n".join(lines)),
+        ReplyFormat("drift_step", SCHEMA, partial(_read, context.shown), IN_WORDS),
+    )
+
+
+def _read(shown: Shown, data: Any) -> ParsedReply:
+    """Parse the reply to a step; invalid citations and follow-ups are dropped."""
+    if isinstance(data, Sequence) and not isinstance(data, str) and data:
+        data = data[0]
+    if isinstance(data, str):
+        data = {"answer": data}
+    if not isinstance(data, Mapping):
+        raise ReplyError("it is no JSON object with answer, score and follow_ups")
+    text = next((t for key in _ANSWERS if isinstance(t := data.get(key), str)), "")
+    text = text.encode("utf-8", "replace").decode()
+    answer, dropped = check_citations(text, shown)
+    if answer.upper().startswith(NO_RECORD):
+        answer = ""
+    listed: Any = next((f for key in _FOLLOW_UPS if (f := data.get(key))), [])
+    follow_ups, n_bad = _questions(listed)
+    if not answer and not follow_ups and not any(key in data for key in _ANSWERS):
+        raise ReplyError("it has no answer and no follow_ups")
+    score = read_score(data.get("score", data.get("rating")), MAX_SCORE)
+    score = DEFAULT_SCORE if score is None else score
+    return ParsedReply(StepAnswer(answer, score if answer else 0.0, follow_ups), dropped + n_bad)
+
+
+def _questions(listed: Any) -> tuple[tuple[str, ...], int]:
+    """Return the questions in a list, lines or an object, and the number of other entries."""
+    if isinstance(listed, str):
+        listed = listed.splitlines()
+    elif isinstance(listed, Mapping):
+        one = any(key in listed for key in _QUESTIONS)
+        listed = [listed] if one else list(listed.values())
+    elif not isinstance(listed, Sequence):
+        listed = [listed]
+    questions = []
+    for entry in listed:
+        if isinstance(entry, Mapping):
+            entry = next((q for key in _QUESTIONS if (q := entry.get(key))), None)
+        if isinstance(entry, str):
+            text = " ".join(entry.encode("utf-8", "replace").decode().split()).lstrip(
+                "-*•0123456789.) "
+            )
+            if text and len(text) <= MAX_QUESTION_CHARS:
+                questions.append(text)
+    return tuple(dict.fromkeys(questions)), len(listed) - len(questions)

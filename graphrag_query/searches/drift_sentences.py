@@ -1,11 +1,11 @@
-"""Drift search without a model: the names in the best sentences say what to follow up."""
+"""Drift search without a model: it follows up the entities named in the best sentences."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from graphrag_index.schema.settings.searches import DriftSearch, LocalSearch
+from graphrag_index.schema.settings.searches import DriftSearch
 from graphrag_index.text.citations import check_citations
 from graphrag_index.text.sentences import split_sentences
 from graphrag_query.answer import Answer, Outcome
@@ -16,32 +16,31 @@ from graphrag_query.answering.extractive_answer import (
     write_sentences,
 )
 from graphrag_query.answering.sentence_ranking import Candidate, candidates_of, rank_sentences
-from graphrag_query.question.entity_linking import names_in_question
+from graphrag_query.question.mentions import Mentions, not_mentioned
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_names import not_mentioned, unknown_names
 from graphrag_query.retrieval.report_selection import by_fit
 from graphrag_query.searches.local_search import find_evidence
 
 
-def drift_sentences(question: Question, settings: DriftSearch, local: LocalSearch) -> Answer:
+def drift_sentences(question: Question, settings: DriftSearch) -> Answer:
     """Answer a broad question with sentences of the documents, found in rounds.
 
-    The reports most similar to the question are cut into sentences, and the entities that
-    those nearest to the question name are followed up: each is looked up together with the
-    question, as `local` search does. The sentences found name the entities of the next
-    round. The answer is made of the sentences that answer best of all that were found.
+    The reports most similar to the question are split into sentences. The entities named in the
+    best of them are followed up: each is looked up together with the question, as local search
+    does. The sentences found name the entities of the next round. The answer consists of
+    the best sentences of all rounds.
     """
-    model = question.model
+    index, local = question.index, question.local
     reports = by_fit(question).sort("score", "community", descending=[True, False])
-    reports = model.with_texts(reports.head(settings.top_k_reports), "summary", "findings")
+    reports = index.with_texts(reports.head(settings.top_k_reports), "summary", "findings")
     first = find_evidence(question, local)
     text_units, priors = dict(first.text_units), first.priors()
-    covered = {named.entity for named in names_in_question(model, question.text)}
+    covered = {mention.entity for mention in question.mentions.entities}
     sentences = _of_reports(reports.iter_rows(named=True))
     followed: list[str] = []
     for _ in range(settings.rounds):
         entities = _named_in_best(question, sentences, covered, settings.follow_ups)
-        for title in model.entities(entities)["title"]:
+        for title in index.entities(entities)["title"]:
             found = find_evidence(replace(question, text=f"{title}: {question.text}"), local)
             for number, prior in found.priors().items():
                 if number not in text_units and number in found.text_units:
@@ -61,9 +60,9 @@ def drift_sentences(question: Question, settings: DriftSearch, local: LocalSearc
         },
     )
     texts = [unit["text"] for unit in text_units.values()]
-    unknown = unknown_names(model, question.text, [*first.named, *texts])
-    if unknown:
-        return answer(not_mentioned(unknown), outcome=Outcome.NO_EVIDENCE)
+    unmentioned = question.mentions.unmentioned([*first.named, *texts])
+    if unmentioned:
+        return answer(not_mentioned(unmentioned), outcome=Outcome.NO_EVIDENCE)
     context = pack([Section("Sources", source_rows(text_units), 1.0)], settings.max_context_tokens)
     chosen = choose_sentences(
         question,
@@ -82,7 +81,7 @@ def drift_sentences(question: Question, settings: DriftSearch, local: LocalSearc
 
 
 def _of_reports(reports: Iterable[Mapping[str, Any]]) -> list[Candidate]:
-    """Cut reports into sentences."""
+    """Split reports into sentences."""
     candidates = []
     for report in reports:
         parts = [report["summary"], *(finding["explanation"] for finding in report["findings"])]
@@ -97,13 +96,13 @@ def _of_reports(reports: Iterable[Mapping[str, Any]]) -> list[Candidate]:
 def _named_in_best(
     question: Question, sentences: list[Candidate], covered: set[int], most: int
 ) -> list[int]:
-    """Return the entities that the sentences nearest to the question name, not those covered."""
-    ranked = rank_sentences(question.text, question.vector, sentences, question.model.embed)
+    """Return the entities that the best sentences name, without those covered before."""
+    ranked = rank_sentences(question, sentences)
     found: dict[int, None] = {}
     for sentence in ranked:
         if len(found) >= most:
             break
-        for named in names_in_question(question.model, sentence.candidate.text):
-            if named.how == "exact" and named.entity not in covered:
-                found[named.entity] = None
+        for entity in Mentions(question.index, sentence.candidate.text).exact:
+            if entity not in covered:
+                found[entity] = None
     return list(found)[:most]

@@ -1,49 +1,103 @@
 """Global search: choose reports, map them to points, reduce these to an answer."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import polars as pl
 
+from graphrag_index.errors import ModelError
+from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request
 from graphrag_index.schema.settings.searches import GlobalSearch
+from graphrag_index.text.citations import Shown, check_citations, cited
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.context import Context, Section, joined, pack
+from graphrag_query.answering.llm import LLM, read_score
 from graphrag_query.answering.written_answer import write_answer
+from graphrag_query.question.content_words import content_words
+from graphrag_query.question.mentions import not_mentioned
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_names import not_mentioned, unknown_names
-from graphrag_query.retrieval.report_rating import choose_by_rating
-from graphrag_query.retrieval.report_selection import choose_reports, in_batches
-from graphrag_query.searches.global_map import Point, map_reports
+from graphrag_query.retrieval.report_selection import (
+    choose_by_rating,
+    choose_reports,
+    in_batches,
+)
 from graphrag_query.searches.global_sentences import global_sentences
 
+MAX_SCORE = 100
+# Score of a point whose reply has none.
+DEFAULT_SCORE = 50.0
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "points": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"description": {"type": "string"}, "score": {"type": "integer"}},
+                "required": ["description", "score"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["points"],
+    "additionalProperties": False,
+}
+IN_WORDS = (
+    'Reply with one JSON object and nothing else: {"points": [{"description": "text [Data: '
+    'Reports (ids)]", "score": number from 0 to 100}, ...]}'
+)
+# In characters: a point is one or two sentences.
+MAX_POINT_CHARS = 1_000
+# Field names that models use instead.
+_DESCRIPTIONS = ("description", "point", "text", "answer", "summary", "content")
+_SCORES = ("score", "importance", "rating", "importance_score", "relevance")
 TOO_FAR = "No community report comes close enough to this question."
 NO_POINTS = "The community reports that were read say nothing on this question."
+
+
+@dataclass(frozen=True)
+class Point:
+    """A statement of some reports on the question; `description` cites them."""
+
+    description: str
+    score: float  # 0 to 100
+    reports: frozenset[int]
+
+
+@dataclass(frozen=True)
+class MappedReports:
+    """The points of all calls, the best first, and notes on the calls that failed."""
+
+    points: list[Point]
+    n_failed: int
+    notes: tuple[str, ...]
 
 
 def global_search(question: Question, settings: GlobalSearch) -> Answer:
     """Answer a question about the whole corpus from community reports.
 
-    Choose: the reports of a level that are most similar to the question, or all of it, or
-    those that a model finds relevant on its way down the hierarchy. Map: each batch of them
-    gives points with a score. Reduce: the answer is written from the best points. Reports
-    that fit into one context need no map. Without a model, sentences of the reports are the
-    points. The outcome is `no_evidence` if there is no report or point, or if the question
-    names what the documents do not.
+    Choose: the reports of a level that are most similar to the question, the whole level, or
+    those that a model finds relevant on its way down the hierarchy. Map: a model extracts scored
+    points from each batch of them. Reduce: it writes the answer from the best points. Reports
+    that fit into one context need no map. Without a model, see `global_sentences`. The outcome
+    is `no_evidence` if there is no report or point, or if the question names something that the
+    documents do not mention.
     """
-    chat = question.chat
-    if chat is None:
+    llm = question.llm
+    if llm is None:
         return global_sentences(question, settings)
     answer = partial(question.answer, method="global", parameters=settings.model_dump())
-    unknown = unknown_names(question.model, question.text, ())
-    if unknown:
-        n_reports = question.model.rows("community_reports")
+    unmentioned = question.mentions.unmentioned()
+    if unmentioned:
+        n_reports = question.index.rows("community_reports")
         counts = {"community_reports": n_reports, "reports_read": 0}
-        return answer(not_mentioned(unknown), looked_at=counts, outcome=Outcome.NO_EVIDENCE)
+        return answer(not_mentioned(unmentioned), looked_at=counts, outcome=Outcome.NO_EVIDENCE)
 
-    question.counts["community_reports"] = question.model.rows("community_reports")
+    question.counts["community_reports"] = question.index.rows("community_reports")
     if settings.selection == "dynamic":
-        chosen = choose_by_rating(question, chat, settings)
+        chosen = choose_by_rating(question, llm, settings)
     else:
         chosen = choose_reports(question, settings)
     parameters = settings.model_dump() | {"level": chosen.level}
@@ -61,7 +115,7 @@ def global_search(question: Question, settings: GlobalSearch) -> Answer:
         return replace(written, left_out=left_out)
 
     question.counts.update(looked_at, map_calls=len(batches))
-    mapped = map_reports(question, chat, batches)
+    mapped = map_reports(question, llm, batches)
     points = [point for point in mapped.points if point.score >= settings.min_score]
     looked_at |= {
         "map_calls": len(batches),
@@ -89,7 +143,7 @@ def global_search(question: Question, settings: GlobalSearch) -> Answer:
 def _context_of(
     points: Sequence[Point], reports: pl.DataFrame, max_tokens: int
 ) -> tuple[Context, int]:
-    """Put the best points into a context, from which the reports may be cited that they cite."""
+    """Put the best points into a context; the reports that they cite may be cited again."""
     rows = pl.DataFrame(
         [(n, round(point.score), point.description) for n, point in enumerate(points, 1)],
         {"id": pl.Int64, "score": pl.Int64, "point": pl.String},
@@ -97,6 +151,123 @@ def _context_of(
     )
     packed = pack([Section("Points", rows, 1.0)], max_tokens)
     n_points = packed.tables["Points"].height if "Points" in packed.tables else 0
-    cited = {number for point in points[:n_points] for number in point.reports}
-    shown = reports.filter(pl.col("id").is_in(sorted(cited)))
+    numbers = {number for point in points[:n_points] for number in point.reports}
+    shown = reports.filter(pl.col("id").is_in(sorted(numbers)))
     return replace(packed, tables={"Reports": shown} if n_points else {}), n_points
+
+
+def map_reports(question: Question, llm: LLM, batches: Sequence[Context]) -> MappedReports:
+    """Extract from each batch of reports the points on the question, one call a batch.
+
+    A failed call loses its batch; a note tells which reports those are.
+
+    Raises
+    ------
+    ModelError
+        All calls failed.
+    """
+    outcomes = llm.replies(_request(question, llm, batch) for batch in batches)
+    points: list[Point] = []
+    notes = []
+    for batch, outcome in zip(batches, outcomes, strict=True):
+        if outcome.failure:
+            numbers = ", ".join(map(str, batch.tables["Reports"]["id"]))
+            notes.append(f"A call failed ({outcome.failure}): reports {numbers} were not read.")
+        else:
+            points += outcome.values[0]
+    if len(notes) == len(batches):
+        raise ModelError(f"The model read none of the reports: {outcomes[0].failure}.")
+    # The sort is stable: points of equal score keep the order of their reports.
+    points.sort(key=lambda point: -point.score)
+    return MappedReports(points, len(notes), tuple(notes))
+
+
+def _request(question: Question, llm: LLM, batch: Context) -> Request:
+    asked = f"{batch.text}\nQuestion: {question.text}"
+    numbers = batch.tables["Reports"]["id"]
+    return Request(
+        f"reports {numbers[0]} and {len(numbers) - 1} more",
+        llm.messages("global_map", asked),
+        points_format(batch.tables["Reports"]),
+    )
+
+
+def points_format(reports: pl.DataFrame) -> ReplyFormat:
+    """Return the reply format for points; citations are limited to these reports."""
+    return ReplyFormat("points", SCHEMA, partial(_read, reports), IN_WORDS)
+
+
+def _read(reports: pl.DataFrame, data: Any) -> ParsedReply:
+    """Parse the points of a reply; those without a text or a report are dropped."""
+    shown = {"Reports": set(reports["id"].to_list())}
+    points = []
+    records = _records(data)
+    for record in records:
+        point = _point(record, reports, shown)
+        if point is not None:
+            points.append(point)
+    return ParsedReply(points, len(records) - len(points))
+
+
+def _records(data: Any) -> Sequence[Any]:
+    if isinstance(data, Mapping):
+        if "points" not in data:
+            if any(key in data for key in _DESCRIPTIONS):
+                return [data]
+            if not data:
+                return []
+            raise ReplyError("it has no points")
+        data = data["points"]
+    if data is None:
+        return []
+    if isinstance(data, Mapping):
+        if any(key in data for key in _DESCRIPTIONS):
+            return [data]
+        # {description: score, ...}
+        return [{"description": key, "score": value} for key, value in data.items()]
+    if isinstance(data, str):
+        return [data] if data.strip() else []
+    if isinstance(data, Sequence):
+        return data
+    raise ReplyError("its points are no list")
+
+
+def _point(record: Any, reports: pl.DataFrame, shown: Shown) -> Point | None:
+    if isinstance(record, str):
+        record = {"description": record}
+    if not isinstance(record, Mapping):
+        return None
+    text = next((t for key in _DESCRIPTIONS if isinstance(t := record.get(key), str)), "")
+    text = text.encode("utf-8", "replace").decode()
+    description, _ = check_citations(text, shown)
+    if not check_citations(description, {})[0]:
+        return None
+    score = next((s for key in _SCORES if (s := record.get(key)) is not None), None)
+    value = read_score(score, MAX_SCORE)
+    numbers = cited(description).get("Reports", set())
+    if not numbers:
+        number = _most_similar(description, reports)
+        if number is None:
+            return None
+        numbers = {number}
+        description = f"{description} [Data: Reports ({number})]"
+    description = _shortened(description, numbers)
+    return Point(description, DEFAULT_SCORE if value is None else value, frozenset(numbers))
+
+
+def _shortened(description: str, numbers: Collection[int]) -> str:
+    """Shorten a point that is too long, keeping its citations."""
+    if len(description) <= MAX_POINT_CHARS:
+        return description
+    text = check_citations(description, {})[0][:MAX_POINT_CHARS].rstrip()
+    return f"{text}… [Data: Reports ({', '.join(map(str, sorted(numbers)))})]"
+
+
+def _most_similar(description: str, reports: pl.DataFrame) -> int | None:
+    """Return the report that shares most words with a point; None if none shares any."""
+    words = set(content_words(description))
+    best = max(
+        ((len(words & set(content_words(text))), -number) for number, text in reports.iter_rows()),
+        default=(0, 0),
+    )
+    return -best[1] if best[0] else None

@@ -1,19 +1,19 @@
-"""Global search without a model: the best sentences of the reports of a level, as themes."""
+"""Global search without a model: the best sentences of reports, grouped into themes."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import find_citations
+from graphrag_index.text.normalize import stem
 from graphrag_index.text.sentences import are_near_duplicates, telling_words
 from graphrag_query.answer import Answer, Citation, Outcome
-from graphrag_query.answering.cited_text import best_sentence, units_behind
+from graphrag_query.answering.cited_text import best_sentence, supporting_text_units
 from graphrag_query.answering.sentence_ranking import (
     SHARE_OF_BEST,
     Candidate,
@@ -22,29 +22,41 @@ from graphrag_query.answering.sentence_ranking import (
     rank_sentences,
     rarity_of,
 )
+from graphrag_query.question.content_words import is_unreadable, share_words
+from graphrag_query.question.mentions import not_mentioned
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_names import not_mentioned, unknown_names
-from graphrag_query.question.unsupported_scripts import is_unread, share_words
-from graphrag_query.retrieval.index_store import KnowledgeModel
+from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.report_selection import by_fit, fitting_level, of_level, subject_of
-from graphrag_query.searches.main_entities import kind_of, list_main_entities
 
 # Reports whose sentences are compared with the question.
-REPORTS_READ = 24
-# A sentence less similar to the question is no point about it (cosine).
+MAX_REPORTS = 24
+# A sentence less similar to the question is no point (cosine).
 MIN_SENTENCE_SIMILARITY = 0.3
-# A sentence must hold so much of the question's words, by rarity, and a third of what the one
-# holds that holds most: a word that is all over the corpus makes no point. More similarity than
-# this makes up for it (cosine).
+# Share of the question's words, weighted by rarity, that a sentence must hold: this, and a third of
+# the largest share. A sentence of high similarity (cosine) need not.
 MIN_COVERAGE = 0.15
-ENOUGH_SIMILARITY = 0.48
-SENTENCES_PER_THEME = 2
+HIGH_SIMILARITY = 0.48
+MAX_SENTENCES_OF_THEME = 2
 _CITED = re.compile(r"\s*\[Data: (?:[^\[\]]*; )?Sources \((?P<source>\d+)[^)]*\)\]")
+# Types of entities, by the stems of words that ask for all of them.
+_TYPE_OF_WORD = {
+    stem(word): kind
+    for kind, words in {
+        "person": "people persons person individuals figures characters personen ludzie osoby",
+        "geo": "places place locations location sites orte miejsca",
+        "event": "events event ereignisse wydarzenia",
+        "organization": "organizations organisations institutions organisationen organizacje",
+    }.items()
+    for word in words.split()
+}
+_PLURALS = {"person": "people", "geo": "places", "event": "events", "organization": "organizations"}
+
+Place = tuple[str, int]  # document id and start of a sentence
 
 
 @dataclass(frozen=True)
-class Point:
-    """What one report adds to the answer: a sentence and the passage that proves it."""
+class SourcedPoint:
+    """A sentence of a report, with the text unit that supports it."""
 
     report: Mapping[str, Any]
     text: str
@@ -55,28 +67,26 @@ class Point:
 def global_sentences(question: Question, settings: GlobalSearch) -> Answer:
     """Answer a question about the whole corpus from the reports of one level.
 
-    Map: every report of the level is scored by its similarity to the question and by
-    its rank, and the best give their best sentences as points. Reduce: points are
-    gathered into one theme a report, the highest first, each sentence said once. Asked
-    for the main people, places, events or organizations, it lists the entities instead.
-    The outcome is `no_evidence` if no report is similar enough, or if the question names
-    what the documents do not.
+    Map: the reports are ranked by similarity to the question and by rank, and the best
+    sentences of the best reports are the points. Reduce: points are grouped into one theme a
+    report, the best first, without repetition. Asked for the main people, places, events or
+    organizations, it lists the entities instead. The outcome is `no_evidence` if no report is
+    similar enough, or if the question names something that the documents do not mention.
     """
-    model, asked = question.model, question.text
-    subject = subject_of(asked)
-    kind = kind_of(subject)
+    index = question.index
+    subject = subject_of(question)
+    kind = _type_asked_for(subject)
     if kind:
-        return list_main_entities(question, kind, settings)
-    unknown = unknown_names(model, asked, ())
-    vector = question.vector
+        return _list_main_entities(question, kind, settings)
+    unmentioned = question.mentions.unmentioned()
     about_all = not subject
     reports = by_fit(question)
     level = settings.level if settings.level is not None else fitting_level(reports, about_all)
     reports = of_level(reports, level)
     if about_all:
-        points = _points_of_best(model, reports, settings)
+        points = _points_of_best(index, reports, settings)
     else:
-        points = [] if unknown else _map(model, reports, asked, subject, vector, settings)
+        points = [] if unmentioned else _map(question, reports, subject, settings)
     themes = _reduce(points, settings.max_points)
     answer = partial(
         question.answer,
@@ -86,88 +96,86 @@ def global_sentences(question: Question, settings: GlobalSearch) -> Answer:
     )
     if not themes:
         far = "No community report comes close enough to this question."
-        text = not_mentioned(unknown) if unknown else far
+        text = not_mentioned(unmentioned) if unmentioned else far
         return answer(text, outcome=Outcome.NO_EVIDENCE)
-    text, citations = _write(model, themes, about_all)
+    text, citations = _write(index, themes, about_all)
     return answer(text, citations=citations)
 
 
 def _points_of_best(
-    model: KnowledgeModel, reports: pl.DataFrame, settings: GlobalSearch
-) -> list[Point]:
-    """Let the reports of the highest rank give their summaries."""
+    index: IndexStore, reports: pl.DataFrame, settings: GlobalSearch
+) -> list[SourcedPoint]:
+    """Return the sentences of the summaries of the reports of highest rank."""
     best = reports.sort("rank", "score", "community", descending=[True, True, False])
-    read = model.with_texts(best.head(2 * settings.max_points), "summary")
+    read = index.with_texts(best.head(2 * settings.max_points), "summary")
     return [
-        Point(report, text, source, report["rank"])
+        SourcedPoint(report, text, source, report["rank"])
         for report in read.iter_rows(named=True)
-        for text, source in told_sentences(model, report["community"], report["summary"])
-        if _is_inside(model, source)
+        for text, source in sourced_sentences(index, report["community"], report["summary"])
+        if _is_kept(index, source)
     ]
 
 
 def _map(
-    model: KnowledgeModel,
-    reports: pl.DataFrame,
-    question: str,
-    subject: list[str],
-    vector: "np.ndarray[Any, Any]",
-    settings: GlobalSearch,
-) -> list[Point]:
-    """Let reports give their sentences as points, scored against the question."""
-    unread = is_unread(model, question)
+    question: Question, reports: pl.DataFrame, subject: list[str], settings: GlobalSearch
+) -> list[SourcedPoint]:
+    """Return the sentences of reports that answer the question, with their scores."""
+    index = question.index
+    unreadable = is_unreadable(index, question.text)
     fitting = reports.sort("score", "community", descending=[True, False])
-    if not unread:
+    if not unreadable:
         fitting = fitting.filter(pl.col("similarity") >= settings.min_similarity)
     candidates, reports_of = [], {}
-    read = model.with_texts(fitting.head(REPORTS_READ), "summary", "findings")
+    read = index.with_texts(fitting.head(MAX_REPORTS), "summary", "findings")
     for report in read.iter_rows(named=True):
         parts = [report["summary"], *(f["explanation"] for f in report["findings"])]
         number = report["community"]
-        told = (sentence for part in parts for sentence in told_sentences(model, number, part))
-        for text, source in told:
-            # Reports are read best first: a sentence in several is the point of the best.
-            if text not in reports_of and _is_inside(model, source):
+        sentences = (s for part in parts for s in sourced_sentences(index, number, part))
+        for text, source in sentences:
+            # The best report comes first: a sentence of several is the point of the best.
+            if text not in reports_of and _is_kept(index, source):
                 reports_of[text] = report
                 candidates.append(Candidate(text, source, 0, 0, report["score"]))
-    if unread:
-        candidates = [c for c in candidates if share_words(question, c.text)]
-    rarity = _rarity(model, reports, subject)
-    ranked = rank_sentences(question, vector, candidates, model.embed, rarity=rarity)
-    least_coverage = max([MIN_COVERAGE, *(r.coverage / 3 for r in ranked)])
-    # Far below the best sentence is padding, not an answer.
-    least = SHARE_OF_BEST * ranked[0].score if ranked else 0.0
+    if unreadable:
+        candidates = [c for c in candidates if share_words(question.text, c.text)]
+    rarity = _rarity(index, reports, subject)
+    ranked = rank_sentences(question, candidates, rarity=rarity)
+    min_coverage = max([MIN_COVERAGE, *(r.coverage / 3 for r in ranked)])
+    # Sentences far below the best are padding.
+    min_score = SHARE_OF_BEST * ranked[0].score if ranked else 0.0
     return [
-        Point(reports_of[r.candidate.text], r.candidate.text, r.candidate.text_unit, r.score)
+        SourcedPoint(reports_of[r.candidate.text], r.candidate.text, r.candidate.text_unit, r.score)
         for r in ranked
-        if unread
+        if unreadable
         or (
-            r.score >= least
+            r.score >= min_score
             and r.similarity >= MIN_SENTENCE_SIMILARITY
-            and (r.coverage >= least_coverage or r.similarity >= ENOUGH_SIMILARITY)
+            and (r.coverage >= min_coverage or r.similarity >= HIGH_SIMILARITY)
         )
     ]
 
 
-def _is_inside(model: KnowledgeModel, source: int) -> bool:
-    """Tell whether filters leave a text unit: a report that they leave has others as well."""
-    return bool(model.text_units_behind("Sources", source))
+def _is_kept(index: IndexStore, source: int) -> bool:
+    """Tell whether the filters keep a text unit: a report that they keep has others as well."""
+    return bool(index.text_units_behind("Sources", source))
 
 
-def _rarity(model: KnowledgeModel, reports: pl.DataFrame, words: list[str]) -> dict[str, float]:
-    """Return what words of a question are worth by how many reports hold them."""
+def _rarity(index: IndexStore, reports: pl.DataFrame, words: list[str]) -> dict[str, float]:
+    """Weight the words of a question by the number of reports that hold them."""
     text = pl.col("full_content").str.to_lowercase()
+    # The stem of story and stories is stori.
+    patterns = {word: rf"\b{re.escape(word.removesuffix('i'))}" for word in words}
     held = (
-        model.scan("community_reports")
+        index.scan("community_reports")
         .filter(pl.col("community").is_in(reports["community"].implode()))
-        .select(text.str.contains(rf"\b{re.escape(word)}").sum().alias(word) for word in words)
+        .select(text.str.contains(pattern).sum().alias(word) for word, pattern in patterns.items())
         .collect()
     )
     return {word: rarity_of(int(held[word][0]), reports.height) for word in words}
 
 
 def cited_sentences(text: str) -> list[tuple[str, int]]:
-    """Cut a report's text into its sentences, each with the text unit that it cites."""
+    """Split the text of a report into sentences, each with the text unit that it cites."""
     found = []
     start = 0
     for match in _CITED.finditer(text):
@@ -178,11 +186,11 @@ def cited_sentences(text: str) -> list[tuple[str, int]]:
     return found
 
 
-def told_sentences(model: KnowledgeModel, community: int, text: str) -> list[tuple[str, int]]:
-    """Cut a text of a report into what is told, each with a text unit that proves it.
+def sourced_sentences(index: IndexStore, community: int, text: str) -> list[tuple[str, int]]:
+    """Split a text of a report into statements, each with a text unit that supports it.
 
-    What a model wrote cites other rows than text units, or nothing: then it rests on what
-    these rest on, or on the text units about the members of its community.
+    A text that a model wrote cites other rows than text units, or nothing: then the text units
+    behind these rows support it, or those about the members of the community.
     """
     found = cited_sentences(text)
     if found:
@@ -190,24 +198,26 @@ def told_sentences(model: KnowledgeModel, community: int, text: str) -> list[tup
     start = 0
     for first, last, rows in find_citations(text):
         said = text[start:first].strip().lstrip(".").strip()
-        behind = (n for name, row in rows for n in units_behind(model, name, row, said))
+        behind = (n for name, row in rows for n in supporting_text_units(index, name, row, said))
         source = next(behind, None)
         if said and source is not None:
             found.append((said, source))
         start = last
     if not found and text.strip():
-        found = [(text.strip(), n) for n in units_behind(model, "Reports", community, text)[:1]]
+        found = [
+            (text.strip(), n) for n in supporting_text_units(index, "Reports", community, text)[:1]
+        ]
     return found
 
 
-def _reduce(points: list[Point], max_points: int) -> list[list[Point]]:
-    """Gather points into themes, one a report, the best first; no sentence is said twice."""
+def _reduce(points: list[SourcedPoint], max_points: int) -> list[list[SourcedPoint]]:
+    """Group points into themes, one a report, the best first, without repetition."""
     used: list[frozenset[str]] = []
-    themes: dict[int, list[Point]] = {}
+    themes: dict[int, list[SourcedPoint]] = {}
     for point in sorted(points, key=lambda p: -p.score):
         words = telling_words(point.text)
         theme = themes.setdefault(point.report["community"], [])
-        if len(theme) < SENTENCES_PER_THEME and not any(
+        if len(theme) < MAX_SENTENCES_OF_THEME and not any(
             are_near_duplicates(words, other) for other in used
         ):
             theme.append(point)
@@ -216,10 +226,10 @@ def _reduce(points: list[Point], max_points: int) -> list[list[Point]]:
 
 
 def _write(
-    model: KnowledgeModel, themes: list[list[Point]], about_all: bool
+    index: IndexStore, themes: list[list[SourcedPoint]], about_all: bool
 ) -> tuple[str, tuple[Citation, ...]]:
     """Write the themes as a numbered list, each sentence with its citation."""
-    units = model.text_units(point.source for theme in themes for point in theme)
+    units = index.text_units(point.source for theme in themes for point in theme)
     citations: list[Citation] = []
     lines = []
     if about_all:
@@ -230,7 +240,7 @@ def _write(
             candidate = locate(point.text, units[point.source])
             said = point.text if candidate is None else candidate.text
             if candidate is None:
-                # A model wrote it: the sentence of the passage that says most of it.
+                # A model wrote it: take the most similar sentence of the passage.
                 best = best_sentence(said, [units[point.source]])
                 candidate = best[0] if best else None
             if candidate is None:
@@ -245,7 +255,7 @@ def _write(
 
 
 def locate(sentence: str, unit: Mapping[str, Any]) -> Candidate | None:
-    """Find a sentence in its text unit, where line ends may stand for spaces; None if it is not."""
+    """Find a sentence in its text unit, with any white space; None if it is not there."""
     pattern = r"\s+".join(re.escape(word) for word in sentence.split())
     match = re.search(pattern, unit["text"])
     if match is None:
@@ -253,3 +263,74 @@ def locate(sentence: str, unit: Mapping[str, Any]) -> Candidate | None:
     start = unit["start_char"] + match.start()
     end = unit["start_char"] + match.end()
     return Candidate(match.group(), unit["human_readable_id"], start, end, 0.0)
+
+
+def _type_asked_for(subject: Iterable[str]) -> str | None:
+    """Return the type of entity whose main ones a question asks for; None if it asks for more.
+
+    `subject` are the content words of the question.
+    """
+    kinds = {_TYPE_OF_WORD.get(word) for word in subject}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _list_main_entities(question: Question, kind: str, settings: GlobalSearch) -> Answer:
+    """List the entities of a type with the highest degree, each with the first of its evidence.
+
+    The outcome is `no_evidence` if there is no entity of that type.
+    """
+    index = question.index
+    entities = (
+        index.scan("entities")
+        .filter(pl.col("type").str.to_lowercase() == kind)
+        .sort("degree", "human_readable_id", descending=[True, False])
+        .select("human_readable_id", "title", "evidence")
+        .head(settings.max_points)
+        .collect()
+    )
+    units = _units_at(index, entities.select("evidence").explode("evidence").unnest("evidence"))
+    citations: list[Citation] = []
+    lines = [f"The {_PLURALS[kind]} with the most connections in the documents:\n"]
+    for number, entity in enumerate(entities.iter_rows(named=True), 1):
+        lines.append(
+            f"{number}. **{entity['title']}** [Data: Entities ({entity['human_readable_id']})]"
+        )
+        whole = (p for p in entity["evidence"] if (p["document_id"], p["start_char"]) in units)
+        place = next(whole, None)
+        if place:
+            start, end = place["start_char"], place["end_char"]
+            unit = units[place["document_id"], start]
+            text = unit["text"][start - unit["start_char"] : end - unit["start_char"]]
+            candidate = Candidate(text, unit["human_readable_id"], start, end, 0.0)
+            citations.append(cite(len(citations) + 1, candidate, unit))
+            lines.append(f"   {as_prose(text)} [{len(citations)}]")
+        lines.append("")
+    if not entities.height:
+        lines = [f"The index knows no {_PLURALS[kind]} of these documents."]
+    return question.answer(
+        "\n".join(lines).rstrip(),
+        "global",
+        settings.model_dump(),
+        {"entities": index.rows("entities"), "entities_listed": entities.height},
+        Outcome.ANSWERED if entities.height else Outcome.NO_EVIDENCE,
+        citations=tuple(citations),
+    )
+
+
+def _units_at(index: IndexStore, sentences: pl.DataFrame) -> dict[Place, Mapping[str, Any]]:
+    """Fetch the text units that hold sentences, by document id and start of the sentence.
+
+    A sentence that is split over two text units is left out.
+    """
+    spans = index.scan("text_units").select(
+        "document_id", number="human_readable_id", first="start_char", last="end_char"
+    )
+    found = (
+        spans.join(sentences.lazy(), on="document_id")
+        .filter(pl.col("first") <= pl.col("start_char"), pl.col("end_char") <= pl.col("last"))
+        .select("document_id", "start_char", "number")
+        .sort("number", descending=True)
+        .collect()
+    )
+    units = index.text_units(found["number"])
+    return {(document, start): units[number] for document, start, number in found.iter_rows()}

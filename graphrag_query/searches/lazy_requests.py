@@ -1,4 +1,4 @@
-"""What lazy search asks a model, and how its replies are read: sub-queries, ratings, claims."""
+"""Requests of lazy search and their replies: sub-queries, ratings, claims."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,16 +9,15 @@ from typing import Any
 
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request
 from graphrag_index.text.citations import check_citations, cited
-from graphrag_query.answering.chat import Chat
 from graphrag_query.answering.context import Context
-from graphrag_query.answering.scores import read_score
+from graphrag_query.answering.llm import LLM, read_score
 
-HIGHEST_RATING = 5
-HIGHEST_SCORE = 100
-# Of a claim whose reply has none.
-NO_SCORE = 50.0
-# A longer sub-query is no question.
-LONGEST_QUERY = 400
+MAX_RATING = 5
+MAX_SCORE = 100
+# Score of a claim whose reply has none.
+DEFAULT_SCORE = 50.0
+# A longer sub-query is no question, in characters.
+MAX_QUERY_CHARS = 400
 _TEXT = {"type": "string"}
 _QUESTIONS = ("question", "query", "sub_query", "sub_question", "text")
 _RATINGS = ("rating", "score", "relevance", "relevance_score", "relevant", "value")
@@ -30,37 +29,37 @@ _NUMBERED = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 
 @dataclass(frozen=True)
 class Claim:
-    """What some text units say on the question, with a score from 0 to 100."""
+    """A statement of some text units on the question, scored from 0 to 100."""
 
     text: str
     score: float
     sources: tuple[int, ...]  # numbers of text units
 
 
-def sub_query_request(chat: Chat, question: str, most: int) -> Request:
-    """Ask for the questions that together answer one."""
-    messages = chat.messages("lazy_sub_queries", f"Question: {question}", most=str(most))
+def sub_query_request(llm: LLM, question: str, most: int) -> Request:
+    """Build the request for the questions that together answer one."""
+    messages = llm.messages("lazy_sub_queries", f"Question: {question}", most=str(most))
     schema = _object({"questions": {"type": "array", "items": _TEXT}})
     instructions = 'Reply with one JSON object and nothing else: {"questions": ["...", ...]}'
     read = partial(_read_queries, question, most)
     return Request("sub-queries", messages, ReplyFormat("questions", schema, read, instructions))
 
 
-def relevance_request(chat: Chat, question: str, text_unit: Mapping[str, Any]) -> Request:
-    """Ask how relevant a text unit is, from 0 to 5."""
+def relevance_request(llm: LLM, question: str, text_unit: Mapping[str, Any]) -> Request:
+    """Build the request for the relevance of a text unit, from 0 to 5."""
     place = " > ".join(filter(None, (text_unit["title"], text_unit["headings"])))
     asked = f"Passage of {place}:\n{text_unit['text']}\n\nQuestion: {question}"
-    messages = chat.messages("lazy_relevance", asked)
+    messages = llm.messages("lazy_relevance", asked)
     schema = _object({"rating": {"type": "integer"}})
     instructions = 'Reply with one JSON object and nothing else: {"rating": number from 0 to 5}'
     unit = f"relevance of text unit {text_unit['human_readable_id']}"
     return Request(unit, messages, ReplyFormat("rating", schema, _read_rating, instructions))
 
 
-def claims_request(chat: Chat, question: str, context: Context) -> Request:
-    """Ask what the Sources of a context say on the question."""
+def claims_request(llm: LLM, question: str, context: Context) -> Request:
+    """Build the request for the claims of a context's Sources on the question."""
     numbers = context.shown["Sources"]
-    messages = chat.messages("lazy_claims", f"{context.text}\nQuestion: {question}")
+    messages = llm.messages("lazy_claims", f"{context.text}\nQuestion: {question}")
     claim = {"claim": _TEXT, "sources": {"type": "array", "items": {"type": "integer"}}}
     record = _object({**claim, "score": {"type": "integer"}})
     schema = _object({"claims": {"type": "array", "items": record}})
@@ -83,35 +82,35 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_queries(question: str, most: int, data: Any) -> ParsedReply:
-    """Read questions, each once; the question itself is none of them."""
+    """Parse the sub-queries, each once and without the question itself."""
     queries: dict[str, str] = {}
     records = _records(data, "questions", _QUESTIONS)
     for record in records:
         text = _whole(_first(record, _QUESTIONS) if isinstance(record, Mapping) else record)
         text = " ".join(_NUMBERED.sub("", text).split())
-        if 0 < len(text) <= LONGEST_QUERY and text.casefold() != question.strip().casefold():
+        if 0 < len(text) <= MAX_QUERY_CHARS and text.casefold() != question.strip().casefold():
             queries.setdefault(text.casefold(), text)
     found = list(queries.values())[:most]
     return ParsedReply(found, len(records) - len(found))
 
 
 def _read_rating(data: Any) -> ParsedReply:
-    """Read a rating: a number, yes or no, or the first one in an object or a list."""
+    """Parse a rating: a number, yes or no, or the first one in an object or a list."""
     while isinstance(data, list) and data:
         data = data[0]
     if isinstance(data, Mapping):
         named = (value for key in _RATINGS if (value := data.get(key)) is not None)
         data = next(named, next(iter(data.values()), None))
     if isinstance(data, bool):
-        return ParsedReply(float(HIGHEST_RATING if data else 0))
-    rating = read_score(data, HIGHEST_RATING)
+        return ParsedReply(float(MAX_RATING if data else 0))
+    rating = read_score(data, MAX_RATING)
     if rating is None:
         raise ReplyError("it has no rating")
     return ParsedReply(rating)
 
 
 def _read_claims(shown: AbstractSet[int], data: Any) -> ParsedReply:
-    """Read claims; those that say nothing, or nothing that was shown, are dropped."""
+    """Parse claims; those without a text or a source of the context are dropped."""
     records = _records(data, "claims", _CLAIMS)
     claims = []
     for record in records:
@@ -120,19 +119,19 @@ def _read_claims(shown: AbstractSet[int], data: Any) -> ParsedReply:
         written = _whole(_first(record, _CLAIMS))
         text, _ = check_citations(written, {})
         numbers = [n for n in _numbers(_first(record, _SOURCES)) if n in shown]
-        # A model that knows citations writes them into the text.
+        # Some models write citations into the text.
         numbers += sorted(cited(written).get("Sources", set()) & shown)
         if text and not numbers and len(shown) == 1:
             numbers = list(shown)
         if text and numbers:
-            score = read_score(_first(record, _SCORES), HIGHEST_SCORE)
+            score = read_score(_first(record, _SCORES), MAX_SCORE)
             sources = tuple(dict.fromkeys(numbers))
-            claims.append(Claim(text, NO_SCORE if score is None else score, sources))
+            claims.append(Claim(text, DEFAULT_SCORE if score is None else score, sources))
     return ParsedReply(claims, len(records) - len(claims))
 
 
 def _records(data: Any, name: str, keys: Sequence[str]) -> Sequence[Any]:
-    """Find the records of a reply: the list of this name, or what stands in its place."""
+    """Return the records of a reply: the list of this name, or its substitute."""
     if isinstance(data, Mapping):
         if name in data:
             data = data[name]
@@ -158,12 +157,12 @@ def _first(record: Mapping[str, Any], keys: Sequence[str]) -> Any:
 
 
 def _whole(value: Any) -> str:
-    # Half of a character, as broken JSON may hold, is none.
+    # Invalid JSON may hold half of a surrogate pair.
     return value.encode("utf-8", "replace").decode().strip() if isinstance(value, str) else ""
 
 
 def _numbers(value: Any) -> list[int]:
-    """Read numbers of text units, however they are written; a longer one is no row's."""
+    """Parse numbers of text units, however they are written."""
     if isinstance(value, list | tuple):
         return [number for part in value for number in _numbers(part)]
     if isinstance(value, bool) or not isinstance(value, int | float | str):

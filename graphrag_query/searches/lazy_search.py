@@ -1,4 +1,4 @@
-"""Lazy search: test at the time of the question what reports would have summed up beforehand."""
+"""Lazy search: test passages for relevance at query time, without reports."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from graphrag_index.errors import ModelError
 from graphrag_index.schema.settings.searches import LazySearch
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.answering.chat import Chat
 from graphrag_query.answering.context import Context, Section, pack, source_rows
 from graphrag_query.answering.extractive_answer import (
     ALL_WORDS,
@@ -19,11 +19,17 @@ from graphrag_query.answering.extractive_answer import (
     choose_sentences,
     write_sentences,
 )
-from graphrag_query.answering.sentence_ranking import ASKING, content_words, rarity_of
+from graphrag_query.answering.llm import LLM
+from graphrag_query.answering.sentence_ranking import rarity_of
 from graphrag_query.answering.written_answer import write_answer
+from graphrag_query.question.content_words import (
+    QUESTION_WORDS,
+    content_words,
+    is_unreadable,
+    share_words,
+)
+from graphrag_query.question.mentions import not_mentioned
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_names import not_mentioned, unknown_names
-from graphrag_query.question.unsupported_scripts import is_unread, share_words
 from graphrag_query.retrieval.community_descent import (
     Descent,
     Findings,
@@ -40,21 +46,19 @@ from graphrag_query.searches.lazy_requests import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
-# What the best full-text score is worth beside the cosine, and all words of a question in a test.
+# Weights beside the cosine: of the best full-text score, and of all words of a question in a test.
 FULL_TEXT_WEIGHT = 0.25
 COVERAGE_WEIGHT = 0.35
-# Without a model: a text unit with less of the question's words, by rarity, must be similar.
+# Without a model: a text unit with a smaller share of the question's words must be similar to it.
 MIN_COVERAGE = 0.34
 NOTHING_RELEVANT = "No passage that was tested is relevant to this question."
 NOTHING_CLAIMED = "The relevant passages say nothing that answers this question."
-# Where one part of a question ends and the next begins, without a model to tell: at a mark, and
-# where a second thing is asked.
-_JOINING = "and or und oder sowie et ou y e oraz i lub a и или"
+# Borders between the parts of a question: at a mark, and where a second question word follows.
+_CONJUNCTIONS = "and or und oder sowie et ou y e oraz i lub a и или"
 _PARTS = re.compile(
-    rf"[,;:?!，、；：？！。؟]|\b(?:{'|'.join(_JOINING.split())})\s+(?=(?:{'|'.join(sorted(ASKING))})\b)",
+    rf"[,;:?!，、；：？！。؟]|\b(?:{'|'.join(_CONJUNCTIONS.split())})\s+(?=(?:{'|'.join(sorted(QUESTION_WORDS))})\b)",
     re.IGNORECASE,
 )
 
@@ -62,31 +66,31 @@ _PARTS = re.compile(
 def lazy_search(question: Question, settings: LazySearch) -> Answer:
     """Answer a question without reports, by tests of relevance within a budget.
 
-    Text units are ranked by the question and by the sub-queries made of it, and tested
-    community by community. A model rates them, says what the relevant ones claim, and writes
-    the answer from the best claims. Without one, cosines and words decide, and the answer
-    is made of the sentences that answer best. The outcome is `no_evidence` if nothing tested
-    is relevant, or if the question names what the documents do not.
+    Text units are ranked by the question and its sub-queries, and tested community by
+    community. A model rates them, extracts claims from the relevant ones, and writes the answer
+    from the best claims. Without one, cosines and words decide, and the answer consists of
+    the sentences that answer best. The outcome is `no_evidence` if nothing tested is relevant,
+    or if the question names something that the documents do not mention.
     """
-    model, chat = question.model, question.chat
-    unknown = unknown_names(model, question.text, ())
-    if unknown:
-        text, none = not_mentioned(unknown), {"relevance_tests": 0}
+    index, llm = question.index, question.llm
+    unmentioned = question.mentions.unmentioned()
+    if unmentioned:
+        text, none = not_mentioned(unmentioned), {"relevance_tests": 0}
         return question.answer(text, "lazy", settings.model_dump(), none, Outcome.NO_EVIDENCE)
     question.counts["relevance_tests"] = 0
     queries, notes = _queries(question, settings)
     ranking = Ranking.of(question, queries, settings)
-    hierarchy = IndexHierarchy(model)
+    hierarchy = IndexHierarchy(index)
     failures: list[str] = []
     test: Rate = partial(_judge, ranking, settings)
-    least = settings.min_similarity
-    if chat is not None:
-        test, least = partial(_rate, question, chat, failures), settings.min_rating
-    descent = Descent(ranking.scores, hierarchy, ranking.score, test, settings, least)
+    min_rating: float = settings.min_similarity
+    if llm is not None:
+        test, min_rating = partial(_rate, question, llm, failures), settings.min_rating
+    descent = Descent(ranking.scores, hierarchy, ranking.score, test, settings, min_rating)
     try:
         tested = descent.run()
     finally:
-        # Also what was tested before a model failed.
+        # Includes the tests before a model failed.
         question.counts.update(_counts(queries, ranking, descent.tested))
     if tested.n_failed:
         if tested.n_failed == tested.n_tests:
@@ -98,8 +102,8 @@ def lazy_search(question: Question, settings: LazySearch) -> Answer:
         return question.answer(
             NOTHING_RELEVANT, "lazy", parameters, looked_at, Outcome.NO_EVIDENCE, notes=notes
         )
-    if chat is not None:
-        return _answer_from_claims(question, chat, tested, settings, parameters, looked_at, notes)
+    if llm is not None:
+        return _answer_from_claims(question, llm, tested, settings, parameters, looked_at, notes)
     return _answer_from_sentences(question, tested, settings, parameters, looked_at)
 
 
@@ -115,19 +119,19 @@ def _counts(queries: Sequence[str], ranking: "Ranking", tested: Findings) -> dic
 
 
 def _queries(question: Question, settings: LazySearch) -> tuple[list[str], tuple[str, ...]]:
-    """Return the question and its sub-queries, and what went wrong in making them."""
+    """Return the question and its sub-queries, and a note if the model wrote none."""
     parts = _parts(question.text)[: settings.sub_queries]
-    if question.chat is None or not settings.sub_queries:
+    if question.llm is None or not settings.sub_queries:
         return [question.text, *parts], ()
-    request = sub_query_request(question.chat, question.text, settings.sub_queries)
-    [outcome] = question.chat.replies([request], rating=True)
+    request = sub_query_request(question.llm, question.text, settings.sub_queries)
+    [outcome] = question.llm.replies([request], rating=True)
     if outcome.failure:
         return [question.text, *parts], (f"No sub-queries by the model: {outcome.failure}.",)
     return [question.text, *outcome.values[0]], ()
 
 
 def _parts(question: str) -> list[str]:
-    """Cut a question into the parts that ask for something; each has two telling words."""
+    """Split a question into parts of at least two content words."""
     parts = [" ".join(part.split()) for part in _PARTS.split(question)]
     parts = [part for part in dict.fromkeys(parts) if len(content_words(part)) >= 2]
     return [part for part in parts if part != question.strip(" ?!.")]
@@ -135,21 +139,19 @@ def _parts(question: str) -> list[str]:
 
 @dataclass
 class Ranking:
-    """How well text units fit the best of some queries, and how to find it out for others."""
+    """The similarity of text units to the best of some queries."""
 
     question: Question
     vectors: "npt.NDArray[np.float32]"  # one row a query
     scores: dict[int, float]
-    words: list[str]  # of the question
+    words: list[str]  # stems of the question
 
     @classmethod
     def of(cls, question: Question, queries: Sequence[str], settings: LazySearch) -> "Ranking":
         """Rank text units by cosine and by full text for each query; the best one counts."""
-        import numpy as np
-
-        embedded = question.model.embed(list(queries[1:])) if len(queries) > 1 else None
+        embedded = question.index.embed(list(queries[1:])) if len(queries) > 1 else None
         vectors = np.vstack([question.vector, *([] if embedded is None else embedded)])
-        table = question.model.vectors("text_unit_text")
+        table = question.index.vectors("text_unit_text")
         numbers: set[int] = set()
         shares: dict[int, float] = {}
         top_k = settings.top_k_text_units
@@ -161,7 +163,7 @@ class Ranking:
             highest = max(matching.values(), default=0.0) or 1.0
             for number, score in matching.items():
                 shares[number] = max(shares.get(number, 0.0), score / highest)
-        ranking = cls(question, vectors, {}, content_words(question.text))
+        ranking = cls(question, vectors, {}, question.content_words)
         cosines = ranking.score(sorted({*numbers, *shares}))
         ranking.scores = {
             number: cosine + FULL_TEXT_WEIGHT * shares.get(number, 0.0)
@@ -170,9 +172,9 @@ class Ranking:
         return ranking
 
     def score(self, numbers: list[int]) -> dict[int, float]:
-        """Return the cosines of text units with the query that each fits best."""
+        """Return the cosine of each text unit with the most similar query."""
         numbers = sorted(numbers)
-        rows = self.question.model.vectors("text_unit_text").at(numbers, ["vector"])
+        rows = self.question.index.vectors("text_unit_text").at(numbers, ["vector"])
         if not numbers:
             return {}
         best = (rows["vector"].to_numpy() @ self.vectors.T).max(axis=1)
@@ -182,10 +184,10 @@ class Ranking:
 def _judge(ranking: Ranking, settings: LazySearch, numbers: list[int]) -> list[float]:
     """Rate text units without a model: by cosine, and by the question's words that they hold.
 
-    One that is not relevant is rated below the least similarity.
+    An irrelevant one is rated below every threshold.
     """
     ordered = sorted(numbers)
-    table = ranking.question.model.vectors("text_unit_text")
+    table = ranking.question.index.vectors("text_unit_text")
     rows = table.at(ordered, ["text", "vector"])
     held = words_held(rows["text"], ranking.words)
     n_holding = held.sum(axis=0).tolist()
@@ -193,7 +195,7 @@ def _judge(ranking: Ranking, settings: LazySearch, numbers: list[int]) -> list[f
     total = sum(rarity) or 1.0
     cosines = (rows["vector"].to_numpy() @ ranking.vectors.T).max(axis=1)
     asked = ranking.question.text
-    unread = is_unread(ranking.question.model, asked)
+    unreadable = is_unreadable(ranking.question.index, asked)
     has_number = any(letter.isdigit() for letter in asked)
     ratings = {}
     for number, text, cosine, words in zip(
@@ -203,7 +205,7 @@ def _judge(ranking: Ranking, settings: LazySearch, numbers: list[int]) -> list[f
         coverage /= total
         enough = coverage >= MIN_COVERAGE or cosine >= 2 * settings.min_similarity
         is_relevant = enough and cosine >= settings.min_similarity
-        if unread:
+        if unreadable:
             is_relevant = share_words(asked, text)
         elif has_number:
             is_relevant |= coverage > ALL_WORDS
@@ -212,30 +214,30 @@ def _judge(ranking: Ranking, settings: LazySearch, numbers: list[int]) -> list[f
 
 
 def _rate(
-    question: Question, chat: Chat, failures: list[str], numbers: list[int]
+    question: Question, llm: LLM, failures: list[str], numbers: list[int]
 ) -> list[float | None]:
-    """Let the model rate text units, each in a call of its own; note why calls failed."""
-    units = question.model.text_units(numbers)
-    requests = [relevance_request(chat, question.text, units[number]) for number in numbers]
-    outcomes = chat.replies(requests, rating=True)
+    """Let the model rate text units, one call each; `failures` takes the errors."""
+    units = question.index.text_units(numbers)
+    requests = [relevance_request(llm, question.text, units[number]) for number in numbers]
+    outcomes = llm.replies(requests, rating=True)
     failures += [outcome.failure for outcome in outcomes if outcome.failure]
     return [None if outcome.failure else outcome.values[0] for outcome in outcomes]
 
 
 def _answer_from_claims(
     question: Question,
-    chat: Chat,
+    llm: LLM,
     tested: Findings,
     settings: LazySearch,
     parameters: Mapping[str, Any],
     looked_at: dict[str, int],
     notes: tuple[str, ...],
 ) -> Answer:
-    """Let the model claim, community by community, and write from the best claims."""
+    """Let the model extract claims, community by community, and write from the best."""
     limit = question.max_context_tokens(settings.max_context_tokens)
     batches = _batches(question, tested, limit)
-    requests = [claims_request(chat, question.text, batch) for batch in batches]
-    outcomes = chat.replies(requests)
+    requests = [claims_request(llm, question.text, batch) for batch in batches]
+    outcomes = llm.replies(requests)
     failures = [outcome.failure for outcome in outcomes if outcome.failure]
     if len(failures) == len(outcomes):
         question.counts["claim_calls_failed"] = len(failures)
@@ -268,12 +270,12 @@ def _answer_from_claims(
 
 
 def _batches(question: Question, tested: Findings, max_tokens: int) -> list[Context]:
-    """Put the relevant text units into contexts, those of one community together.
+    """Pack the relevant text units into contexts, grouped by community.
 
-    Communities come by their best text unit; several small ones share a context.
+    Communities are ordered by their best text unit; small ones share a context.
     """
     numbers = [number for group in _groups(tested) for number in group]
-    units = question.model.text_units(numbers)
+    units = question.index.text_units(numbers)
     rows = source_rows({number: units[number] for number in numbers})
     group = pl.Series("group", [tested.community_of[number] for number in numbers])
     rows = rows.insert_column(1, group)
@@ -288,7 +290,7 @@ def _batches(question: Question, tested: Findings, max_tokens: int) -> list[Cont
 
 
 def _groups(tested: Findings) -> list[list[int]]:
-    """Return the relevant text units by community, the best of both first."""
+    """Group the relevant text units by community, the best communities and text units first."""
     ranked = best_first(tested.relevant, tested.relevant)
     groups: dict[int, list[int]] = {}
     for number in ranked:
@@ -299,10 +301,9 @@ def _groups(tested: Findings) -> list[list[int]]:
 def _context_of(
     question: Question, claims: Sequence[Claim], tested: Findings, max_tokens: int
 ) -> Context:
-    """Put the best claims into a context, from which their Sources may be cited.
+    """Pack the best claims into a context; their sources may be cited.
 
-    A claim stands with its community, that of its first source; communities come by their
-    best claim.
+    Claims are grouped by the community of their first source, the best communities first.
     """
     communities = [tested.community_of[claim.sources[0]] for claim in claims]
     best: dict[int, float] = {}
@@ -336,7 +337,7 @@ def _context_of(
     packed = pack([Section("Claims", rows, 1.0)], max_tokens)
     n_shown = packed.tables["Claims"].height if "Claims" in packed.tables else 0
     cited = dict.fromkeys(number for n in order[:n_shown] for number in claims[n].sources)
-    units = question.model.text_units(cited)
+    units = question.index.text_units(cited)
     sources = source_rows({number: units[number] for number in cited})
     return replace(packed, tables={"Sources": sources} if n_shown else {})
 
@@ -348,9 +349,9 @@ def _answer_from_sentences(
     parameters: Mapping[str, Any],
     looked_at: Mapping[str, int],
 ) -> Answer:
-    """Quote the sentences that answer best, those of one community together."""
+    """Quote the sentences that answer best, grouped by community."""
     numbers = [number for group in _groups(tested) for number in group]
-    units = question.model.text_units(numbers)
+    units = question.index.text_units(numbers)
     units = {number: units[number] for number in numbers}
     context = pack(
         [Section("Sources", source_rows(units), 1.0)],
@@ -370,7 +371,7 @@ def _answer_from_sentences(
     for sentence in chosen:
         community = tested.community_of[sentence.candidate.text_unit]
         places.setdefault(community, len(places))
-    # Python sorts stably: the best sentence of each community stays its first.
+    # The sort is stable: the best sentence of each community stays its first.
     chosen.sort(key=lambda s: places[tested.community_of[s.candidate.text_unit]])
     text, citations = write_sentences(chosen, units)
     return answer(text, citations=citations, context=context)

@@ -18,22 +18,19 @@ from graphrag_query.answering.extractive_answer import (
     write_sentences,
 )
 from graphrag_query.answering.written_answer import write_answer
-from graphrag_query.question.entity_linking import names_in_question
+from graphrag_query.question.mentions import not_mentioned
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_names import not_mentioned, unknown_names
-from graphrag_query.retrieval.index_store import KnowledgeModel
+from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.text_unit_ranking import RankedTextUnit
-from graphrag_query.retrieval.text_unit_search import start_text_units
+from graphrag_query.retrieval.text_unit_search import start_search
 
 ENTITY_BONUS = 0.15
 RELATIONSHIP_BONUS = 0.05
-# Of an entity that is related with many, so many relationships are looked through.
-MOST_RELATIONSHIPS = 10_000
-# With the scope `graph`: of those that name an entity, and of those that tell about it.
-MOST_TOUCHED = 1_000
-
-
-# What a model is shown of each table; the first column is the number that it cites.
+# Relationships of one entity that are read, the heaviest first.
+MAX_RELATIONSHIPS = 10_000
+# With the scope `graph`: text units that tell about an entity, and that only name it.
+MAX_TOUCHED = 1_000
+# Columns of each section of a context; the first is the number to be cited.
 ENTITY_COLUMNS = ("human_readable_id", "title", "type", "description")
 LINK_COLUMNS = ("human_readable_id", "source", "target", "description")
 REPORT_COLUMNS = ("community", "title", "summary")
@@ -41,11 +38,11 @@ REPORT_COLUMNS = ("community", "title", "summary")
 
 @dataclass(frozen=True)
 class Evidence:
-    """What local search reads for one question.
+    """The rows that local search reads for one question.
 
     `entities` are those near the question, the named ones first, `relationships` their
-    strongest. `text_units` are by number, best first; `ranked` tells why they are. `bonuses`
-    are for the sentences that describe these entities and relationships.
+    strongest. `text_units` are by number, the best first; `ranked` tells why they were chosen.
+    `bonuses` are for the sentences that describe these entities and relationships.
     """
 
     entities: pl.DataFrame
@@ -58,20 +55,20 @@ class Evidence:
     bonuses: dict[tuple[str, int], float]
 
     def texts(self) -> list[str]:
-        """Return the names and the texts that were read."""
+        """Return the texts that were read, and the names of the entities."""
         texts = [unit["text"] for unit in self.text_units.values()]
         return [*self.named, *self.entities["title"], *texts]
 
     def sources(self) -> pl.DataFrame:
-        """Return the text units as a model is shown them."""
+        """Return the text units as rows of a context."""
         return source_rows(self.text_units)
 
     def priors(self) -> dict[int, float]:
-        """Return how well the text units match the question by themselves, by number."""
+        """Return the own scores of the text units, by number."""
         return {unit.number: unit.own_score for unit in self.ranked}
 
     def counts(self) -> dict[str, int]:
-        """Count what was read."""
+        """Count the rows that were read."""
         return {
             "entities": self.entities.height,
             "relationships": self.relationships.height,
@@ -86,9 +83,9 @@ def local_search(question: Question, settings: LocalSearch) -> Answer:
 
     Entities near the question are found by name and by vector; their text units and
     relationships join those that match the question themselves. A model writes the answer
-    from what fits its context; without one, it is made of the sentences that answer best.
-    The outcome is `no_evidence` if nothing read is similar enough to the question, or if it
-    names what the documents do not.
+    from what fits its context; without one, the answer consists of the sentences that answer
+    best. The outcome is `no_evidence` if nothing is similar enough to the question, or if it
+    names something that the documents do not mention.
     """
     found = find_evidence(question, settings)
     answer = partial(
@@ -97,11 +94,11 @@ def local_search(question: Question, settings: LocalSearch) -> Answer:
         parameters=settings.model_dump(),
         looked_at=found.counts(),
     )
-    unknown = unknown_names(question.model, question.text, found.texts())
-    if unknown:
-        return answer(not_mentioned(unknown), outcome=Outcome.NO_EVIDENCE)
+    unmentioned = question.mentions.unmentioned(found.texts())
+    if unmentioned:
+        return answer(not_mentioned(unmentioned), outcome=Outcome.NO_EVIDENCE)
     context = local_context(question, found, settings)
-    if question.chat is not None:
+    if question.llm is not None:
         return write_answer(
             question,
             "local_search",
@@ -125,10 +122,10 @@ def local_search(question: Question, settings: LocalSearch) -> Answer:
     return answer(text, citations=citations, context=context)
 
 
-def local_context(question: Question, found: "Evidence", settings: LocalSearch) -> Context:
-    """Pack what was found into the budget, text units first.
+def local_context(question: Question, found: Evidence, settings: LocalSearch) -> Context:
+    """Pack the evidence into a context, text units first.
 
-    The table of these tells in `why`, which a model is not shown, for what each was taken.
+    Their table tells in the column `why`, which is not shown to a model, why each was chosen.
     """
     rest = max(0.0, 1 - settings.text_unit_share - settings.report_share)
     context = pack(
@@ -144,17 +141,17 @@ def local_context(question: Question, found: "Evidence", settings: LocalSearch) 
     sources = context.tables.get("Sources")
     if sources is None:
         return context
-    whys = _whys(question.model, found.ranked)
-    why = pl.Series("why", [whys[number] for number in sources["id"]])
+    reasons = _reasons(question.index, found.ranked)
+    why = pl.Series("why", [reasons[number] for number in sources["id"]])
     return replace(context, tables={**context.tables, "Sources": sources.with_columns(why)})
 
 
-def _whys(model: KnowledgeModel, ranked: Sequence[RankedTextUnit]) -> dict[int, str]:
-    """Say of each text unit for what it was taken, by its number."""
+def _reasons(index: IndexStore, ranked: Sequence[RankedTextUnit]) -> dict[int, str]:
+    """Say why each text unit was chosen, by its number."""
     entities = [unit.entity for unit in ranked if unit.entity is not None]
-    names = model.entities(entities)["title"]
+    names = index.entities(entities)["title"]
     titles: dict[int | None, str] = dict(zip(entities, names, strict=True))
-    whys = {}
+    reasons = {}
     for unit in ranked:
         title = titles.get(unit.entity, "")
         if unit.reason == "link":
@@ -164,8 +161,8 @@ def _whys(model: KnowledgeModel, ranked: Sequence[RankedTextUnit]) -> dict[int, 
             why = f"{named} the question names"
         else:
             why = "it matches the question"
-        whys[unit.number] = why
-    return whys
+        reasons[unit.number] = why
+    return reasons
 
 
 def _as_shown(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
@@ -173,62 +170,58 @@ def _as_shown(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
 
 
 def find_evidence(question: Question, settings: LocalSearch) -> Evidence:
-    """Gather what the index holds near a question."""
-    model, vector = question.model, question.vector
-    start = partial(start_text_units, model, question.text, vector)
-    # The searches of vectors and words go side by side, and beside what follows.
-    rank = start() if settings.scope != "graph" else None
-    entities, named = _near_entities(model, question.text, vector, settings.top_k_entities)
-    relationships = _relationships(model, entities)
-    rank = rank or start(within=_touched(model, entities, relationships))
+    """Gather the rows near a question."""
+    index = question.index
+    # Text units are searched for in other threads meanwhile.
+    rank = start_search(question) if settings.scope != "graph" else None
+    entities, named = _near_entities(question, settings.top_k_entities)
+    relationships = _relationships(index, entities)
+    rank = rank or start_search(question, _touched(index, entities, relationships))
     ranked = rank()[: settings.top_k_text_units]
-    units = model.text_units(unit.number for unit in ranked)
+    units = index.text_units(unit.number for unit in ranked)
     return Evidence(
         entities=entities,
         named=_spellings(entities, named),
         relationships=relationships,
-        claims=_claims(model, entities),
-        reports=_reports(model, entities),
+        claims=_claims(index, entities),
+        reports=_reports(index, entities),
         text_units={unit.number: units[unit.number] for unit in ranked},
         ranked=ranked,
-        bonuses=_bonuses(model, entities, named, relationships),
+        bonuses=_bonuses(index, entities, named, relationships),
     )
 
 
-def _touched(
-    model: KnowledgeModel, entities: pl.DataFrame, relationships: pl.DataFrame
-) -> set[int]:
-    """Return the text units that name some entities, or tell of some relationships.
+def _touched(index: IndexStore, entities: pl.DataFrame, relationships: pl.DataFrame) -> set[int]:
+    """Return the text units that name some entities, or support some relationships.
 
-    Of an entity that very many name, those that tell about it come first.
+    Of each entity, those that tell about it and those that only name it are limited apart.
     """
     touched = {number for row in relationships["text_units"] for number in row}
     for entity in entities["human_readable_id"]:
-        numbers, is_about = model.links.text_units_of(entity)
-        touched.update(numbers[is_about][:MOST_TOUCHED].tolist())
-        touched.update(numbers[~is_about][:MOST_TOUCHED].tolist())
+        numbers, is_subject = index.links.text_units_of(entity)
+        touched.update(numbers[is_subject][:MAX_TOUCHED].tolist())
+        touched.update(numbers[~is_subject][:MAX_TOUCHED].tolist())
     return touched
 
 
-def _near_entities(
-    model: KnowledgeModel, question: str, vector: "np.ndarray[Any, Any]", top_k: int
-) -> tuple[pl.DataFrame, list[int]]:
-    """Find entities by the names in the question, then by vector; and the numbers of the named."""
-    table = model.map("entity_rows")
-    nearest = model.vectors("entity_description").nearest
-    near = model.threads.submit(nearest, vector, top_k, ["human_readable_id"])
-    weights = {named.entity: named.weight for named in names_in_question(model, question)}
+def _near_entities(question: Question, top_k: int) -> tuple[pl.DataFrame, list[int]]:
+    """Find entities by name and by vector; also return the numbers of the named ones."""
+    index = question.index
+    table = index.map("entity_rows")
+    nearest = index.vectors("entity_description").nearest
+    near = index.threads.submit(nearest, question.vector, top_k, ["human_readable_id"])
+    weights = {mention.entity: mention.weight for mention in question.mentions.entities}
     degrees = table.rows(weights, "degree")["degree"].to_list()
     by_degree = dict(zip(weights, degrees, strict=True))
     named = sorted(weights, key=lambda n: (-weights[n], -by_degree[n], n))
     numbers = list(dict.fromkeys([*named, *near.result()["human_readable_id"]]))
-    return model.entities(numbers[: max(top_k, len(named))]), named
+    return index.entities(numbers[: max(top_k, len(named))]), named
 
 
 def _bonuses(
-    model: KnowledgeModel, entities: pl.DataFrame, named: list[int], relationships: pl.DataFrame
+    index: IndexStore, entities: pl.DataFrame, named: list[int], relationships: pl.DataFrame
 ) -> dict[tuple[str, int], float]:
-    """Favour the sentences that describe whom the question names, and how they are related."""
+    """Favour the sentences that describe the named entities and their relationships."""
     described = entities.filter(pl.col("human_readable_id").is_in(named))
     places: dict[tuple[int, int], float] = {}
     for rows, bonus in (
@@ -239,7 +232,7 @@ def _bonuses(
             for place in evidence:
                 places[place["document"], place["start_char"]] = bonus
     numbers = sorted({document for document, _ in places})
-    ids = dict(zip(numbers, model.documents(numbers)["id"], strict=True))
+    ids = dict(zip(numbers, index.documents(numbers)["id"], strict=True))
     return {(ids[document], start): bonus for (document, start), bonus in places.items()}
 
 
@@ -248,38 +241,38 @@ def _spellings(entities: pl.DataFrame, named: list[int]) -> list[str]:
     return [name for title, aliases in rows.iter_rows() for name in [title, *aliases]]
 
 
-def _relationships(model: KnowledgeModel, entities: pl.DataFrame, top_k: int = 40) -> pl.DataFrame:
+def _relationships(index: IndexStore, entities: pl.DataFrame, top_k: int = 40) -> pl.DataFrame:
     """Return the strongest relationships of the entities, those among themselves first."""
     numbers = entities["human_readable_id"].to_numpy()
     found: dict[int, tuple[bool, float]] = {}
     for number in numbers:
-        near = model.links.relationships_of(int(number), MOST_RELATIONSHIPS)
+        near = index.links.relationships_of(int(number), MAX_RELATIONSHIPS)
         inside = np.isin(near.entities, numbers)
         for row in {*np.flatnonzero(inside).tolist(), *range(min(top_k, len(inside)))}:
             found[int(near.relationships[row])] = (bool(inside[row]), float(near.weights[row]))
     best = sorted(found, key=lambda n: (not found[n][0], -found[n][1], n))[:top_k]
     are_inside = [found[number][0] for number in best]
-    return model.relationships(best).with_columns(pl.Series("inside", are_inside, dtype=pl.Boolean))
+    return index.relationships(best).with_columns(pl.Series("inside", are_inside, dtype=pl.Boolean))
 
 
-def _claims(model: KnowledgeModel, entities: pl.DataFrame, top_k: int = 40) -> pl.DataFrame:
+def _claims(index: IndexStore, entities: pl.DataFrame, top_k: int = 40) -> pl.DataFrame:
     """Return claims about the entities, those about the nearest first; none without claims."""
     numbers: dict[int, None] = {}
     for entity in entities["human_readable_id"]:
-        numbers |= dict.fromkeys(model.links.claims_of(entity).tolist())
-    return model.claims(list(numbers)[:top_k]).select(
+        numbers |= dict.fromkeys(index.links.claims_of(entity).tolist())
+    return index.claims(list(numbers)[:top_k]).select(
         pl.col("human_readable_id").alias("id"),
         *("subject", "object", "type", "status", "start_date", "end_date", "description"),
     )
 
 
-def _reports(model: KnowledgeModel, entities: pl.DataFrame, top_k: int = 5) -> pl.DataFrame:
+def _reports(index: IndexStore, entities: pl.DataFrame, top_k: int = 5) -> pl.DataFrame:
     """Return the reports on the smallest communities that hold most of the entities."""
     shared: Counter[tuple[int, int]] = Counter()
     for entity in entities["human_readable_id"]:
-        levels, communities = model.links.communities_of(entity)
+        levels, communities = index.links.communities_of(entity)
         shared.update(zip(levels.tolist(), communities.tolist(), strict=True))
     best = sorted(shared, key=lambda place: (-shared[place], -place[0], place[1]))[:top_k]
-    return model.reports(community for _, community in best).select(
+    return index.reports(community for _, community in best).select(
         "community", "level", "title", "summary", "rank"
     )

@@ -1,6 +1,6 @@
-"""Neighbourhood: what surrounds an entity in the graph."""
+"""Neighbourhood search: the relationships around an entity."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 
 import numpy as np
@@ -9,7 +9,7 @@ from graphrag_index.schema.settings.searches import NeighbourhoodSearch
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.context import Section, pack
 from graphrag_query.display.subgraph import subgraph_of
-from graphrag_query.question.asked_entities import find_ends
+from graphrag_query.question.mentions import named_entities
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.links import Links
 from graphrag_query.retrieval.relationship_evidence import CitedRelationships, passages_of
@@ -17,19 +17,17 @@ from graphrag_query.retrieval.relationship_evidence import CitedRelationships, p
 Relationship = tuple[int, int, int]  # its number, and those of two entities
 
 
-def neighbourhood_search(
-    question: Question, settings: NeighbourhoodSearch, names: Sequence[str] = ()
-) -> Answer:
-    """Give the sub-graph around entities: those with these names, or those the question names.
+def neighbourhood_search(question: Question, settings: NeighbourhoodSearch) -> Answer:
+    """Return the sub-graph around the named entities.
 
-    The text lists its relationships, each with the passage that proves it, and `graph` holds
+    The text lists its relationships, each with the passage that supports it, and `graph` holds
     them. No model is asked. The outcome is `no_evidence` if no entity is named, if a given
-    name is that of none, or if there are no relationships.
+    name is unknown, or if there are no relationships.
     """
-    model = question.model
-    ends = find_ends(model, question.text, names)
-    centres = [] if names and ends.unknown else ends.entities
-    rings, found, n_read = gather(model.links, centres, settings.hops, settings.max_relationships)
+    index = question.index
+    named = named_entities(question.mentions, question.names)
+    centres = [] if question.names and named.unknown else named.entities
+    rings, found, n_read = gather(index.links, centres, settings.hops, settings.max_relationships)
     looked_at = {"entities": len(rings), "relationships": n_read}
     answer = partial(
         question.answer,
@@ -38,18 +36,18 @@ def neighbourhood_search(
         looked_at=looked_at,
     )
     if not centres:
-        said = " ".join(map(str, ends.unknown))
+        told = " ".join(map(str, named.unknown))
         nothing = "The question names no entity that the index knows."
-        return answer(said or nothing, outcome=Outcome.NO_EVIDENCE)
-    part = subgraph_of(model, rings, [number for number, _, _ in found])
+        return answer(told or nothing, outcome=Outcome.NO_EVIDENCE)
+    part = subgraph_of(index, rings, [number for number, _, _ in found])
     titles = dict(part.entities.select("human_readable_id", "title").iter_rows())
-    notes = (*ends.notes, *map(str, ends.unknown))
+    notes = (*named.notes, *map(str, named.unknown))
     if not found:
         listed = ", ".join(titles.values())
         text = f"The index knows no relationships of {listed}."
         return answer(text, outcome=Outcome.NO_EVIDENCE, graph=part, notes=notes)
-    relationships = model.relationships([number for number, _, _ in found])
-    lines = CitedRelationships(relationships, passages_of(model, relationships))
+    relationships = index.relationships([number for number, _, _ in found])
+    lines = CitedRelationships(relationships, passages_of(index, relationships))
     text = "\n".join(f"- {lines.line(number, titles[start])}" for number, start, _ in found)
     if n_read > len(found):
         notes += (
@@ -70,16 +68,16 @@ def gather(
 ) -> tuple[dict[int, int], list[Relationship], int]:
     """Gather the relationships around entities, hop by hop, each hop's strongest first.
 
-    The last hop is followed by those among the entities that were reached.
+    After the last hop come the relationships among the entities reached by it.
 
     Returns
     -------
     rings
-        How many hops each entity is from the centres, the nearest first.
+        The number of hops from the centres to each entity, the nearest first.
     relationships
-        Each with the entity from which it was reached, and the other.
+        Each with the entity from which it was reached, and the one at the other end.
     n_read
-        How many relationships were there to choose from.
+        The number of relationships before the limit.
     """
     rings = dict.fromkeys(centres, 0)
     found: dict[int, Relationship] = {}

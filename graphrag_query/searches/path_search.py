@@ -12,42 +12,41 @@ from graphrag_query.answer import Answer, Citation, Outcome
 from graphrag_query.answering.context import Section, pack, source_rows
 from graphrag_query.answering.written_answer import write_answer
 from graphrag_query.display.subgraph import Subgraph, subgraph_of
-from graphrag_query.question.asked_entities import Unknown, find_ends
+from graphrag_query.question.mentions import UnknownName, named_entities
 from graphrag_query.question.question import Question
-from graphrag_query.retrieval.index_store import KnowledgeModel
+from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.relationship_evidence import CitedRelationships, Passage, passages_of
 from graphrag_query.retrieval.shortest_paths import Path, VisitedGraph, find_paths
 
-# Entities between all pairs of which paths are looked for; more are connected one by one.
-MOST_PAIRWISE = 6
-# Passages take this share of what a model is shown.
+# Of at most so many entities all pairs are searched; of more, each and the next.
+MAX_PAIRWISE = 6
+# Share of the context for passages.
 SOURCE_SHARE = 0.5
 
 
 @dataclass(frozen=True)
 class Connection:
-    """The paths between two of the entities that were asked for, the best first."""
+    """The paths between two of the named entities, the best first."""
 
     source: int
     target: int
     paths: Sequence[Path]
 
 
-def path_search(question: Question, settings: PathSearch, names: Sequence[str] = ()) -> Answer:
-    """Tell how entities are connected: those with these names, or those the question names.
+def path_search(question: Question, settings: PathSearch) -> Answer:
+    """Tell how the named entities are connected.
 
-    Between two, the best paths are given, each hop with the passage that proves it. More
-    than two are connected by a tree of the best paths. A model explains them; without one,
-    they are listed. The outcome is `no_evidence` if there is no path, or if a name is that
-    of no entity.
+    Two are connected by the best paths, each hop with the passage that supports it, and more
+    by a tree of the best paths. A model explains them; without one, they are listed. The
+    outcome is `no_evidence` if there is no path, or if a name is unknown.
     """
-    model = question.model
-    ends = find_ends(model, question.text, names)
-    entities, unknown, notes = ends.entities, ends.unknown, ends.notes
-    if unknown and not names and len(entities) > 1:
-        # What else the question names is no reason not to connect these.
+    index = question.index
+    named = named_entities(question.mentions, question.names)
+    entities, unknown, notes = named.entities, named.unknown, named.notes
+    if unknown and not question.names and len(entities) > 1:
+        # These can be connected, whatever else the question names.
         notes, unknown = (*notes, *map(str, unknown)), []
-    graph = VisitedGraph(model.links, settings.max_visited)
+    graph = VisitedGraph(index.links, settings.max_visited)
     connections = [] if unknown else connect(graph, entities, settings)
     paths = [path for connection in connections for path in connection.paths]
     looked_at = {
@@ -59,22 +58,22 @@ def path_search(question: Question, settings: PathSearch, names: Sequence[str] =
         question.answer, method="path", parameters=settings.model_dump(), looked_at=looked_at
     )
     if unknown or len(entities) < 2:
-        text = _what_is_missing(model, entities, unknown)
+        text = _what_is_missing(index, entities, unknown)
         return answer(text, outcome=Outcome.NO_EVIDENCE, notes=notes)
-    titles = dict(zip(entities, model.entities(entities)["title"], strict=True))
+    titles = dict(zip(entities, index.entities(entities)["title"], strict=True))
     if not paths:
         text = _no_path(titles, graph, settings)
         return answer(text, outcome=Outcome.NO_EVIDENCE, notes=notes)
-    part = _subgraph(model, entities, paths)
-    relationships = model.relationships(part.relationships["human_readable_id"])
-    passages = passages_of(model, relationships)
+    part = _subgraph(index, entities, paths)
+    relationships = index.relationships(part.relationships["human_readable_id"])
+    passages = passages_of(index, relationships)
     looked_at["text_units"] = len({unit["id"] for _, unit in passages.values()})
     notes += _notes(titles, connections, graph)
     context = pack(
         _sections(connections, passages, part),
         question.max_context_tokens(settings.max_context_tokens),
     )
-    if question.chat is not None:
+    if question.llm is not None:
         written = write_answer(
             question,
             "path_search",
@@ -90,18 +89,18 @@ def path_search(question: Question, settings: PathSearch, names: Sequence[str] =
 
 
 def connect(graph: VisitedGraph, entities: Sequence[int], settings: PathSearch) -> list[Connection]:
-    """Find paths that connect entities: two by the best ones, more by a tree of one path each.
+    """Find paths that connect entities: several for two, a tree of one path each for more.
 
-    The tree is that of the smallest cost; of many entities, each is connected to the next.
-    Where there is no path, there is no connection.
+    The tree has the smallest cost; of many entities, each is connected to the next.
+    A pair without a path has no connection.
     """
     pairs = list(pairwise(entities))
     most = settings.max_paths if len(entities) == 2 else 1
-    if len(entities) <= MOST_PAIRWISE:
+    if len(entities) <= MAX_PAIRWISE:
         pairs = list(combinations(entities, 2))
     found = [Connection(*pair, find_paths(graph, *pair, most, settings.max_hops)) for pair in pairs]
     found = [connection for connection in found if connection.paths]
-    # What each entity is connected with so far.
+    # The entities that each is connected with so far.
     trees = {entity: {entity} for entity in entities}
     taken = []
     for connection in sorted(found, key=lambda c: (c.paths[0].cost, c.source, c.target)):
@@ -113,12 +112,12 @@ def connect(graph: VisitedGraph, entities: Sequence[int], settings: PathSearch) 
     return taken
 
 
-def _what_is_missing(model: KnowledgeModel, entities: list[int], unknown: list[Unknown]) -> str:
+def _what_is_missing(index: IndexStore, entities: list[int], unknown: list[UnknownName]) -> str:
     if unknown:
         return " ".join(map(str, unknown))
     if not entities:
         return "A path needs two entities, and this question names none that the index knows."
-    [title] = model.entities(entities)["title"]
+    [title] = index.entities(entities)["title"]
     return f"A path needs two entities, and this question names one that the index knows: {title}."
 
 
@@ -151,21 +150,21 @@ def _notes(
     return tuple(notes)
 
 
-def _subgraph(model: KnowledgeModel, entities: Sequence[int], paths: Sequence[Path]) -> Subgraph:
-    """Gather what lies on the paths; an entity's ring is its distance from the nearest end."""
+def _subgraph(index: IndexStore, entities: Sequence[int], paths: Sequence[Path]) -> Subgraph:
+    """Fetch the sub-graph of the paths; an entity's ring is its distance from the nearest end."""
     rings = dict.fromkeys(entities, 0)
     for path in paths:
         for at, entity in enumerate(path.entities):
             ring = min(at, len(path.relationships) - at)
             rings[entity] = min(ring, rings.get(entity, ring))
     hops = dict.fromkeys(number for path in paths for number in path.relationships)
-    return subgraph_of(model, rings, list(hops))
+    return subgraph_of(index, rings, list(hops))
 
 
 def _sections(
     connections: Sequence[Connection], passages: Mapping[int, Passage], part: Subgraph
 ) -> list[Section]:
-    """Show a model the hops in the order of the paths, their passages, and who lies on them."""
+    """Return the sections of a context: hops in the order of the paths, passages, entities."""
     places: dict[int, list[str]] = {}
     paths = [path for connection in connections for path in connection.paths]
     for n, path in enumerate(paths, 1):

@@ -1,4 +1,4 @@
-"""The graph that Cypher asks: its nodes and relationships, and how tables become them."""
+"""The graph for Cypher: labels, properties, and how tables are mapped to them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,25 +9,25 @@ if TYPE_CHECKING:
 
     Tables = Mapping[str, pl.LazyFrame]
 
-# Raised when the graph is made otherwise, so that databases of old code are made again.
+# Increment it if the graph changes, so that existing databases are made again.
 SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """Nodes of one label: their properties, the first of which tells them apart."""
+    """Nodes of one label with their properties, the first of which is the key."""
 
     label: str
-    what: str
+    meaning: str
     properties: Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Links:
-    """Relationships of one label between nodes of two others."""
+class Edges:
+    """Relationships of one label between nodes of two labels."""
 
     label: str
-    what: str
+    meaning: str
     source: str
     target: str
     properties: Mapping[str, str]
@@ -87,28 +87,28 @@ NODES = (
         },
     ),
 )
-LINKS = (
-    Links(
+EDGES = (
+    Edges(
         "RELATED",
         "a relationship, once for each pair: match it without a direction",
         "Entity",
         "Entity",
         {"number": "INT64", "type": "STRING", "description": "STRING", "weight": "DOUBLE"},
     ),
-    Links("MENTIONS", "a text unit names an entity", "TextUnit", "Entity", {"times": "INT64"}),
-    Links("PART_OF", "a text unit lies in a document", "TextUnit", "Document", {}),
-    Links("IN_COMMUNITY", "an entity is a member", "Entity", "Community", {}),
-    Links("BELOW", "a community is a part of another", "Community", "Community", {}),
+    Edges("MENTIONS", "a text unit names an entity", "TextUnit", "Entity", {"times": "INT64"}),
+    Edges("PART_OF", "a text unit lies in a document", "TextUnit", "Document", {}),
+    Edges("IN_COMMUNITY", "an entity is a member", "Entity", "Community", {}),
+    Edges("BELOW", "a community is a part of another", "Community", "Community", {}),
 )
 
 
 def graph_schema() -> str:
-    """Describe the graph, as patterns of Cypher."""
-    nodes = [f"(:{n.label} {{{_properties(n.properties)}}})\n  {n.what}" for n in NODES]
+    """Describe the graph as patterns of Cypher."""
+    nodes = [f"(:{n.label} {{{_properties(n.properties)}}})\n  {n.meaning}" for n in NODES]
     links = []
-    for link in LINKS:
+    for link in EDGES:
         own = f" {{{_properties(link.properties)}}}" if link.properties else ""
-        links.append(f"(:{link.source})-[:{link.label}{own}]->(:{link.target})\n  {link.what}")
+        links.append(f"(:{link.source})-[:{link.label}{own}]->(:{link.target})\n  {link.meaning}")
     return "\n".join([*nodes, *links])
 
 
@@ -117,7 +117,7 @@ def _properties(properties: Mapping[str, str]) -> str:
 
 
 def rows_of(label: str, tables: "Tables") -> "pl.LazyFrame | None":
-    """Return the rows of a label, properties in order, ends first; None without its tables."""
+    """Return the rows of a label, ends first, then properties; None if a table is missing."""
     needed, make = _ROWS[label]
     if not all(name in tables for name in needed):
         return None
@@ -155,7 +155,7 @@ def _related(tables: "Tables") -> "pl.LazyFrame":
         _numbered(tables["relationships"])
         .join(numbers.rename({"id": "source_id", "of": "a"}), on="source_id")
         .join(numbers.rename({"id": "target_id", "of": "b"}), on="target_id")
-        .select("a", "b", *LINKS[0].properties)
+        .select("a", "b", *EDGES[0].properties)
     )
 
 

@@ -1,8 +1,8 @@
-"""What runs a query in a process of its own: it reads a task and writes what came of it.
+"""The process that runs one query: it reads a task and writes the result.
 
-The task is JSON at the standard input, the reply JSON at the standard output. The system ends
-the process when its time is over, whatever it is at, and grants it no more memory than it may
-have; it can write no file. Where a system knows no such limits, `sandbox` ends it.
+The task is JSON at the standard input, the reply JSON at the standard output. The operating system
+ends the process after its time limit and limits its memory; it can write no file. On a system
+without such limits, `sandbox` ends it.
 """
 
 import json
@@ -15,35 +15,48 @@ from contextlib import suppress
 from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphrag_index.errors import QueryError
-from graphrag_query.structured.limits import Limits
 
 
 class DamagedError(QueryError):
-    """A database that was made of the tables cannot be opened."""
+    """A graph database that cannot be opened."""
 
 
-# The names of the columns, and rows: one more than may be returned tells that there are more.
+class Limits(NamedTuple):
+    """Limits of a query: rows of its result, seconds, and megabytes of memory."""
+
+    max_rows: int = 1_000
+    timeout: float = 30.0
+    max_memory: int = 1_024
+
+    @property
+    def max_bytes(self) -> int:
+        """Length of the rows as text, so that their reader needs no more memory than the query."""
+        return self.max_memory << 18
+
+
+# The names of the columns, and the rows: one more than the limit tells that there are more.
 Rows = tuple[Sequence[str], Iterable[Sequence[Any]]]
-# Called when all is open: from then on the limits hold.
+# Called when everything is open: the limits apply from then on.
 Ready = Callable[[], None]
 
 
 def main() -> None:
-    """Do one task."""
-    # Whoever waits for the reply ends this process.
+    """Run one task."""
+    # The waiting process ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Libraries print too, such as a bar of progress: that goes elsewhere.
+    # Libraries print too, such as a progress bar: send that to the standard error.
     output = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)
     task = json.load(sys.stdin)
     limits = Limits(*task["limits"])
-    engine = import_module(f"graphrag_query.structured.{task['engine']}")
+    module, _, function = task["engine"].partition(".")
+    run = getattr(import_module(f"graphrag_query.structured.{module}"), function)
     try:
-        columns, found = engine.run(task["tables"], task["query"], limits, lambda: _hold(limits))
-        rows = [[_plain(value) for value in row] for row in found]
+        columns, found = run(task["tables"], task["query"], limits, lambda: _apply(limits))
+        rows = [[_as_json(value) for value in row] for row in found]
         text = json.dumps({"columns": _unique(columns), "rows": rows})
         if len(text) > limits.max_bytes:
             raise QueryError(
@@ -56,15 +69,17 @@ def main() -> None:
         text = json.dumps({"os": [error.errno, error.strerror, error.filename]})
     except MemoryError:
         text = json.dumps({"memory": True})
-    _let_go()
+    # Writing the rows does not count in the query's time.
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0)
     with output:
         output.write(text)
 
 
-def _hold(limits: Limits) -> None:
-    """Set the limits; what has been opened so far does not count."""
+def _apply(limits: Limits) -> None:
+    """Set the limits; memory in use so far does not count."""
     if hasattr(signal, "setitimer"):
-        # Its default ends the process, also in the middle of a library's work.
+        # The default action ends the process, also inside of a library.
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, limits.timeout)
     with suppress(ImportError, OSError, ValueError):
@@ -76,22 +91,16 @@ def _hold(limits: Limits) -> None:
             resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
-def _let_go() -> None:
-    """The rows are there: writing them is not the query's work."""
-    if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, 0)
-
-
 def _data_bytes() -> int:
-    """How much memory the process has reserved so far, as the limit counts it."""
+    """Return the memory that the process has reserved, as the limit counts it."""
     for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
         if line.startswith("VmData:"):
             return int(line.split()[1]) * 1024
     raise OSError("no VmData")
 
 
-def _plain(value: Any) -> Any:
-    """Return a value as JSON knows it."""
+def _as_json(value: Any) -> Any:
+    """Convert a value to JSON types; dates are written as ISO 8601."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
@@ -99,18 +108,18 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, Mapping):
-        return {str(name): _plain(part) for name, part in value.items()}
+        return {str(name): _as_json(part) for name, part in value.items()}
     if isinstance(value, list | tuple | set):
-        return [_plain(part) for part in value]
+        return [_as_json(part) for part in value]
     if isinstance(value, bytes):
         return value.hex()
     if hasattr(value, "to_list"):
-        return _plain(value.to_list())
+        return _as_json(value.to_list())
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
 def _unique(names: Sequence[str]) -> list[str]:
-    """Number names that come again: name, name_2."""
+    """Number repeated names: name, name_2."""
     taken: list[str] = []
     for name in names:
         new, n = name, 1

@@ -20,7 +20,7 @@ from graphrag_index.pipeline.history import current_version, lock, read_versions
 from graphrag_index.pipeline.run import RunResult, run_workflow
 from graphrag_index.storage.table_store import INDEX_FILE, TableStore
 from graphrag_index.storage.versions import Version
-from graphrag_query.retrieval.index_store import KnowledgeModel
+from graphrag_query.retrieval.index_store import IndexStore
 from tests.fixtures.commands import call, environment
 from tests.fixtures.kill_history import WITH_VECTORS, numbers_of
 
@@ -34,7 +34,7 @@ def run(root: Path, generation: int, spent: Spent | None = None) -> RunResult:
 
 def read(root: Path, number: int) -> dict[str, pl.DataFrame]:
     """All that a reader finds in a version."""
-    model = KnowledgeModel.open(root / "output", as_of=number)
+    model = IndexStore.open(root / "output", as_of=number)
     found = {name: model.scan(name).collect() for name in model.version.tables}
     words = model.vectors(VECTORS).matching("number", 9, ["id"])
     return {**found, "found by words": words.sort("id").select("id")}
@@ -189,7 +189,7 @@ class TestGarbage:
         assert collect_garbage(store, 1).deleted == (2,)
         assert equal(read(project, 3), read(three, 3))
         with pytest.raises(TableError, match=r"has no version 2; it has: 3\."):
-            KnowledgeModel.open(store.output, as_of=2)
+            IndexStore.open(store.output, as_of=2)
         table = lancedb.connect(store.lancedb).open_table(VECTORS)
         for version in table.list_versions():
             table.checkout(version["version"])
@@ -245,8 +245,8 @@ class TestGarbage:
             collect_garbage(store, 1)
 
     def test_who_reads_a_version_that_goes_is_told_so(self, project: Path) -> None:
-        opened = KnowledgeModel.open(project / "output", as_of=1)
-        with opened.while_kept():
+        opened = IndexStore.open(project / "output", as_of=1)
+        with opened.pinned_version():
             assert opened.scan("numbers").collect().height == 3
         lazy = opened.scan("numbers")
         collect_garbage(TableStore(project / "output"), 1)
@@ -254,17 +254,17 @@ class TestGarbage:
         for read in (opened.scan, opened.vectors, opened.map):
             with pytest.raises(TableError, match=said):
                 read(VECTORS)
-        with pytest.raises(TableError, match=said), opened.while_kept():
+        with pytest.raises(TableError, match=said), opened.pinned_version():
             pass
         with pytest.raises(FileNotFoundError):
             lazy.collect()
 
     def test_what_fails_while_a_version_goes_is_explained(self, project: Path) -> None:
-        opened = KnowledgeModel.open(project / "output", as_of=1)
+        opened = IndexStore.open(project / "output", as_of=1)
         lazy = opened.scan("numbers")
 
         def read() -> None:
-            with opened.while_kept():
+            with opened.pinned_version():
                 collect_garbage(TableStore(project / "output"), 1)
                 lazy.collect()
 

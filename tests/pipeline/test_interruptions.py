@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from graphrag_index.storage.table_store import TableStore
-from graphrag_query.retrieval.index_store import KnowledgeModel
+from graphrag_query.retrieval.index_store import IndexStore
 from tests.fixtures.commands import (
     call,
     command,
@@ -29,7 +29,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="needs fork, flock an
 
 def read_all(root: Path) -> dict[str, pl.DataFrame]:
     """Every table of an index, as a reader gets them from one opening."""
-    model = KnowledgeModel.open(root / "output")
+    model = IndexStore.open(root / "output")
     return {name: model.scan(name).collect() for name in model.version.tables}
 
 

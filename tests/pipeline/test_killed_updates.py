@@ -64,7 +64,7 @@ class Reader(threading.Thread):
 
     def _ask(self) -> None:
         with graphrag_query.open(self.output) as index:
-            texts = dict(index.model.scan("documents").select("id", "text").collect().iter_rows())
+            texts = dict(index.store.scan("documents").select("id", "text").collect().iter_rows())
             generations = {number for text in texts.values() for number in rounds(text)}
             answers = [index.local(question) for question in QUESTIONS]
             answers.append(index.global_("What are the main themes?"))

@@ -20,7 +20,7 @@ from graphrag_index.llm.ledger import FILE, Ledger
 from graphrag_index.pipeline.history import lock
 from graphrag_index.schema.settings.embedded_steps import Check
 from graphrag_index.storage.table_store import TableStore
-from graphrag_query.retrieval.index_store import KnowledgeModel
+from graphrag_query.retrieval.index_store import IndexStore
 from tests.fixtures.checked import found
 from tests.fixtures.commands import REPOSITORY, call, command, environment
 from tests.fixtures.model_project import KEY, read, run, write_project
@@ -63,7 +63,7 @@ def test_every_table_is_there_and_names_what_exists(project: Path) -> None:
     claims, units = read(project, "covariates"), read(project, "text_units")
     assert len(claims) > 0
     assert set(claims["text_unit_id"]) <= set(units["id"])
-    assert KnowledgeModel.open(project / "output").rows("text_unit_text") == len(units)
+    assert IndexStore.open(project / "output").rows("text_unit_text") == len(units)
 
 
 def test_a_check_finds_nothing(project: Path) -> None:

@@ -92,7 +92,7 @@ def test_ctrl_c_ends_a_conversation_and_keeps_it(sample_project: Path, tmp_path:
 
     session = tmp_path / "session.json"
     screen, terminal = pty.openpty()
-    chat = subprocess.Popen(
+    llm = subprocess.Popen(
         [
             *(sys.executable, "-m", "graphrag_query", "chat"),
             *("--root", str(sample_project), "--session", str(session), "--method", "local"),
@@ -112,10 +112,10 @@ def test_ctrl_c_ends_a_conversation_and_keeps_it(sample_project: Path, tmp_path:
     for _ in range(60):
         # The prompt is on the screen a moment before the program waits there.
         with contextlib.suppress(subprocess.TimeoutExpired):
-            chat.wait(timeout=1)
+            llm.wait(timeout=1)
             break
         os.write(screen, b"\x03")
-    assert chat.poll() == 130
+    assert llm.poll() == 130
     os.close(screen)
     turns = json.loads(session.read_text(encoding="utf-8"))
     assert [turn["question"] for turn in turns] == ["Who was Tom Crean?"]

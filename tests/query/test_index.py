@@ -8,7 +8,8 @@ import graphrag_query
 from graphrag_index.errors import SettingsError, TableError
 from graphrag_index.storage.table_store import TableStore
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.index import METHODS, Index
+from graphrag_query.index import Index
+from graphrag_query.searches.registry import METHODS
 from tests.conftest import run_project
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from graphrag_index.nlp.values import find_dates, find_numbers
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.normalize_values import normalize_values, values_of
-from graphrag_query.retrieval.index_store import KnowledgeModel
-from graphrag_query.structured.limits import Limits
-from graphrag_query.structured.sql import run_sql
+from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.structured.queries import run_sql
+from graphrag_query.structured.worker import Limits
 from tests.fixtures.small_index import table, write_index
 
 
@@ -212,7 +212,7 @@ def test_amounts_and_dates_of_an_index_can_be_asked_in_sql(tmp_path: Path) -> No
     )
     values = pl.concat(normalize_values(entities.lazy()))  # type: ignore[type-var]
     output = write_index(tmp_path, entities=entities, entity_values=values)
-    model = KnowledgeModel.open(output)
+    model = IndexStore.open(output)
     query = "SELECT sum(value) AS n FROM entity_values WHERE kind = 'money' AND unit = 'GBP'"
     assert run_sql(model, query, Limits()).rows == [[2009.0]]
     query = "SELECT start_date FROM entity_values WHERE kind = 'date'"

@@ -7,35 +7,35 @@ from hypothesis import strategies as st
 
 import graphrag_query
 from graphrag_query.answering.cited_text import CitedText
-from graphrag_query.retrieval.index_store import KnowledgeModel
+from graphrag_query.retrieval.index_store import IndexStore
 from tests.fixtures.examples import examples
 
 
 @pytest.fixture(scope="module")
-def model(sample_project: Path) -> KnowledgeModel:
-    return graphrag_query.open(sample_project / "output").model
+def store(sample_project: Path) -> IndexStore:
+    return graphrag_query.open(sample_project / "output").store
 
 
 @pytest.fixture(scope="module")
-def crean(model: KnowledgeModel) -> int:
+def crean(store: IndexStore) -> int:
     """The text unit that tells where Tom Crean was born."""
-    found = model.scan("text_units").filter(pl.col("text").str.contains("near Annascaul"))
+    found = store.scan("text_units").filter(pl.col("text").str.contains("near Annascaul"))
     return int(found.select("human_readable_id").collect().item(0, 0))
 
 
-def checked(model: KnowledgeModel, text: str, **shown: set[int]) -> tuple[str, CitedText]:
-    cited = CitedText(model, shown)
+def checked(store: IndexStore, text: str, **shown: set[int]) -> tuple[str, CitedText]:
+    cited = CitedText(store, shown)
     return cited.feed(text, is_last=True), cited
 
 
-def test_a_citation_leads_to_the_sentence_that_says_it(model: KnowledgeModel, crean: int) -> None:
+def test_a_citation_leads_to_the_sentence_that_says_it(store: IndexStore, crean: int) -> None:
     written = f"Crean was born on a farm near Annascaul [Data: Sources ({crean})]."
-    text, cited = checked(model, written, Sources={crean})
+    text, cited = checked(store, written, Sources={crean})
     assert text == "Crean was born on a farm near Annascaul [1]."
     [citation] = cited.citations
     assert citation.quote.startswith("Crean was born in 1877 on a farm near Annascaul")
     assert citation.cited_as == f"Sources ({crean})"
-    documents = model.scan("documents").filter(pl.col("id") == citation.document_id)
+    documents = store.scan("documents").filter(pl.col("id") == citation.document_id)
     whole = documents.select("text").collect().item()
     assert whole[citation.start_char : citation.end_char] == citation.quote
 
@@ -89,24 +89,24 @@ def test_a_citation_leads_to_the_sentence_that_says_it(model: KnowledgeModel, cr
     ],
 )
 def test_what_was_not_shown_is_removed_and_counted(
-    model: KnowledgeModel, citation: str, expected: str, n_removed: int
+    store: IndexStore, citation: str, expected: str, n_removed: int
 ) -> None:
     end = "" if citation.endswith("(0)") else "."
-    text, cited = checked(model, f"A statement{citation}{end}", Sources={0})
+    text, cited = checked(store, f"A statement{citation}{end}", Sources={0})
     assert text == f"A statement{expected}{end}"
     assert cited.n_removed == n_removed
 
 
-def test_a_number_that_is_cut_off_is_removed(model: KnowledgeModel) -> None:
+def test_a_number_that_is_cut_off_is_removed(store: IndexStore) -> None:
     for begun in ("[Data: Sources (1", "(Data: Sources (1", "Data: Sources (1", "(Sources: 1"):
         written = f"One [Data: Sources (0)]. Two {begun}"
-        text, cited = checked(model, written, Sources={0, 1})
+        text, cited = checked(store, written, Sources={0, 1})
         assert text == "One [1]. Two "
         assert cited.n_removed == 1
 
 
-def test_an_ordinary_bracket_is_streamed_at_once(model: KnowledgeModel) -> None:
-    cited = CitedText(model, {"Sources": {0}})
+def test_an_ordinary_bracket_is_streamed_at_once(store: IndexStore) -> None:
+    cited = CitedText(store, {"Sources": {0}})
     for piece in ("He sailed", " (with", " (1)", " dogs", " and the", " data", " of", " 3"):
         cited.feed(piece)
     assert cited.feed(" men") == " men"
@@ -114,52 +114,52 @@ def test_an_ordinary_bracket_is_streamed_at_once(model: KnowledgeModel) -> None:
     assert cited.feed("th) he") == " (South) he"
 
 
-def test_no_part_of_a_citation_is_streamed_unchecked(model: KnowledgeModel) -> None:
+def test_no_part_of_a_citation_is_streamed_unchecked(store: IndexStore) -> None:
     for citation in CITATIONS:
-        cited = CitedText(model, {"Sources": {0}})
+        cited = CitedText(store, {"Sources": {0}})
         streamed = "".join(cited.feed(character) for character in f"It was so{citation}")
         assert streamed == "It was so"
         assert cited.feed(". ") + cited.feed("", is_last=True) == " [1]. "
 
 
-def test_footnotes_number_reports_where_only_reports_were_shown(model: KnowledgeModel) -> None:
-    text, cited = checked(model, "The ice held [0, 99].", Reports={0})
+def test_footnotes_number_reports_where_only_reports_were_shown(store: IndexStore) -> None:
+    text, cited = checked(store, "The ice held [0, 99].", Reports={0})
     assert text == "The ice held [1]."
     assert [citation.cited_as for citation in cited.citations] == ["Reports (0)"]
     assert cited.n_removed == 1
 
 
 def test_a_report_that_cites_nothing_leads_to_the_passages_of_its_members(
-    model: KnowledgeModel,
+    store: IndexStore,
 ) -> None:
-    class Uncited(KnowledgeModel):
+    class Uncited(IndexStore):
         def report(self, community: int) -> dict[str, str]:
             return {"full_content": "# Ice\n\nThe ice held the ship."}
 
-    uncited = Uncited(model.store, model.version, model.models)
+    uncited = Uncited(store.backend, store.version, store.models)
     text, cited = checked(uncited, "The ice held the ship [Data: Reports (0)].", Reports={0})
     assert text == "The ice held the ship [1]."
     assert cited.citations[0].cited_as == "Reports (0)"
 
 
-def test_what_leads_to_no_passage_is_removed_and_counted(model: KnowledgeModel) -> None:
-    text, cited = checked(model, "A statement [Data: Sources (999999)].", Sources={999999})
+def test_what_leads_to_no_passage_is_removed_and_counted(store: IndexStore) -> None:
+    text, cited = checked(store, "A statement [Data: Sources (999999)].", Sources={999999})
     assert (text, cited.n_removed) == ("A statement.", 1)
 
 
-def test_the_same_passage_keeps_its_number(model: KnowledgeModel, crean: int) -> None:
+def test_the_same_passage_keeps_its_number(store: IndexStore, crean: int) -> None:
     sentence = f"Crean was born near Annascaul [Data: Sources ({crean})]."
-    text, cited = checked(model, f"{sentence} {sentence}", Sources={crean})
+    text, cited = checked(store, f"{sentence} {sentence}", Sources={crean})
     assert text.count("[1]") == 2
     assert len(cited.citations) == 1
 
 
-def test_entities_relationships_and_reports_lead_to_passages(model: KnowledgeModel) -> None:
-    entity = model.scan("entities").filter(pl.col("title") == "Tom Crean").collect()
+def test_entities_relationships_and_reports_lead_to_passages(store: IndexStore) -> None:
+    entity = store.scan("entities").filter(pl.col("title") == "Tom Crean").collect()
     number = int(entity["human_readable_id"][0])
-    report = int(model.scan("community_reports").select("community").collect().item(0, 0))
+    report = int(store.scan("community_reports").select("community").collect().item(0, 0))
     link = (
-        model.scan("relationships")
+        store.scan("relationships")
         .filter(pl.col("source") == "Tom Crean")
         .select("human_readable_id")
         .collect()
@@ -170,7 +170,7 @@ def test_entities_relationships_and_reports_lead_to_passages(model: KnowledgeMod
         f"Crean was a seaman [Data: Entities ({number})]. He sailed with others "
         f"[Data: Relationships ({link})]. So says the report [Data: Reports ({report})]."
     )
-    text, cited = checked(model, written, **shown)
+    text, cited = checked(store, written, **shown)
     assert "[Data" not in text
     assert {citation.cited_as for citation in cited.citations} == {
         f"Entities ({number})",
@@ -180,13 +180,11 @@ def test_entities_relationships_and_reports_lead_to_passages(model: KnowledgeMod
     assert "seaman" in cited.citations[0].quote
 
 
-def test_a_quotation_that_is_not_in_the_passage_is_flagged(
-    model: KnowledgeModel, crean: int
-) -> None:
+def test_a_quotation_that_is_not_in_the_passage_is_flagged(store: IndexStore, crean: int) -> None:
     true = "Crean was born in 1877 on a farm near Annascaul"
     false = "Crean was born in 1878 in a castle near Dublin"
     _, cited = checked(
-        model,
+        store,
         f"It says “{true}” [Data: Sources ({crean})] and “{false}” [Data: Sources ({crean})].",
         Sources={crean},
     )
@@ -210,14 +208,14 @@ def test_a_quotation_that_is_not_in_the_passage_is_flagged(
     ],
 )
 def test_quotations_are_known_by_their_marks(
-    model: KnowledgeModel, crean: int, said: str, flagged: bool
+    store: IndexStore, crean: int, said: str, flagged: bool
 ) -> None:
-    _, cited = checked(model, f"{said} [Data: Sources ({crean})].", Sources={crean})
+    _, cited = checked(store, f"{said} [Data: Sources ({crean})].", Sources={crean})
     assert bool(cited.not_found) is flagged
 
 
-def test_citations_may_stay_in_microsofts_syntax(model: KnowledgeModel) -> None:
-    cited = CitedText(model, {"Sources": {0, 1}}, "data")
+def test_citations_may_stay_in_microsofts_syntax(store: IndexStore) -> None:
+    cited = CitedText(store, {"Sources": {0, 1}}, "data")
     text = "One [Data: Sources (0, 1)]. Two [Data: Sources (1, 999)]. Three [Data: Reports (1)]."
     expected = "One [Data: Sources (0, 1)]. Two [Data: Sources (1)]. Three."
     assert cited.feed(text, is_last=True) == expected
@@ -238,9 +236,9 @@ def test_citations_may_stay_in_microsofts_syntax(model: KnowledgeModel) -> None:
     ],
 )
 def test_a_reply_can_say_that_there_is_no_record(
-    model: KnowledgeModel, reply: str, has_no_record: bool, rest: str
+    store: IndexStore, reply: str, has_no_record: bool, rest: str
 ) -> None:
-    text, cited = checked(model, reply, Sources={0})
+    text, cited = checked(store, reply, Sources={0})
     assert (cited.has_no_record, text) == (has_no_record, rest)
 
 
@@ -264,11 +262,11 @@ TEXTS = st.lists(
 @given(parts=TEXTS, cuts=st.lists(st.integers(1, 12), max_size=20))
 @examples(80)
 def test_a_text_is_the_same_in_whatever_pieces_it_comes(
-    model: KnowledgeModel, parts: list[str], cuts: list[int]
+    store: IndexStore, parts: list[str], cuts: list[int]
 ) -> None:
     whole = "".join(parts)
-    expected, at_once = checked(model, whole, Sources={0})
-    cited = CitedText(model, {"Sources": {0}})
+    expected, at_once = checked(store, whole, Sources={0})
+    cited = CitedText(store, {"Sources": {0}})
     pieces, rest = [], whole
     for cut in cuts:
         pieces.append(cited.feed(rest[:cut]))

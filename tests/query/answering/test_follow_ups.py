@@ -7,7 +7,7 @@ import graphrag_query
 from graphrag_query.answer import Outcome
 from graphrag_query.answering.follow_ups import suggest_questions
 from graphrag_query.index import Index
-from tests.fixtures.fake_chat import FakeChat
+from tests.fixtures.fake_llm import FakeLLM, question_to
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def index(sample_project: Path) -> Index:
 @pytest.fixture
 def asking(index: Index) -> Index:
     search = index.settings.search.with_values({"follow_ups": 3})
-    return Index(index.model, index.settings.model_copy(update={"search": search}))
+    return Index(index.store, index.settings.model_copy(update={"search": search}))
 
 
 def test_without_a_model_they_ask_about_what_was_found_near(asking: Index) -> None:
@@ -26,7 +26,7 @@ def test_without_a_model_they_ask_about_what_was_found_near(asking: Index) -> No
     assert len(answer.follow_ups) == 3
     assert all(question.endswith("?") for question in answer.follow_ups)
     assert not any("Crean" in question for question in answer.follow_ups)
-    titles = set(asking.model.scan("entities").select("title").collect()["title"])
+    titles = set(asking.store.scan("entities").select("title").collect()["title"])
     about = [question.rstrip("?").removeprefix("Who is ") for question in answer.follow_ups]
     about = [text.removeprefix("What do the documents say about ") for text in about]
     assert set(about) <= titles
@@ -56,7 +56,7 @@ def test_none_are_suggested_unless_wanted_or_without_an_answer(index: Index, ask
     ],
 )  # fmt: skip
 def test_a_model_suggests_them(index: Index, reply: object, suggested: tuple[str, ...]) -> None:
-    chat = FakeChat(lambda request: reply)
+    llm = FakeLLM(lambda request: reply)
     answer = dataclasses.replace(index.local("Who was Tom Crean?"), text="A seaman.")
-    assert suggest_questions(answer, 3, index.model, chat) == suggested
-    assert "Answer: A seaman." in chat.prompts_sent[0]
+    assert suggest_questions(answer, 3, question_to(index, answer.question, llm)) == suggested
+    assert "Answer: A seaman." in llm.prompts_sent[0]

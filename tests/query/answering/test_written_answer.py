@@ -10,7 +10,7 @@ from graphrag_index.text.tokens import count_tokens, load_encoding
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from graphrag_query.searches.local_search import local_search
-from tests.fixtures.fake_chat import FakeChat, question_to
+from tests.fixtures.fake_llm import FakeLLM, question_to
 from tests.fixtures.model_index import index_behind
 from tests.fixtures.sink import Pieces
 from tests.server import ChatRequest, Faults, Server
@@ -34,32 +34,32 @@ def from_first_source(request: Request) -> str:
 
 
 def test_a_model_writes_from_what_fits_the_context(index: Index) -> None:
-    chat = FakeChat(from_first_source)
-    answer = local_search(question_to(index, QUESTION, chat), LocalSearch())
+    llm = FakeLLM(from_first_source)
+    answer = local_search(question_to(index, QUESTION, llm), LocalSearch())
     assert answer.text == "Crean was born on a farm near Annascaul [1]."
     assert answer.outcome is Outcome.ANSWERED
     assert "Annascaul" in answer.citations[0].quote
     assert answer.notes == ("1 citation of rows that the model was not shown removed.",)
     assert answer.context is not None
     assert {"Sources", "Entities", "Relationships", "Reports"} <= set(answer.context.tables)
-    [prompt] = chat.prompts_sent
+    [prompt] = llm.prompts_sent
     assert answer.context.text in prompt
     assert prompt.endswith(f"Question: {QUESTION}")
 
 
 @pytest.mark.parametrize("max_tokens", [200, 1_000, 4_000])
 def test_the_context_keeps_its_budget(index: Index, max_tokens: int) -> None:
-    chat = FakeChat(from_first_source)
-    local_search(question_to(index, QUESTION, chat), LocalSearch(max_context_tokens=max_tokens))
-    [request] = chat.asked
+    llm = FakeLLM(from_first_source)
+    local_search(question_to(index, QUESTION, llm), LocalSearch(max_context_tokens=max_tokens))
+    [request] = llm.asked
     asked = request.messages[-1]["content"]
     assert count_tokens(asked, load_encoding("o200k_base")) <= max_tokens + 20
 
 
 def test_the_context_fits_the_window_of_the_model(index: Index) -> None:
-    chat = FakeChat(from_first_source, max_prompt_tokens=2_500)
-    local_search(question_to(index, QUESTION, chat), LocalSearch(max_context_tokens=100_000))
-    [prompt] = chat.prompts_sent
+    llm = FakeLLM(from_first_source, max_prompt_tokens=2_500)
+    local_search(question_to(index, QUESTION, llm), LocalSearch(max_context_tokens=100_000))
+    [prompt] = llm.prompts_sent
     assert count_tokens(prompt, load_encoding("o200k_base")) <= 2_500
 
 
@@ -68,29 +68,29 @@ def test_a_model_that_finds_no_record_is_no_evidence(index: Index) -> None:
         number = first_source(request.messages[-1]["content"])
         return f"NO_RECORD His shoe size is not told [Data: Sources ({number})]."
 
-    chat = FakeChat(nothing)
-    answer = local_search(question_to(index, "Which shoe size had Tom Crean?", chat), LocalSearch())
+    llm = FakeLLM(nothing)
+    answer = local_search(question_to(index, "Which shoe size had Tom Crean?", llm), LocalSearch())
     assert answer.outcome is Outcome.NO_EVIDENCE
     assert answer.text == "His shoe size is not told [1]."
     assert [citation.number for citation in answer.citations] == [1]
 
 
 def test_a_name_that_is_nowhere_costs_no_call(index: Index) -> None:
-    chat = FakeChat(from_first_source)
-    question = question_to(index, "What did Napoleon Bonaparte do at Waterloo?", chat)
+    llm = FakeLLM(from_first_source)
+    question = question_to(index, "What did Napoleon Bonaparte do at Waterloo?", llm)
     assert local_search(question, LocalSearch()).outcome is Outcome.NO_EVIDENCE
-    assert chat.asked == []
+    assert llm.asked == []
 
 
 def test_an_answer_that_cites_nothing_says_so(index: Index) -> None:
-    chat = FakeChat(lambda request: "Crean was born in 1877.")
-    answer = local_search(question_to(index, QUESTION, chat), LocalSearch())
+    llm = FakeLLM(lambda request: "Crean was born in 1877.")
+    answer = local_search(question_to(index, QUESTION, llm), LocalSearch())
     assert answer.notes == ("The model cites no passage for this.",)
 
 
 def test_citations_can_stay_as_microsoft_writes_them(index: Index) -> None:
-    chat = FakeChat(from_first_source)
-    answer = local_search(question_to(index, QUESTION, chat, citations="data"), LocalSearch())
+    llm = FakeLLM(from_first_source)
+    answer = local_search(question_to(index, QUESTION, llm, citations="data"), LocalSearch())
     assert "[Data: Sources (" in answer.text
     assert "999999" not in answer.text
 
@@ -98,12 +98,10 @@ def test_citations_can_stay_as_microsoft_writes_them(index: Index) -> None:
 # Over HTTP.
 
 
-def answered(chat: ChatRequest) -> str:
-    if "-----Sources-----" not in chat.texts[-1]:
+def answered(llm: ChatRequest) -> str:
+    if "-----Sources-----" not in llm.texts[-1]:
         return f'{{"question": "{QUESTION}"}}'
-    return (
-        f"Near Annascaul [Data: Sources ({first_source(chat.texts[-1])})]. " + "He went far. " * 9
-    )
+    return f"Near Annascaul [Data: Sources ({first_source(llm.texts[-1])})]. " + "He went far. " * 9
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import graphrag_query
 from graphrag_query.answer import Answer, Citation, Outcome
 from graphrag_query.display.notebook import as_html, as_markdown
-from graphrag_query.display.subgraph import Subgraph
-from graphrag_query.display.subgraph_picture import MOST_DRAWN, draw
+from graphrag_query.display.subgraph import MAX_DRAWN, Subgraph, draw_svg
 from tests.fixtures.examples import examples
 from tests.fixtures.fake_links import subgraph
 
@@ -148,13 +147,13 @@ def test_the_picture_of_any_graph_is_svg_that_names_all(
             orient="row",
         ),
     )
-    picture = minidom.parseString(draw(part).encode())
+    picture = minidom.parseString(draw_svg(part).encode())
     assert len(picture.getElementsByTagName("circle")) == n
     assert len(picture.getElementsByTagName("line")) == len(pairs)
 
 
 def test_a_large_graph_is_drawn_in_part_and_says_so() -> None:
-    n = MOST_DRAWN + 5
+    n = MAX_DRAWN + 5
     one = subgraph()
     part = replace(
         one,
@@ -163,6 +162,6 @@ def test_a_large_graph_is_drawn_in_part_and_says_so() -> None:
         ),
         relationships=one.relationships[:0],
     )
-    picture = draw(part)
-    assert picture.count("<circle") == MOST_DRAWN
+    picture = draw_svg(part)
+    assert picture.count("<circle") == MAX_DRAWN
     assert "and 5 more entities" in picture

@@ -9,7 +9,7 @@ from graphrag_index.errors import SettingsError
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
 from graphrag_query.question.conversation import Conversation
-from tests.fixtures.fake_chat import FakeChat
+from tests.fixtures.fake_llm import FakeLLM
 
 
 @pytest.fixture(scope="module")
@@ -42,15 +42,15 @@ def after(*questions: str) -> Conversation:
 def test_by_rule_the_last_name_takes_the_place_of_a_pronoun(
     index: Index, before: tuple[str, ...], question: str, rewritten: str
 ) -> None:
-    assert after(*before).rewrite(question, index.model, None) == rewritten
+    assert after(*before).rewrite(question, index.store, None) == rewritten
 
 
 def test_a_model_rewrites_from_the_newest_turns(index: Index) -> None:
-    chat = FakeChat(lambda request: {"question": "Where was Tom Crean born?"})
+    llm = FakeLLM(lambda request: {"question": "Where was Tom Crean born?"})
     conversation = after("Old question", *(f"Question {n}" for n in range(4)))
-    rewritten = conversation.rewrite("Where was he born?", index.model, chat)
+    rewritten = conversation.rewrite("Where was he born?", index.store, llm)
     assert rewritten == "Where was Tom Crean born?"
-    [prompt] = chat.prompts_sent
+    [prompt] = llm.prompts_sent
     assert "Question 3" in prompt
     assert "Old question" not in prompt
     assert prompt.endswith("New question: Where was he born?")
@@ -58,14 +58,14 @@ def test_a_model_rewrites_from_the_newest_turns(index: Index) -> None:
 
 @pytest.mark.parametrize("reply", [None, {"question": " "}, {"answer": 3}])
 def test_a_question_that_cannot_be_rewritten_is_asked_as_it_is(index: Index, reply: object) -> None:
-    chat = FakeChat(lambda request: reply)
-    assert after("Who?").rewrite("Where was he born?", index.model, chat) == "Where was he born?"
+    llm = FakeLLM(lambda request: reply)
+    assert after("Who?").rewrite("Where was he born?", index.store, llm) == "Where was he born?"
 
 
 def test_a_first_question_costs_no_call(index: Index) -> None:
-    chat = FakeChat(lambda request: {"question": "Else?"})
-    assert Conversation().rewrite("Who was he?", index.model, chat) == "Who was he?"
-    assert chat.asked == []
+    llm = FakeLLM(lambda request: {"question": "Else?"})
+    assert Conversation().rewrite("Who was he?", index.store, llm) == "Who was he?"
+    assert llm.asked == []
 
 
 def test_a_conversation_goes_on_in_its_file(index: Index, tmp_path: Path) -> None:

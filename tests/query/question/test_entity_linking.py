@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_query.question.entity_linking import is_other_spelling, names_in_question
-from graphrag_query.retrieval.index_store import KnowledgeModel
+from graphrag_query.question.entity_linking import is_other_spelling
+from graphrag_query.question.mentions import Mentions
+from graphrag_query.retrieval.index_store import IndexStore
 from tests.fixtures.linking_index import index_of
 
 # Title, degree, aliases.
@@ -29,12 +30,12 @@ TITLES = [title for title, _, _ in ENTITIES]
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeModel:
+def store(tmp_path_factory: pytest.TempPathFactory) -> IndexStore:
     return index_of(ENTITIES, tmp_path_factory.mktemp("names"))
 
 
-def found(model: KnowledgeModel, question: str) -> list[tuple[str, str]]:
-    return [(TITLES[named.entity], named.how) for named in names_in_question(model, question)]
+def found(store: IndexStore, question: str) -> list[tuple[str, str]]:
+    return [(TITLES[m.entity], m.kind) for m in Mentions(store, question).entities]
 
 
 @pytest.mark.parametrize(
@@ -51,9 +52,9 @@ def found(model: KnowledgeModel, question: str) -> list[tuple[str, str]]:
     ],
 )
 def test_whole_names_are_exact_and_the_longest_wins(
-    model: KnowledgeModel, question: str, names: list[str]
+    store: IndexStore, question: str, names: list[str]
 ) -> None:
-    assert sorted(found(model, question)) == sorted((name, "exact") for name in names)
+    assert sorted(found(store, question)) == sorted((name, "exact") for name in names)
 
 
 @pytest.mark.parametrize(
@@ -67,10 +68,10 @@ def test_whole_names_are_exact_and_the_longest_wins(
     ],
 )
 def test_parts_and_other_endings_are_found_the_best_linked_first(
-    model: KnowledgeModel, question: str, names: list[str]
+    store: IndexStore, question: str, names: list[str]
 ) -> None:
-    assert {how for _, how in found(model, question)} == {"part"}
-    assert {name for name, _ in found(model, question)} == set(names)
+    assert {how for _, how in found(store, question)} == {"part"}
+    assert {name for name, _ in found(store, question)} == set(names)
 
 
 @pytest.mark.parametrize(
@@ -82,9 +83,9 @@ def test_parts_and_other_endings_are_found_the_best_linked_first(
         ("Amundson died where?", "Roald Amundsen"),
     ],
 )
-def test_other_spellings_are_found(model: KnowledgeModel, question: str, name: str) -> None:
-    assert (name, "spelling") in found(model, question)
-    assert {how for _, how in found(model, question)} == {"spelling"}
+def test_other_spellings_are_found(store: IndexStore, question: str, name: str) -> None:
+    assert (name, "fuzzy") in found(store, question)
+    assert {how for _, how in found(store, question)} == {"fuzzy"}
 
 
 @pytest.mark.parametrize(
@@ -97,16 +98,14 @@ def test_other_spellings_are_found(model: KnowledgeModel, question: str, name: s
         "Who is the president of France?",
     ],
 )
-def test_other_names_are_not_taken_for_those_of_the_index(
-    model: KnowledgeModel, question: str
-) -> None:
-    assert found(model, question) == []
+def test_other_names_are_not_taken_for_those_of_the_index(store: IndexStore, question: str) -> None:
+    assert found(store, question) == []
 
 
 def test_a_part_that_many_have_gives_the_best_linked_and_weighs_little(
-    model: KnowledgeModel,
+    store: IndexStore,
 ) -> None:
-    named = names_in_question(model, "Where did Smith live?")
+    named = Mentions(store, "Where did Smith live?").entities
     assert [TITLES[name.entity] for name in named] == [f"John Smith {n}" for n in (4, 5, 6, 7, 8)]
     assert {name.weight for name in named} == {round((1 + 1 / 3) / 2 / 3, 6)}
 
@@ -130,16 +129,16 @@ def test_what_differs_little_is_one_name(
 
 @given(st.text(max_size=40) | st.lists(st.sampled_from([*TITLES, "and", "Amunsen"])).map(" ".join))
 def test_any_question_gives_each_entity_once_with_a_weight(
-    model: KnowledgeModel, question: str
+    store: IndexStore, question: str
 ) -> None:
-    named = names_in_question(model, question)
+    named = Mentions(store, question).entities
     assert len({name.entity for name in named}) == len(named)
     assert all(0 < name.weight <= 1 for name in named)
-    assert named == names_in_question(model, question)
+    assert named == Mentions(store, question).entities
     assert [-name.weight for name in named] == sorted(-name.weight for name in named)
 
 
-def test_every_title_is_found_in_itself(model: KnowledgeModel) -> None:
+def test_every_title_is_found_in_itself(store: IndexStore) -> None:
     for number, title in enumerate(TITLES):
         if title != "It":
-            assert number in {named.entity for named in names_in_question(model, title)}
+            assert number in {mention.entity for mention in Mentions(store, title).entities}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from graphrag_query.question.entity_linking import names_in_question
-from graphrag_query.retrieval.index_store import KnowledgeModel
+from graphrag_query.question.mentions import Mentions
+from graphrag_query.retrieval.index_store import IndexStore
 from tests.fixtures.linking_index import index_of
 
 TITLES = [
@@ -36,7 +36,7 @@ TITLES = [
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeModel:
+def store(tmp_path_factory: pytest.TempPathFactory) -> IndexStore:
     return index_of([(title, 1, []) for title in TITLES], tmp_path_factory.mktemp("names"))
 
 
@@ -82,7 +82,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeModel:
     ],
 )
 def test_names_are_found_in_their_case_and_others_are_not(
-    model: KnowledgeModel, question: str, names: list[str]
+    store: IndexStore, question: str, names: list[str]
 ) -> None:
-    found = [TITLES[named.entity] for named in names_in_question(model, question)]
+    found = [TITLES[mention.entity] for mention in Mentions(store, question).entities]
     assert sorted(found) == sorted(names)

@@ -75,7 +75,7 @@ def with_other_numbers(
         with_gaps(step) if step.name == "create_communities" else step for step in workflow.steps
     )
     run_workflow(Workflow(workflow.name, steps), settings, root, services_of(settings))
-    before = graphrag_query.open(sample_project / "output").model.scan("communities")
+    before = graphrag_query.open(sample_project / "output").store.scan("communities")
     numbers = {
         renumbered(number, level): number
         for number, level in before.select("community", "level").collect().iter_rows()
@@ -115,13 +115,13 @@ def test_communities_are_fetched_by_number(
     sample_project: Path, with_other_numbers: tuple[Index, dict[int, int]]
 ) -> None:
     index, numbers = with_other_numbers
-    before = graphrag_query.open(sample_project / "output").model
+    before = graphrag_query.open(sample_project / "output").store
     columns = ["level", "size", "entities"]
-    found = index.model.communities(numbers).select(columns)
+    found = index.store.communities(numbers).select(columns)
     assert found.equals(before.communities(numbers.values()).select(columns))
-    titles = index.model.reports(numbers)["title"].to_list()
+    titles = index.store.reports(numbers)["title"].to_list()
     assert titles == before.reports(numbers.values())["title"].to_list()
     unknown = [-1, 4, 10**5, 2**40]
-    assert index.model.communities(unknown).is_empty()
-    assert index.model.reports(unknown).is_empty()
-    assert index.model.report(2**40) is None
+    assert index.store.communities(unknown).is_empty()
+    assert index.store.reports(unknown).is_empty()
+    assert index.store.report(2**40) is None

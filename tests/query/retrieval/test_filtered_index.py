@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import graphrag_query
-from graphrag_query.index import METHODS, Index
-from graphrag_query.retrieval.filtered_index import ScopedModel
+from graphrag_query.index import Index
+from graphrag_query.retrieval.filtered_index import FilteredIndex
+from graphrag_query.searches.registry import METHODS
 
 CREAN = "people/tom-crean.txt"
 
@@ -28,7 +29,7 @@ def test_an_answer_rests_on_documents_inside(crean: Index, method: str) -> None:
     assert answer.parameters["filters"] == {"path": [CREAN]}
     assert answer.context is not None
     assert set(answer.context.tables["Sources"]["id"]) <= set(
-        np.flatnonzero(crean.model.scope.text_units).tolist()  # type: ignore[attr-defined]
+        np.flatnonzero(crean.store.masks.text_units).tolist()  # type: ignore[attr-defined]
     )
 
 
@@ -47,7 +48,7 @@ def test_a_document_outside_whose_title_is_named_stays_outside(
     assert {citation.path for citation in answer.citations} <= {CREAN}
     if answer.context is not None and "Sources" in answer.context.tables:
         numbers = answer.context.tables["Sources"]["id"].to_numpy()
-        assert crean.model.holds_text_units(numbers).all()
+        assert crean.store.holds_text_units(numbers).all()
 
 
 def test_what_stands_outside_is_no_evidence(index: Index, crean: Index) -> None:
@@ -59,9 +60,9 @@ def test_what_stands_outside_is_no_evidence(index: Index, crean: Index) -> None:
 def test_reports_are_chosen_by_filters(index: Index) -> None:
     people = index.where(entity_types=["person"])
     answer = people.global_("What did the men do?")
-    assert isinstance(people.model, ScopedModel)
+    assert isinstance(people.store, FilteredIndex)
     whole = index.global_("What did the men do?")
-    inside = people.model.scope.communities
+    inside = people.store.masks.communities
     assert answer.looked_at["community_reports"] <= len(inside)
     assert answer.looked_at["community_reports"] < whole.looked_at["community_reports"]
 
@@ -82,54 +83,54 @@ def test_entities_near_a_question_are_of_the_types_asked_for(index: Index) -> No
 
 
 def test_links_end_at_the_scope(index: Index, crean: Index) -> None:
-    scope = crean.model.scope  # type: ignore[attr-defined]
-    for text_unit in np.flatnonzero(scope.text_units).tolist():
-        entities, is_about = crean.model.links.entities_of(text_unit)
-        assert len(entities) == len(is_about)
-        assert scope.entities[entities].all()
-    for entity in np.flatnonzero(scope.entities).tolist():
-        assert scope.text_units[crean.model.links.text_units_of(entity)[0]].all()
-        found = crean.model.links.relationships_of(entity)
-        assert scope.entities[found.entities].all()
-        rows = crean.model.map("relationship_rows")
+    masks = crean.store.masks  # type: ignore[attr-defined]
+    for text_unit in np.flatnonzero(masks.text_units).tolist():
+        entities, is_subject = crean.store.links.entities_of(text_unit)
+        assert len(entities) == len(is_subject)
+        assert masks.entities[entities].all()
+    for entity in np.flatnonzero(masks.entities).tolist():
+        assert masks.text_units[crean.store.links.text_units_of(entity)[0]].all()
+        found = crean.store.links.relationships_of(entity)
+        assert masks.entities[found.entities].all()
+        rows = crean.store.map("relationship_rows")
         for relationship in found.relationships.tolist():
-            assert scope.text_units[rows.numbers("text_units", relationship)].any()
-        assert set(crean.model.links.communities_of(entity)[1].tolist()) <= scope.communities
+            assert masks.text_units[rows.numbers("text_units", relationship)].any()
+        assert set(crean.store.links.communities_of(entity)[1].tolist()) <= masks.communities
 
 
 def test_all_relationships_inside_are_found_the_heaviest_first(index: Index, crean: Index) -> None:
-    scope = crean.model.scope  # type: ignore[attr-defined]
-    rows = crean.model.map("relationship_rows")
+    masks = crean.store.masks  # type: ignore[attr-defined]
+    rows = crean.store.map("relationship_rows")
     n_inside = 0
-    for entity in np.flatnonzero(scope.entities).tolist():
-        whole = index.model.links.relationships_of(entity)
+    for entity in np.flatnonzero(masks.entities).tolist():
+        whole = index.store.links.relationships_of(entity)
         expected = [
             relationship
             for neighbour, relationship in zip(
                 whole.entities.tolist(), whole.relationships.tolist(), strict=True
             )
-            if scope.entities[neighbour]
-            and scope.text_units[rows.numbers("text_units", relationship)].any()
+            if masks.entities[neighbour]
+            and masks.text_units[rows.numbers("text_units", relationship)].any()
         ]
-        found = crean.model.links.relationships_of(entity)
+        found = crean.store.links.relationships_of(entity)
         assert found.relationships.tolist() == expected
-        two = crean.model.links.relationships_of(entity, 2)
+        two = crean.store.links.relationships_of(entity, 2)
         assert two.relationships.tolist() == expected[:2]
         n_inside += len(expected) < len(whole.relationships)
     assert n_inside > 0
 
 
 def test_searches_of_vectors_find_enough_inside(index: Index) -> None:
-    people = index.where(entity_types=["person"]).model
-    vector = index.model.embed(["ice"])[0]
+    people = index.where(entity_types=["person"]).store
+    vector = index.store.embed(["ice"])[0]
     found = people.vectors("entity_description").nearest(vector, 20, ["id", "type"])
     assert found.columns == ["id", "type", "similarity"]
     assert found["type"].to_list() == ["person"] * 20
-    whole = index.model.vectors("entity_description").nearest(vector, 1_000, ["id", "type"])
+    whole = index.store.vectors("entity_description").nearest(vector, 1_000, ["id", "type"])
     expected = [id for id, kind, _ in whole.iter_rows() if kind == "person"][:20]
     assert found["id"].to_list() == expected
 
 
 def test_a_view_is_one_index_for_all_that_it_shares(index: Index, crean: Index) -> None:
-    assert crean.model.embedding_model is index.model.embedding_model
-    assert crean.model.version is index.model.version
+    assert crean.store.embedder is index.store.embedder
+    assert crean.store.version is index.store.version

@@ -12,7 +12,8 @@ import yaml
 import graphrag_query
 from graphrag_index.schema.settings.settings import load_settings
 from graphrag_query.answering.cited_text import CitedText
-from graphrag_query.index import METHODS, Index
+from graphrag_query.index import Index
+from graphrag_query.searches.registry import METHODS
 from tests.fixtures.commands import REPOSITORY, ask, call
 from tests.server import Server
 
@@ -50,8 +51,8 @@ def server() -> Iterator[Server]:
 
 
 def models(server: Server) -> dict[str, object]:
-    chat = {"model": "test-model", "base_url": server.url, "api_key": "x", "timeout": 5}
-    return {"models": {"chat": chat}}
+    llm = {"model": "test-model", "base_url": server.url, "api_key": "x", "timeout": 5}
+    return {"models": {"chat": llm}}
 
 
 @pytest.fixture(
@@ -118,7 +119,7 @@ def test_the_command_line_takes_the_same_filters(project: Path) -> None:
 
 @pytest.mark.parametrize("project", ["linguistic"], indirect=True)
 def test_an_unknown_type_is_told_and_a_known_one_holds(project: Path, index: Index) -> None:
-    types = set(index.model.scan("entities").collect()["type"])
+    types = set(index.store.scan("entities").collect()["type"])
     known, wrong = (
         ask("local", QUESTION, "--root", str(project), "--show-context", "--type", kind)
         for kind in ("PERSON", "dragon")
@@ -137,7 +138,7 @@ def test_claims_are_shown_and_their_citations_lead_to_the_passage(index: Index) 
     assert claims["subject"].to_list() == ["Ernest Joyce"]
     for number in claims["id"].to_list():
         text = f"He was accused [Data: Claims ({number})]."
-        cited = CitedText(index.model, {"Claims": {number}})
+        cited = CitedText(index.store, {"Claims": {number}})
         assert cited.feed(text, is_last=True) == "He was accused [1]."
         [citation] = cited.citations
         document = next(row for row in ROWS if row[0] == citation.document)

@@ -9,27 +9,27 @@ import pytest
 
 import graphrag_query
 from graphrag_index.errors import TableError
-from graphrag_query.retrieval import index_store as knowledge_model
-from graphrag_query.retrieval.index_store import KnowledgeModel
+from graphrag_query.retrieval import question_embedding
+from graphrag_query.retrieval.index_store import IndexStore
 from tests.fixtures.small_index import table, write_index
 
 
 @pytest.fixture(scope="module")
-def model(sample_project: Path) -> KnowledgeModel:
-    return KnowledgeModel.open(sample_project / "output")
+def store(sample_project: Path) -> IndexStore:
+    return IndexStore.open(sample_project / "output")
 
 
-def public(model: KnowledgeModel, name: str) -> pl.DataFrame:
-    return model.scan(name).collect()
+def public(store: IndexStore, name: str) -> pl.DataFrame:
+    return store.scan(name).collect()
 
 
-def test_text_units_come_with_their_documents(model: KnowledgeModel) -> None:
-    found = model.text_units([7, 150, 7, -1, 10**6])
+def test_text_units_come_with_their_documents(store: IndexStore) -> None:
+    found = store.text_units([7, 150, 7, -1, 10**6])
     assert list(found) == [7, 150]
-    assert model.text_units([]) == {}
-    documents = {row["id"]: row for row in public(model, "documents").iter_rows(named=True)}
+    assert store.text_units([]) == {}
+    documents = {row["id"]: row for row in public(store, "documents").iter_rows(named=True)}
     for number, unit in found.items():
-        expected = public(model, "text_units").row(number, named=True)
+        expected = public(store, "text_units").row(number, named=True)
         for column in ("human_readable_id", "id", "document_id", "text", "headings", "start_char"):
             assert unit[column] == expected[column]
         document = documents[unit["document_id"]]
@@ -38,60 +38,60 @@ def test_text_units_come_with_their_documents(model: KnowledgeModel) -> None:
         assert (unit["title"], unit["path"]) == (document["title"], document["path"])
 
 
-def test_entities_and_relationships_come_in_the_order_given(model: KnowledgeModel) -> None:
-    entities, relationships = public(model, "entities"), public(model, "relationships")
-    found = model.entities([40, 3])
+def test_entities_and_relationships_come_in_the_order_given(store: IndexStore) -> None:
+    entities, relationships = public(store, "entities"), public(store, "relationships")
+    found = store.entities([40, 3])
     columns = ["human_readable_id", "id", "title", "type", "description", "aliases"]
     assert found.select(columns).rows() == entities[[40, 3]].select(columns).rows()
-    near = model.relationships([900, 2])
+    near = store.relationships([900, 2])
     columns = ["human_readable_id", "source", "target", "description", "type"]
     assert near.select(columns).rows() == relationships[[900, 2]].select(columns).rows()
     titles = entities["title"]
     assert titles.gather(near["source_entity"]).to_list() == near["source"].to_list()
-    numbers = dict(public(model, "documents").select("human_readable_id", "id").iter_rows())
+    numbers = dict(public(store, "documents").select("human_readable_id", "id").iter_rows())
     for row, expected in zip(near["evidence"], relationships["evidence"][[900, 2]], strict=True):
         assert [(numbers[p["document"]], p["start_char"], p["end_char"]) for p in row] == [
             (p["document_id"], p["start_char"], p["end_char"]) for p in expected
         ]
 
 
-def test_reports_are_found_by_community(model: KnowledgeModel) -> None:
-    reports = public(model, "community_reports")
-    found = model.reports([5, 10**6, 0])
+def test_reports_are_found_by_community(store: IndexStore) -> None:
+    reports = public(store, "community_reports")
+    found = store.reports([5, 10**6, 0])
     columns = ["community", "title", "summary", "findings"]
     expected = [reports.row(by_predicate=pl.col("community") == n, named=True) for n in (5, 0)]
     assert found.select(columns).to_dicts() == [{c: row[c] for c in columns} for row in expected]
-    whole = model.report(5)
+    whole = store.report(5)
     assert whole is not None
     assert whole["full_content"] == expected[0]["full_content"]
-    assert model.report(10**6) is None
+    assert store.report(10**6) is None
 
 
-def test_texts_of_reports_are_added_in_the_order_of_the_rows(model: KnowledgeModel) -> None:
-    reports = public(model, "community_reports").sort("level", "community")
+def test_texts_of_reports_are_added_in_the_order_of_the_rows(store: IndexStore) -> None:
+    reports = public(store, "community_reports").sort("level", "community")
     columns = ["community", "level", "parent", "children", "title", "rank", "size"]
-    assert model.report_list.select(columns).equals(reports.select(columns))
+    assert store.report_list.select(columns).equals(reports.select(columns))
     sizes = [len(text.encode()) for text in reports["full_content"]]
-    assert model.report_list["n_bytes"].to_list() == sizes
+    assert store.report_list["n_bytes"].to_list() == sizes
     texts = ["full_content", "findings", "summary"]
     chosen = [7, 90, 2]
-    found = model.with_texts(model.report_list[chosen], *texts)
+    found = store.with_texts(store.report_list[chosen], *texts)
     assert found.select(columns + texts).rows() == reports[chosen].select(columns + texts).rows()
-    assert model.with_texts(model.report_list.clear(), *texts).is_empty()
+    assert store.with_texts(store.report_list.clear(), *texts).is_empty()
 
 
-def test_what_a_row_rests_on_is_what_its_table_says(model: KnowledgeModel) -> None:
-    units = dict(public(model, "text_units").select("id", "human_readable_id").iter_rows())
+def test_what_a_row_rests_on_is_what_its_table_says(store: IndexStore) -> None:
+    units = dict(public(store, "text_units").select("id", "human_readable_id").iter_rows())
     for name, table_name in (("Entities", "entities"), ("Relationships", "relationships")):
         for number in (0, 17):
-            ids = public(model, table_name)["text_unit_ids"][number]
+            ids = public(store, table_name)["text_unit_ids"][number]
             named = sorted(units[id] for id in ids)
-            assert set(named) <= set(model.text_units_behind(name, number))
+            assert set(named) <= set(store.text_units_behind(name, number))
             if name == "Relationships":
-                assert model.text_units_behind(name, number) == named
-        assert model.text_units_behind(name, 10**6) == []
-    assert model.text_units_behind("Sources", 4) == [4]
-    assert model.text_units_behind("Sources", -1) == model.text_units_behind("Claims", 0) == []
+                assert store.text_units_behind(name, number) == named
+        assert store.text_units_behind(name, 10**6) == []
+    assert store.text_units_behind("Sources", 4) == [4]
+    assert store.text_units_behind("Sources", -1) == store.text_units_behind("Claims", 0) == []
 
 
 def test_a_text_is_embedded_once(sample_project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,26 +103,26 @@ def test_a_text_is_embedded_once(sample_project: Path, monkeypatch: pytest.Monke
             self.asked += texts
             return np.array([[len(text), 1] for text in texts], np.float32).reshape(-1, 2)
 
-    monkeypatch.setattr(knowledge_model, "MOST_EMBEDDED", 3)
-    model = KnowledgeModel.open(sample_project / "output")
+    monkeypatch.setattr(question_embedding, "MAX_CACHED", 3)
+    store = IndexStore.open(sample_project / "output")
     lengths = Lengths()
-    vars(model)["embedding_model"] = lengths
-    vars(model)["dimension"] = 2
-    assert model.embed(["a", "ship", "a"]).tolist() == [[1, 1], [4, 1], [1, 1]]
-    assert model.embed(["ship", "ice"]).tolist() == [[4, 1], [3, 1]]
-    assert model.embed([]).shape == (0, 2)
+    vars(store.embedder)["model"] = lengths
+    vars(store)["dimension"] = 2
+    assert store.embed(["a", "ship", "a"]).tolist() == [[1, 1], [4, 1], [1, 1]]
+    assert store.embed(["ship", "ice"]).tolist() == [[4, 1], [3, 1]]
+    assert store.embed([]).shape == (0, 2)
     assert lengths.asked == ["a", "ship", "ice"]
-    model.embed(["floe"])
-    model.embed(["ship", "ice", "a"])
+    store.embed(["floe"])
+    store.embed(["ship", "ice", "a"])
     assert lengths.asked == ["a", "ship", "ice", "floe", "a"]
 
 
 def test_threads_may_share_an_index(sample_project: Path) -> None:
-    model = KnowledgeModel.open(sample_project / "output")
+    store = IndexStore.open(sample_project / "output")
 
     def read(number: int) -> tuple[object, ...]:
-        entities, _ = model.links.entities_of(number % 50)
-        return (*model.entities(entities)["title"], *model.text_units([number % 50]))
+        entities, _ = store.links.entities_of(number % 50)
+        return (*store.entities(entities)["title"], *store.text_units([number % 50]))
 
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(read, range(400)))

@@ -11,12 +11,12 @@ import pytest
 
 import graphrag_query
 from graphrag_index.errors import SettingsError, TableError
+from graphrag_index.microsoft.in_memory_vectors import InMemoryVectors
 from graphrag_index.microsoft.read_files import ParquetVectors
 from graphrag_index.schema.settings.settings import Settings, parse_settings
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.answering.cited_text import units_behind
+from graphrag_query.answering.cited_text import supporting_text_units
 from graphrag_query.index import Index
-from graphrag_query.retrieval.in_memory_vectors import HeldVectors
 from tests.fixtures.commands import ask
 from tests.fixtures.microsoft_index import (
     MICROSOFT,
@@ -44,12 +44,12 @@ def server() -> Iterator[Server]:
 
 def settings_with(server: Server, **embedding: Any) -> Settings:
     """Settings in which a server's models write and embed."""
-    model = {"base_url": server.url, "api_key": "key", "timeout": 5}
+    store = {"base_url": server.url, "api_key": "key", "timeout": 5}
     return parse_settings(
         {
             "models": {
-                "chat": {**model, "model": "test-model"},
-                "embedding": {**model, "model": "test-embedding", **embedding},
+                "chat": {**store, "model": "test-model"},
+                "embedding": {**store, "model": "test-embedding", **embedding},
             },
             "generate_text_embeddings": {"model": "embedding"},
         }
@@ -73,7 +73,7 @@ def without_models() -> Index:
 
 def check_citations(index: Index, answer: Answer) -> None:
     """See that each citation is what its document has there."""
-    rows = index.model.scan("documents").select("id", "text").collect()
+    rows = index.store.scan("documents").select("id", "text").collect()
     texts = dict(rows.iter_rows())
     assert answer.citations
     for citation in answer.citations:
@@ -105,9 +105,9 @@ def test_filters_hold_its_searches(with_models: Index) -> None:
     held = with_models.where({"title": "dulce*"}, ["PERSON"])
     answer = held.local("Who is Alex Mercer?")
     check_citations(held, answer)
-    assert held.model.holds(0)
-    places = held.model.scope.entities  # type: ignore[attr-defined]
-    types = held.model.scan("entities").select("type").collect()["type"]
+    assert held.store.holds(0)
+    places = held.store.masks.entities  # type: ignore[attr-defined]
+    types = held.store.scan("entities").select("type").collect()["type"]
     assert set(types.filter(pl.Series(places))) == {"PERSON"}
     with pytest.raises(SettingsError, match="No document fits the filter"):
         with_models.where({"title": "other*"})
@@ -128,20 +128,20 @@ def test_a_conversation_goes_on(with_models: Index) -> None:
 
 def test_citations_of_its_reports_lead_to_text_units(without_models: Index) -> None:
     for community in range(10):
-        text = without_models.model.report(community)["full_content"]  # type: ignore[index]
-        behind = units_behind(without_models.model, "Reports", community, text[-400:])
+        text = without_models.store.report(community)["full_content"]  # type: ignore[index]
+        behind = supporting_text_units(without_models.store, "Reports", community, text[-400:])
         assert set(behind) & set(range(5))
 
 
 def test_relationships_that_end_at_no_entity_keep_their_number_and_link_nothing(
     without_models: Index,
 ) -> None:
-    model = without_models.model
-    rows = model.scan("relationships").collect()
+    store = without_models.store
+    rows = store.scan("relationships").collect()
     (number, _) = rows.filter(pl.col("source_id") == "")["human_readable_id"]
-    assert model.text_units_behind("Relationships", number)
-    assert model.relationships([number])["source"].to_list() == [""]
-    table = model.map("relationships_of_entities")
+    assert store.text_units_behind("Relationships", number)
+    assert store.relationships([number])["source"].to_list() == [""]
+    table = store.map("relationships_of_entities")
     linked = set(table.slice("relationship", 0, len(table)).tolist())
     assert linked == set(range(107)) - set(rows.filter(source_id="")["human_readable_id"])
 
@@ -158,12 +158,12 @@ def test_every_version_answers(tmp_path: Path, version: Any) -> None:
         *("Ada Byron met Bo in Oslo.", "Bo met Cy, and ada byron wrote it down.")
     }
     assert index.global_("What are the main themes?").outcome is Outcome.ANSWERED
-    assert index.model.text_units_behind("Claims", 0) == [2]
-    said = index.model.scan("covariates").select("subject_id", "object_id", "status", "start_date")
+    assert index.store.text_units_behind("Claims", 0) == [2]
+    said = index.store.scan("covariates").select("subject_id", "object_id", "status", "start_date")
     assert said.collect().rows() == [("DI", None, "TRUE", None)]
     # What the report on Bo and Cy cites, by whatever numbers, is what it was written on.
-    assert units_behind(index.model, "Reports", 2, "They met") == [1]
-    assert index.model.store.output == folder
+    assert supporting_text_units(index.store, "Reports", 2, "They met") == [1]
+    assert index.store.backend.output == folder
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
@@ -192,13 +192,13 @@ def test_questions_are_compared_with_its_vectors_by_the_model_that_made_them(
     whole = version_3()["community_reports"].join(reports, on="id", how="left")
     whole.write_parquet(folder / "community_reports.parquet")
     with graphrag_query.open(folder, settings_with(server, dimensions=64)) as index:
-        for number, text in enumerate(index.model.text_unit_texts([0, 1, 2])):
-            (vector,) = index.model.embed([text])
-            table = index.model.vectors("text_unit_text")
+        for number, text in enumerate(index.store.text_unit_texts([0, 1, 2])):
+            (vector,) = index.store.embed([text])
+            table = index.store.vectors("text_unit_text")
             found = table.nearest(vector, 1, ["human_readable_id"])
             assert found["human_readable_id"].to_list() == [number]
             assert found["similarity"][0] == pytest.approx(1)
-            assert index.model.text_unit_vectors([number])[0] @ vector == pytest.approx(1)
+            assert index.store.text_unit_vectors([number])[0] @ vector == pytest.approx(1)
         answer = index.basic("Who lives alone?")
         assert answer.notes[-1].startswith("There are no vectors of reports of 64 numbers in")
 
@@ -222,10 +222,10 @@ def test_lancedb_tables_of_either_name_are_compared(tmp_path: Path, server: Serv
     folder = write(tmp_path, version_2())
     write_vectors(folder, version_2(), "default-")
     with graphrag_query.open(folder, settings_with(server, dimensions=4)) as index:
-        table = index.model.vectors("entity_description")
+        table = index.store.vectors("entity_description")
         found = table.nearest(np.array([0, 1, 0.5, 0]), 2, ["human_readable_id"])
         assert found["human_readable_id"].to_list() == [1, 2]
-        assert index.model.vectors("community_full_content").at([1], ["community"]).rows() == [(0,)]
+        assert index.store.vectors("community_full_content").at([1], ["community"]).rows() == [(0,)]
 
 
 def test_text_units_of_unknown_documents_and_equal_ones_are_found(tmp_path: Path) -> None:
@@ -248,8 +248,8 @@ def test_what_an_entity_has_to_do_with_itself_links_nothing(tmp_path: Path) -> N
     tables["relationships"] = tables["relationships"].with_columns(
         target=pl.Series(["ADA BYRON", "CY", "BO", "NOBODY"])
     )
-    model = graphrag_query.open(write(tmp_path, tables)).model
-    table = model.map("relationships_of_entities")
+    store = graphrag_query.open(write(tmp_path, tables)).store
+    table = store.map("relationships_of_entities")
     assert table.slice("relationship", 0, len(table)).tolist() == [1, 2, 1, 2]
 
 
@@ -259,7 +259,7 @@ def test_reports_on_unknown_communities_are_read(tmp_path: Path) -> None:
     index = graphrag_query.open(write(tmp_path, tables))
     answer = index.global_("What are the main themes?")
     assert "All of them** [Data: Reports (0)]" in answer.text
-    assert index.model.communities([0]).select("title", "size").rows() == [("All of them", 0)]
+    assert index.store.communities([0]).select("title", "size").rows() == [("All of them", 0)]
 
 
 def test_words_are_ranked_as_bm25_ranks_them() -> None:
@@ -270,7 +270,7 @@ def test_words_are_ranked_as_bm25_ranks_them() -> None:
         "北京大学",
     ]
     rows = pl.DataFrame({"id": list("abcd"), "human_readable_id": range(4), "text": texts})
-    held = HeldVectors(rows.lazy(), rows.lazy().select("id"), None, 1, "")
+    held = InMemoryVectors(rows.lazy(), rows.lazy().select("id"), None, 1, "")
     found = held.matching("ship", 9, ["human_readable_id"])
     # Three times in a longer text, once in a short one.
     assert found["human_readable_id"].to_list() == [1, 0]
@@ -286,7 +286,7 @@ def test_vectors_of_rows_that_are_gone_are_passed_over(tmp_path: Path) -> None:
     vectors = pl.DataFrame({"id": ["z", "b"], "embedding": [[1.0, 0.0], [0.0, 2.0]]})
     vectors.write_parquet(tmp_path / "v.parquet")
     rows = pl.DataFrame({"id": ["a", "b"], "text": ["", ""]}).lazy()
-    held = HeldVectors(rows, rows.select("id"), ParquetVectors(tmp_path / "v.parquet"), 2, "")
+    held = InMemoryVectors(rows, rows.select("id"), ParquetVectors(tmp_path / "v.parquet"), 2, "")
     assert held.matrix.tolist() == [[0, 0], [0, 1]]
     assert held.nearest(np.array([1, 0]), 3, ["id"]).rows() == [("b", 0)]
 
@@ -297,7 +297,7 @@ def test_rows_of_one_id_share_its_vector_and_what_is_no_number_is_none(tmp_path:
     vectors.write_parquet(tmp_path / "v.parquet")
     rows = pl.DataFrame({"id": ["a", "a-2", "b"], "text": ["", "", ""]}).lazy()
     ids = pl.LazyFrame({"id": ["a", "a", "b"]})
-    held = HeldVectors(rows, ids, ParquetVectors(tmp_path / "v.parquet"), 2, "")
+    held = InMemoryVectors(rows, ids, ParquetVectors(tmp_path / "v.parquet"), 2, "")
     assert held.matrix.tolist() == [[*map(np.float32, (0.6, 0.8))]] * 2 + [[0, 1]]
     found = held.nearest(np.array([0, 1]), 3, ["id"], where="id IN ('a', 'a-2')")
     assert found["id"].to_list() == ["a", "a-2"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_query.retrieval.shortest_paths import MOST_OF_ONE, Path, VisitedGraph, find_paths
+from graphrag_query.retrieval.shortest_paths import MAX_OF_ENTITY, Path, VisitedGraph, find_paths
 from tests.fixtures.fake_links import Edge, FakeLinks
 
 
@@ -123,7 +123,7 @@ def test_the_first_path_is_the_cheapest_of_all_within_the_hops(
 
 def test_what_leads_to_a_hub_is_found_from_its_other_end() -> None:
     # The way to 1 is the weakest of a hub, of which only the heaviest relationships are followed.
-    hub = [(2, n, 9.0) for n in range(10, 10 + MOST_OF_ONE)]
+    hub = [(2, n, 9.0) for n in range(10, 10 + MAX_OF_ENTITY)]
     edges = [(0, 2, 9.0), (2, 1, 0.1), *hub]
     assert ways(edges, 0, 1) == [(0, 2, 1)]
     assert ways(edges, 1, 0) == [(1, 2, 0)]

@@ -13,7 +13,7 @@ from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from graphrag_query.searches.basic_search import basic_search, rank_text_units
 from tests.fixtures.examples import examples
-from tests.fixtures.fake_chat import FakeChat, question_to
+from tests.fixtures.fake_llm import FakeLLM, question_to
 from tests.fixtures.sample_questions import QUESTIONS, check_citations
 
 
@@ -59,7 +59,7 @@ def test_text_units_come_best_first_and_none_too_many(index: Index, mode: str) -
 
 
 @pytest.mark.parametrize(
-    "question", ["What is the capital of Mongolia?", "How do I bake sourdough bread?", "zxcv qwer"]
+    "question", ["What is the capital of Mongolia?", "How do I knead sourdough?", "zxcv qwer"]
 )
 def test_what_the_documents_do_not_say_is_no_evidence(index: Index, question: str) -> None:
     answer = index.basic(question)
@@ -90,8 +90,8 @@ def _cites_first(request: Request) -> str:
 def test_a_model_writes_from_the_passages_and_is_followed(
     index: Index, sample_project: Path
 ) -> None:
-    chat = FakeChat(_cites_first)
-    asked = question_to(index, "Which fossil plant was found in the rocks?", chat)
+    llm = FakeLLM(_cites_first)
+    asked = question_to(index, "Which fossil plant was found in the rocks?", llm)
     answer = basic_search(asked, BasicSearch())
     assert answer.outcome is Outcome.ANSWERED
     assert answer.text == "It was a plant [1]."
@@ -99,12 +99,12 @@ def test_a_model_writes_from_the_passages_and_is_followed(
     assert answer.notes == ("1 citation of rows that the model was not shown removed.",)
     assert answer.context is not None
     assert list(answer.context.tables) == ["Sources"]
-    assert answer.context.text in chat.prompts_sent[0]
+    assert answer.context.text in llm.prompts_sent[0]
 
 
 def test_a_model_that_finds_no_record_is_no_evidence(index: Index) -> None:
-    chat = FakeChat(lambda _: "NO_RECORD The passages are about ice.")
-    answer = basic_search(question_to(index, "How is bread baked?", chat), BasicSearch())
+    llm = FakeLLM(lambda _: "NO_RECORD The passages are about ice.")
+    answer = basic_search(question_to(index, "How is bread baked?", llm), BasicSearch())
     assert (answer.outcome, answer.text) == (Outcome.NO_EVIDENCE, "The passages are about ice.")
 
 

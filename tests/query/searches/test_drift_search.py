@@ -14,16 +14,16 @@ import graphrag_query
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.rendered_rows import n_prompt_tokens
 from graphrag_index.llm.request import Request
-from graphrag_index.schema.settings.searches import DriftSearch, GlobalSearch, LocalSearch
+from graphrag_index.schema.settings.searches import DriftSearch, GlobalSearch
 from graphrag_index.text.citations import cited
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
-from graphrag_query.retrieval.index_store import KnowledgeModel
+from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.searches.drift_search import NOTHING_FOUND, drift_search
 from graphrag_query.searches.global_search import global_search
 from tests.conftest import copy_project, run_project
 from tests.fixtures.examples import examples
-from tests.fixtures.fake_chat import FakeChat, one_point_a_report, question_to, settings_with
+from tests.fixtures.fake_llm import FakeLLM, one_point_a_report, question_to, settings_with
 from tests.fixtures.sample_questions import QUESTIONS, check_citations
 from tests.server import Faults, Server
 
@@ -37,10 +37,10 @@ def index(sample_project: Path) -> Index:
 
 def ask(
     index: Index, answer: Callable[[Request], Any], text: str = BROAD, **values: Any
-) -> tuple[Answer, FakeChat]:
-    chat = FakeChat(answer)
-    question = question_to(index, text, chat)
-    return drift_search(question, DriftSearch().with_values(values), LocalSearch()), chat
+) -> tuple[Answer, FakeLLM]:
+    llm = FakeLLM(answer)
+    question = question_to(index, text, llm)
+    return drift_search(question, DriftSearch().with_values(values)), llm
 
 
 def question_of(request: Request) -> str:
@@ -72,8 +72,8 @@ def steps(**replies: Any) -> Callable[[Request], Any]:
     return answer
 
 
-def asked_steps(chat: FakeChat) -> list[str]:
-    return [request.unit for request in chat.asked if request.format.name == "drift_step"]
+def asked_steps(llm: FakeLLM) -> list[str]:
+    return [request.unit for request in llm.asked if request.format.name == "drift_step"]
 
 
 def test_follow_ups_of_the_best_answers_are_asked_first(index: Index) -> None:
@@ -82,15 +82,15 @@ def test_follow_ups_of_the_best_answers_are_asked_first(index: Index) -> None:
         "Who was Scott?": {"score": 20, "follow_ups": ["Who paid for the ships?"]},
         "Where is Cape Adare?": {"score": 90, "follow_ups": ["What did penguins taste like?"]},
     }
-    answer, chat = ask(index, steps(**replies), rounds=2, follow_ups=2)
-    assert asked_steps(chat) == [
+    answer, llm = ask(index, steps(**replies), rounds=2, follow_ups=2)
+    assert asked_steps(llm) == [
         BROAD,
         "Who was Scott?",
         "Where is Cape Adare?",
         "What did penguins taste like?",
         "Who paid for the ships?",
     ]
-    reduced = chat.asked[-1].messages[1]["content"]
+    reduced = llm.asked[-1].messages[1]["content"]
     order = ["About Where is Cape Adare?", f"About {BROAD}", "About Who was Scott?"]
     assert [reduced.index(text) for text in order] == sorted(map(reduced.index, order))
     assert answer.outcome is Outcome.ANSWERED
@@ -100,24 +100,24 @@ def test_follow_ups_of_the_best_answers_are_asked_first(index: Index) -> None:
 
 def test_the_same_question_is_asked_once(index: Index) -> None:
     again = ["Who was Tom Crean?", "who was  TOM CREAN?", BROAD, "Who was Frank Wild?"]
-    _, chat = ask(index, steps(**{BROAD: {"score": 50, "follow_ups": again}}, other={
+    _, llm = ask(index, steps(**{BROAD: {"score": 50, "follow_ups": again}}, other={
         "score": 40, "follow_ups": again}), rounds=3)  # fmt: skip
-    assert asked_steps(chat) == [BROAD, "Who was Tom Crean?", "Who was Frank Wild?"]
+    assert asked_steps(llm) == [BROAD, "Who was Tom Crean?", "Who was Frank Wild?"]
 
 
 def test_rounds_are_bounded_and_what_is_left_is_suggested(index: Index) -> None:
     many = {"score": 50, "follow_ups": ["Who was Tom Crean?", "Where is Ross Island?"]}
-    answer, chat = ask(index, steps(**{BROAD: many}), rounds=1, follow_ups=1)
-    assert asked_steps(chat) == [BROAD, "Who was Tom Crean?"]
+    answer, llm = ask(index, steps(**{BROAD: many}), rounds=1, follow_ups=1)
+    assert asked_steps(llm) == [BROAD, "Who was Tom Crean?"]
     assert answer.follow_ups == ("Where is Ross Island?",)
-    _, chat = ask(index, steps(**{BROAD: many}), rounds=0)
-    assert asked_steps(chat) == [BROAD]
+    _, llm = ask(index, steps(**{BROAD: many}), rounds=0)
+    assert asked_steps(llm) == [BROAD]
 
 
 def test_without_follow_ups_the_question_itself_is_asked_locally(index: Index) -> None:
-    _, chat = ask(index, steps(**{BROAD: {"score": 50}}))
-    assert asked_steps(chat) == [BROAD, BROAD]
-    assert "-----Sources-----" in chat.asked[1].messages[1]["content"]
+    _, llm = ask(index, steps(**{BROAD: {"score": 50}}))
+    assert asked_steps(llm) == [BROAD, BROAD]
+    assert "-----Sources-----" in llm.asked[1].messages[1]["content"]
 
 
 @pytest.mark.parametrize(
@@ -135,21 +135,21 @@ def test_without_follow_ups_the_question_itself_is_asked_locally(index: Index) -
     ],
 )  # fmt: skip
 def test_replies_are_read_tolerantly(index: Index, reply: Any, follow_ups: list[str]) -> None:
-    _, chat = ask(index, steps(**{BROAD: reply}), rounds=1)
-    assert asked_steps(chat) == [BROAD, *(follow_ups or [BROAD])]
+    _, llm = ask(index, steps(**{BROAD: reply}), rounds=1)
+    assert asked_steps(llm) == [BROAD, *(follow_ups or [BROAD])]
 
 
 def test_a_step_cites_only_what_it_was_shown(index: Index) -> None:
     reply = {"answer": "It did. [Data: Sources (3); Reports (99999)]", "score": 90}
-    answer, chat = ask(index, steps(other=reply), rounds=0)
+    answer, llm = ask(index, steps(other=reply), rounds=0)
     assert answer.outcome is Outcome.NO_EVIDENCE
-    assert [request.format.name for request in chat.asked] == ["drift_step"]
+    assert [request.format.name for request in llm.asked] == ["drift_step"]
 
 
 def test_nothing_found_is_no_evidence_without_a_last_call(index: Index) -> None:
-    answer, chat = ask(index, steps(other={"answer": "", "score": 0}))
+    answer, llm = ask(index, steps(other={"answer": "", "score": 0}))
     assert (answer.outcome, answer.text) == (Outcome.NO_EVIDENCE, NOTHING_FOUND)
-    assert {request.format.name for request in chat.asked} == {"drift_step"}
+    assert {request.format.name for request in llm.asked} == {"drift_step"}
     assert answer.looked_at["community_reports"] > 0
     assert answer.looked_at["text_units"] > 0
 
@@ -165,9 +165,9 @@ def test_a_failing_step_is_told_and_an_outage_is_an_error(index: Index) -> None:
 
 
 def test_a_name_that_the_documents_do_not_hold_is_said_without_a_call(index: Index) -> None:
-    answer, chat = ask(index, steps(), "What did Albert Einstein eat on the ice?")
+    answer, llm = ask(index, steps(), "What did Albert Einstein eat on the ice?")
     assert answer.text == "The documents do not mention Albert Einstein."
-    assert chat.asked == []
+    assert llm.asked == []
     assert answer.looked_at["text_units"] > 0
 
 
@@ -190,12 +190,12 @@ def test_the_budget_holds_and_the_same_question_gets_the_same_prompts(
         "max_context_tokens": max_context_tokens,
         "rounds": rounds,
     }
-    answer, chat = ask(index, leads, text, **values)
+    answer, llm = ask(index, leads, text, **values)
     again, chat_again = ask(index, leads, text, **values)
-    assert chat.prompts_sent == chat_again.prompts_sent
+    assert llm.prompts_sent == chat_again.prompts_sent
     assert (answer.text, answer.citations) == (again.text, again.citations)
-    assert sum(map(n_prompt_tokens, chat.prompts_sent)) <= max_total_tokens
-    documents = dict(index.model.scan("documents").select("id", "text").collect().iter_rows())
+    assert sum(map(n_prompt_tokens, llm.prompts_sent)) <= max_total_tokens
+    documents = dict(index.store.scan("documents").select("id", "text").collect().iter_rows())
     for citation in answer.citations:
         text = documents[citation.document_id]
         assert text[citation.start_char : citation.end_char] == citation.quote
@@ -203,14 +203,14 @@ def test_the_budget_holds_and_the_same_question_gets_the_same_prompts(
 
 def test_a_budget_that_is_used_up_is_told(index: Index) -> None:
     many = [f"Who was {name}?" for name in ("Tom Crean", "Scott", "Frank Wild", "Amundsen")]
-    answer, chat = ask(
+    answer, llm = ask(
         index,
         steps(**{BROAD: {"score": 50, "follow_ups": many}}),
         max_total_tokens=10_000,
         follow_ups=4,
         rounds=1,
     )
-    assert len(asked_steps(chat)) < 5
+    assert len(asked_steps(llm)) < 5
     assert any("not asked: max_total_tokens is used" in note for note in answer.notes)
 
 
@@ -290,18 +290,18 @@ def test_an_index_of_one_sentence_can_be_asked(tmp_path: Path) -> None:
     assert answer.outcome is Outcome.ANSWERED
     assert index.drift("Who met in Oslo?").outcome is Outcome.ANSWERED
     for selection in ("similar", "level", "dynamic"):
-        found, chat = ask_global(index, selection)
+        found, llm = ask_global(index, selection)
         assert found.outcome is Outcome.ANSWERED
-        assert len(chat.asked) == 1 + (selection == "dynamic")
+        assert len(llm.asked) == 1 + (selection == "dynamic")
 
 
-def ask_global(index: Index, selection: str) -> tuple[Answer, FakeChat]:
-    chat = FakeChat(one_point_a_report)
+def ask_global(index: Index, selection: str) -> tuple[Answer, FakeLLM]:
+    llm = FakeLLM(one_point_a_report)
     settings = GlobalSearch().with_values({"selection": selection})
-    return global_search(question_to(index, "What are the main themes?", chat), settings), chat
+    return global_search(question_to(index, "What are the main themes?", llm), settings), llm
 
 
-class WithoutReports(KnowledgeModel):
+class WithoutReports(IndexStore):
     """An index whose table of reports is empty."""
 
     def scan(self, table: str) -> pl.LazyFrame:
@@ -310,14 +310,14 @@ class WithoutReports(KnowledgeModel):
 
 
 def test_without_reports_global_asks_nothing_and_drift_begins_locally(index: Index) -> None:
-    whole = index.model
-    nothing = Index(WithoutReports(whole.store, whole.version, whole.models))
+    whole = index.store
+    nothing = Index(WithoutReports(whole.backend, whole.version, whole.models))
     for selection in ("similar", "level", "dynamic"):
-        found, chat = ask_global(nothing, selection)
+        found, llm = ask_global(nothing, selection)
         assert found.outcome is Outcome.NO_EVIDENCE
-        assert chat.asked == []
+        assert llm.asked == []
     assert nothing.global_(BROAD).outcome is Outcome.NO_EVIDENCE
-    answer, chat = ask(nothing, steps(), BROAD)
+    answer, llm = ask(nothing, steps(), BROAD)
     assert answer.outcome is Outcome.ANSWERED
-    assert asked_steps(chat) == [BROAD]
+    assert asked_steps(llm) == [BROAD]
     assert nothing.drift(BROAD).outcome is Outcome.ANSWERED

@@ -50,8 +50,8 @@ def index(sample_project: Path, model_server: Server) -> Iterator[Index]:
         yield opened
 
 
-def asked_of(server: Server, model: str) -> int:
-    return sum(request.json.get("model") == model for request in server.requests)
+def asked_of(server: Server, store: str) -> int:
+    return sum(request.json.get("model") == store for request in server.requests)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_of_many_quotations_that_are_not_there_few_are_told(
     sample_project: Path, n_quoted: int, n_notes: int
 ) -> None:
     lines = [f"“He sang song number {n} loudly” [Data: Sources (0)]" for n in range(n_quoted)]
-    cited = CitedText(graphrag_query.open(sample_project / "output").model, {"Sources": {0}})
+    cited = CitedText(graphrag_query.open(sample_project / "output").store, {"Sources": {0}})
     cited.feed("\n\n".join(lines), is_last=True)
     notes = notes_on(cited)
     assert len(notes) == n_notes

@@ -18,10 +18,15 @@ from graphrag_index.text.citations import cited
 from graphrag_index.text.tokens import count_tokens, load_encoding
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
-from graphrag_query.searches.global_map import LONGEST_POINT, points_format
-from graphrag_query.searches.global_search import NO_POINTS, TOO_FAR, global_search
+from graphrag_query.searches.global_search import (
+    MAX_POINT_CHARS,
+    NO_POINTS,
+    TOO_FAR,
+    global_search,
+    points_format,
+)
 from tests.fixtures.examples import examples
-from tests.fixtures.fake_chat import FakeChat, one_point_a_report, question_to, settings_with, shown
+from tests.fixtures.fake_llm import FakeLLM, one_point_a_report, question_to, settings_with, shown
 from tests.fixtures.sample_questions import QUESTIONS
 from tests.server import Faults, Server
 
@@ -39,15 +44,15 @@ def ask(
     text: str = SUBJECT,
     max_prompt_tokens: int = 100_000,
     **values: Any,
-) -> tuple[Answer, FakeChat]:
-    chat = FakeChat(answer, max_prompt_tokens)
-    question = question_to(index, text, chat)
-    return global_search(question, GlobalSearch().with_values(values)), chat
+) -> tuple[Answer, FakeLLM]:
+    llm = FakeLLM(answer, max_prompt_tokens)
+    question = question_to(index, text, llm)
+    return global_search(question, GlobalSearch().with_values(values)), llm
 
 
 def test_reports_that_fit_one_context_are_answered_from_in_one_call(index: Index) -> None:
-    answer, chat = ask(index, one_point_a_report, max_map_tokens=3_000)
-    assert [asked.format.name for asked in chat.asked] == ["text"]
+    answer, llm = ask(index, one_point_a_report, max_map_tokens=3_000)
+    assert [asked.format.name for asked in llm.asked] == ["text"]
     assert answer.outcome is Outcome.ANSWERED
     assert answer.citations
     assert all(citation.cited_as.startswith("Reports (") for citation in answer.citations)
@@ -55,8 +60,8 @@ def test_reports_that_fit_one_context_are_answered_from_in_one_call(index: Index
 
 
 def test_what_was_left_out_is_told(index: Index) -> None:
-    answer, chat = ask(index, one_point_a_report)
-    read = {n for asked in chat.asked for n in shown(asked)}
+    answer, llm = ask(index, one_point_a_report)
+    read = {n for asked in llm.asked for n in shown(asked)}
     assert answer.left_out
     assert not read & set(answer.left_out)
     assert len(read) == answer.looked_at["reports_read"]
@@ -68,16 +73,16 @@ def test_what_was_left_out_is_told(index: Index) -> None:
 
 
 def test_a_whole_level_is_mapped_in_batches_and_reduced(index: Index) -> None:
-    answer, chat = ask(
+    answer, llm = ask(
         index, one_point_a_report, selection="level", level=1, max_context_tokens=1_500
     )
-    maps = [asked for asked in chat.asked if asked.format.name == "points"]
+    maps = [asked for asked in llm.asked if asked.format.name == "points"]
     assert len(maps) == answer.looked_at["map_calls"] > 2
     read = [n for asked in maps for n in shown(asked)]
     assert len(read) == len(set(read)) == answer.looked_at["community_reports"]
     assert answer.left_out == ()
-    assert chat.asked[-1].format.name == "text"
-    points = chat.asked[-1].messages[1]["content"].splitlines()[2:-2]
+    assert llm.asked[-1].format.name == "text"
+    points = llm.asked[-1].messages[1]["content"].splitlines()[2:-2]
     scores = [int(line.split(",")[1]) for line in points]
     assert scores == sorted(scores, reverse=True)
     assert answer.context is not None
@@ -86,8 +91,8 @@ def test_a_whole_level_is_mapped_in_batches_and_reduced(index: Index) -> None:
 
 
 def test_a_question_about_the_whole_is_shown_summaries_of_the_highest_ranks(index: Index) -> None:
-    _, chat = ask(index, one_point_a_report, "What are the main themes?")
-    n_whole = len(shown(chat.asked[0]))
+    _, llm = ask(index, one_point_a_report, "What are the main themes?")
+    n_whole = len(shown(llm.asked[0]))
     _, narrow = ask(index, one_point_a_report, "What about the scurvy?", level=0)
     assert n_whole > len(shown(narrow.asked[0]))
 
@@ -98,8 +103,8 @@ def test_the_default_sends_less_than_a_quarter_of_the_level(index: Index) -> Non
         level = chosen.parameters["level"]
         _, whole = ask(index, one_point_a_report, text, selection="level", level=level)
         sent, all_sent = (
-            sum(count_tokens(prompt, load_encoding("o200k_base")) for prompt in chat.prompts_sent)
-            for chat in (few, whole)
+            sum(count_tokens(prompt, load_encoding("o200k_base")) for prompt in llm.prompts_sent)
+            for llm in (few, whole)
         )
         assert 4 * sent <= all_sent
 
@@ -144,8 +149,8 @@ def test_points_cite_only_what_their_call_was_shown(index: Index) -> None:
         text = f"Scott sailed. [Data: Reports ({number}, 99999)]"
         return {"points": [{"description": text, "score": 90}]}
 
-    _, chat = ask(index, map_then_write(lies), **SMALL)
-    reduced = cited(chat.asked[-1].messages[1]["content"])["Reports"]
+    _, llm = ask(index, map_then_write(lies), **SMALL)
+    reduced = cited(llm.asked[-1].messages[1]["content"])["Reports"]
     assert 99999 not in reduced
     assert len(reduced) > 1
 
@@ -156,7 +161,7 @@ def test_a_point_that_is_an_essay_is_cut_but_not_what_it_cites() -> None:
         "The ice held the ship. " * 100 + "[Data: Reports (7)] So it was. [Data: Reports (4, 9)]"
     )
     (point,) = points_format(reports).read({"points": [{"description": essay, "score": 5}]}).value
-    assert len(point.description) < LONGEST_POINT + 50
+    assert len(point.description) < MAX_POINT_CHARS + 50
     assert point.description.endswith("… [Data: Reports (4, 7)]")
     assert point.reports == {4, 7}
 
@@ -184,17 +189,17 @@ def test_points_that_score_low_are_left_out(index: Index) -> None:
             ]
         }
 
-    answer, chat = ask(index, map_then_write(scores), **SMALL)
-    assert "High" in chat.prompts_sent[-1]
-    assert "Low" not in chat.prompts_sent[-1]
+    answer, llm = ask(index, map_then_write(scores), **SMALL)
+    assert "High" in llm.prompts_sent[-1]
+    assert "Low" not in llm.prompts_sent[-1]
     assert answer.looked_at["points_below_min_score"] == answer.looked_at["map_calls"]
 
 
 def test_no_points_are_no_evidence_without_another_call(index: Index) -> None:
-    answer, chat = ask(index, map_then_write({"points": []}), **SMALL)
+    answer, llm = ask(index, map_then_write({"points": []}), **SMALL)
     assert answer.outcome is Outcome.NO_EVIDENCE
     assert answer.text == NO_POINTS
-    assert {asked.format.name for asked in chat.asked} == {"points"}
+    assert {asked.format.name for asked in llm.asked} == {"points"}
     assert answer.looked_at["community_reports"] > 0
     assert answer.looked_at["points"] == 0
 
@@ -208,11 +213,11 @@ def test_a_failing_map_call_costs_its_reports_and_is_told(index: Index) -> None:
             return None
         return one_point_a_report(request)["points"]
 
-    answer, chat = ask(index, map_then_write(fails), **SMALL)
+    answer, llm = ask(index, map_then_write(fails), **SMALL)
     assert answer.outcome is Outcome.ANSWERED
     assert answer.looked_at["map_calls_failed"] == 1
     assert answer.notes[0].startswith("A call failed (it is empty): reports ")
-    assert not set(lost) & cited(chat.asked[-1].messages[1]["content"])["Reports"]
+    assert not set(lost) & cited(llm.asked[-1].messages[1]["content"])["Reports"]
 
 
 def test_an_outage_is_an_error(index: Index) -> None:
@@ -221,17 +226,17 @@ def test_an_outage_is_an_error(index: Index) -> None:
 
 
 def test_nothing_similar_is_no_evidence_without_a_call(index: Index) -> None:
-    answer, chat = ask(index, one_point_a_report, "船は", level=0, min_similarity=0.99)
+    answer, llm = ask(index, one_point_a_report, "船は", level=0, min_similarity=0.99)
     assert (answer.outcome, answer.text) == (Outcome.NO_EVIDENCE, TOO_FAR)
-    assert chat.asked == []
+    assert llm.asked == []
     assert answer.looked_at["community_reports"] > 0
 
 
 def test_a_name_that_the_documents_do_not_hold_is_said_without_a_call(index: Index) -> None:
-    answer, chat = ask(index, one_point_a_report, "What did Albert Einstein find out about ice?")
+    answer, llm = ask(index, one_point_a_report, "What did Albert Einstein find out about ice?")
     assert answer.outcome is Outcome.NO_EVIDENCE
     assert answer.text == "The documents do not mention Albert Einstein."
-    assert chat.asked == []
+    assert llm.asked == []
 
 
 def rated(request: Request) -> int:
@@ -250,7 +255,7 @@ def dynamic(rating: Callable[[int], Any]) -> Callable[[Request], Any]:
 @pytest.fixture(scope="module")
 def hierarchy(index: Index) -> dict[int, int]:
     """The parent of each community."""
-    rows = index.model.scan("community_reports").select("community", "parent").collect()
+    rows = index.store.scan("community_reports").select("community", "parent").collect()
     return dict(rows.iter_rows())
 
 
@@ -262,16 +267,16 @@ def test_only_children_of_relevant_reports_are_rated(
     opened = parents[0]
     children = {number for number, parent in hierarchy.items() if parent == opened}
     child = min(children)
-    answer, chat = ask(
+    answer, llm = ask(
         index,
         dynamic(lambda n: {"rating": 5 if n in (opened, child) else 1}),
         selection="dynamic",
     )
-    asked = {rated(request) for request in chat.asked if request.format.name == "rating"}
+    asked = {rated(request) for request in llm.asked if request.format.name == "rating"}
     grandchildren = {number for number, parent in hierarchy.items() if parent == child}
     assert asked == top | children | grandchildren
     # The parent gave way to its relevant child.
-    assert shown(chat.asked[-1]) == [child]
+    assert shown(llm.asked[-1]) == [child]
     assert answer.looked_at["reports_rated"] == len(asked)
     assert set(answer.left_out) == asked - {opened, child}
 
@@ -280,13 +285,13 @@ def test_a_parent_stays_if_none_of_its_children_is_relevant(
     index: Index, hierarchy: dict[int, int]
 ) -> None:
     opened = min(parent for parent in hierarchy.values() if hierarchy.get(parent) == -1)
-    _, chat = ask(index, dynamic(lambda n: {"rating": 5 * (n == opened)}), selection="dynamic")
-    assert shown(chat.asked[-1]) == [opened]
+    _, llm = ask(index, dynamic(lambda n: {"rating": 5 * (n == opened)}), selection="dynamic")
+    assert shown(llm.asked[-1]) == [opened]
 
 
 def test_levels_are_bounded(index: Index, hierarchy: dict[int, int]) -> None:
-    _, chat = ask(index, dynamic(lambda _: {"rating": 5}), selection="dynamic", max_levels=1)
-    asked = {rated(request) for request in chat.asked if request.format.name == "rating"}
+    _, llm = ask(index, dynamic(lambda _: {"rating": 5}), selection="dynamic", max_levels=1)
+    asked = {rated(request) for request in llm.asked if request.format.name == "rating"}
     assert asked == {number for number, parent in hierarchy.items() if parent == -1}
 
 
@@ -297,14 +302,14 @@ def test_ratings_are_read_tolerantly(
     index: Index, hierarchy: dict[int, int], reply: object
 ) -> None:
     first = min(number for number, parent in hierarchy.items() if parent == -1)
-    answer, chat = ask(
+    answer, llm = ask(
         index,
         dynamic(lambda n: reply if n == first else 0),
         selection="dynamic",
         max_levels=1,
         min_rating=4,
     )
-    assert shown(chat.asked[-1]) == [first]
+    assert shown(llm.asked[-1]) == [first]
     assert answer.looked_at["ratings_failed"] == 0
 
 
@@ -320,9 +325,9 @@ def test_a_failing_rating_costs_its_report_and_is_told(
 
 
 def test_nothing_relevant_is_no_evidence(index: Index) -> None:
-    answer, chat = ask(index, dynamic(lambda _: {"rating": 0}), selection="dynamic")
+    answer, llm = ask(index, dynamic(lambda _: {"rating": 0}), selection="dynamic")
     assert answer.outcome is Outcome.NO_EVIDENCE
-    assert {asked.format.name for asked in chat.asked} == {"rating"}
+    assert {asked.format.name for asked in llm.asked} == {"rating"}
     with pytest.raises(ModelError, match="rated none"):
         ask(index, dynamic(lambda _: None), selection="dynamic")
 
@@ -350,11 +355,11 @@ def test_budgets_hold_and_the_same_question_gets_the_same_prompts(
         "max_map_tokens": max_map_tokens,
         "max_context_tokens": max_context_tokens,
     }
-    answer, chat = ask(index, one_point_a_report, text, window, **values)
+    answer, llm = ask(index, one_point_a_report, text, window, **values)
     again, chat_again = ask(index, one_point_a_report, text, window, **values)
-    assert chat.prompts_sent == chat_again.prompts_sent
+    assert llm.prompts_sent == chat_again.prompts_sent
     assert (answer.text, answer.citations) == (again.text, again.citations)
-    for asked in chat.asked:
+    for asked in llm.asked:
         context = asked.messages[1]["content"]
         if asked.format.name != "rating":
             rows = context.rpartition("\nQuestion: ")[0]
@@ -367,7 +372,7 @@ def test_budgets_hold_and_the_same_question_gets_the_same_prompts(
 
 
 def _documents(index: Index) -> list[dict[str, str]]:
-    return index.model.scan("documents").select("id", "text").collect().to_dicts()
+    return index.store.scan("documents").select("id", "text").collect().to_dicts()
 
 
 def test_over_http_a_failing_map_call_is_told_and_an_outage_is_an_outcome(

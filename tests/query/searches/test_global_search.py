@@ -8,8 +8,8 @@ from hypothesis import given
 import graphrag_query
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
-from graphrag_query.retrieval.index_store import KnowledgeModel
-from graphrag_query.searches.global_sentences import REPORTS_READ, cited_sentences, locate
+from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.searches.global_sentences import MAX_REPORTS, cited_sentences, locate
 from tests.conftest import copy_project, run_project
 from tests.fixtures.examples import examples
 from tests.fixtures.sample_questions import QUESTIONS, check_citations
@@ -42,16 +42,16 @@ def test_a_subject_is_answered_from_the_reports_that_speak_of_it(
 def test_the_texts_of_few_reports_are_read(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
 
-    def with_texts(model: KnowledgeModel, reports: pl.DataFrame, *columns: str) -> pl.DataFrame:
+    def with_texts(store: IndexStore, reports: pl.DataFrame, *columns: str) -> pl.DataFrame:
         read.extend(reports["community"])
-        return original(model, reports, *columns)
+        return original(store, reports, *columns)
 
-    original = KnowledgeModel.with_texts
-    monkeypatch.setattr(KnowledgeModel, "with_texts", with_texts)
+    original = IndexStore.with_texts
+    monkeypatch.setattr(IndexStore, "with_texts", with_texts)
     for search in (index.global_, index.drift):
         read.clear()
         assert search("How did scurvy affect the expeditions?").outcome is Outcome.ANSWERED
-        assert 0 < len(read) <= REPORTS_READ < index.model.rows("community_reports") / 4
+        assert 0 < len(read) <= MAX_REPORTS < index.store.rows("community_reports") / 4
 
 
 def test_a_word_that_is_all_over_the_corpus_makes_no_point(index: Index) -> None:

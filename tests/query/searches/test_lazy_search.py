@@ -24,7 +24,7 @@ from graphrag_query.searches.lazy_requests import (
 from graphrag_query.searches.lazy_search import lazy_search
 from tests.conftest import REPOSITORY, copy_project, run_project
 from tests.fixtures.examples import examples
-from tests.fixtures.fake_chat import FakeChat, question_to
+from tests.fixtures.fake_llm import FakeLLM, question_to
 from tests.fixtures.sample_questions import QUESTIONS, check_citations
 from tests.server import ChatRequest, Faults, Server
 
@@ -36,7 +36,7 @@ def index(sample_project: Path) -> Index:
     return graphrag_query.open(sample_project / "output")
 
 
-def reader(word: str, fails: Callable[[Request, int], bool] = lambda *_: False) -> FakeChat:
+def reader(word: str, fails: Callable[[Request, int], bool] = lambda *_: False) -> FakeLLM:
     """A model for which the passages that hold a word are relevant, and each claims its id."""
     seen: dict[str, int] = {}
 
@@ -62,11 +62,11 @@ def reader(word: str, fails: Callable[[Request, int], bool] = lambda *_: False) 
         shown = [row.split(",")[3] for row in content.splitlines() if row[:1].isdigit()]
         return " ".join(f"Dogs pulled sledges [Data: Sources ({n})]." for n in shown[:3])
 
-    return FakeChat(answer)
+    return FakeLLM(answer)
 
 
-def asked_of(chat: FakeChat, name: str) -> list[Request]:
-    return [request for request in chat.asked if request.format.name == name]
+def asked_of(llm: FakeLLM, name: str) -> list[Request]:
+    return [request for request in llm.asked if request.format.name == name]
 
 
 class TestWithoutAModel:
@@ -137,16 +137,16 @@ class TestWithoutAModel:
 
 
 class TestWithAModel:
-    def ask(self, index: Index, chat: FakeChat, **values: Any) -> Answer:
-        return lazy_search(question_to(index, DOGS, chat), LazySearch(**values))
+    def ask(self, index: Index, llm: FakeLLM, **values: Any) -> Answer:
+        return lazy_search(question_to(index, DOGS, llm), LazySearch(**values))
 
     def test_it_tests_claims_and_writes(self, index: Index, sample_project: Path) -> None:
-        chat = reader("dogs")
-        answer = self.ask(index, chat, budget=60)
+        llm = reader("dogs")
+        answer = self.ask(index, llm, budget=60)
         assert answer.outcome is Outcome.ANSWERED
         assert len(answer.citations) == 3
         assert all("dogs" in citation.quote.lower() for citation in answer.citations)
-        check = [len(asked_of(chat, name)) for name in ("questions", "rating", "text")]
+        check = [len(asked_of(llm, name)) for name in ("questions", "rating", "text")]
         assert check == [1, answer.looked_at["relevance_tests"], 1]
         assert answer.looked_at["relevant_text_units"] > 3
         assert answer.looked_at["claims"] == answer.looked_at["relevant_text_units"]
@@ -154,21 +154,21 @@ class TestWithAModel:
         assert answer.notes == ()
 
     def test_no_more_is_tested_than_the_budget_also_if_calls_fail(self, index: Index) -> None:
-        chat = reader("dogs", lambda r, n: r.format.name == "rating" and n % 3 == 0)
-        answer = self.ask(index, chat, budget=45)
-        assert len(asked_of(chat, "rating")) == answer.looked_at["relevance_tests"] <= 45
-        assert len({r.unit for r in asked_of(chat, "rating")}) == len(asked_of(chat, "rating"))
+        llm = reader("dogs", lambda r, n: r.format.name == "rating" and n % 3 == 0)
+        answer = self.ask(index, llm, budget=45)
+        assert len(asked_of(llm, "rating")) == answer.looked_at["relevance_tests"] <= 45
+        assert len({r.unit for r in asked_of(llm, "rating")}) == len(asked_of(llm, "rating"))
         n_failed = answer.looked_at["relevance_tests_failed"]
-        assert n_failed == len(asked_of(chat, "rating")) // 3 > 0
+        assert n_failed == len(asked_of(llm, "rating")) // 3 > 0
         n_tests = answer.looked_at["relevance_tests"]
         assert answer.notes == (f"{n_failed} of {n_tests} relevance tests failed.",)
 
     def test_claims_of_a_community_stand_together_and_the_best_comes_first(
         self, index: Index
     ) -> None:
-        chat = reader("dogs")
-        self.ask(index, chat, budget=60)
-        [written] = asked_of(chat, "text")
+        llm = reader("dogs")
+        self.ask(index, llm, budget=60)
+        [written] = asked_of(llm, "text")
         rows = [r.split(",") for r in written.messages[-1]["content"].splitlines()]
         claims = [(int(r[1]), int(r[4])) for r in rows if r[0].isdigit()]
         groups = [group for group, _ in claims]
@@ -179,70 +179,68 @@ class TestWithAModel:
         assert best == sorted(best, reverse=True)
 
     def test_every_call_fits_the_context(self, index: Index) -> None:
-        chat = reader("expedition")
-        answer = self.ask(index, chat, budget=60, max_context_tokens=1_500)
+        llm = reader("expedition")
+        answer = self.ask(index, llm, budget=60, max_context_tokens=1_500)
         encoding = load_encoding("o200k_base")
-        sent = [*asked_of(chat, "claims"), *asked_of(chat, "text")]
+        sent = [*asked_of(llm, "claims"), *asked_of(llm, "text")]
         assert len(sent) > 3
         for request in sent:
             context = request.messages[-1]["content"].rpartition("\nQuestion:")[0]
             assert count_tokens(context, encoding) <= 1_500
         n_read = sum(
             len(re.findall(r"(?m)^\d+,", r.messages[-1]["content"]))
-            for r in asked_of(chat, "claims")
+            for r in asked_of(llm, "claims")
         )
         assert n_read == answer.looked_at["relevant_text_units"]
 
     def test_sub_queries_that_fail_are_made_by_rules(self, index: Index) -> None:
-        chat = reader("dogs", lambda r, _: r.format.name == "questions")
-        answer = self.ask(index, chat, budget=20)
+        llm = reader("dogs", lambda r, _: r.format.name == "questions")
+        answer = self.ask(index, llm, budget=20)
         assert answer.outcome is Outcome.ANSWERED
         assert answer.notes[0].startswith("No sub-queries by the model:")
 
     def test_a_failing_call_for_claims_costs_its_passages(self, index: Index) -> None:
-        chat = reader("expedition", lambda r, n: r.format.name == "claims" and n == 1)
-        answer = self.ask(index, chat, budget=40, max_context_tokens=2_000)
+        llm = reader("expedition", lambda r, n: r.format.name == "claims" and n == 1)
+        answer = self.ask(index, llm, budget=40, max_context_tokens=2_000)
         assert answer.outcome is Outcome.ANSWERED
         assert answer.looked_at["claim_calls_failed"] == 1
         assert "calls for claims failed" in answer.notes[0]
 
     @pytest.mark.parametrize("name", ["rating", "claims", "text"])
     def test_a_model_that_fails_throughout_is_an_error(self, index: Index, name: str) -> None:
-        chat = reader("dogs", lambda r, _: r.format.name == name)
+        llm = reader("dogs", lambda r, _: r.format.name == name)
         with pytest.raises(ModelError):
-            self.ask(index, chat, budget=40)
-        assert len(asked_of(chat, "rating")) <= 40
+            self.ask(index, llm, budget=40)
+        assert len(asked_of(llm, "rating")) <= 40
 
     def test_nothing_relevant_is_no_evidence(self, index: Index) -> None:
-        chat = reader("zebra")
-        answer = self.ask(index, chat, budget=30)
+        llm = reader("zebra")
+        answer = self.ask(index, llm, budget=30)
         assert answer.outcome is Outcome.NO_EVIDENCE
         assert answer.looked_at["relevance_tests"] == 30
-        assert asked_of(chat, "claims") == []
+        assert asked_of(llm, "claims") == []
 
     def test_claims_without_a_source_are_no_evidence(self, index: Index) -> None:
         def answer(request: Request) -> Any:
             replies = {"questions": {"questions": []}, "rating": {"rating": 5}}
             return replies.get(request.format.name, {"claims": [{"claim": "x", "sources": [-1]}]})
 
-        found = self.ask(index, FakeChat(answer), budget=10)
+        found = self.ask(index, FakeLLM(answer), budget=10)
         assert found.outcome is Outcome.NO_EVIDENCE
         assert found.looked_at["claims"] == 0
 
 
 class TestReplies:
     def request(self, index: Index, name: str) -> Request:
-        chat = FakeChat(lambda _: None)
+        llm = FakeLLM(lambda _: None)
         if name == "questions":
-            return sub_query_request(chat, "Who?", 3)
-        units = index.model.text_units([3, 4])
+            return sub_query_request(llm, "Who?", 3)
+        units = index.store.text_units([3, 4])
         if name == "rating":
-            return relevance_request(chat, "Who?", units[3])
+            return relevance_request(llm, "Who?", units[3])
         from graphrag_query.answering.context import Section, pack, source_rows
 
-        return claims_request(
-            chat, "Who?", pack([Section("Sources", source_rows(units), 1)], 2_000)
-        )
+        return claims_request(llm, "Who?", pack([Section("Sources", source_rows(units), 1)], 2_000))
 
     @pytest.mark.parametrize(
         ("reply", "queries"),
@@ -324,13 +322,13 @@ class TestReplies:
             assert reading.dropped >= 0
 
 
-def over_http(chat: ChatRequest) -> Any:
+def over_http(llm: ChatRequest) -> Any:
     """What `reader` says, for a server."""
-    kind = next(iter((chat.schema or {}).get("properties", {"text": None})))
-    numbers = [row.split(",")[0] for row in chat.texts[-1].splitlines() if row[:1].isdigit()]
+    kind = next(iter((llm.schema or {}).get("properties", {"text": None})))
+    numbers = [row.split(",")[0] for row in llm.texts[-1].splitlines() if row[:1].isdigit()]
     return {
         "questions": {"questions": ["How did the sledge dogs die?"]},
-        "rating": {"rating": 5 if "dogs" in chat.texts[-1].rpartition("Question:")[0] else 0},
+        "rating": {"rating": 5 if "dogs" in llm.texts[-1].rpartition("Question:")[0] else 0},
         "claims": {
             "claims": [{"claim": "Dogs.", "sources": [int(n)], "score": 9} for n in numbers]
         },
@@ -342,8 +340,8 @@ def test_over_http_failing_tests_are_told_and_an_outage_is_an_outcome(
     sample_project: Path,
 ) -> None:
     with Server(answer=over_http) as server:
-        chat = f"models.chat={{model: test-model, base_url: '{server.url}', retry_seconds: 0.5}}"
-        settings = load_settings(sample_project, [chat, "search.model=chat"])
+        llm = f"models.chat={{model: test-model, base_url: '{server.url}', retry_seconds: 0.5}}"
+        settings = load_settings(sample_project, [llm, "search.model=chat"])
         with graphrag_query.open(sample_project / "output", settings, sample_project) as index:
             server.faults = Faults(by_text={"Passage of tom-crean.txt": "content_filter"})
             part = index.lazy(DOGS, budget=30)
@@ -371,7 +369,7 @@ def lazy_project(tmp_path_factory: pytest.TempPathFactory, embedding_model_files
 class TestAnIndexWithoutReports:
     def test_lazy_search_answers_from_it(self, lazy_project: Path) -> None:
         index = graphrag_query.open(lazy_project / "output")
-        assert not index.model.has("community_reports")
+        assert not index.store.has("community_reports")
         answer = index.lazy("Where was Tom Crean born?")
         assert answer.outcome is Outcome.ANSWERED
         assert "Annascaul" in answer.text

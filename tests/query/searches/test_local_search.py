@@ -45,7 +45,7 @@ def test_questions_with_known_answers_are_answered(index: Index, question: str, 
         "Who is the president of France?",
         "What is the capital of France?",
         "What is the population of London?",
-        "How do I bake sourdough bread?",
+        "How do I knead sourdough?",
         "Who won the football World Cup in 2014?",
         "asdf qwer zxcv",
     ],
@@ -119,7 +119,7 @@ def test_each_source_tells_why_it_was_taken(index: Index) -> None:
     answer = index.local("Which ship rescued the men of Tom Crean's expedition?")
     assert answer.context is not None
     sources = answer.context.tables["Sources"]
-    numbers = set(index.model.scan("text_units").select("human_readable_id").collect().to_series())
+    numbers = set(index.store.scan("text_units").select("human_readable_id").collect().to_series())
     kinds = set()
     for why in sources["why"]:
         found = re.fullmatch(
@@ -141,8 +141,8 @@ def test_the_scope_graph_reads_what_the_entities_near_touch(index: Index) -> Non
     assert answer.outcome is Outcome.ANSWERED
     assert answer.context is not None
     tables = answer.context.tables
-    mentions = index.model.scan("mentions")
+    mentions = index.store.scan("mentions")
     near = tables["Entities"]["id"].implode()
     touched = mentions.filter(pl.col("entity").is_in(near)).select("text_unit").collect()
-    linked = index.model.relationships(tables["Relationships"]["id"])["text_units"].explode()
+    linked = index.store.relationships(tables["Relationships"]["id"])["text_units"].explode()
     assert set(tables["Sources"]["id"]) <= {*touched["text_unit"], *linked}

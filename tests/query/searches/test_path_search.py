@@ -18,7 +18,7 @@ from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
 from graphrag_query.searches.path_search import path_search
 from tests.fixtures.examples import examples
-from tests.fixtures.fake_chat import FakeChat, question_to
+from tests.fixtures.fake_llm import FakeLLM, question_to
 from tests.fixtures.sample_questions import QUESTIONS, check_citations
 from tests.fixtures.small_index import table, write_index
 
@@ -154,10 +154,10 @@ def test_unknown_parameters_are_refused(index: Index) -> None:
         index.path("Crean", "Nansen", max_hop=2)
 
 
-def explain(index: Index, answer: Any, **values: Any) -> tuple[Answer, FakeChat]:
-    chat = FakeChat(answer)
-    question = question_to(index, "How are Crean and Nansen connected?", chat)
-    return path_search(question, PathSearch(**values)), chat
+def explain(index: Index, answer: Any, **values: Any) -> tuple[Answer, FakeLLM]:
+    llm = FakeLLM(answer)
+    question = question_to(index, "How are Crean and Nansen connected?", llm)
+    return path_search(question, PathSearch(**values)), llm
 
 
 def test_a_model_explains_the_hops_in_their_order(index: Index) -> None:
@@ -169,12 +169,12 @@ def test_a_model_explains_the_hops_in_their_order(index: Index) -> None:
         )
         return f"Through Scott [Data: Relationships ({first}, {second}); Sources (99999)]."
 
-    answer, chat = explain(index, explained)
+    answer, llm = explain(index, explained)
     assert answer.outcome is Outcome.ANSWERED
     assert answer.text == "Through Scott [1][2]."
     assert [c.cited_as.split()[0] for c in answer.citations] == ["Relationships"] * 2
     assert answer.notes == ("1 citation of rows that the model was not shown removed.",)
-    assert len(chat.asked) == 1
+    assert len(llm.asked) == 1
     check_path(answer, "Tom Crean", "Fridtjof Nansen")
 
 
@@ -190,9 +190,9 @@ def test_a_model_that_fails_is_an_error(index: Index) -> None:
 
 
 def test_without_a_path_no_model_is_asked(index: Index) -> None:
-    answer, chat = explain(index, lambda _: "?", max_hops=1)
+    answer, llm = explain(index, lambda _: "?", max_hops=1)
     assert answer.outcome is Outcome.NO_EVIDENCE
-    assert chat.asked == []
+    assert llm.asked == []
 
 
 def test_filters_hold_for_paths_their_passages_and_similar_names(index: Index) -> None:

@@ -9,11 +9,13 @@ from graphrag_index.errors import ModelError
 from graphrag_index.llm.request import Outcome as CallOutcome
 from graphrag_index.llm.request import ReplyError
 from graphrag_query.answer import Outcome
-from graphrag_query.index import METHODS, Index
-from graphrag_query.question.asked_entities import asked_entities, unknown_entities
-from graphrag_query.retrieval.index_store import KnowledgeModel
-from graphrag_query.searches.router import SEARCHES, choose, choose_by_rules, read_choice
-from tests.fixtures.fake_chat import FakeChat
+from graphrag_query.index import Index
+from graphrag_query.question.mentions import Mentions
+from graphrag_query.question.question import Question
+from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.searches.registry import METHODS
+from graphrag_query.searches.router import PURPOSES, choose, choose_by_rules, read_choice
+from tests.fixtures.fake_llm import FakeLLM, question_to
 from tests.fixtures.labelled_questions import HELD_OUT, SEEN, Labelled
 from tests.fixtures.model_index import index_behind
 from tests.server import ChatRequest, Faults, Server
@@ -24,12 +26,12 @@ def index(sample_project: Path) -> Index:
     return graphrag_query.open(sample_project / "output")
 
 
-def wrong(model: KnowledgeModel, labelled: Labelled) -> list[tuple[str, str, str]]:
+def wrong(store: IndexStore, labelled: Labelled) -> list[tuple[str, str, str]]:
     """The questions for which the rules choose another search than the labelled one."""
     found = []
     for question, search in labelled:
-        entities = asked_entities(model, question)
-        n_names = len(entities) + len(unknown_entities(model, question, entities))
+        mentions = Mentions(store, question)
+        n_names = len(mentions.likeliest) + len(mentions.unknown)
         chosen = choose_by_rules(question, n_names).method
         if chosen != search:
             found.append((question, search, chosen))
@@ -38,12 +40,12 @@ def wrong(model: KnowledgeModel, labelled: Labelled) -> list[tuple[str, str, str
 
 def test_the_rules_choose_as_labelled(index: Index) -> None:
     assert len(SEEN) >= 80
-    missed = wrong(index.model, SEEN)
+    missed = wrong(index.store, SEEN)
     assert len(missed) <= 0.02 * len(SEEN), missed
 
 
 def test_the_rules_choose_questions_that_were_held_out(index: Index) -> None:
-    missed = wrong(index.model, HELD_OUT)
+    missed = wrong(index.store, HELD_OUT)
     assert len(missed) <= 0.05 * len(HELD_OUT), missed
 
 
@@ -68,7 +70,7 @@ def test_a_question_is_answered_by_the_search_that_is_chosen(
 
 
 def test_every_search_to_choose_is_one_of_the_index() -> None:
-    assert {*SEARCHES, "lazy"} <= set(METHODS)
+    assert {*PURPOSES, "lazy"} <= set(METHODS)
 
 
 def test_an_unknown_name_is_left_to_the_search_to_say(index: Index) -> None:
@@ -79,7 +81,7 @@ def test_an_unknown_name_is_left_to_the_search_to_say(index: Index) -> None:
 
 
 def test_without_known_names_no_path_is_looked_for(index: Index) -> None:
-    choice = choose(index.model, "斯科特和南森有什么关系？")
+    choice = choose(question_to(index, "斯科特和南森有什么关系？"))
     assert choice.method == "local"
     assert "too few of its names for path search" in choice.why
 
@@ -87,8 +89,8 @@ def test_without_known_names_no_path_is_looked_for(index: Index) -> None:
 class NoReports:
     """A model whose index has no reports."""
 
-    def __init__(self, model: KnowledgeModel) -> None:
-        self._model = model
+    def __init__(self, store: IndexStore) -> None:
+        self._model = store
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)
@@ -98,30 +100,30 @@ class NoReports:
 
 
 def test_an_index_without_reports_is_asked_lazily_about_the_whole(index: Index) -> None:
-    model: Any = NoReports(index.model)
-    choice = choose(model, "What are the main themes?")
+    store: Any = NoReports(index.store)
+    choice = choose(Question("What are the main themes?", store))
     assert choice.method == "lazy"
     assert choice.why.endswith("and the index has no reports")
 
 
 def test_a_model_chooses_in_one_call(index: Index) -> None:
-    chat = FakeChat(lambda _: {"why": "it asks for a place", "search": "basic"})
-    choice = choose(index.model, "Who was Tom Crean?", chat)
+    llm = FakeLLM(lambda _: {"why": "it asks for a place", "search": "basic"})
+    choice = choose(question_to(index, "Who was Tom Crean?", llm))
     assert (choice.method, choice.why, choice.notes) == ("basic", "it asks for a place", ())
-    [prompt] = chat.prompts_sent
-    assert all(f"- {search}: " in prompt for search in SEARCHES)
+    [prompt] = llm.prompts_sent
+    assert all(f"- {search}: " in prompt for search in PURPOSES)
     assert prompt.endswith("Who was Tom Crean?")
 
 
 @pytest.mark.parametrize("reply", [None, {}, {"search": "nothing"}, [], 7, {"search": None}])
 def test_a_bad_reply_leaves_it_to_the_rules(index: Index, reply: Any) -> None:
-    choice = choose(index.model, "Who was Tom Crean?", FakeChat(lambda _: reply))
+    choice = choose(question_to(index, "Who was Tom Crean?", FakeLLM(lambda _: reply)))
     assert choice.method == "local"
     [note] = choice.notes
     assert note.startswith("The search was chosen by rules, since no model did: ")
 
 
-class DeadChat(FakeChat):
+class DeadChat(FakeLLM):
     """A chat whose model does not answer at all."""
 
     def replies(self, requests: Any, rating: bool = False) -> list[CallOutcome]:
@@ -129,7 +131,7 @@ class DeadChat(FakeChat):
 
 
 def test_an_outage_leaves_it_to_the_rules(index: Index) -> None:
-    choice = choose(index.model, "What are the main themes?", DeadChat(lambda _: None))
+    choice = choose(question_to(index, "What are the main themes?", DeadChat(lambda _: None)))
     assert choice.method == "global"
     assert "does not answer" in choice.notes[0]
 
@@ -156,7 +158,7 @@ def test_a_reply_with_two_searches_is_none() -> None:
 # Over HTTP.
 
 
-def answered(chat: ChatRequest) -> str:
+def answered(llm: ChatRequest) -> str:
     return '{"why": "it asks who", "search": "local"}'
 
 

@@ -8,32 +8,31 @@ import pytest
 
 from graphrag_index.errors import QueryError
 from graphrag_index.pipeline.garbage import collect_garbage
-from graphrag_query.retrieval.index_store import KnowledgeModel
-from graphrag_query.structured import engine_cypher
-from graphrag_query.structured.cypher import graph_database, run_cypher
-from graphrag_query.structured.graph_schema import LINKS, NODES, graph_schema
-from graphrag_query.structured.limits import Limits
-from graphrag_query.structured.read_only import check_cypher
-from graphrag_query.structured.tables import table_files
+from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.structured import cypher_engine
+from graphrag_query.structured.graph_schema import EDGES, NODES, graph_schema
+from graphrag_query.structured.queries import check_cypher, graph_database, run_cypher
+from graphrag_query.structured.table_schema import table_files
+from graphrag_query.structured.worker import Limits
 from tests.fixtures.commands import ask
 from tests.fixtures.small_index import table, write_index
 from tests.fixtures.structured_questions import QUESTIONS, AskedTwice
 
 
 @pytest.fixture(scope="module")
-def sample(sample_project: Path, tmp_path_factory: pytest.TempPathFactory) -> KnowledgeModel:
+def sample(sample_project: Path, tmp_path_factory: pytest.TempPathFactory) -> IndexStore:
     """The sample, whose database lies elsewhere, since no test may change it."""
     _needs_engine()
-    model = KnowledgeModel.open(sample_project / "output")
+    store = IndexStore.open(sample_project / "output")
     output = tmp_path_factory.mktemp("graph")
     for name in ("index.json", "versions"):
         (output / name).symlink_to(sample_project / "output" / name)
-    model.store.output = output
-    return model
+    store.backend.output = output
+    return store
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> KnowledgeModel:
+def small(tmp_path: Path) -> IndexStore:
     """Two entities and their relationship."""
     _needs_engine()
     ends = [
@@ -45,21 +44,21 @@ def small(tmp_path: Path) -> KnowledgeModel:
     write_index(
         output, entities=table("entities", *ends), relationships=table("relationships", link)
     )
-    return KnowledgeModel.open(output)
+    return IndexStore.open(output)
 
 
 def _needs_engine() -> None:
-    if not any(map(engine_cypher.find_spec, engine_cypher.MODULES)):
+    if not any(map(cypher_engine.find_spec, cypher_engine.MODULES)):
         pytest.skip("no graph engine is installed")
 
 
 @pytest.mark.parametrize("asked", QUESTIONS, ids=lambda asked: asked.question)
 def test_questions_over_the_sample_have_known_answers(
-    asked: AskedTwice, sample: KnowledgeModel
+    asked: AskedTwice, sample: IndexStore
 ) -> None:
     graph = {"graph": str(graph_database(sample, lambda text: None))}
     tables = {name: pl.read_parquet(path) for name, path in table_files(sample).items()}
-    _, rows = engine_cypher.run(graph, asked.cypher, Limits(), lambda: None)
+    _, rows = cypher_engine.run_cypher(graph, asked.cypher, Limits(), lambda: None)
     assert [tuple(row) for row in rows] == asked.answer(tables)
 
 
@@ -124,7 +123,7 @@ def test_words_of_clauses_may_stand_in_texts_and_names(query: str) -> None:
     check_cypher(query)
 
 
-def test_a_database_is_made_once_and_again_where_it_is_damaged(small: KnowledgeModel) -> None:
+def test_a_database_is_made_once_and_again_where_it_is_damaged(small: IndexStore) -> None:
     said: list[str] = []
     query = "MATCH (a:Entity {title: 'Pune'})-[:RELATED]-(b) RETURN b.title AS other"
     found = run_cypher(small, query, Limits(), said.append)
@@ -132,7 +131,7 @@ def test_a_database_is_made_once_and_again_where_it_is_damaged(small: KnowledgeM
     assert len(said) == 1
     run_cypher(small, query, Limits(), said.append)
     assert len(said) == 1
-    [path] = small.store.graphs.glob("*.db")
+    [path] = small.backend.graphs.glob("*.db")
     path.write_bytes(b"broken")
     path.with_name(".1-x.db.tmp").write_bytes(b"of a killed process")
     still_written = path.with_name(f".{path.name}.tmp.rows")
@@ -144,11 +143,11 @@ def test_a_database_is_made_once_and_again_where_it_is_damaged(small: KnowledgeM
 
     assert run_cypher(small, query, Limits(), say).rows == [["Mumbai"]]
     assert len(said) == 2
-    left = [found for found in small.store.graphs.iterdir() if ".tmp" in found.name]
+    left = [found for found in small.backend.graphs.iterdir() if ".tmp" in found.name]
     assert left == [still_written]
 
 
-def test_two_that_ask_at_once_make_one_database(small: KnowledgeModel) -> None:
+def test_two_that_ask_at_once_make_one_database(small: IndexStore) -> None:
     said: list[str] = []
     with ThreadPoolExecutor(2) as threads:
         paths = list(threads.map(lambda _: graph_database(small, said.append), range(2)))
@@ -156,22 +155,22 @@ def test_two_that_ask_at_once_make_one_database(small: KnowledgeModel) -> None:
     assert len(said) == 1
 
 
-def test_the_database_goes_with_its_version(small: KnowledgeModel) -> None:
+def test_the_database_goes_with_its_version(small: IndexStore) -> None:
     path = graph_database(small, lambda text: None)
     gone = path.with_name("0-0123456789abcdef.db")
     gone.write_bytes(b"of a version that is no more")
-    collect_garbage(small.store, keep=1)
+    collect_garbage(small.backend, keep=1)
     assert path.exists()
     assert not gone.exists()
 
 
-def test_a_query_that_would_run_for_an_hour_is_ended(sample: KnowledgeModel) -> None:
+def test_a_query_that_would_run_for_an_hour_is_ended(sample: IndexStore) -> None:
     query = "MATCH (a:Entity)-[:RELATED*1..20]-(b:Entity) RETURN count(*)"
     with pytest.raises(QueryError, match=r"ended after 0\.2 s"):
         run_cypher(sample, query, Limits(timeout=0.2))
 
 
-def test_a_node_is_returned_without_its_place(small: KnowledgeModel) -> None:
+def test_a_node_is_returned_without_its_place(small: IndexStore) -> None:
     found = run_cypher(small, "MATCH (e:Entity) RETURN e ORDER BY e.number", Limits(max_rows=1))
     [[node]] = found.rows
     assert (node["_label"], node["title"], found.is_cut) == ("Entity", "Mumbai", True)
@@ -180,13 +179,13 @@ def test_a_node_is_returned_without_its_place(small: KnowledgeModel) -> None:
 
 def test_the_schema_names_all_labels() -> None:
     shown = graph_schema()
-    assert all(f":{part.label}" in shown for part in (*NODES, *LINKS))
+    assert all(f":{part.label}" in shown for part in (*NODES, *EDGES))
 
 
 def test_without_an_engine_the_command_says_what_to_install(
     sample_project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if any(map(engine_cypher.find_spec, engine_cypher.MODULES)):
+    if any(map(cypher_engine.find_spec, cypher_engine.MODULES)):
         pytest.skip("one is installed")
     result = ask("cypher", "RETURN 1", "--root", str(sample_project))
     assert result.returncode == 2

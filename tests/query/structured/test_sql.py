@@ -3,10 +3,8 @@
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
-from importlib import import_module
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import polars as pl
@@ -14,29 +12,30 @@ import pytest
 
 import graphrag_query
 from graphrag_index.errors import QueryError, SettingsError, TableError
-from graphrag_query.retrieval.index_store import KnowledgeModel
-from graphrag_query.structured.limits import Limits
-from graphrag_query.structured.read_only import check_sql
-from graphrag_query.structured.result import Result
-from graphrag_query.structured.sql import run_sql
-from graphrag_query.structured.tables import table_files
+from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.structured import sql_engines
+from graphrag_query.structured.queries import check_sql, run_sql
+from graphrag_query.structured.sandbox import QueryResult
+from graphrag_query.structured.table_schema import sql_schema, table_files
+from graphrag_query.structured.worker import Limits, Rows
 from tests.fixtures.commands import ask
 from tests.fixtures.small_index import table, write_index
 from tests.fixtures.structured_questions import QUESTIONS, AskedTwice
 
-ENGINES = ("engine_duckdb", "engine_polars")
+ENGINES = ("duckdb", "polars")
+Engine = Callable[..., Rows]
 
 
 @pytest.fixture(params=ENGINES)
-def engine(request: pytest.FixtureRequest) -> ModuleType:
-    if request.param == "engine_duckdb":
+def engine(request: pytest.FixtureRequest) -> Engine:
+    if request.param == "duckdb":
         pytest.importorskip("duckdb")
-    return import_module(f"graphrag_query.structured.{request.param}")
+    return sql_engines.run_duckdb if request.param == "duckdb" else sql_engines.run_polars
 
 
 @pytest.fixture(scope="module")
 def sample_files(sample_project: Path) -> Mapping[str, str]:
-    files = table_files(KnowledgeModel.open(sample_project / "output"))
+    files = table_files(IndexStore.open(sample_project / "output"))
     return {name: str(path) for name, path in files.items()}
 
 
@@ -46,7 +45,7 @@ def sample_tables(sample_files: Mapping[str, str]) -> Mapping[str, pl.DataFrame]
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeModel:
+def small(tmp_path_factory: pytest.TempPathFactory) -> IndexStore:
     """Three entities, in a folder whose name is no pattern."""
     rows = [
         {"id": str(n), "human_readable_id": n, "title": title, "type": "place"}
@@ -54,7 +53,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeModel:
     ]
     output = tmp_path_factory.mktemp("small") / "a[1] *'s"
     write_index(output, entities=table("entities", *rows))
-    return KnowledgeModel.open(output)
+    return IndexStore.open(output)
 
 
 @pytest.fixture(autouse=True)
@@ -63,15 +62,15 @@ def _back_in_this_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(Path.cwd())
 
 
-def rows_of(engine: ModuleType, files: Mapping[str, str], query: str) -> list[tuple[Any, ...]]:
+def rows_of(engine: Engine, files: Mapping[str, str], query: str) -> list[tuple[Any, ...]]:
     """Run a query here, without the process around it."""
-    return [tuple(row) for row in engine.run(files, query, Limits(), lambda: None)[1]]
+    return [tuple(row) for row in engine(files, query, Limits(), lambda: None)[1]]
 
 
 @pytest.mark.parametrize("asked", QUESTIONS, ids=lambda asked: asked.question)
 def test_questions_over_the_sample_have_known_answers(
     asked: AskedTwice,
-    engine: ModuleType,
+    engine: Engine,
     sample_files: Mapping[str, str],
     sample_tables: Mapping[str, pl.DataFrame],
 ) -> None:
@@ -122,7 +121,7 @@ def test_what_does_not_ask_is_refused_at_once(query: str) -> None:
     ],
 )
 def test_a_query_reaches_nothing_but_the_tables(
-    query: str, engine: ModuleType, small: KnowledgeModel, tmp_path: Path
+    query: str, engine: Engine, small: IndexStore, tmp_path: Path
 ) -> None:
     secret = tmp_path / "secret.csv"
     secret.write_text("word\nsesame\n", encoding="utf-8")
@@ -135,10 +134,8 @@ def test_a_query_reaches_nothing_but_the_tables(
 
 
 @pytest.mark.parametrize("engine_name", ENGINES)
-def test_a_query_that_would_run_for_an_hour_is_ended(
-    engine_name: str, small: KnowledgeModel
-) -> None:
-    if engine_name == "engine_duckdb":
+def test_a_query_that_would_run_for_an_hour_is_ended(engine_name: str, small: IndexStore) -> None:
+    if engine_name == "duckdb":
         pytest.importorskip("duckdb")
     query = "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
     with pytest.raises(QueryError, match=r"ended after 0\.2 s"):
@@ -147,10 +144,8 @@ def test_a_query_that_would_run_for_an_hour_is_ended(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is of Linux")
 @pytest.mark.parametrize("engine_name", ENGINES)
-def test_a_query_that_needs_too_much_memory_is_ended(
-    engine_name: str, small: KnowledgeModel
-) -> None:
-    if engine_name == "engine_duckdb":
+def test_a_query_that_needs_too_much_memory_is_ended(engine_name: str, small: IndexStore) -> None:
+    if engine_name == "duckdb":
         pytest.importorskip("duckdb")
     doubled = "SELECT title || title || title || title AS title FROM"
     query = f"{doubled} (" * 14 + "SELECT title FROM entities" + ")" * 14
@@ -159,7 +154,7 @@ def test_a_query_that_needs_too_much_memory_is_ended(
         run_sql(small, query, Limits(max_memory=64), engine_name)
 
 
-def test_rows_that_are_larger_than_their_reader_may_hold_are_refused(small: KnowledgeModel) -> None:
+def test_rows_that_are_larger_than_their_reader_may_hold_are_refused(small: IndexStore) -> None:
     pytest.importorskip("duckdb")
     query = "SELECT repeat('é', 3000000)"
     with pytest.raises(QueryError, match=r"rows of the query are larger than 16 MB"):
@@ -171,31 +166,27 @@ def test_rows_that_are_larger_than_their_reader_may_hold_are_refused(small: Know
 @pytest.mark.skipif(sys.platform == "win32", reason="the limit is of POSIX")
 def test_the_process_of_a_query_can_write_no_file(tmp_path: Path) -> None:
     path = tmp_path / "out"
-    begin = "from graphrag_query.structured import worker; worker._hold(worker.Limits()); "
+    begin = "from graphrag_query.structured import worker; worker._apply(worker.Limits()); "
     code = f"{begin}open({str(path)!r}, 'wb', buffering=0).write(b'x')"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "File too large" in ended.stderr
     assert path.read_bytes() == b""
 
 
-def test_duckdb_itself_runs_nothing_but_queries(small: KnowledgeModel) -> None:
+def test_duckdb_itself_runs_nothing_but_queries(small: IndexStore) -> None:
     pytest.importorskip("duckdb")
-    duckdb = import_module("graphrag_query.structured.engine_duckdb")
     files = {name: str(path) for name, path in table_files(small).items()}
     with pytest.raises(QueryError, match="CREATE is refused"):
-        rows_of(duckdb, files, "CREATE VIEW v AS SELECT 1")
+        rows_of(sql_engines.run_duckdb, files, "CREATE VIEW v AS SELECT 1")
 
 
-def test_a_time_of_a_zone_is_to_be_cast(
-    small: KnowledgeModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_time_of_a_zone_is_to_be_cast(small: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("duckdb")
-    duckdb = import_module("graphrag_query.structured.engine_duckdb")
     monkeypatch.setitem(sys.modules, "pytz", None)
     files = {name: str(path) for name, path in table_files(small).items()}
     with pytest.raises(QueryError, match=r"cast it, as in CAST\(now\(\) AS TIMESTAMP\)"):
-        rows_of(duckdb, files, "SELECT now()")
-    assert len(rows_of(duckdb, files, "SELECT CAST(now() AS TIMESTAMP)")) == 1
+        rows_of(sql_engines.run_duckdb, files, "SELECT now()")
+    assert len(rows_of(sql_engines.run_duckdb, files, "SELECT CAST(now() AS TIMESTAMP)")) == 1
 
 
 def _has_duckdb() -> bool:
@@ -204,7 +195,7 @@ def _has_duckdb() -> bool:
     return find_spec("duckdb") is not None
 
 
-def test_more_rows_than_may_be_returned_are_cut_and_told(small: KnowledgeModel) -> None:
+def test_more_rows_than_may_be_returned_are_cut_and_told(small: IndexStore) -> None:
     query = "SELECT title, title FROM entities ORDER BY title"
     if not _has_duckdb():
         query = "SELECT title, title AS title_2 FROM entities ORDER BY title"
@@ -216,7 +207,7 @@ def test_more_rows_than_may_be_returned_are_cut_and_told(small: KnowledgeModel) 
 
 
 def test_the_frame_of_no_rows_has_the_columns() -> None:
-    assert Result("", "", ["a", "b"], []).frame.columns == ["a", "b"]
+    assert QueryResult("", "", ["a", "b"], []).frame.columns == ["a", "b"]
 
 
 def test_a_filtered_index_is_not_asked_whole(sample_project: Path) -> None:
@@ -227,10 +218,10 @@ def test_a_filtered_index_is_not_asked_whole(sample_project: Path) -> None:
 
 def test_a_table_that_is_gone_is_named(tmp_path: Path) -> None:
     write_index(tmp_path, entities=table("entities"))
-    model = KnowledgeModel.open(tmp_path)
+    store = IndexStore.open(tmp_path)
     next(tmp_path.glob("versions/1/entities*.parquet")).unlink()
     with pytest.raises(TableError, match="entities is missing"):
-        run_sql(model, "SELECT 1", Limits())
+        run_sql(store, "SELECT 1", Limits())
 
 
 def test_rows_are_printed_for_people_and_programs(sample_project: Path) -> None:
@@ -253,10 +244,8 @@ def test_a_wrong_query_is_one_sentence(sample_project: Path) -> None:
 
 
 def test_the_schema_names_every_column(sample_project: Path) -> None:
-    from graphrag_query.structured.schema import sql_schema
-
-    model = KnowledgeModel.open(sample_project / "output")
-    shown = sql_schema(model)
-    for name in table_files(model):
-        for column in model.scan(name).collect_schema():
+    store = IndexStore.open(sample_project / "output")
+    shown = sql_schema(store)
+    for name in table_files(store):
+        for column in store.scan(name).collect_schema():
             assert f"{column} " in shown

@@ -10,13 +10,17 @@ import graphrag_query
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.parsing.reply import read_reply
 from graphrag_index.llm.request import ReplyError, Request
-from graphrag_index.schema.settings.searches import LocalSearch, StructuredSearch
+from graphrag_index.schema.settings.searches import StructuredSearch
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
-from graphrag_query.structured.structured_search import NO_RECORD, structured_search
-from graphrag_query.structured.written_query import FORMAT, read_query
+from graphrag_query.structured.structured_search import (
+    FORMAT,
+    NO_RECORD,
+    read_query,
+    structured_search,
+)
 from tests.fixtures.commands import ask as command
-from tests.fixtures.fake_chat import FakeChat, question_to
+from tests.fixtures.fake_llm import FakeLLM, question_to
 from tests.fixtures.model_index import index_behind
 from tests.server import ChatRequest, Faults, Server
 
@@ -31,40 +35,40 @@ def index(sample_project: Path) -> Index:
 
 def ask(
     index: Index, question: str, *queries: str, answer: str = "20 [Data: Rows (1)]", **values: Any
-) -> tuple[Answer, FakeChat]:
+) -> tuple[Answer, FakeLLM]:
     """Ask with a model that writes these queries, one after the other, and then this answer."""
     left = list(queries)
 
     def reply(request: Request) -> Any:
         return {"why": "it fits", "sql": left.pop(0)} if request.format is FORMAT else answer
 
-    chat = FakeChat(reply)
+    llm = FakeLLM(reply)
     settings = StructuredSearch(**values)
-    found = structured_search(question_to(index, question, chat), settings, LocalSearch())
+    found = structured_search(question_to(index, question, llm), settings)
     assert not left
-    return found, chat
+    return found, llm
 
 
-def told(chat: FakeChat, n: int) -> str:
+def told(llm: FakeLLM, n: int) -> str:
     """The last message of a request."""
-    return chat.asked[n].messages[-1]["content"]
+    return llm.asked[n].messages[-1]["content"]
 
 
 def test_the_answer_is_written_from_the_rows_and_the_query_is_shown(index: Index) -> None:
-    found, chat = ask(index, PEOPLE, COUNT)
+    found, llm = ask(index, PEOPLE, COUNT)
     assert (found.outcome, found.method) == (Outcome.ANSWERED, "structured")
     assert found.text.startswith("20")
     assert "[" not in found.text
     assert found.notes == (f"Query: {COUNT}",)
     assert found.looked_at == {"queries": 1, "rows": 1}
-    written = told(chat, 1)
+    written = told(llm, 1)
     assert written.startswith(f"Query: {COUNT}")
     assert "id,n\n1,20\n" in written
 
 
 def test_the_model_knows_tables_values_and_names_that_resemble_the_question(index: Index) -> None:
-    _, chat = ask(index, "How many documents name Ernest Shakleton?", COUNT)
-    asked = told(chat, 0)
+    _, llm = ask(index, "How many documents name Ernest Shakleton?", COUNT)
+    asked = told(llm, 0)
     assert "entities: one row is one entity" in asked
     assert "entities.type: 'person'" in asked
     assert "- Ernest Shackleton" in asked
@@ -85,8 +89,8 @@ def test_rows_that_are_entities_are_cited_and_followed_to_a_passage(index: Index
 
 def test_rows_some_of_which_are_no_entities_are_not_cited(index: Index) -> None:
     query = "SELECT title FROM entities WHERE title = 'Tom Crean' UNION ALL SELECT 'Nobody'"
-    found, chat = ask(index, "Who is there?", query, answer="Two [Data: Entities (0)].")
-    assert "-----Rows-----" in told(chat, 1)
+    found, llm = ask(index, "Who is there?", query, answer="Two [Data: Entities (0)].")
+    assert "-----Rows-----" in told(llm, 1)
     assert found.text == "Two."
 
 
@@ -101,44 +105,44 @@ def test_rows_some_of_which_are_no_entities_are_not_cited(index: Index) -> None:
 def test_what_is_wrong_with_a_query_is_told_to_the_model(
     index: Index, wrong: str, why: str
 ) -> None:
-    found, chat = ask(index, PEOPLE, wrong, COUNT)
+    found, llm = ask(index, PEOPLE, wrong, COUNT)
     assert found.outcome is Outcome.ANSWERED
-    assert any(word in told(chat, 1) for word in why.split("|"))
+    assert any(word in told(llm, 1) for word in why.split("|"))
     assert wrong in found.notes[0]
     assert found.notes[1] == f"Query: {COUNT}"
 
 
 def test_without_a_query_that_works_passages_answer(index: Index) -> None:
     wrong = "SELECT nothing FROM documents"
-    found, chat = ask(index, "Where was Tom Crean born?", wrong, wrong, answer="In Kerry.")
+    found, llm = ask(index, "Where was Tom Crean born?", wrong, wrong, answer="In Kerry.")
     assert (found.text, found.outcome, found.method) == (
         "In Kerry.",
         Outcome.ANSWERED,
         "structured",
     )
     assert any("local search" in note for note in found.notes)
-    assert "-----Sources-----" in told(chat, 2)
+    assert "-----Sources-----" in told(llm, 2)
 
 
 def test_a_query_that_finds_nothing_is_written_again_over_names_alike(index: Index) -> None:
     query = "SELECT count(*) FROM entities WHERE title = '{}'"
     wrong, right = query.format("Thomas Crean"), query.format("Tom Crean")
-    found, chat = ask(index, "How many are called Thomas Crean?", wrong, right, answer="1")
-    assert "Tom Crean" in told(chat, 1)
+    found, llm = ask(index, "How many are called Thomas Crean?", wrong, right, answer="1")
+    assert "Tom Crean" in told(llm, 1)
     assert found.notes == (f"Query that found nothing: {wrong}", f"Query: {right}")
 
 
 def test_what_nothing_is_close_to_is_no_record(index: Index) -> None:
     query = "SELECT count(*) FROM documents WHERE path = 'x'"
-    found, chat = ask(index, "How many invoices?", query, "", min_similarity=0.99)
+    found, llm = ask(index, "How many invoices?", query, "", min_similarity=0.99)
     assert (found.text, found.outcome) == (NO_RECORD, Outcome.NO_EVIDENCE)
-    assert len(chat.asked) == 2
+    assert len(llm.asked) == 2
 
 
 def test_a_question_that_is_no_matter_of_rows_goes_to_passages(index: Index) -> None:
-    found, chat = ask(index, "Why did Scott fail?", "", answer="NO_RECORD Nothing tells why.")
+    found, llm = ask(index, "Why did Scott fail?", "", answer="NO_RECORD Nothing tells why.")
     assert found.outcome is Outcome.NO_EVIDENCE
-    assert len(chat.asked) == 2
+    assert len(llm.asked) == 2
 
 
 @pytest.mark.parametrize(
@@ -184,9 +188,9 @@ def test_a_reply_without_text_is_none() -> None:
 
 def test_rows_beyond_the_limit_are_told(index: Index) -> None:
     query = "SELECT title, path FROM documents ORDER BY path"
-    found, chat = ask(index, "Which documents are there?", query, answer="Many.", max_rows=5)
+    found, llm = ask(index, "Which documents are there?", query, answer="Many.", max_rows=5)
     assert any("more rows than the 5" in note for note in found.notes)
-    assert "there are more" in told(chat, 1)
+    assert "there are more" in told(llm, 1)
 
 
 def test_without_a_model_it_says_what_to_do(index: Index, sample_project: Path) -> None:
@@ -203,8 +207,8 @@ def test_an_outage_is_no_missing_record(model_server: Server, sample_project: Pa
 
 
 def test_it_works_over_the_wire(sample_project: Path) -> None:
-    def answer(chat: ChatRequest) -> Any:
-        if "-----Rows-----" in chat.texts[-1]:
+    def answer(llm: ChatRequest) -> Any:
+        if "-----Rows-----" in llm.texts[-1]:
             return "There are 20."
         return json.dumps({"why": "it counts", "sql": COUNT})
 

@@ -71,9 +71,9 @@ def opened(root: Path, *overrides: str, as_of: int | None = None) -> Index:
 
 def finds_its_own(index: Index) -> bool:
     """Whether the text of a text unit is nearest to itself."""
-    (text,) = index.model.text_unit_texts([2])
-    (vector,) = index.model.embed([text])
-    table = index.model.vectors("text_unit_text")
+    (text,) = index.store.text_unit_texts([2])
+    (vector,) = index.store.embed([text])
+    table = index.store.vectors("text_unit_text")
     found = table.nearest(vector, 1, ["human_readable_id"])
     return bool(found["human_readable_id"][0] == 2 and found["similarity"][0] > 0.999)
 
@@ -158,7 +158,7 @@ def test_another_model_by_the_same_name_is_told_by_its_dimension(project: Path) 
     with Server(dimensions=48) as other:
         moved = f"models.embedding.base_url={other.url}"
         with pytest.raises(ModelError) as caught:
-            opened(project, moved).model.embed(["Who sailed?"])
+            opened(project, moved).store.embed(["Who sailed?"])
         assert str(caught.value) == (
             f"The vectors of {project / 'output'} have 32 numbers, and model embedding gives 48 "
             "for a question: it is another one by the same name. Put the one back that made them, "
@@ -172,17 +172,6 @@ def test_another_model_by_the_same_name_is_told_by_its_dimension(project: Path) 
         assert finds_its_own(opened(project, *mended))
 
 
-def test_an_index_of_an_earlier_program_opens_and_is_held_to_its_settings(project: Path) -> None:
-    edit_pointer(project, lambda table: table.pop("vectors"))
-    assert set(vectors_of(project).values()) == {None}
-    index = opened(project)
-    assert index.model.dimension == 32
-    assert finds_its_own(index)
-    with pytest.raises(SettingsError, match="and the settings now say other-embedding"):
-        opened(project, OTHER)
-    assert not run(project).new_version
-
-
 def test_without_settings_an_index_is_asked_by_its_own(indexed: Path) -> None:
     index = graphrag_query.open(indexed / "output")
-    assert index.model.vector_identity == ("test-embedding", None)
+    assert index.store.embedder.identity == ("test-embedding", None)

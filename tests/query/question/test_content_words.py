@@ -7,7 +7,7 @@ import pytest
 
 import graphrag_query
 from graphrag_query.index import Index
-from graphrag_query.question.unsupported_scripts import is_unread, share_words
+from graphrag_query.question.content_words import is_unreadable, share_words
 from tests.conftest import copy_project, run_project
 
 TEXTS = {
@@ -65,7 +65,7 @@ def test_what_no_document_tells_is_no_evidence(index: Index, method: str, questi
     [("Who was Łukasz?", False), ("Кто такой Scott?", True), ("4711", False), ("", False)],
 )
 def test_most_letters_tell_the_script(index: Index, text: str, unread: bool) -> None:
-    assert is_unread(index.model, text) is unread
+    assert is_unreadable(index.store, text) is unread
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,18 @@
-"""SQL by DuckDB, which opens the tables of an index and no other file."""
+"""Engines for SQL: DuckDB, and polars, which knows less SQL and is always installed.
+
+They run in the process of `worker`.
+"""
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from graphrag_index.errors import QueryError
-from graphrag_query.structured.limits import Limits
-from graphrag_query.structured.worker import Ready, Rows
+from graphrag_query.structured.worker import Limits, Ready, Rows
 
-MODULES = ("duckdb",)
-# In this order: the last one forbids to change what stands above.
-_HELD = (
+# In this order: the last one forbids to change the others.
+_RESTRICTIONS = (
     "SET autoinstall_known_extensions = false",
     "SET autoload_known_extensions = false",
     "SET enable_progress_bar = false",
@@ -18,10 +20,13 @@ _HELD = (
     "SET enable_external_access = false",
     "SET lock_configuration = true",
 )
+# Functions by which polars reads files. DuckDB refuses its own.
+_READS_FILES = re.compile(r"\b(?:read|scan)_(?:csv|parquet|ipc|n?d?json|delta|iceberg)\w*", re.I)
+_MORE = "DuckDB knows more SQL and is used once it is installed: pip install 'graphrag-index[sql]'."
 
 
-def run(tables: Mapping[str, str], query: str, limits: Limits, ready: Ready) -> Rows:
-    """Run a query over Parquet files, by the names of their tables.
+def run_duckdb(tables: Mapping[str, str], query: str, limits: Limits, ready: Ready) -> Rows:
+    """Run a query over Parquet files, by the names of their tables; no other file is opened.
 
     Raises
     ------
@@ -30,17 +35,17 @@ def run(tables: Mapping[str, str], query: str, limits: Limits, ready: Ready) -> 
     """
     import duckdb
 
-    # In a folder whose name holds * or [, paths from the root would be patterns.
+    # In a folder whose name holds * or [, absolute paths would be patterns.
     folder = os.path.commonpath([os.path.dirname(path) for path in tables.values()])
     os.chdir(folder)
     with duckdb.connect(":memory:") as connection:
         files = {name: _literal(os.path.relpath(path, folder)) for name, path in tables.items()}
         for name, file in files.items():
-            connection.execute(f"CREATE VIEW {_name(name)} AS FROM read_parquet({file})")
+            connection.execute(f"CREATE VIEW {_identifier(name)} AS FROM read_parquet({file})")
         allowed = ", ".join(files.values())
         connection.execute(f"SET allowed_paths = [{allowed}]")
         connection.execute(f"SET memory_limit = '{limits.max_memory}MB'")
-        for setting in _HELD:
+        for setting in _RESTRICTIONS:
             connection.execute(setting)
         ready()
         try:
@@ -60,11 +65,11 @@ def run(tables: Mapping[str, str], query: str, limits: Limits, ready: Ready) -> 
                     "A column holds times of a time zone, which are not returned: cast it, as in "
                     "CAST(now() AS TIMESTAMP)."
                 ) from error
-            raise QueryError(_said(error)) from error
+            raise QueryError(_message(error)) from error
 
 
-def _said(error: Any) -> str:
-    """Return what DuckDB says, without its picture of the place."""
+def _message(error: Any) -> str:
+    """Return DuckDB's message without the excerpt of the query."""
     return " ".join(line.strip() for line in str(error).split("\n\nLINE")[0].splitlines() if line)
 
 
@@ -72,5 +77,28 @@ def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _name(text: str) -> str:
+def _identifier(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
+
+
+def run_polars(tables: Mapping[str, str], query: str, limits: Limits, ready: Ready) -> Rows:
+    """Run a query over Parquet files, by the names of their tables.
+
+    Raises
+    ------
+    QueryError
+        It is no SQL that polars knows, no query, names a function that reads files, or fails.
+    """
+    import polars as pl
+
+    if found := _READS_FILES.search(query):
+        raise QueryError(f"{found[0]} is refused: a query reads the tables of the index alone.")
+    # A path with brackets is no pattern.
+    frames = {name: pl.scan_parquet(path, glob=False) for name, path in tables.items()}
+    ready()
+    try:
+        result = pl.SQLContext(frames, eager=False).execute(query.strip().rstrip(";"))
+        rows = result.head(limits.max_rows + 1).collect()
+    except pl.exceptions.PolarsError as error:
+        raise QueryError(f"{str(error).splitlines()[0]}. {_MORE}") from error
+    return rows.columns, rows.rows()

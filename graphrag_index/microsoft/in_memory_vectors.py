@@ -1,4 +1,4 @@
-"""Vectors and texts of another program's index, searched in memory: all rows, without an index."""
+"""Exhaustive search of vectors and texts in memory, for an index of Microsoft's."""
 
 import re
 import threading
@@ -10,7 +10,7 @@ import polars as pl
 
 from graphrag_index.microsoft.read_positions import first_rows
 from graphrag_index.storage.mapped_table import MappedTable
-from graphrag_query.answering.sentence_ranking import stem
+from graphrag_index.text.normalize import UNSPACED, stem
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
     from graphrag_index.microsoft.read_files import MicrosoftVectors
 
-# Of BM25, as most programs set them.
+# The usual parameters of BM25.
 _SATURATION, _LENGTH_SHARE = 1.2, 0.75
-# A shorter word is looked for as it stands, a longer one with any short ending.
-_LEAST_STEM = 4
+# Shorter stems match the whole word only, longer ones with any short ending.
+_MIN_STEM = 4
 _WORD = re.compile(r"\w+")
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]+")
+_UNSPACED = re.compile(f"{UNSPACED}+")
 
 
-class HeldVectors:
-    """Rows with their texts and vectors, and the searches that `VectorTable` has.
+class InMemoryVectors:
+    """Rows with their texts and vectors, with the searches of `VectorTable`.
 
-    Vectors are brought to length 1. A row without a vector has zeros, and only its words are
-    found; without `vectors` that is so for all rows, in the width given.
+    Vectors are normalized to length 1. A row without a vector has zeros, and is found by its words
+    alone; without `vectors` all rows are.
     """
 
     def __init__(
@@ -46,21 +46,22 @@ class HeldVectors:
         self._lock = threading.RLock()
 
     def __len__(self) -> int:
-        return self.rows_held.height
+        return self.frame.height
 
     @property
     def dimension(self) -> int:
+        """The dimension of the vectors."""
         return self._width
 
     @cached_property
-    def rows_held(self) -> pl.DataFrame:
+    def frame(self) -> pl.DataFrame:
         """The rows without their vectors."""
         with self._lock:
             return self._lazy.collect()
 
     @cached_property
     def matrix(self) -> "npt.NDArray[np.float32]":
-        """The vectors, one row each, of length 1 or 0."""
+        """The vectors as rows, of length 1 or 0."""
         import numpy as np
 
         with self._lock:
@@ -98,9 +99,9 @@ class HeldVectors:
         import numpy as np
 
         cosines = self.matrix @ np.asarray(vector, np.float32)
-        found = self.rows_held.select(
-            *columns, similarity=pl.Series(cosines, dtype=pl.Float32)
-        ).filter(self._has_vector & self._fitting(where))
+        found = self.frame.select(*columns, similarity=pl.Series(cosines, dtype=pl.Float32)).filter(
+            self._has_vector & self._matches(where)
+        )
         best = ["similarity", columns[0]]
         return found.sort(best, descending=[True, False], maintain_order=True).head(top_k)
 
@@ -114,7 +115,7 @@ class HeldVectors:
     ) -> pl.DataFrame:
         """Return the rows whose text matches the words best (BM25), with their `score`."""
         patterns = list(dict.fromkeys(_patterns(words)))
-        rows = self.rows_held
+        rows = self.frame
         if not patterns or not rows.height:
             return pl.DataFrame(schema=[*columns, "score"])
         text = pl.col(column)
@@ -130,7 +131,7 @@ class HeldVectors:
             share = count * (_SATURATION + 1) / (count + _SATURATION * norm)
             score = score + rarity * share
         found = rows.select(*columns, score=score).filter(
-            (pl.col("score") > 0) & self._fitting(where)
+            (pl.col("score") > 0) & self._matches(where)
         )
         best = ["score", columns[0]]
         return found.sort(best, descending=[True, False], maintain_order=True).head(top_k)
@@ -138,7 +139,7 @@ class HeldVectors:
     def at(self, numbers: Sequence[int], columns: Sequence[str]) -> pl.DataFrame:
         """Fetch rows by number."""
         wanted = list(numbers)
-        found = self.rows_held[wanted]
+        found = self.frame[wanted]
         if "vector" in columns:
             values = pl.Series("vector", self.matrix[wanted], pl.Array(pl.Float32, self._width))
             found = found.with_columns(values)
@@ -147,28 +148,29 @@ class HeldVectors:
     def rows(self, ids: Iterable[str], columns: Sequence[str]) -> pl.DataFrame:
         """Fetch rows by id, in the order of the table."""
         wanted = pl.Series(list(ids), dtype=pl.String)
-        return self.rows_held.filter(pl.col("id").is_in(wanted.implode())).select(columns)
+        return self.frame.filter(pl.col("id").is_in(wanted.implode())).select(columns)
 
-    def _fitting(self, where: str | None) -> pl.Series:
-        """Tell which rows fit a condition in SQL."""
-        rows = self.rows_held
+    def _matches(self, where: str | None) -> pl.Series:
+        """Tell which rows match a condition in SQL."""
+        rows = self.frame
         if where is None:
             return pl.Series([True]).new_from_index(0, rows.height)
         return rows.select(pl.sql_expr(where)).to_series()
 
 
 def _patterns(words: str) -> list[str]:
-    """Write the words of a question as patterns, with the endings that they may have.
+    """Return regular expressions for the words of a question, with any ending.
 
-    Where words are not parted by spaces, each pair of characters is one.
+    In scripts without spaces, each pair of characters is one.
     """
     found = []
     for word in _WORD.findall(words.lower()):
         for run in _UNSPACED.findall(word):
             found += [run[at : at + 2] for at in range(max(1, len(run) - 1))]
         for part in _UNSPACED.sub(" ", word).split():
-            root = stem(part)
-            if len(root) >= _LEAST_STEM:
+            # The stem of story and stories is stori.
+            root = stem(part).removesuffix("i")
+            if len(root) >= _MIN_STEM:
                 found.append(rf"(?i)\b{re.escape(root)}\w{{0,4}}\b")
             elif len(part) > 1 or part.isdigit():
                 found.append(rf"(?i)\b{re.escape(part)}\b")

@@ -3,8 +3,9 @@ from pathlib import Path
 import pytest
 
 import graphrag_query
-from graphrag_query.question.question_names import missing_names, not_mentioned, unknown_names
-from graphrag_query.question.written_names import names_in
+from graphrag_query.question.content_words import language_in
+from graphrag_query.question.mention_spans import HeldWords, name_spans
+from graphrag_query.question.mentions import Mentions, not_mentioned
 
 TEXTS = [
     "Captain Scott and Douglas Mawson met Emil Racoviță at Cape Evans.",
@@ -33,7 +34,7 @@ TEXTS = [
     ],
 )
 def test_runs_of_capitals_are_names(question: str, names: list[str]) -> None:
-    assert [name.text for name in names_in(question)] == names
+    assert [name.text for name in name_spans(question, language_in(question))] == names
 
 
 @pytest.mark.parametrize(
@@ -55,13 +56,15 @@ def test_runs_of_capitals_are_names(question: str, names: list[str]) -> None:
 def test_a_name_is_missing_if_no_text_holds_it_in_any_form(
     question: str, missing: list[str]
 ) -> None:
-    assert missing_names(question, TEXTS) == missing
+    language = language_in(question)
+    held = HeldWords(TEXTS, language)
+    assert held.missing(name_spans(question, language)) == missing
 
 
 def test_names_are_looked_for_beyond_what_was_read(sample_project: Path) -> None:
-    model = graphrag_query.open(sample_project / "output").model
+    store = graphrag_query.open(sample_project / "output").store
     question = "Did Albert Einstein or Emil Racovita know Drygalski and Lashly?"
-    assert unknown_names(model, question, ()) == ["Albert Einstein"]
+    assert Mentions(store, question).unmentioned() == ["Albert Einstein"]
 
 
 @pytest.mark.parametrize(
@@ -72,10 +75,10 @@ def test_the_names_are_said(names: list[str], said: str) -> None:
 
 
 def test_a_name_spelt_otherwise_is_known(sample_project: Path) -> None:
-    model = graphrag_query.open(sample_project / "output").model
-    assert unknown_names(model, "Who was Ernest Shakleton?", ()) == []
+    store = graphrag_query.open(sample_project / "output").store
+    assert Mentions(store, "Who was Ernest Shakleton?").unmentioned() == []
     # Half of a name is not the name.
-    assert unknown_names(model, "Who was Xavier Shakleton?", ()) == ["Xavier Shakleton"]
+    assert Mentions(store, "Who was Xavier Shakleton?").unmentioned() == ["Xavier Shakleton"]
 
 
 @pytest.mark.parametrize("method", ["local", "drift"])

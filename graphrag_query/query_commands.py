@@ -1,4 +1,4 @@
-"""The commands `sql` and `cypher`: a query, and its rows as a table, JSON or CSV."""
+"""The commands `sql` and `cypher`, which print rows as a table, JSON or CSV; shared options."""
 
 import csv
 import json
@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphrag_query.opening import open_index
-
 if TYPE_CHECKING:
-    from graphrag_query.structured.result import Result
+    from graphrag_query.index import Index
+    from graphrag_query.structured.sandbox import QueryResult
 
-Query = Annotated[
-    str | None, typer.Argument(help="The query; - reads it from the input.", metavar="QUERY")
-]
 Root = Annotated[Path, typer.Option("--root", help="Folder of settings.yaml.", metavar="DIR")]
 IndexFolder = Annotated[
     Path | None,
-    typer.Option("--index", help="Folder of the index, instead of `output`.", metavar="DIR"),
+    typer.Option(
+        "--index",
+        help="Folder of the index, ours or Microsoft GraphRAG's, instead of `output`.",
+        metavar="DIR",
+    ),
 ]
 Set = Annotated[
     list[str] | None,
@@ -29,21 +29,33 @@ Set = Annotated[
 AsOf = Annotated[
     int | None, typer.Option("--as-of", help="Ask an earlier version.", metavar="VERSION")
 ]
+Query = Annotated[
+    str | None, typer.Argument(help="The query; - reads it from the input.", metavar="QUERY")
+]
 Limit = Annotated[
     int | None, typer.Option("--limit", help="Rows at most (1,000).", metavar="ROWS", min=1)
 ]
 Timeout = Annotated[
     float | None, typer.Option("--timeout", help="End it after so long (30).", metavar="SECONDS")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
+JsonRows = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")]
 Schema = Annotated[bool, typer.Option("--schema", help="Print what can be asked, and end.")]
 
 
-def add_structured_commands(app: typer.Typer) -> None:
-    """Add the commands of this file to the program."""
-    app.command()(sql)
-    app.command()(cypher)
+def open_index(
+    root: Path, folder: Path | None, overrides: list[str] | None, as_of: int | None
+) -> "Index":
+    """Open the index in a folder, or else in the `output` of the settings in `root`.
+
+    With a folder, settings.yaml may be missing: the defaults apply.
+    """
+    import graphrag_query
+    from graphrag_index.schema.settings.settings import load_settings
+
+    settings = load_settings(root, tuple(overrides or ()), needed=folder is None)
+    output = root / settings.output if folder is None else folder
+    return graphrag_query.open(output, settings, root, as_of)
 
 
 def sql(
@@ -52,7 +64,7 @@ def sql(
     index_folder: IndexFolder = None,
     limit: Limit = None,
     timeout: Timeout = None,
-    json_: Json = False,
+    json_: JsonRows = False,
     csv_: Csv = False,
     as_of: AsOf = None,
     schema: Schema = False,
@@ -61,12 +73,11 @@ def sql(
     """Ask the tables in SQL, such as SELECT type, count(*) FROM entities GROUP BY type."""
     with open_index(root, index_folder, set_, as_of) as index:
         if schema:
-            from graphrag_query.structured.schema import sql_schema
+            from graphrag_query.structured.table_schema import sql_schema
 
-            print(sql_schema(index.model))
+            print(sql_schema(index.store))
             return
-        values = _limits(limit, timeout)
-        _print(index.sql(_read(query), **values), json_, csv_)
+        _print(index.sql(_read(query), **_limits(limit, timeout)), json_, csv_)
 
 
 def cypher(
@@ -75,7 +86,7 @@ def cypher(
     index_folder: IndexFolder = None,
     limit: Limit = None,
     timeout: Timeout = None,
-    json_: Json = False,
+    json_: JsonRows = False,
     csv_: Csv = False,
     as_of: AsOf = None,
     schema: Schema = False,
@@ -104,11 +115,9 @@ def _limits(limit: int | None, timeout: float | None) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _print(result: "Result", as_json: bool, as_csv: bool) -> None:
-    """Print the rows: for programs as asked; in a terminal as a table, in a pipe with tabs."""
-    from graphrag_query.structured.result import as_text
-
-    rows = ([as_text(value) for value in row] for row in result.rows)
+def _print(result: "QueryResult", as_json: bool, as_csv: bool) -> None:
+    """Print rows as JSON or CSV; else as a table in a terminal, with tabs in a pipe."""
+    rows = ([_cell(value) for value in row] for row in result.rows)
     if as_json:
         print(json.dumps(result.to_dict(), ensure_ascii=False, indent=2))
     elif as_csv:
@@ -122,8 +131,14 @@ def _print(result: "Result", as_json: bool, as_csv: bool) -> None:
         for cells in (result.columns, *rows):
             print("\t".join(" ".join(cell.split()) for cell in cells))
     if result.is_cut:
-        what = f"Only the first {len(result):,} rows; --limit asks for more."
-        print(what, file=sys.stderr)
+        print(f"Only the first {len(result):,} rows; --limit asks for more.", file=sys.stderr)
+
+
+def _cell(value: Any) -> str:
+    """Write a value: lists and objects as JSON, null as an empty text."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _print_table(columns: Iterable[str], rows: Iterable[list[str]]) -> None:

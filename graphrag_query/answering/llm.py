@@ -1,0 +1,245 @@
+"""Language models of an opened index, with the usage counted for each question."""
+
+import math
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from graphrag_index.errors import ModelError, OutageError
+from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.request import (
+    PLAIN_TEXT,
+    Message,
+    Outcome,
+    Request,
+    Spent,
+    TextSink,
+)
+from graphrag_query.answer import Usage
+
+if TYPE_CHECKING:
+    from graphrag_index.llm.chat_model import ChatModel
+    from graphrag_index.llm.registry import Models
+    from graphrag_index.schema.settings.settings import Settings
+    from graphrag_query.retrieval.index_store import IndexStore
+
+# With the setting `auto`, the model of the first of these steps that ran writes the answers.
+_WRITING_STEPS = ("create_community_reports", "extract_graph")
+# The ledger's name for requests of searches.
+STEP = "search"
+_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
+_OUT_OF = re.compile(r"\s*(?:/|out of|of|von|sur|z)\s*(\d+(?:[.,]\d+)?)")
+
+
+class ChatBackend(Protocol):
+    """A chat model, as far as a search uses it."""
+
+    @property
+    def max_prompt_tokens(self) -> int:
+        """The longest prompt, in tokens."""
+
+    def replies(self, requests: Iterable[Request]) -> Iterator[Outcome]:
+        """Yield the outcomes in the order of the requests."""
+
+
+class Written(NamedTuple):
+    """A text that a model wrote, and whether the output limit cut it off."""
+
+    text: str
+    is_cut_off: bool
+
+
+class LLM:
+    """The models for one question: `model` writes, `rating_model` rates.
+
+    The rating model gets the frequent short requests. `usage` sums up the calls of both. If
+    `rating_model` is down, `on_outage` is called, so that no one waits for `model` as well where
+    both run on one server.
+    """
+
+    def __init__(
+        self,
+        model: ChatBackend,
+        prompts: Prompts,
+        rating_model: ChatBackend | None = None,
+        on_outage: Callable[[OutageError], None] = lambda error: None,
+    ) -> None:
+        self.model, self.prompts = model, prompts
+        self._rating_model = rating_model or model
+        self._on_outage = on_outage
+        self.spent = Spent()
+
+    @property
+    def max_prompt_tokens(self) -> int:
+        """The longest prompt, in tokens."""
+        return min(self.model.max_prompt_tokens, self._rating_model.max_prompt_tokens)
+
+    @property
+    def usage(self) -> Usage:
+        """The usage of all calls so far."""
+        tokens = self.spent.usage
+        return Usage(self.spent.calls, tokens.prompt, tokens.completion, self.spent.cost)
+
+    def replies(self, requests: Iterable[Request], rating: bool = False) -> list[Outcome]:
+        """Send many requests concurrently; an outcome with a `failure` lost that request only.
+
+        With `rating` they go to the rating model.
+
+        Raises
+        ------
+        ModelError
+            The model does not answer at all.
+        """
+        model = self._rating_model if rating else self.model
+        try:
+            outcomes = list(model.replies(requests))
+        except OutageError as error:
+            if model is not self.model:
+                self._on_outage(error)
+            raise
+        for outcome in outcomes:
+            self._count(outcome)
+        return outcomes
+
+    def write(
+        self,
+        unit: str,
+        messages: Sequence[Message],
+        sink: TextSink | None = None,
+        max_output_tokens: int | None = None,
+    ) -> Written:
+        """Let the model write a text; the `sink` receives it while it is being written.
+
+        Raises
+        ------
+        ModelError
+            There is none.
+        """
+        request = Request(unit, messages, PLAIN_TEXT, max_output_tokens, sink=sink)
+        [outcome] = self.model.replies([request])
+        self._count(outcome)
+        if outcome.failure:
+            raise ModelError(f"The model gave no answer: {outcome.failure.rstrip('.')}.")
+        return Written(str(outcome.values[0]), outcome.dropped > 0)
+
+    def messages(self, prompt: str, asked: str, **values: str) -> list[Message]:
+        """Fill a prompt, and put the request behind it: providers cache equal beginnings."""
+        return [
+            Message(role="system", content=self.prompts.fill(prompt, values)),
+            Message(role="user", content=asked),
+        ]
+
+    def _count(self, outcome: Outcome) -> None:
+        spent = outcome.spent
+        self.spent.calls += spent.calls
+        self.spent.usage += spent.usage
+        total = self.spent.cost
+        self.spent.cost = None if total is None or spent.cost is None else total + spent.cost
+
+
+class LLMPool:
+    """The models of an opened index, opened on first use. Several threads may share it.
+
+    `prompts/` in the folder `root` may replace the prompts; `output` is the folder of the index.
+    """
+
+    def __init__(self, settings: "Settings", root: Path, output: Path) -> None:
+        self._settings, self._root, self._output = settings, root, output
+        self._models: Models | None = None
+        self._llms: dict[str, ChatModel] = {}
+        self._lock = threading.Lock()
+
+    def llm(self, index: "IndexStore") -> LLM | None:
+        """Return the models for one question to an index; None if none writes its answers."""
+        name = self._writer(index)
+        if name is None:
+            return None
+        from graphrag_index.llm.prompts import Prompts
+
+        prompts, rating = Prompts(self._root, "graphrag_query"), self._settings.search.rating_model
+        writes = self._chat_model(name)
+        if not rating:
+            return LLM(writes, prompts)
+        rates = self._chat_model(rating)
+        if rates.settings.base_url != writes.settings.base_url:
+            return LLM(writes, prompts, rates)
+        return LLM(writes, prompts, rates, writes.stop)
+
+    def drop(self) -> None:
+        """Let the next question open the models again: one that failed refuses further requests."""
+        with self._lock:
+            self._llms = {}
+
+    def close(self) -> None:
+        """Close the connections, if any were opened."""
+        with self._lock:
+            if self._models is not None:
+                self._models.close()
+            self._models, self._llms = None, {}
+
+    def _writer(self, index: "IndexStore") -> str | None:
+        """Return the name of the model that writes answers, in the section `models`."""
+        name = self._settings.search.model
+        if name != "auto":
+            return None if name == "none" else name
+        ran = {step.name for step in index.version.steps}
+        for step in _WRITING_STEPS:
+            if step in ran:
+                return str(getattr(index.settings, step).model)
+        return None
+
+    def _chat_model(self, name: str) -> "ChatModel":
+        from graphrag_index.llm.chat_model import ChatModel
+        from graphrag_index.llm.registry import Models
+
+        with self._lock:
+            if self._models is None:
+                self._models = Models(_patient(self._settings), check=False)
+                # A run has learned what the endpoint supports.
+                self._models.ledger.copy_capabilities(self._output)
+            # A request that failed for an earlier question may succeed now.
+            self._models.ledger.release([STEP])
+            if name not in self._llms:
+                llm = self._models.chat(name, STEP)
+                # Searches use no batch API, which may take a day.
+                assert isinstance(llm, ChatModel)
+                self._llms[name] = llm
+            return self._llms[name]
+
+
+def _patient(settings: "Settings") -> Mapping[str, Any]:
+    """Return the models, with the shorter retry time of a waiting reader."""
+    longest = settings.search.retry_seconds
+    return {
+        name: model.model_copy(update={"retry_seconds": min(longest, model.retry_seconds)})
+        for name, model in settings.models.items()
+    }
+
+
+def read_score(value: object, highest: float) -> float | None:
+    """Parse a score from 0 to `highest`: a number, "4/5", "80 %", "8 out of 10".
+
+    Scores of another scale are converted. Of a list the first counts. None if there is none.
+    """
+    if isinstance(value, list | tuple):
+        return read_score(value[0], highest) if value else None
+    if isinstance(value, bool) or value is None:
+        return None
+    text = str(value)
+    # A longer text is a runaway number, slow to parse.
+    number = _NUMBER.search(text[:200])
+    if number is None:
+        return None
+    score = _as_number(number[0])
+    scale = _OUT_OF.match(text, number.end())
+    if scale and _as_number(scale[1]) > 0:
+        score *= highest / _as_number(scale[1])
+    elif text[number.end() :].lstrip().startswith("%"):
+        score *= highest / 100
+    return None if math.isnan(score) else min(float(highest), max(0.0, score))
+
+
+def _as_number(text: str) -> float:
+    return float(text.replace(",", "."))

@@ -1,0 +1,151 @@
+"""Vectors of questions, made by the model that made the vectors of the index and no other."""
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphrag_index.errors import ModelError, SettingsError
+from graphrag_index.schema.settings.models import vector_identity
+
+if TYPE_CHECKING:
+    from graphrag_index.llm.embeddings import RemoteEmbeddingModel
+    from graphrag_index.llm.local_embeddings import EmbeddingModel
+    from graphrag_index.schema.settings.settings import Settings
+    from graphrag_query.retrieval.index_store import IndexStore
+
+    # The name of a model as its server knows it, and the number of dimensions asked for.
+    Identity = tuple[str, int | None]
+
+VECTOR_TABLES = ("text_unit_text", "entity_description", "community_full_content")
+# Texts whose vectors are cached: the rounds of a search embed the same sentences again.
+MAX_CACHED = 2_048
+
+
+class QuestionEmbedder:
+    """Embeds texts by the model that made the vectors of an index, loaded on first use."""
+
+    def __init__(self, index: "IndexStore") -> None:
+        self._index = index
+        self._cache: dict[str, np.ndarray[Any, Any]] = {}
+
+    @cached_property
+    def model(self) -> "EmbeddingModel | RemoteEmbeddingModel":
+        """The model that made the vectors.
+
+        Raises
+        ------
+        ModelError
+            It is not on this machine, or does not answer.
+        SettingsError
+            The settings no longer name it.
+        """
+        settings, models = self._index.settings, self._index.models
+        name = settings.generate_text_embeddings.model
+        made_with = settings.models.get(name)
+        if made_with is None:
+            from graphrag_index.llm.local_embeddings import load_embedding_model
+
+            return load_embedding_model(name)
+        from graphrag_index.llm.registry import Models
+
+        if name in models:
+            # Its name in the settings may have changed.
+            candidates = (models[name], *models.values())
+            fitting = [model for model in candidates if model.vector_identity() == self.identity]
+            if not fitting:
+                raise self._other_model(models[name].vector_identity())
+            made_with = fitting[0]
+        return Models({name: made_with}).embedding(name, "query")
+
+    @cached_property
+    def identity(self) -> "Identity":
+        """The model that made the vectors, and the number of dimensions that it was asked for."""
+        index = self._index
+        for table in VECTOR_TABLES:
+            vectors = index.version.tables[table].vectors if index.has(table) else None
+            if vectors is not None and vectors.identity is not None:
+                return vectors.identity
+        # An index of Microsoft's does not say it.
+        settings = index.settings
+        return vector_identity(settings.models, settings.generate_text_embeddings.model)
+
+    def check_settings(self, settings: "Settings") -> None:
+        """Check that today's settings name the model that made the vectors.
+
+        Raises
+        ------
+        SettingsError
+            They name another.
+        """
+        if not self._index.has("text_unit_text"):
+            return
+        current = vector_identity(settings.models, settings.generate_text_embeddings.model)
+        if current != self.identity:
+            raise self._other_model(current)
+
+    def embed(self, texts: list[str]) -> "np.ndarray[Any, Any]":
+        """Return one vector of length 1 a text, from the cache where it is known.
+
+        Raises
+        ------
+        ModelError
+            The model does not answer, has no vector for one of them, or is another one.
+        """
+        if self._index.backend.lacks_vectors:
+            # Zero vector: neutral similarity.
+            return np.zeros((len(texts), 1), np.float32)
+        cache = self._cache
+        known = {text: cache[text] for text in texts if text in cache}
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        if new or not texts:
+            vectors = self.model.embed(new)
+            if vectors.shape[1] != self._index.dimension:
+                raise self._other_dimension(vectors.shape[1])
+            if not vectors.any(axis=1).all():
+                name = self._index.settings.generate_text_embeddings.model
+                raise ModelError(
+                    f"Model {name} gives no vector for this question: ask it otherwise."
+                )
+            if not texts:
+                return vectors
+            made = dict(zip(new, vectors, strict=True))
+            known |= made
+            # Replaced as a whole, so that other threads keep what they have read.
+            self._cache = dict([*cache.items(), *made.items()][-MAX_CACHED:])
+        return np.array([known[text] for text in texts])
+
+    def _other_model(self, current: "Identity") -> SettingsError:
+        """Say that the settings name another model than the one that made the vectors."""
+        index = self._index
+        newest = index.backend.read_pointer()
+        is_newest = newest is not None and newest.number == index.version.number
+        fix = "run `graphrag-index run`, or set it back" if is_newest else "set it back to ask it"
+        version = "" if is_newest else f", version {index.version.number},"
+        return SettingsError(
+            f"The vectors of {index.backend.output}{version} were made by "
+            f"{_described(self.identity)}, and the settings now say {_described(current)}: {fix}."
+        )
+
+    def _other_dimension(self, n_numbers: int) -> ModelError:
+        """Say that the model and the index have vectors of different dimensions."""
+        index = self._index
+        name = index.settings.generate_text_embeddings.model
+        if not index.backend.is_ours:
+            return ModelError(
+                f"The vectors of {index.backend.output} have {index.dimension:,} numbers, and "
+                f"model {name} gives {n_numbers:,} for a question: set "
+                "generate_text_embeddings.model to the one that made them, or "
+                f"models.{name}.dimensions to {index.dimension}."
+            )
+        return ModelError(
+            f"The vectors of {index.backend.output} have {index.dimension} numbers, and model "
+            f"{name} gives {n_numbers} for a question: it is another one by the same name. Put "
+            f"the one back that made them, or set models.{name}.dimensions to {n_numbers} and run "
+            "`graphrag-index run`."
+        )
+
+
+def _described(identity: "Identity") -> str:
+    name, dimensions = identity
+    return f"{name} ({dimensions} dimensions)" if dimensions else name

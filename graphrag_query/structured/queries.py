@@ -1,0 +1,193 @@
+"""Queries in SQL and Cypher over an index: checked, then run in the sandbox.
+
+The engines are restricted too: they open nothing but the tables, for reading, in a process that
+can write no file. The checks here explain a refusal in one sentence, and close a gap: Kùzu's
+`COPY` and `LOAD FROM` touch files even where the database is read-only, and its `CHECKPOINT`
+damages it.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from hashlib import blake2b
+from importlib.metadata import version as version_of
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from graphrag_index.errors import QueryError
+from graphrag_query.structured.cypher_engine import library_name
+from graphrag_query.structured.graph_schema import SCHEMA_VERSION
+from graphrag_query.structured.sandbox import QueryResult, run_query
+from graphrag_query.structured.table_schema import table_files
+from graphrag_query.structured.worker import DamagedError, Limits
+
+if TYPE_CHECKING:
+    from graphrag_query.retrieval.index_store import IndexStore
+
+# The first that is installed runs the queries.
+SQL_ENGINES = ("duckdb", "polars")
+Say = Callable[[str], None]
+# A week: making a database has no practical limit.
+_NO_LIMIT = Limits(timeout=604_800.0)
+_SQL_BEGINS = frozenset({"select", "with", "values", "from", "show", "describe", "summarize"})
+_CYPHER_BEGINS = frozenset({"match", "optional", "unwind", "with", "return"})
+# Clauses that change something, or read outside of the database.
+_CYPHER_CLAUSES = frozenset(
+    "create merge set delete detach remove drop alter copy load export import install uninstall "
+    "attach use call begin commit rollback checkpoint macro explain profile comment".split()
+)
+_SQL_TOKEN = re.compile(r"--[^\n]*|/\*.*?(?:\*/|\Z)|(?P<word>[^\W\d]\w*)|.", re.DOTALL)
+_CYPHER_TOKEN = re.compile(
+    r"//[^\n]*|/\*.*?(?:\*/|\Z)"
+    r"|'(?:\\.|[^'\\])*(?:'|\Z)|\"(?:\\.|[^\"\\])*(?:\"|\Z)|`[^`]*(?:`|\Z)"
+    # A word after a dot or a colon is the name of a property or a label.
+    r"|[.:]\s*[^\W\d]\w*|(?P<word>[^\W\d]\w*)|(?P<end>;)|(?P<parameter>\$\w+)|\s+|.",
+    re.DOTALL,
+)
+
+
+def sql_engine() -> str:
+    """Return the name of the engine that runs queries in SQL here."""
+    return next(filter(find_spec, SQL_ENGINES))
+
+
+def run_sql(
+    index: "IndexStore", query: str, limits: Limits, engine: str | None = None
+) -> QueryResult:
+    """Run a query in SQL over the public tables of an index, by DuckDB if it is installed.
+
+    Raises
+    ------
+    QueryError
+        It is refused, wrong, or exceeds its limits.
+    """
+    check_sql(query)
+    name = engine or sql_engine()
+    found = run_query(f"sql_engines.run_{name}", table_files(index), query, limits)
+    return replace(found, engine=name, version=index.version.number)
+
+
+def run_cypher(
+    index: "IndexStore", query: str, limits: Limits, say: Say = lambda text: None
+) -> QueryResult:
+    """Run a query in Cypher over the graph of an index.
+
+    The first query of a version makes its database, in `output/cypher/`; `say` is told so.
+
+    Raises
+    ------
+    QueryError
+        It is refused, wrong, or exceeds its limits; or no engine is installed.
+    """
+    check_cypher(query)
+    graph = graph_database(index, say)
+    try:
+        found = run_query("cypher_engine.run_cypher", {"graph": graph}, query, limits)
+    except DamagedError:
+        # The disk was full, or a process was killed: make the copy again.
+        graph.unlink(missing_ok=True)
+        graph = graph_database(index, say)
+        found = run_query("cypher_engine.run_cypher", {"graph": graph}, query, limits)
+    return replace(found, engine=library_name(), version=index.version.number)
+
+
+def graph_database(index: "IndexStore", say: Say) -> Path:
+    """Return the path of a version's graph database, which is made if it is missing.
+
+    One of several processes makes it and the others wait. Readers never see a part of it.
+    """
+    path = index.backend.graphs / f"{index.version.number}-{_fingerprint(index)}.db"
+    if path.exists():
+        return path
+    from filelock import FileLock
+
+    tables = table_files(index)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(path.parent / ".lock"):
+        if path.exists():
+            return path
+        for leftover in path.parent.glob(".*.tmp*"):
+            # If its maker was killed, its worker may still write to it.
+            if leftover.is_dir():
+                shutil.rmtree(leftover, ignore_errors=True)
+            else:
+                leftover.unlink(missing_ok=True)
+        n_links = index.rows("relationships")
+        say(
+            f"Making the graph database of version {index.version.number}, once "
+            f"({n_links:,} relationships; half a million take about a minute) ..."
+        )
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        run_query("cypher_engine.build_graph", tables, str(temporary), _NO_LIMIT)
+        os.replace(temporary, path)
+    try:
+        index.check_version()
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return path
+
+
+def _fingerprint(index: "IndexStore") -> str:
+    """Hash all that a database depends on: the tables, the engine, and our code."""
+    library = library_name()
+    tables = sorted((name, stored.digest) for name, stored in index.version.tables.items())
+    parts = repr((SCHEMA_VERSION, library, version_of(library.replace("_", "-")), tables))
+    return blake2b(parts.encode(), digest_size=8).hexdigest()
+
+
+def check_sql(query: str) -> None:
+    """Check by its first word that a query in SQL only reads.
+
+    Raises
+    ------
+    QueryError
+        It does not.
+    """
+    words = (token["word"] for token in _SQL_TOKEN.finditer(query) if token["word"])
+    first = next(words, "")
+    if not first:
+        raise QueryError("The query is empty.")
+    if first.lower() not in _SQL_BEGINS:
+        raise QueryError(
+            f"{first.upper()} is refused: the index is asked, never changed. Begin with SELECT "
+            "or WITH."
+        )
+
+
+def check_cypher(query: str) -> None:
+    """Check that a query in Cypher only reads the graph.
+
+    Raises
+    ------
+    QueryError
+        It does not.
+    """
+    words = list(_words(query))
+    if not words:
+        raise QueryError("The query is empty.")
+    for word in words:
+        if word.startswith("$"):
+            # An engine reads it as null, and may find every row by it.
+            raise QueryError(f"{word} has no value: write the value itself into the query.")
+        if word == ";":
+            raise QueryError("One query at a time: a semicolon may stand at its end only.")
+        if word in _CYPHER_CLAUSES:
+            raise QueryError(
+                f"{word.upper()} is refused: the graph is asked, never changed, and a query "
+                "reads nothing else. Where it is a name, put it between backticks."
+            )
+    if words[0] not in _CYPHER_BEGINS:
+        raise QueryError(f"{words[0].upper()} is refused: begin with MATCH.")
+
+
+def _words(query: str) -> Iterator[str]:
+    """Yield the keywords of a query in Cypher in lower case, semicolons inside, parameters."""
+    for token in _CYPHER_TOKEN.finditer(query.strip().rstrip(";")):
+        if token["word"]:
+            yield token["word"].lower()
+        elif token["end"] or token["parameter"]:
+            yield token[0]
