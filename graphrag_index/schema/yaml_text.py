@@ -1,16 +1,16 @@
-"""Reading YAML that people write: what cannot be meant is refused in words."""
+"""Parsing of YAML files that people write, with readable errors."""
 
 from typing import Any
 
 import yaml
 
-# Far more than any settings need; a value that holds itself has no end.
+# Far more than settings need; a value that contains itself has no end.
 _MAX_DEPTH = 50
 _MAX_VALUES = 100_000
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses a mapping that has a key twice, of which YAML would quietly take the last."""
+    """A loader that rejects duplicate keys, of which YAML would silently take the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
@@ -27,19 +27,19 @@ class _Loader(yaml.SafeLoader):
 
 
 def read_yaml(text: str) -> Any:
-    """Read plain values, lists and mappings.
+    """Parse plain values, lists and mappings.
 
     Raises
     ------
     ValueError
-        It is no YAML, has a key twice or a character that no file can hold, is nested too
-        deeply, or holds itself. The message is part of a sentence.
+        It is not valid YAML, has a duplicate key or a null character, is nested too deeply, or
+        contains itself. The message is part of a sentence.
     """
     try:
         value = yaml.load(text, _Loader)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    # A date that no calendar has is a ValueError.
+    # An impossible date is a ValueError.
     except (yaml.YAMLError, ValueError) as error:
         raise ValueError(" ".join(str(error).split()).rstrip(".")) from error
     except (LookupError, AttributeError, TypeError) as error:
@@ -49,7 +49,7 @@ def read_yaml(text: str) -> Any:
 
 
 def _check(whole: Any) -> None:
-    """Go through all values, without recursion, for one may hold itself through an alias."""
+    """Check all values, without recursion, since one may contain itself by an alias."""
     left, n_values = [(whole, 0)], 0
     while left:
         value, depth = left.pop()

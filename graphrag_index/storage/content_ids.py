@@ -1,4 +1,4 @@
-"""`content_id` of every row of some columns at once."""
+"""Content ids of many rows at once."""
 
 from hashlib import blake2b
 from typing import Any
@@ -8,16 +8,15 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# What stands between two parts. Not by pa.scalar, which would load pandas where there is one.
+# Separator of parts. pa.scalar would import pandas if it is installed.
 _NOTHING: Any = pl.Series([b""]).to_arrow(compat_level=pl.CompatLevel.oldest())[0]
 
 
 def content_ids(*parts: str | pl.Series) -> pl.Series:
-    """Return what `content_id` makes of the parts of each row, in half of its time.
+    """Return the `content_id` of each row.
 
-    A text is a part of every row. Of a column each value is one, and of a column of lists each
-    value of the list. The rows are put together in memory: many, if they are long, are better
-    given in batches.
+    A string is a part of every row; of a column each value, and of a column of lists each value
+    of the list, is a part. The rows are joined in memory, so pass long ones in batches.
     """
     rows = pc.binary_join_element_wise(*map(_measured, parts), _NOTHING)
     hashes = [blake2b(row, digest_size=16).hexdigest() for row in pl.Series(rows)]
@@ -25,12 +24,12 @@ def content_ids(*parts: str | pl.Series) -> pl.Series:
 
 
 def _measured(part: str | pl.Series) -> Any:
-    """Put its length before each text, in eight bytes, as `content_id` does."""
+    """Prefix each text by its length in eight bytes, as `content_id` does."""
     if isinstance(part, str):
         return _measured(pl.Series([part]))[0]
     if isinstance(part.dtype, pl.List):
         lists: Any = part.to_arrow(compat_level=pl.CompatLevel.oldest())
-        # Of a slice, its own values alone.
+        # The values of a slice only.
         values = _measured(pl.Series(lists.flatten(), dtype=pl.String))
         starts = pc.subtract(lists.offsets, lists.offsets[0])
         return pc.binary_join(pa.LargeListArray.from_arrays(starts, values), _NOTHING)

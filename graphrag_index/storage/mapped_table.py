@@ -1,4 +1,4 @@
-"""Reading rows of an Arrow file where it lies, without loading it."""
+"""Random access to the rows of a memory-mapped Arrow file."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class MappedTable:
-    """A table whose file is mapped: what is read costs what its rows cost, not what the file does.
+    """A memory-mapped table, of which reads cost as much as their rows, not as the file.
 
-    Rows are counted from 0. `bounds` and `place` search a column that is ascending. Nothing
-    is changed after opening but caches of what the file says, so threads may share it.
+    Row numbers start with 0. `bounds` and `place` search ascending columns. Threads may share a
+    table: only its caches change.
     """
 
     def __init__(self, path: Path) -> None:
@@ -39,7 +39,7 @@ class MappedTable:
 
     @classmethod
     def of(cls, rows: pl.DataFrame) -> "MappedTable":
-        """Make a table of rows in memory; all are one batch."""
+        """Create a table from rows in memory, as one batch."""
         data = rows.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()).combine_chunks()
         table = cls.__new__(cls)
         table._hold(data.schema, [batch for batch in data.to_batches() if batch.num_rows])
@@ -47,7 +47,7 @@ class MappedTable:
 
     def _hold(self, schema: Any, batches: list[Any]) -> None:
         self._schema, self._batches = schema, batches
-        # The first row of each batch, and of one behind the last.
+        # The first row of each batch, and the number of rows.
         self._starts = [0]
         for batch in self._batches:
             self._starts.append(self._starts[-1] + batch.num_rows)
@@ -67,7 +67,7 @@ class MappedTable:
         return list(self._schema.names)
 
     def rows(self, numbers: "Iterable[int] | Integers", *columns: str) -> pl.DataFrame:
-        """Return rows by number, in the order given; all columns if none is named."""
+        """Return rows by number, in the given order; all columns if none is named."""
         import numpy as np
         import pyarrow as pa
 
@@ -123,11 +123,11 @@ class MappedTable:
 
     def range_of(self, column: str, value: int) -> range:
         """Return the rows of a value; the column of numbers is ascending."""
-        # No column has wider numbers, but a model that cites may name any.
+        # Columns are 32-bit, but a model may cite any number.
         if not -(2**31) <= value < 2**31:
             return range(0)
         ends, parts, at = self._ends(column), self._numbers(column), []
-        # As `bounds`, without its cost for arrays: this is called for each entity of a question.
+        # Like `bounds` for one value, without the cost of arrays.
         number = ends.dtype.type(value) if len(ends) else 0
         sides: tuple[Literal["left", "right"], ...] = ("left", "right")
         for side in sides:
@@ -139,14 +139,14 @@ class MappedTable:
         return range(*at)
 
     def bounds(self, column: str, values: "Integers") -> "tuple[Integers, Integers]":
-        """Return where the rows of each value begin and end; the column of numbers is ascending."""
+        """Return the first row of each value and the row after its last, in an ascending column."""
         return self._places(column, values, "left"), self._places(column, values, "right")
 
     def _places(self, column: str, values: "Integers", side: Any) -> "Integers":
         import numpy as np
 
         places = np.full(len(values), len(self), np.int64)
-        # The first batch that does not end before the value.
+        # The first batch whose last value is not less.
         parts = np.searchsorted(self._ends(column), values, side)
         for part in np.unique(parts):
             if part < len(self._batches):
@@ -156,7 +156,7 @@ class MappedTable:
         return places
 
     def place(self, column: str, text: str, first: int = 0) -> int:
-        """Return the first row, from `first` on, whose text is not before this one.
+        """Return the first row, from `first` on, whose text is not less than this one.
 
         The column is in ascending order of code points.
         """
@@ -177,17 +177,17 @@ class MappedTable:
     def texts(self, column: str, first: int, stop: int) -> list[str]:
         return [self.text(column, row) for row in range(first, min(stop, len(self)))]
 
-    def numbers(self, column: str, row: int, most: int | None = None) -> "Integers":
-        """Return the list of a row, or its first `most` values, without copying it."""
+    def numbers(self, column: str, row: int, max_values: int | None = None) -> "Integers":
+        """Return the list of a row, or its first `max_values`, without a copy."""
         import numpy as np
 
         at = self._part_of(row)
         lists = self._batches[at].column(column)
         place = row - self._starts[at]
         first, stop = lists.offsets[place].as_py(), lists.offsets[place + 1].as_py()
-        if most is not None:
-            stop = min(stop, first + most)
-        # A batch of empty lists has no values to look at.
+        if max_values is not None:
+            stop = min(stop, first + max_values)
+        # A batch of empty lists has no buffer of values.
         if first == stop:
             return np.zeros(0, np.int32)
         return _zero_copy(lists.values.slice(first, stop - first))
@@ -195,7 +195,7 @@ class MappedTable:
     def lists(
         self, column: str, rows: "Iterable[int] | Integers"
     ) -> "tuple[Integers, npt.NDArray[np.int64]]":
-        """Return the lists of some rows one behind the other, and how long each is."""
+        """Return the concatenated lists of some rows, and the length of each."""
         import numpy as np
 
         wanted = np.array(list(rows) if not isinstance(rows, np.ndarray) else rows, np.int64)
@@ -208,7 +208,7 @@ class MappedTable:
             first[here], lengths[here] = offsets[places], offsets[places + 1] - offsets[places]
             taken.append((here, _zero_copy(lists.values)))
         found = np.zeros(int(lengths.sum()), taken[0][1].dtype if taken else np.int32)
-        # Each value's place in its list, added to where the list begins.
+        # The position of each value: the start of its list plus that inside the list.
         within = np.arange(len(found)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         places = np.repeat(first, lengths) + within
         for here, values in taken:
@@ -217,7 +217,7 @@ class MappedTable:
         return found, lengths
 
     def matrix(self, column: str, rows: "Iterable[int] | Integers") -> "npt.NDArray[Any]":
-        """Return the lists of some rows, which are all equally long, as one row each."""
+        """Return lists of equal length as the rows of a matrix."""
         import numpy as np
 
         wanted = np.array(list(rows), np.int64)
@@ -236,11 +236,11 @@ class MappedTable:
         return found
 
     def _part_of(self, row: int) -> int:
-        # All batches but the last have one size.
+        # All batches but the last have the same size.
         return row // self._starts[1] if len(self) else 0
 
     def _split(self, ascending: "Integers") -> "Iterable[tuple[int, int, int]]":
-        """Cut ascending row numbers by batch: the batch, where its part begins and ends."""
+        """Yield the batches of ascending row numbers, with the start and end of their parts."""
         import numpy as np
 
         places = np.searchsorted(ascending, self._starts)
@@ -258,7 +258,7 @@ class MappedTable:
 
 
 class _Texts(Sequence[bytes]):
-    """The texts of one batch as UTF-8, which sorts as code points do."""
+    """The texts of a batch as UTF-8, which sorts by code points."""
 
     def __init__(self, column: Any) -> None:
         import numpy as np
@@ -277,7 +277,7 @@ class _Texts(Sequence[bytes]):
 
 
 def _zero_copy(column: Any) -> "Integers":
-    """See a column of numbers without nulls as an array, where it lies."""
+    """View a column of numbers without nulls as an array."""
     import numpy as np
 
     name = str(column.type)

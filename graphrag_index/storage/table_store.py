@@ -1,14 +1,14 @@
-"""Where tables lie on disk: versions, the one pointer, and atomic writing.
+"""The output folder: versions, the pointer to the current one, and tables.
 
-    output/index.json             the pointer: which file and which vectors each table is
-    output/versions/<n>/          the tables that run n wrote, steps.json, its journal, and
-                                  index.json, the pointer as it was then
-    output/lancedb/               vectors; LanceDB keeps versions itself, the pointer names one
-    output/cypher/                databases that questions in Cypher made of the tables
+    output/index.json             the pointer: the file or the vectors of each table
+    output/versions/<n>/          tables that run n wrote; steps.json, its journal; index.json,
+                                  its pointer
+    output/lancedb/               vectors; LanceDB has versions, of which the pointer names one
+    output/cypher/                databases for Cypher questions, built from the tables
     output/<table>.parquet        links to the current files, for people and other tools
 
-A reader opens what the pointer names, and nothing else. A writer fills a new
-folder and moves the pointer last, so a killed run changes nothing for readers.
+A reader opens only what the pointer names. A writer fills a new folder and moves the pointer last,
+so that a killed run changes nothing for readers.
 """
 
 import json
@@ -47,14 +47,13 @@ FORMAT = 1
 class TableStore:
     """The output folder of one project."""
 
-    # What the index of another program says instead: why no vectors are compared, and what
-    # answers are to say of it.
+    # Overridden for an index of Microsoft GraphRAG: why it has no vectors, and notes for answers.
     is_ours = True
     lacks_vectors = ""
     gaps: tuple[str, ...] = ()
 
     def __init__(self, output: Path) -> None:
-        # LanceDB may take a bare relative name for a cloud address.
+        # LanceDB may read a relative name as a cloud address.
         self.output = output.absolute()
 
     @property
@@ -63,23 +62,23 @@ class TableStore:
 
     @property
     def graphs(self) -> Path:
-        """Where questions in Cypher keep databases, as `<version>-<hash>.db`."""
+        """The folder of databases for Cypher questions, named `<version>-<hash>.db`."""
         return self.output / "cypher"
 
     def folder(self, version: int) -> Path:
         return self.output / "versions" / str(version)
 
     def read_pointer(self) -> Version | None:
-        """Read what the index is now; None before the first finished run."""
+        """Read the current version; None before the first finished run."""
         return self._read_version(self.output / INDEX_FILE)
 
     def read_version(self, number: int) -> Version:
-        """Read what the index was at an earlier version, or is.
+        """Read the description of a version.
 
         Raises
         ------
         TableError
-            There is no such version, or no longer.
+            There is no such version, or it was deleted.
         """
         version = self._read_version(self.folder(number) / INDEX_FILE)
         if version is None or number not in self.versions():
@@ -88,7 +87,7 @@ class TableStore:
         return version
 
     def versions(self) -> list[int]:
-        """Return the numbers of the finished versions that can be opened."""
+        """Return the numbers of the versions that can be opened."""
         current = self.read_pointer()
         newest = current.number if current else 0
         files = self.output.glob(f"versions/*/{INDEX_FILE}")
@@ -96,18 +95,18 @@ class TableStore:
         return sorted(number for number in found if number <= newest)
 
     def described(self, number: int) -> Version | None:
-        """Read how a version was described that the pointer may not have reached, or None."""
+        """Read the description of a version that the pointer may not have reached; else None."""
         try:
             return self._read_version(self.folder(number) / INDEX_FILE)
         except TableError:
             return None
 
     def is_gone(self, number: int) -> bool:
-        """Tell whether a version that could be opened was deleted since."""
+        """Return whether the files of a version were deleted."""
         return not (self.folder(number) / INDEX_FILE).is_file()
 
     def _read_version(self, path: Path) -> Version | None:
-        """Read one version's description; None if it is not there."""
+        """Read the description of a version; None if there is none."""
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             if content["format"] == FORMAT:
@@ -134,7 +133,7 @@ class TableStore:
         )
 
     def move_pointer(self, version: Version) -> None:
-        """Make a version the one that readers open. The only moment that changes an index."""
+        """Make a version the current one: the only moment that changes an index for readers."""
         content = {
             "format": FORMAT,
             "version": version.number,
@@ -144,13 +143,13 @@ class TableStore:
             "settings": version.settings,
             "made": asdict(version.made) if version.made else None,
         }
-        # For who looks back, when the pointer has moved on.
+        # Kept for rollbacks and comparisons.
         self.folder(version.number).mkdir(parents=True, exist_ok=True)
         write_json(self.folder(version.number) / INDEX_FILE, content)
         write_json(self.output / INDEX_FILE, content)
 
     def read_journal(self, version: int) -> tuple[StepRecord, ...]:
-        """Read which steps a run has finished; nothing if it left no journal that can be read."""
+        """Read the finished steps of a run; empty if it left no readable journal."""
         path = self.folder(version) / JOURNAL_FILE
         try:
             return tuple(
@@ -163,17 +162,17 @@ class TableStore:
         write_json(self.folder(version) / JOURNAL_FILE, [asdict(record) for record in steps])
 
     def newest_folder(self) -> int:
-        """Return the highest number among the folders of versions, finished or not; 0 if none."""
+        """Return the highest version number, finished or not; 0 if there is none."""
         folders = self.output.glob("versions/*")
         return max((int(path.name) for path in folders if path.name.isdecimal()), default=0)
 
     def next_number(self) -> int:
-        """Return the number of the version that a run makes now, or goes on making."""
+        """Return the number of the version that the next run starts or resumes."""
         current = self.read_pointer()
         return max(self.newest_folder(), current.number + 1 if current else 1)
 
     def exists(self, name: str, table: StoredTable) -> bool:
-        """Tell whether what a record names is still there, in its full length."""
+        """Return whether a table is still there, in its full length."""
         if table.file is not None:
             path = self.output / table.file
             return path.is_file() and table.n_bytes in (None, path.stat().st_size)
@@ -187,7 +186,7 @@ class TableStore:
 
             return VectorTable.open(self.lancedb, name, table.lance_version).lazy()
         path = self._whole(name, table)
-        # A name with brackets is no pattern.
+        # Brackets in a path are not a pattern.
         scan = pl.scan_ipc if path.suffix == MAPPED_SUFFIX else pl.scan_parquet
         return scan(path, glob=False)
 
@@ -213,9 +212,9 @@ class TableStore:
     def writer(
         self, version: int, table: Table, file_stem: str
     ) -> "MappedWriter | TableWriter | VectorWriter":
-        """Open a table for writing, batch by batch; use it in a `with` block.
+        """Open a table for writing in batches, in a `with` block.
 
-        Leaving the block without an error puts the table in place; `stored` then tells where.
+        At the end of the block without an error the table is in place, and `stored` describes it.
         """
         if table.kind == "vectors":
             from graphrag_index.storage.vector_store import VectorWriter
@@ -231,7 +230,7 @@ class TableStore:
             link = self.output / f"{name}.parquet"
             stored = version.tables.get(name)
             if stored is None or stored.file is None:
-                # Left by another workflow, which wrote this table too.
+                # Left by another workflow.
                 link.unlink(missing_ok=True)
                 continue
             if link.is_symlink() and os.readlink(link) == stored.file:
@@ -241,20 +240,22 @@ class TableStore:
             try:
                 temporary.symlink_to(stored.file)
             except OSError:
-                # Windows grants symbolic links to few; a hard link or a copy reads the same.
+                # Windows restricts symbolic links.
                 _link_or_copy(self.output / stored.file, temporary)
             temporary.replace(link)
 
     def remove_leftovers(self, keep: int | None = None) -> None:
-        """Delete what no reader can have opened: half-written files, folders of runs that
-        never finished except `keep`, and files of the current version that it does not name.
+        """Delete files that no reader uses.
+
+        These are half-written files, folders of unfinished runs except `keep`, and files of the
+        current version that it does not name.
         """
         current = self.read_pointer()
         finished = current.number if current else 0
         for folder in self.output.glob("versions/*"):
             if not folder.name.isdecimal() or int(folder.name) in range(finished + 1):
                 continue
-            # Where the pointer is gone, earlier versions are not.
+            # Without a pointer, finished versions stay.
             is_finished = current is None and (folder / INDEX_FILE).exists()
             if int(folder.name) != keep and not is_finished:
                 shutil.rmtree(folder)
@@ -270,10 +271,9 @@ class TableStore:
 
 
 class Previous:
-    """The tables of the last finished run: where a step may find what it need not compute again.
+    """The tables of the last version, for a step that reuses rows of them.
 
-    `is_same_step` says whether the step that asks wrote its tables with the same code and
-    settings then.
+    `is_same_step`: the step wrote its tables with the same code and settings then.
     """
 
     def __init__(
@@ -284,17 +284,14 @@ class Previous:
         self.settings: Mapping[str, Any] = version.settings if version else {}
 
     def scan(self, name: str) -> pl.LazyFrame | None:
-        """Open a table of the last run, if there was one and it is still there."""
+        """Open a table of the last version; None if it has none or the file is gone."""
         table = self.tables.get(name)
         if table is None or not self.store.exists(name, table):
             return None
         return self.store.scan(name, table)
 
     def left_behind(self, name: str) -> Iterator[pl.LazyFrame]:
-        """Open a table of each version between the last one and that whose tables it has.
-
-        There are such after a rollback alone; versions that cannot be read are left out.
-        """
+        """Yield a table of each version that was rolled back, if it can be read."""
         made = self.version.made if self.version else None
         if self.version is None or made is None or made.tables_of is None:
             return
