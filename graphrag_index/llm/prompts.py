@@ -1,7 +1,7 @@
-"""The prompts: text files of this package, each replaced by one of the same name in `prompts/`.
+"""Prompts: text files of this package; one of the same name in `prompts/` overrides it.
 
-A place for a value is written `{{name}}`. Values are put in as they are: a brace, a marker or
-a special token in a document is text like any other, and is never looked at again.
+A placeholder is written `{{name}}`. Values are inserted verbatim: a brace, a marker or a
+special token in a document is text like any other.
 """
 
 import re
@@ -12,7 +12,7 @@ from pathlib import Path
 from graphrag_index.errors import SettingsError
 
 FOLDER = "prompts"
-_PLACE = re.compile(r"\{\{(\w+)\}\}")
+_PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 
 
 class Prompts:
@@ -22,7 +22,7 @@ class Prompts:
         self.root, self.package = root, package
 
     def text(self, name: str) -> str:
-        """Return a prompt by its name: the user's own, or that of this program."""
+        """Return a prompt by its name: the project's own, or the default."""
         own = self.root / FOLDER / f"{name}.txt"
         try:
             return own.read_text(encoding="utf-8-sig")
@@ -32,17 +32,17 @@ class Prompts:
             raise SettingsError(f"The prompt {own} cannot be read: {error}.") from error
 
     def own(self) -> dict[str, str]:
-        """Return the prompts that stand in for those of this program, by name."""
+        """Return the project's own prompts, by name."""
         paths = sorted((self.root / FOLDER).glob("*.txt"))
         return {path.stem: self.text(path.stem) for path in paths}
 
     def fill(self, name: str, values: Mapping[str, str]) -> str:
-        """Put values into a prompt.
+        """Fill the placeholders of a prompt.
 
         Raises
         ------
         SettingsError
-            The prompt has a place that nothing fills.
+            No value fills one of them.
         """
 
         def value(place: re.Match[str]) -> str:
@@ -54,4 +54,4 @@ class Prompts:
                 )
             return values[place[1]]
 
-        return _PLACE.sub(value, self.text(name))
+        return _PLACEHOLDER.sub(value, self.text(name))

@@ -16,7 +16,7 @@ _QUOTES = "\"'“”„‘’`"
 
 
 def read_lines(text: str, shape: Shape) -> tuple[dict[str, list[Any]], int]:
-    """Read lines such as ``entity | Tom Crean | person``, tuples and Markdown tables.
+    """Parse lines such as ``entity | Tom Crean | person``, tuples and Markdown tables.
 
     Returns
     -------

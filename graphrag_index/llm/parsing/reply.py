@@ -206,7 +206,7 @@ def _merge_objects(bodies: list[dict[str, Any]], shape: Shape) -> dict[str, Any]
     if len(bodies) == 1:
         return bodies[0]
     bodies = [shape.fit(body) for body in bodies]
-    # A later answer corrects an earlier one.
+    # A later object corrects an earlier one.
     best = max(reversed(bodies), key=lambda body: len(shape.properties.keys() & body.keys()))
     merged: dict[str, Any] = {}
     for body in [best, *bodies]:
