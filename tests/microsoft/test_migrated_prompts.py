@@ -125,7 +125,7 @@ def test_those_that_fit_are_read_and_the_others_told_of(tmp_path: Path) -> None:
     assert prompts.originals == {"extract_graph": EXTRACTION}
     assert {key: why.partition(":")[0][:40] for key, why in prompts.left.items()} == {
         "summarize_descriptions.prompt": "there is no file prompts/none.txt",
-        "extract_claims.prompt": "its replies are tuples of eight unnamed f",
+        "extract_claims.prompt": "its replies are tuples of eight unnamed ",
         "community_reports.graph_prompt": "its braces are not what str.format takes",
         "community_reports.text_prompt": "reports are written from the graph here,",
         "basic_search.prompt": "it uses the variable NOWHERE, which is n",
