@@ -1,4 +1,4 @@
-"""Which entities belong together, how strongly, and which sentence says so best.
+"""Association of entities: which belong together, how strongly, and the best sentence.
 
 All of it is arithmetic on columns: one row per mention, in the order of the text.
 """
@@ -84,7 +84,7 @@ def text_units_of_pairs(
 def _links(
     mentions: pl.DataFrame, max_links: int, neighbour_weight: float
 ) -> Iterator[pl.DataFrame]:
-    """Yield links of two mentions, block by block.
+    """Yield the links between neighbouring mentions, block by block.
 
     `pair` is one number for both entities, `worth` what the link counts, `score` how well
     the sentence says it, `mention` the row of the first mention.
@@ -110,8 +110,8 @@ def _links(
                 linked &= apart == 0
             a, b = first[linked], second[linked]
             same = apart[linked] == 0
-            # Names close together in a quotable sentence of a good length say it best; what
-            # is said far apart in a long one is still better than any heading or list.
+            # The best evidence names both close together in a quotable sentence of a good
+            # length; a long sentence is still better than any heading or list.
             gap = np.minimum(start[b] - start[a], 400).astype(np.float32)
             off = np.minimum(np.abs(length[a] - GOOD_LENGTH), 400).astype(np.float32)
             score = 4.0 * same + 2 * _SAID * (quotable[a] & same) - gap / 400 - off / 400
@@ -132,7 +132,7 @@ def _links(
 
 
 def _best_of_pairs(links: pl.DataFrame, evidence: pl.Expr) -> pl.DataFrame:
-    """Sum up rows of the same pair; of equally good evidence the earliest stays."""
+    """Sum the evidence of equal pairs; the earliest of equally good mentions is kept."""
     return (
         links.sort("pair", "score", "mention", descending=[False, True, False])
         .group_by("pair", maintain_order=True)

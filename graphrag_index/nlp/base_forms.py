@@ -1,4 +1,4 @@
-"""Find the base form of words that languages with cases write in several forms.
+"""Find the base form of words in languages with cases.
 
 There is no dictionary: two forms are one word if they share a stem and differ by
 endings that the language knows, and the base form is the one that looks most like it.
@@ -15,9 +15,9 @@ from graphrag_index.text.word_lists import read_lists, word_set
 
 # Names that tell persons from places and firms of two words.
 GIVEN_NAMES = frozenset().union(*map(word_set, read_lists("nlp/data/given_names").values()))
-# What given names with a shorter stem end in: Ewa, Ewy, Ewie.
+# Endings of given names with a shorter stem: Ewa, Ewy, Ewie.
 _SHORT_ENDINGS = frozenset(("a", "e", "ie", "o", "ou", "u", "y"))
-# Words that begin alike are compared pair by pair; beyond so many it costs more than it tells.
+# Words with equal first letters are compared pairwise; larger groups are skipped.
 MAX_GROUP = 200
 
 
@@ -27,7 +27,7 @@ def base_forms(
     openings: Collection[str] = (),
     surnames: Collection[str] = (),
 ) -> dict[str, str]:
-    """Map every word to its base form: itself, or another of the words.
+    """Map every word to its base form, which is one of the words.
 
     Parameters
     ----------
@@ -78,13 +78,13 @@ def is_oblique(word: str, language: Language) -> bool:
 
 
 def _has_clear_case(word: str, language: Language) -> bool:
-    """Tell whether a word has an ending that hardly anything but a name in a case has."""
+    """Tell whether a word has an ending that few words but inflected names have."""
     ending = word.casefold().endswith
     return any(ending(oblique) for oblique in language.oblique if len(oblique) > 1)
 
 
 def _owner(word: str, counts: Mapping[str, int], surnames: Collection[str]) -> str:
-    """Take the s of the genitive off: Goethes, Berlins."""
+    """Remove the s of the genitive: Goethes, Berlins."""
     owner = word.removesuffix("s")
     if owner == word or owner not in counts or word in GIVEN_NAMES:
         return word

@@ -1,4 +1,4 @@
-"""How the corpus uses capitalized spans and their words, counted once all documents are read."""
+"""CorpusStatistics statistics of capitalized spans and their words in the whole corpus."""
 
 import re
 from collections import Counter, defaultdict
@@ -40,8 +40,8 @@ _GERMAN_WITH_ARTICLE = word_set(_LISTS["german_places_with_article"])
 _NO_NAME = re.compile(r"(?:[^s]s|ly|ing|ed|tion|ness|ment|ity)$")
 
 
-class Usage:
-    """Counts of spans (by number) and of words (by spelling), and what they say of a name."""
+class CorpusStatistics:
+    """Counts of spans (by number) and of words (by spelling), and the tests based on them."""
 
     def __init__(self, found: Names, lower: Counter[str]) -> None:
         self.found = found
@@ -117,7 +117,7 @@ class Usage:
         return tuple(bases.get(word, word) for word in words) if bases else tuple(words)
 
     def known(self, words: list[str], language: Language) -> int:
-        """Return how often words are a name by themselves, in any case; 0 if they are none."""
+        """Count the mentions of words as a name of its own, in any case; 0 if they are none."""
         if language.code in self._bases:
             numbers = self._same_base.get(self.base(words, language), [])
         else:
@@ -126,7 +126,7 @@ class Usage:
         return sum(int(self.total[number]) for number in numbers if self.is_name(number))
 
     def is_written_inside(self, words: list[str], language: Language) -> bool:
-        """Tell whether a sentence has words inside, in any case, where capitals mark names."""
+        """Tell whether words, in any case, occur inside a sentence, where capitals mark names."""
         if language.code not in self._bases:
             return False
         numbers = self._same_base.get(self.base(words, language), [])
@@ -143,7 +143,7 @@ class Usage:
         return self.lower[word.lower()] > self.inside_words[word]
 
     def is_common_noun(self, word: str) -> bool:
-        """German: a noun that often takes an article, or has the ending of one, names nothing."""
+        """Tell whether a German noun names nothing, by its articles or its ending."""
         if _GERMAN_COMMON.search(word):
             return True
         return self.heads[word] > 0 and self.determined[word] * 3 >= self.heads[word]
@@ -160,7 +160,7 @@ class Usage:
         """Tell whether the corpus uses a span as a name."""
         verdict = self._verdicts.get(number)
         if verdict is None:
-            # Against loops: what is being judged proves nothing meanwhile.
+            # Against loops: a span is no name while it is being judged.
             self._verdicts[number] = False
             verdict = self._verdicts[number] = self._judge(number)
         return verdict
@@ -214,7 +214,7 @@ class Usage:
         return bool(self.person[number] or (self.total[number] > 1 and language.function_words))
 
     def _is_german_name(self, number: int, word: str) -> bool:
-        """German: a single noun is a name only if something beyond its capital says so."""
+        """Tell whether a single German noun is a name, by more evidence than its capital."""
         if word in _GERMAN_WITH_ARTICLE:
             return True
         if self.determiner[number] * 4 > self.total[number] or _GERMAN_COMMON.search(word):
@@ -229,6 +229,6 @@ class Usage:
         )
 
     def owns(self, word: str) -> bool:
-        """German: only names stand in the genitive without an article (Preußens Armee)."""
+        """Tell whether a German word has a genitive without an article, as only names do."""
         genitive = word + "s"
         return self.heads[genitive] > 0 and self.determined[genitive] == 0

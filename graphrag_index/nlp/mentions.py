@@ -1,4 +1,4 @@
-"""Find all mentions of entities in a corpus: of names, of terms, and of what recurs."""
+"""Mentions of entities in a corpus: names, terms, and recurring strings."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from graphrag_index.nlp.name_classifier import Judged, judge
+from graphrag_index.nlp.name_classifier import ClassifiedNames, classify_names
 from graphrag_index.nlp.name_spans import PROSE, Names
 from graphrag_index.nlp.terms import Terms
 from graphrag_index.nlp.type_keywords import type_of
@@ -48,7 +48,7 @@ class Entities:
 def find_mentions(
     texts: Texts, sentences: pl.DataFrame, settings: ExtractGraphNlp, progress: Progress
 ) -> tuple[pl.DataFrame, Entities]:
-    """Find names, terms and what recurs, and decide which entity each mention names.
+    """Find names, terms and recurring strings, and the entity of each mention.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def find_mentions(
 def _read(
     texts: Texts, sentences: pl.DataFrame, settings: ExtractGraphNlp, progress: Progress
 ) -> tuple[Names, Terms, dict[str, Vocabulary]]:
-    """Collect everything that may be a name or term, and the vocabularies of the languages."""
+    """Collect candidates for names and terms, and the vocabulary of each language."""
     names, terms = Names(), Terms()
     vocabularies: dict[str, Vocabulary] = {}
     # The sentences of document i are rows bounds[i] to bounds[i + 1].
@@ -116,10 +116,10 @@ def _read(
 def _named(
     found: Names, lower: Counter[str], settings: ExtractGraphNlp
 ) -> tuple[pl.DataFrame, Entities]:
-    """Judge the capitalized spans and merge the variants of a name."""
+    """Classify the capitalized spans and merge the variants of a name."""
     if not found.surfaces:
         return pl.DataFrame(schema=MENTIONS), Entities([], [], [])
-    verdict = judge(found, lower)
+    classified = classify_names(found, lower)
     mentions = (
         pl.DataFrame(
             {
@@ -129,16 +129,16 @@ def _named(
                 "flags": np.frombuffer(found.flags, np.uint8),
             }
         )
-        .join(verdict.parts, on="surface", maintain_order="left")
+        .join(classified.parts, on="surface", maintain_order="left")
         .with_columns(start=pl.col("start") + pl.col("offset"))
         .with_columns(end=pl.col("start") + pl.col("length"))
         .drop("surface", "offset", "length")
     )
-    counts = np.bincount(mentions["name"].to_numpy(), minlength=len(verdict.names))
+    counts = np.bincount(mentions["name"].to_numpy(), minlength=len(classified.names))
     variants = (
-        _variants(found, verdict, mentions, counts)
+        _variants(found, classified, mentions, counts)
         if settings.merge_variants
-        else Variants(verdict.names, np.arange(len(verdict.names)), {}, frozenset())
+        else Variants(classified.names, np.arange(len(classified.names)), {}, frozenset())
     )
     mentions = _assign(mentions, variants)
     names = variants.names
@@ -151,25 +151,25 @@ def _named(
     for entity, name, _ in forms.iter_rows():
         if names[name] != names[entity]:
             aliases[entity].append(names[name])
-    types = _types(variants, verdict, counts)
+    types = _types(variants, classified, counts)
     return mentions.select(list(MENTIONS)), Entities(names, types, aliases)
 
 
 def _variants(
-    found: Names, verdict: Judged, mentions: pl.DataFrame, counts: np.ndarray
+    found: Names, classified: ClassifiedNames, mentions: pl.DataFrame, counts: np.ndarray
 ) -> Variants:
     pairs = mentions.select("document", "name").unique().sort("document", "name")
-    whole = dict(verdict.parts.filter(offset=0).select("surface", "name").iter_rows())
+    whole = dict(classified.parts.filter(offset=0).select("surface", "name").iter_rows())
     abbreviations = sorted(
         (whole[short], whole[long])
         for short, long in found.abbreviations
         if short in whole and long in whole
     )
-    return merge_variants(verdict, counts, list(pairs.iter_rows()), abbreviations)
+    return merge_variants(classified, counts, list(pairs.iter_rows()), abbreviations)
 
 
 def _assign(mentions: pl.DataFrame, variants: Variants) -> pl.DataFrame:
-    """Add the `entity` that each mention's `name` stands for in its document."""
+    """Add the `entity` of each mention's `name` in its document."""
     entity = variants.entity_of[mentions["name"].to_numpy()].astype(np.int32)
     mentions = mentions.with_columns(entity=pl.Series(entity, dtype=pl.Int32))
     if not variants.in_document:
@@ -186,14 +186,14 @@ def _assign(mentions: pl.DataFrame, variants: Variants) -> pl.DataFrame:
     )
 
 
-def _types(variants: Variants, verdict: Judged, counts: np.ndarray) -> list[str]:
+def _types(variants: Variants, classified: ClassifiedNames, counts: np.ndarray) -> list[str]:
     """Type each entity; it is a place if the forms of its name are mostly used as one."""
     n = len(variants.names)
-    entity_of_name = variants.entity_of[: len(verdict.names)]
+    entity_of_name = variants.entity_of[: len(classified.names)]
     times = np.maximum(np.bincount(entity_of_name, counts, n), 1)
     shares: Sequence[list[float]] = [
         (np.bincount(entity_of_name, counts * share, n) / times).tolist()
-        for share in (verdict.place_share, verdict.preposition_share)
+        for share in (classified.place_share, classified.preposition_share)
     ]
     return [
         type_of(name, number in variants.persons, placed, behind_preposition)

@@ -1,4 +1,4 @@
-"""Decide which capitalized spans are names, by how the whole corpus uses their words.
+"""Classify capitalized spans as names, by the usage of their words in the whole corpus.
 
 Words that the corpus mostly writes in lower case, or capitalizes at the start of
 sentences only, are no names. A span that runs two names together, or a name and
@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.nlp.base_forms import GIVEN_NAMES, is_given_name, is_oblique
-from graphrag_index.nlp.corpus_statistics import Usage
+from graphrag_index.nlp.corpus_statistics import CorpusStatistics
 from graphrag_index.nlp.name_spans import CALENDAR, Names
 from graphrag_index.nlp.type_keywords import KINDS
 from graphrag_index.text.languages import Language
@@ -27,7 +27,7 @@ _GERMAN_ADJECTIVE = re.compile(r"(?:e|en|em|es)$")
 _PARTICLES = frozenset(("of", "von", "van", "de", "des", "der"))
 # Kinds of places in German that are everyday words elsewhere: a cathedral, or a house.
 _GERMAN_KINDS = frozenset(("dom",))
-# What ends like a German genitive and is none: Lepsius, Adonis, Krauss.
+# Names that only look like German genitives: Lepsius, Adonis, Krauss.
 _NO_GENITIVE = re.compile(r"(?:us|is|os|ss)$")
 # German nouns that make a name of the person's name before them: the Otto Hahn Preis.
 _NAMED_AFTER = word_set(_LISTS["german_named_after"])
@@ -36,8 +36,8 @@ _RARE = 2
 
 
 @dataclass(frozen=True)
-class Judged:
-    """The verdict on every distinct span.
+class ClassifiedNames:
+    """The names in every distinct span.
 
     `parts` has one row per name in a span: `surface` (its number), `name`, and the
     `offset` and `length` in characters; spans that are no names have none. `bases` are
@@ -57,10 +57,10 @@ class Judged:
     common: frozenset[str]
 
 
-def judge(found: Names, lower: Counter[str]) -> Judged:
-    """Judge each distinct span once all documents are read."""
+def classify_names(found: Names, lower: Counter[str]) -> ClassifiedNames:
+    """Classify each distinct span, after all documents were read."""
     found.restore_openings()
-    usage = Usage(found, lower)
+    usage = CorpusStatistics(found, lower)
     cutter = _Cutter(usage)
     names: dict[str, int] = {}
     languages: list[Language] = []
@@ -79,14 +79,14 @@ def judge(found: Names, lower: Counter[str]) -> Judged:
     )
     surface, named = parts["surface"].to_numpy(), parts["name"].to_numpy()
     times = np.maximum(np.bincount(named, usage.total[surface], len(names)), 1)
-    # What stands before a span stands before the first name in it only.
+    # The word before a span precedes the first name in it only.
     first = parts["offset"].to_numpy() == 0
     whole = first & (parts["length"].to_numpy() == np.array([len(n) for n in found.names])[surface])
 
     def share(count: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return np.bincount(named[rows], count[surface[rows]], len(names)) / times
 
-    return Judged(
+    return ClassifiedNames(
         names=list(names),
         languages=languages,
         bases=[
@@ -103,13 +103,13 @@ def judge(found: Names, lower: Counter[str]) -> Judged:
 
 
 class _Cutter:
-    """Cuts spans into the names that they hold."""
+    """Cuts spans into names."""
 
-    def __init__(self, usage: Usage) -> None:
+    def __init__(self, usage: CorpusStatistics) -> None:
         self.usage = usage
         self.spans = usage.words
         self.languages = usage.found.languages
-        # What stands behind a given name.
+        # Words behind a given name.
         self.surnames = {
             words[1] for words in self.spans if len(words) == 2 and words[0] in GIVEN_NAMES
         }
@@ -127,7 +127,7 @@ class _Cutter:
                 yield sum(map(len, words[:first])) + first, " ".join(words[first:last])
 
     def _names_something(self, words: list[str], language: Language) -> bool:
-        """Tell whether a piece of a span is a name by itself."""
+        """Tell whether a part of a span is a name by itself."""
         usage = self.usage
         if len(words) > 1:
             return not all(word.islower() or usage.is_common(word) for word in words)
@@ -143,7 +143,7 @@ class _Cutter:
         return bool(language.endings) and usage.is_part_of_name(word, language)
 
     def _pieces(self, number: int, first: int, last: int) -> list[tuple[int, int]]:
-        """Cut the words from `first` to `last` of a span; return where its pieces lie."""
+        """Cut the words from `first` to `last` of a span; return the spans of its parts."""
         words = self.spans[number][first:last]
         if len(words) > 1:
             cut = self._cut(number, words, begins=first == 0)
@@ -154,7 +154,7 @@ class _Cutter:
         return [(first, last)]
 
     def _cut(self, number: int, words: list[str], begins: bool) -> tuple[int, int] | None:
-        """Say where the left part of a span ends and the right one begins.
+        """Return the end of the left part of a span and the start of the right one.
 
         A left part of no words is one that belongs to no name; None leaves the span whole.
         """
@@ -173,7 +173,7 @@ class _Cutter:
         )
 
     def _foreword(self, words: list[str], language: Language, initial: bool) -> int:
-        """Count the words at the start that do not belong to the name: none or the first.
+        """Count the words before the name: none or the first.
 
         The particle that joined them goes too.
         """
@@ -212,7 +212,7 @@ class _Cutter:
             # Pałac Kultury, if "w Pałacu Kultury" is written too.
             return False
         if is_given_name(word, language):
-            # Miny Adama Wilka: what only looks like a form of Mina, if nobody is called so.
+            # Miny Adama Wilka: only looks like a form of Mina, if nobody is called Mina.
             given = usage.base([word], language)[0]
             return given not in GIVEN_NAMES and is_given_name(rest[0], language)
         if usage.lower[word.lower()] > 0 or (word.endswith(("ing", "ed")) and len(word) > 5):
@@ -220,13 +220,13 @@ class _Cutter:
         return bool(language.endings) and self._governs(word, rest, language)
 
     def _begins_with_adjective(self, words: list[str], language: Language) -> bool:
-        """German: (Frankfurter) Allgemeine Zeitung; but (Dichter) Goethe."""
+        """Tell whether German words begin with an adjective: Allgemeine Zeitung, but not Goethe."""
         if is_given_name(words[0], language) or not _GERMAN_ADJECTIVE.search(words[0]):
             return False
         return len(words) > 1 or self.usage.lower[words[0].lower()] > 0
 
     def _governs(self, word: str, rest: list[str], language: Language) -> bool:
-        """Tell whether a sentence begins with a verb or noun that the name behind depends on.
+        """Tell whether a first word governs the name behind it, as verbs and some nouns do.
 
         "Dzieło Mikołaja Kopernika", "Учился Пушкин".
         """
@@ -249,7 +249,7 @@ class _Cutter:
         return not any(word.lower() in KINDS or self.usage.is_common(word) for word in words)
 
     def _is_full_name(self, words: list[str], language: Language) -> bool:
-        """Tell whether words begin with a given name, and none of them says otherwise."""
+        """Tell whether words are a full name: a given name and no word for another kind."""
         words = [word for word in words if not is_title(word)]
         given = len(words) > 1 and is_given_name(words[0], language)
         return given and self._may_be_person(words[1:])
@@ -364,7 +364,7 @@ class _Cutter:
     def _noun_seam(
         self, number: int, words: list[str], language: Language
     ) -> tuple[int, int] | None:
-        """German: cut a noun off behind a person: (dann hatte) Heinrich Brandt Ärger."""
+        """Cut a German noun off behind a person: (dann hatte) Heinrich Brandt Ärger."""
         usage, times = self.usage, self.usage.total[number]
         left, noun = words[:-1], words[-1]
         if not language.capitalizes_nouns or len(left) < 2 or times > _RARE:

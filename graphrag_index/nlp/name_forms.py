@@ -4,13 +4,13 @@ import re
 from collections import defaultdict
 
 from graphrag_index.nlp.base_forms import GIVEN_NAMES, is_oblique
-from graphrag_index.nlp.name_classifier import Judged
+from graphrag_index.nlp.name_classifier import ClassifiedNames
 from graphrag_index.nlp.type_keywords import KINDS, SURNAMES
 from graphrag_index.text.normalize import fold
 from graphrag_index.text.titles import NAMING_TITLES, n_titles
 from graphrag_index.text.word_lists import read_lists, word_set
 
-# An article or a preposition of place before so many mentions makes a thing of a name.
+# Shares of mentions behind an article (a thing) and behind a preposition of place.
 THING = 0.25
 PLACE = 0.3
 # Words that make another name of the one behind them: New South Wales is not South Wales.
@@ -21,22 +21,22 @@ Words = tuple[str, ...]
 
 
 class JoinedNames:
-    """Names by number, each with its words in base form, and which of them are joined."""
+    """Names by number with their words in base form, and a union-find of equal ones."""
 
-    def __init__(self, judged: Judged, counts: list[int]) -> None:
-        self.names = list(judged.names)
-        self.languages = list(judged.languages)
-        self.words: list[Words] = [_apart(words) for words in judged.bases]
+    def __init__(self, classified: ClassifiedNames, counts: list[int]) -> None:
+        self.names = list(classified.names)
+        self.languages = list(classified.languages)
+        self.words: list[Words] = [_apart(words) for words in classified.bases]
         self.counts = counts
-        self.common = judged.common
+        self.common = classified.common
         self.parent = list(range(len(self.names)))
         self.number = {name: number for number, name in enumerate(self.names)}
         # The article makes a thing of it; German gives one to persons too, if rarely.
-        self.thing: list[bool] = (judged.determiner_share >= THING).tolist()
-        self.place: list[bool] = (judged.place_share >= PLACE).tolist()
+        self.thing: list[bool] = (classified.determiner_share >= THING).tolist()
+        self.place: list[bool] = (classified.place_share >= PLACE).tolist()
         # Used as a place often enough not to be the name of one who is not known for a person.
-        self.placed: list[bool] = (judged.place_share >= PLACE / 3).tolist()
-        self.told: list[bool] = (judged.person_share > 0).tolist()
+        self.placed: list[bool] = (classified.place_share >= PLACE / 3).tolist()
+        self.told: list[bool] = (classified.person_share > 0).tolist()
         # Names that are people, beyond doubt.
         self.persons: set[int] = set()
 
@@ -67,7 +67,7 @@ class JoinedNames:
                 self.join(number, first)
 
     def join_inflected(self) -> None:
-        """Join the cases of a name: those whose words have the same base forms."""
+        """Join the inflected forms of a name: names whose words have the same base forms."""
         forms: dict[tuple[str, Words], list[int]] = defaultdict(list)
         for number, words in enumerate(self.words):
             language = self.languages[number]
@@ -83,7 +83,7 @@ class JoinedNames:
                 self.join(number, base)
 
     def join_inflected_adjectives(self) -> None:
-        """German: join "(der) Deutschen Bank" to "Deutsche Bank", "Roten Kreuzes" to "Rote Kreuz".
+        """Join German forms: "(der) Deutschen Bank" to "Deutsche Bank".
 
         The forms differ in the endings of adjectives, and in the last word in that of the
         genitive. The first case names the entity, if the corpus has it.
@@ -113,7 +113,7 @@ class JoinedNames:
         return sum(word.endswith(("en", "em")) for word in self.words[number][:-1])
 
     def _all_inflected(self, number: int) -> bool:
-        """Tell whether the base form of a name is known, though the text never writes it."""
+        """Tell whether every word of a name is inflected, so that its base form is certain."""
         words = self.names[number].split(" ")
         if self.languages[number].genitive_s:
             return True
@@ -126,7 +126,7 @@ class JoinedNames:
         return oblique, -self.counts[number], number
 
     def join_titled(self) -> None:
-        """Join "Agent Alex Mercer" to "Alex Mercer", which is added if the text never says it."""
+        """Join "Agent Alex Mercer" to "Alex Mercer", which is added if it does not occur."""
         for number in range(len(self.names)):
             words = self.words[number]
             first = n_titles(words)
@@ -151,7 +151,7 @@ class JoinedNames:
                 self.persons.add(known)
 
     def _has_role(self, words: Words) -> bool:
-        """Tell whether a common word stands before what may be a person's name."""
+        """Tell whether a common word stands before a possible name of a person."""
         return (
             len(words) >= 3
             and words[0] in self.common
@@ -172,13 +172,13 @@ class JoinedNames:
 
 
 def _apart(words: Words) -> Words:
-    """Take initials apart that are written together: J.R. Sorley."""
+    """Separate initials that are written together: J.R. Sorley."""
     if len(words) == 1 or all(word.count(".") < 2 for word in words):
         return words
     return tuple(part for word in words for part in (_INITIAL.findall(word) or [word]))
 
 
 def _adjective_stem(word: str) -> str:
-    """German: return an adjective without its ending; other words as they are."""
+    """Return a German adjective without its ending; other words unchanged."""
     ending = _ADJECTIVE_ENDING.search(word)
     return word if ending is None or word in GIVEN_NAMES else word[: ending.start()]

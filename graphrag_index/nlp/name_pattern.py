@@ -19,7 +19,7 @@ MIN_WRAPPED = 30
 
 
 def _uppercase_class() -> str:
-    """Return the upper and title case letters of all scripts, as ranges of a character class."""
+    """Return the upper and title case letters of all scripts as a character class."""
     ranges: list[list[int]] = []
     scripts = ((0x41, 0x2E00), (0xA640, 0xABC0), (0xFF21, 0xFF3B), (0x10400, 0x10450))
     for first, last in (*scripts, (0x118A0, 0x118C0), (0x1E900, 0x1E944)):
@@ -72,7 +72,7 @@ def name_pattern(code: str) -> re.Pattern[str]:
 
 @cache
 def capital_pattern() -> re.Pattern[str]:
-    """Match a capital where a name can begin: not inside of a word, an address or a path."""
+    """Match a capital that can begin a name: not inside a word, an address or a path."""
     # The look-behind comes after the letter: the engine then skips to letters quickly.
     return re.compile(rf"[{_uppercase_class()}](?<![\w/@.#\\-].)", re.DOTALL)
 
@@ -85,7 +85,7 @@ def word_before(text: str, start: int) -> str:
 def end_behind_possessive(
     text: str, start: int, end: int, language: Language, pattern: re.Pattern[str]
 ) -> int:
-    """Return where a name ends that goes on behind a possessive or a "for".
+    """Return the end of a name that may continue behind a possessive or a "for".
 
     "(the) Patron's Medal", "King's College", "St George's Hospital" and
     "Institute for Polar Research" are one name, "Campbell's Northern Party" is two.
@@ -115,7 +115,7 @@ def end_behind_possessive(
 
 
 def up_to_line_end(text: str, start: int, raw: str) -> str:
-    """Cut a span where a heading ends in it; lines of wrapped text may part a name."""
+    """Cut a span at the end of a heading; a wrapped line may end inside a name."""
     for line in re.finditer("\n", raw):
         if not is_wrapped(text, start + line.start()):
             return raw[: line.start()]
@@ -123,7 +123,7 @@ def up_to_line_end(text: str, start: int, raw: str) -> str:
 
 
 def is_wrapped(text: str, line_end: int) -> bool:
-    """Tell a line that was wrapped from a heading: it is about as long as the next."""
+    """Tell whether a line was wrapped, by its length and the next line's."""
     length = line_end - text.rfind("\n", 0, line_end) - 1
     if length < MIN_WRAPPED:
         return False
@@ -132,7 +132,7 @@ def is_wrapped(text: str, line_end: int) -> bool:
 
 
 def is_in_capitals(text: str, sentence: Sentence) -> bool:
-    """Tell whether a sentence is all in capitals, so that capitals mark nothing in it."""
+    """Tell whether a sentence is all in capitals, which then mark nothing."""
     words = text[sentence.start : sentence.end]
     return words.isupper() and " " in words
 

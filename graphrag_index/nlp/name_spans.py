@@ -1,4 +1,4 @@
-"""Find spans that may be names, where the script marks them by capitals.
+"""Capitalized spans that may be names.
 
 A span is collected with signs of how it is used: does it begin a sentence, does an
 article stand before it, a preposition of place, a verb of definition or of speech after it.
@@ -59,13 +59,13 @@ BEHIND, BEFORE, OWNER = 256, 512, 1024
 
 CALENDAR = word_set(_LISTS["calendar"])
 _NUMBERED = word_set(_LISTS["numbered"])
-# What a date begins like, so that hardly any other span is looked at twice.
+# First letters of dates, a quick test before the exact one.
 _CALENDAR_OPENINGS = frozenset(word[:3].title() for word in CALENDAR)
 # Behind these a month or a day is a date: (in) June Carter sang, but (about) June Carter.
 _DATING = word_set(_LISTS["before_dates"])
 # Acronyms that would be function words in lower case.
 _ACRONYMS = frozenset(("US", "WHO"))
-# Function words and times that a capital inside of a sentence makes a part of what follows:
+# Function words and times that, with a capital inside a sentence, begin a name:
 # Last Supper, Jan Mayen, Easter Island.
 _NAME_OPENING = word_set(_LISTS["name_openings"])
 # Function words and months that are surnames or second names behind a given name.
@@ -76,12 +76,12 @@ _OPENING_MARKS = frozenset("\"'“„«‘:")
 
 
 class Trimmed(NamedTuple):
-    """What is left of a span: where it begins in it, how long it is, which surface it is."""
+    """A span without function words and dates at its ends."""
 
     offset: int
     length: int
     number: int
-    # Words were cut from its end, so that what follows the span does not follow the name.
+    # Words were cut from the end, so that the word behind the span is not behind the name.
     cut: bool
     # The longer name that this may be, if the corpus writes it inside of sentences, and the
     # number of characters before this one: "Ton Depot", cut from "One Ton Depot".
@@ -91,7 +91,7 @@ class Trimmed(NamedTuple):
 
 @dataclass
 class Names:
-    """All spans that may be names, as columns: one value per occurrence, in order of the text."""
+    """Candidate spans as columns: one value per occurrence, in order of the text."""
 
     document: array[int] = field(default_factory=lambda: array("i"))
     start: array[int] = field(default_factory=lambda: array("i"))
@@ -117,7 +117,7 @@ class Names:
         sentences: Sequence[Sentence],
         language: Language,
     ) -> None:
-        """Collect the spans of one document, whose text is given in words too."""
+        """Collect the candidate spans of one document."""
         rows = self._spans(text, sentences, language) if sentences else []
         if not rows:
             return
@@ -130,7 +130,7 @@ class Names:
         self.flags.frombytes(flags.astype(np.uint8).tobytes())
 
     def restore_openings(self) -> None:
-        """Give names the number back that was cut off, once all documents are read.
+        """Restore openings and numbers that were cut off, after all documents were read.
 
         "One Ton Depot" is whole at the start of a sentence where the corpus writes it inside
         of one too, "Boeing 747" where it writes it more than once, and often enough for a
@@ -154,7 +154,7 @@ class Names:
     def _spans(
         self, text: str, sentences: Sequence[Sentence], language: Language
     ) -> list[tuple[int, int, int, int]]:
-        """Find the spans: where each begins, where what it was cut from ends, surface, marks."""
+        """Find the candidate spans: start, end before trimming, surface number, marks."""
         # Lists, tables and poems have no whole sentences: there, every line may name something.
         in_prose = sum(s.end - s.start for s in sentences if s.prose)
         all_prose = in_prose * 3 < sum(s.end - s.start for s in sentences)
@@ -185,7 +185,7 @@ class Names:
                 continue
             raw = match.group()
             if end > sentence.end:
-                # What looked like an initial ended the sentence.
+                # It was no initial but the end of the sentence.
                 raw = text[start : sentence.end].rstrip(".")
                 reached = end = start + len(raw)
             first = sentence.start
@@ -299,7 +299,7 @@ class Names:
     def _add_abbreviation(
         self, rows: list[tuple[int, int, int, int]], ended: int, start: int, number: int
     ) -> None:
-        """Note what stands in brackets behind the last name, if one abbreviates the other."""
+        """Record the name in brackets behind the last one, if one abbreviates the other."""
         if not rows or ended != start - 2:
             return
         before = rows[-1][2]
@@ -318,7 +318,7 @@ def _is_empty(word: str, language: Language) -> bool:
 
 
 def _may_open(words: list[str], dated: bool, language: Language) -> bool:
-    """Tell whether the first of two words that is empty by itself may be a part of the name."""
+    """Tell whether the first of two words, a function word or date, may belong to the name."""
     word, lower = words[0], words[0].lower()
     if lower in _NAME_OPENING:
         return True
@@ -340,7 +340,7 @@ def _usage(
     marks: Integers,
     language: Language,
 ) -> Integers:
-    """Add to the marks of spans what the words around them say, and return their flags."""
+    """Return the flags of spans, from their marks and the words around them."""
     flags = marks & (PROSE | INITIAL | PERSON)
     # The last word that is not empty, before each.
     written = np.where(words.ends > words.starts, np.arange(len(words.starts)), 0)
@@ -353,7 +353,7 @@ def _usage(
     before[(marks & BEHIND) == 0] = 0
     flags |= np.where(before & ARTICLE, DETERMINER, 0)
     flags |= np.where(before & (PLACE_PREPOSITION | OTHER_PREPOSITION), PREPOSITION, 0)
-    # What has its place in something of Taylor's is not in Taylor.
+    # A place in something of Taylor's is not in Taylor.
     flags |= np.where((before & PLACE_PREPOSITION > 0) & (marks & OWNER == 0), PLACE, 0)
     following = np.minimum(np.searchsorted(words.starts, end, "left"), len(words.starts) - 1)
     after = words.kinds[following].astype(np.int64)

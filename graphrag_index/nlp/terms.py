@@ -1,4 +1,4 @@
-"""Find terms: noun phrases of two or three words in lower case that recur, such as "sea ice".
+"""Terms: recurring noun phrases of two or three words in lower case, such as "sea ice".
 
 Without a tagger, a noun phrase is told by its frame: an article or preposition stands
 before it, a function word or punctuation after it. A term belongs to a subject, so
@@ -32,7 +32,7 @@ from graphrag_index.nlp.word_table import (
 from graphrag_index.text.languages import Language
 
 MAX_TERM_WORDS = 3
-# Spread is measured over blocks of so many characters, so that one long document is judged too.
+# Spread is measured over blocks of characters, so that it works within a long document too.
 BLOCK = 4_000
 MIN_BLOCKS_TO_JUDGE = 8
 MAX_BLOCK_SHARE = 0.25
@@ -40,14 +40,14 @@ MAX_BLOCK_SHARE = 0.25
 
 @dataclass
 class Terms:
-    """Occurrences of phrases that may be terms, as columns, in order of the text."""
+    """Candidate phrases as columns: one value per occurrence, in order of the text."""
 
     document: array[int] = field(default_factory=lambda: array("i"))
     start: array[int] = field(default_factory=lambda: array("i"))
     end: array[int] = field(default_factory=lambda: array("i"))
     phrase: array[int] = field(default_factory=lambda: array("i"))
     phrases: dict[str, int] = field(default_factory=dict)
-    # For each occurrence the block that it stands in; blocks are numbered through the corpus.
+    # The block of each occurrence, numbered through the corpus.
     block: array[int] = field(default_factory=lambda: array("i"))
     n_blocks: int = 0
 
@@ -68,7 +68,7 @@ class Terms:
         self.block.frombytes((first_block + starts // BLOCK).astype(np.int32).tobytes())
 
     def accepted(self, min_frequency: int) -> np.ndarray:
-        """Return for each phrase the phrase that names its term, or -1 if it is no term.
+        """Map each phrase to the phrase that names its term, or to -1.
 
         A term recurs, but not everywhere; plural and singular are one.
         """
@@ -91,7 +91,7 @@ class Terms:
 
 
 def _noun_phrases(kinds: Kinds) -> tuple[Integers, Integers]:
-    """Return the first and the last word of each phrase that stands in the frame of a noun."""
+    """Return the first and the last word of each phrase in the context of a noun."""
     opening, function = (kinds & OPENING) > 0, (kinds & FUNCTION) > 0
     first = np.flatnonzero(opening[:-2] & ~function[1:-1] & ~function[2:]) + 1
     first = first[(kinds[first] & (LOWER | NO_MODIFIER)) == LOWER]

@@ -10,7 +10,7 @@ SURNAMES = word_set(_LISTS["surnames"])
 
 
 def type_of(name: str, person: bool, place_share: float, preposition_share: float) -> str:
-    """Tell what kind of thing a name is for, where its words or its use give it away.
+    """Return the type of a name, by its words and its usage.
 
     The shares are those of its mentions behind a preposition of place, and behind any.
     """

@@ -29,7 +29,7 @@ MAX_CHARACTERS = 20
 _MAX_CHARACTERS = {"zh": 10, "ja": 12}
 # A part of a word, as 鲁 of 鲁迅, recurs nearly as often as the word does.
 PART_SHARE = 0.8
-# A character of weak meaning at the edge of a name stands there for so large a share of its uses.
+# Share of its uses at the edge of a name that a character of weak meaning must have.
 EDGE_SHARE = 0.6
 # Characters of the longest fallback entity.
 MAX_FALLBACK = 40
@@ -66,7 +66,7 @@ Texts = Callable[[], Iterable[tuple[int, str, str]]]
 def find_uncased(
     texts: Texts, codes: Iterable[str], min_frequency: int
 ) -> Iterator[tuple[int, int, int, str]]:
-    """Yield document, start, end and name of all that recurs in texts of scripts without capitals.
+    """Yield document, start, end and name of recurring strings in scripts without capitals.
 
     `codes` are the languages of the texts; each is counted by itself.
     """
@@ -110,7 +110,7 @@ def find_fallback(text: str, code: str) -> tuple[int, int]:
 
 
 class _Word(NamedTuple):
-    """A word of a text: its place and spelling, and the same of it without affixes."""
+    """A word of a text with its span, and the same without affixes."""
 
     start: int
     end: int
@@ -121,10 +121,10 @@ class _Word(NamedTuple):
 
 
 class _SpacedNames:
-    """Counts words without their affixes and the runs of words that recur."""
+    """Recurring runs of words, without affixes, in scripts with spaces."""
 
     def __init__(self, texts: Callable[[], Iterable[str]], code: str, min_frequency: int) -> None:
-        """Read the texts of one language, which `texts` streams, twice."""
+        """Read the texts of one language twice."""
         self._stop = word_set(_LISTS["stop_words"].get(code, ""))
         counts: Counter[str] = Counter()
         for text in texts():
@@ -154,7 +154,7 @@ class _SpacedNames:
                     reached = end
 
     def _clauses(self, text: str) -> Iterator[list[_Word]]:
-        """Cut a text at whatever is no space into runs of words."""
+        """Split a text into runs of words with nothing but space between."""
         clause: list[_Word] = []
         reached = 0
         for match in _SPACED_WORD.finditer(text):
@@ -194,7 +194,7 @@ class _SpacedNames:
 
 
 def _bare_words(words: Counter[str], code: str) -> dict[str, tuple[int, str, int]]:
-    """Map words to what they are without an affix: characters cut, bare word, its length in them.
+    """Map words to their form without an affix: characters cut, bare word, its length.
 
     An affix is taken off if the corpus has the rest by itself or with another affix.
     """
@@ -206,7 +206,7 @@ def _bare_words(words: Counter[str], code: str) -> dict[str, tuple[int, str, int
             forms[bare].add(word)
     bare_words = {}
     for word, options in candidates.items():
-        # What the corpus writes by itself is more likely a word than what it never does.
+        # A form that occurs by itself is more likely a word.
         for option in sorted(options, key=lambda option: option[1] not in words):
             others = forms[option[1]] - {word}
             # Kamal is not "like money", even if money comes up once.
@@ -218,7 +218,7 @@ def _bare_words(words: Counter[str], code: str) -> dict[str, tuple[int, str, int
 
 
 def _candidates(word: str, code: str) -> Iterator[tuple[int, str, int]]:
-    """Yield what a word may be without an affix, the longest affix first."""
+    """Yield the possible forms of a word without an affix, the longest affix first."""
     if code == "ar":
         for prefix in ("ولل", "لل"):
             # The article loses its first letter behind this preposition.
@@ -296,7 +296,7 @@ def _runs(text: str) -> Iterator[str]:
 def _frequent_strings(
     texts: Callable[[], Iterable[str]], max_characters: int, min_frequency: int
 ) -> dict[str, int]:
-    """Count strings level by level: a string is frequent only if both its parts are."""
+    """Count strings by length: a string is frequent only if both its shorter parts are."""
     frequent: dict[str, int] = {}
     shorter: set[str] | None = None
     for length in range(2, max_characters + 1):
@@ -317,7 +317,7 @@ def _frequent_strings(
 
 
 def _strings(run: str, frequent: dict[str, int]) -> Iterator[tuple[int, int]]:
-    """Yield where frequent strings lie in a run."""
+    """Yield the spans of frequent strings in a run."""
     for start in range(len(run) - 1):
         for end in range(start + 2, min(start + MAX_CHARACTERS, len(run)) + 1):
             if run[start:end] not in frequent:
@@ -327,7 +327,7 @@ def _strings(run: str, frequent: dict[str, int]) -> Iterator[tuple[int, int]]:
 
 
 def _neighbour(character: str) -> str:
-    """Return a space for what parts words: the edge of a run, or a word of weak meaning."""
+    """Replace a character that separates words by a space."""
     return " " if character in _HARD_EDGES or character in _SOFT_EDGES else character
 
 

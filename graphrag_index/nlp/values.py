@@ -57,7 +57,7 @@ _NUMBER = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _SHORT = {"k": 1e3, "m": 1e6, "bn": 1e9}
-# A number of which what follows tells the scale or unit: "between $5 and $10 million".
+# Text behind a number whose scale or unit comes later: "between $5 and $10 million".
 _RANGE = re.compile(
     rf"{_SPACE}(?:to|and|or|bis|und|oder|à|et|ou|a|y|o|e|do|i|tot|en|of|till){_SPACE}"
     r"(?:US)?[$€£¥₹]?\d"
@@ -67,7 +67,7 @@ _DAY = re.compile(rf"\.?{_SPACE}[^\W\d]+\.?,?{_SPACE}(?:1\d|20)\d\d(?!\d)")
 
 
 class FoundNumber(NamedTuple):
-    """A number, what it is one of, and where a text tells it.
+    """A number with its kind and span.
 
     `kind` is number, money, percent or measure; `unit` is a currency by ISO 4217, % or a unit.
     """
@@ -136,7 +136,7 @@ def _is_part_of_name(before: str, language: str) -> bool:
 
 
 def parse_number(digits: str, language: str) -> float | None:
-    """Read digits with their marks; None where the language does not tell what a mark means."""
+    """Parse digits with separators; None if a separator is ambiguous in the language."""
     plain = re.sub(r"[\u00a0\u202f\u2009’']", "", digits)
     if " " in plain:
         if language not in _SPACE_LANGUAGES:
@@ -166,12 +166,12 @@ def parse_number(digits: str, language: str) -> float | None:
 
 
 def _are_groups(groups: list[str]) -> bool:
-    """Tell whether digits are parted by thousands."""
+    """Tell whether digits are grouped by thousands."""
     return len(groups[0]) <= 3 and all(len(group) == 3 for group in groups[1:])
 
 
 def _scale(word: str, language: str) -> float | None:
-    """Return what a word multiplies by; None where it means something else elsewhere."""
+    """Return the factor of a word; None if it is ambiguous in the language."""
     if word in _LANGUAGES_OF_SCALES and language not in _LANGUAGES_OF_SCALES[word]:
         return None
     if word in _BILLIONS or word in _TRILLIONS:
@@ -211,7 +211,7 @@ _LAST_WORD = re.compile(r"([^\W\d_][\w']*)\W{0,2}$")
 
 
 class FoundDate(NamedTuple):
-    """A span of days, both ends with it, and where a text tells it."""
+    """A range of days, inclusive, with its span in the text."""
 
     start_char: int
     end_char: int
@@ -280,14 +280,14 @@ def _months(year: str, month: int, count: int) -> tuple[date, date]:
 
 
 def _is_year(found: re.Match[str], text: str, language: str) -> bool:
-    """Tell whether four digits are a year, by what stands before them."""
+    """Tell whether four digits are a year, by the words around them."""
     before = text[max(0, found.start() - 24) : found.start()]
     if before.endswith("(") and text[found.end() : found.end() + 1] in (")", ",", ";"):
         return True
     word = _LAST_WORD.search(before)
     if word is None or word[1].lower() not in _BEFORE_YEAR or not before[-1:].isspace():
         return False
-    # What goes on with a noun, such as "in 1500 cases", counts something.
+    # Before a noun, as in "in 1500 cases", it counts something.
     behind = re.match(r"\s+([^\W\d_]{3,})", text[found.end() :])
     if behind is None or behind[1].lower() in _AFTER_YEAR:
         return True

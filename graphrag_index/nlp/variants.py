@@ -12,21 +12,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphrag_index.nlp.base_forms import GIVEN_NAMES, is_given_name
-from graphrag_index.nlp.name_classifier import Judged
+from graphrag_index.nlp.name_classifier import ClassifiedNames
 from graphrag_index.nlp.name_forms import DISTINGUISHING, JoinedNames, Words
 from graphrag_index.nlp.type_keywords import KINDS, SURNAMES
 from graphrag_index.text.languages import Language
 from graphrag_index.text.titles import PARTICLES, n_titles
 
-# A short form means one name in this share of the documents that tell.
+# Share of the documents with a clear meaning in which a short form means one name.
 USUAL = 0.9
 
 
 @dataclass(frozen=True)
 class Variants:
-    """Which entity each name stands for.
+    """The entity of each name.
 
-    `names` are those that were judged, and after them bare forms that the text never
+    `names` are those that were classified, and after them bare forms that the text never
     writes without their title. `entity_of[name]` holds everywhere but for the pairs in
     `in_document`, where (document, name) gives the entity. An entity is named by one
     of the names; `persons` are the entities that are people.
@@ -39,12 +39,12 @@ class Variants:
 
 
 def merge_variants(
-    judged: Judged,
+    classified: ClassifiedNames,
     counts: np.ndarray,
     documents_of: Sequence[tuple[int, int]],
     abbreviations: Sequence[tuple[int, int]],
 ) -> Variants:
-    """Decide which names are forms of the same name.
+    """Merge names that are forms of the same name.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def merge_variants(
     abbreviations
         Pairs (short, long) that the text itself explains: "Royal Geographical Society (RGS)".
     """
-    names = JoinedNames(judged, counts.tolist())
+    names = JoinedNames(classified, counts.tolist())
     names.join_same_spelling()
     names.join_inflected()
     names.join_inflected_adjectives()
@@ -87,7 +87,7 @@ def _by_document(documents_of: Sequence[tuple[int, int]]) -> Iterator[tuple[int,
 
 
 class _ShortForms:
-    """Finds the full names of a corpus, and the short forms that mean them."""
+    """The full names of a corpus, and their short forms."""
 
     def __init__(self, names: JoinedNames) -> None:
         self.names = names
@@ -96,7 +96,7 @@ class _ShortForms:
         self._find_full_names()
 
     def _find_full_names(self) -> None:
-        """Find the full names that short forms can stand for, and who is a person for sure."""
+        """Find the full names that short forms can stand for, and the certain persons."""
         for number, words in enumerate(self.names.words):
             bare = words[n_titles(words) :]
             language = self.names.languages[number]
@@ -193,7 +193,7 @@ class _ShortForms:
     def _weak_short_forms(
         self, by_document: Sequence[tuple[int, list[int]]], short: dict[int, str]
     ) -> set[str]:
-        """Find single words that mostly stand where the longer name does not.
+        """Find single words that mostly occur without the longer name.
 
         They do not make a person of it: Canada is not short for Air Canada.
         """
@@ -282,13 +282,13 @@ class _ShortForms:
 
 
 def _head(words: Words) -> str:
-    """Return the word of a name that says what kind of thing it names: University of Oslo."""
+    """Return the head noun of a name, such as University in University of Oslo."""
     particle = next((i for i, word in enumerate(words) if word.islower()), len(words))
     return words[particle - 1]
 
 
 def _may_be_person(words: Words, common: Collection[str], language: Language) -> bool:
-    """Tell whether a name can be a person's full name, by what it is made of."""
+    """Tell whether a name can be a person's full name, by its words."""
     if not 1 < len(words) <= 5 or (words[-1].isupper() and len(words[-1]) > 3):
         return False
     if words[0].isupper() and words[0].isalpha() and len(words[0]) > 2:

@@ -1,4 +1,4 @@
-"""The words of the corpus as numbers, so that what is asked of each is asked of arrays."""
+"""The words of the corpus as numbers, so that tests of words are array operations."""
 
 # array[int] can be written only as text before Python 3.12.
 from __future__ import annotations
@@ -14,24 +14,24 @@ from graphrag_index.text.languages import Language
 from graphrag_index.text.word_lists import read_lists, word_set
 
 _LISTS = read_lists("nlp/data/words")
-# What a word is, one bit each. In any case: before a name.
+# Kinds of words, one bit each. In any case, before a name:
 ARTICLE, PLACE_PREPOSITION, OTHER_PREPOSITION = 1, 2, 4
 # As it is written: behind a name.
 COPULA, PERSON_VERB, LOWER, FUNCTION = 8, 16, 32, 64
 # As it is written: opens a noun phrase, or shows that one has ended.
 OPENING, DETERMINER = 128, 256
-# Without the punctuation behind it: what it may be in a noun phrase.
+# Without punctuation, its role in a noun phrase:
 BARE_FUNCTION, LETTERS, PUNCTUATED, NO_MODIFIER, NO_NOUN, WEAK_HEAD = (
     *(512, 1024, 2048, 4096, 8192, 16384),
 )
 
 PUNCTUATION = ".,;:!?)"
 _WORN = ".,;:!?()[]{}\"'“”„«»‘’*_"
-# What is longer is no word: whole paragraphs have no space in some scripts.
-LONGEST_WORD = 40
+# Characters of the longest word: whole paragraphs have no space in some scripts.
+MAX_WORD_LENGTH = 40
 # Before verbs as well as before nouns.
 _BEFORE_VERBS = frozenset(("to", "no", "any"))
-# Endings and words that make no term of what they stand in.
+# Endings of words that are no part of a term.
 _NO_NOUN = ("ly", "ed", "ing", "est", "ous", "ful", "ive", "able", "ible")
 _NO_MODIFIER = ("ly", "iest")
 _WEAK_MODIFIERS = word_set(_LISTS["weak_modifiers"])
@@ -42,7 +42,7 @@ Integers = npt.NDArray[np.int64]
 
 
 class Words(NamedTuple):
-    """The words of one document: what stands between its single spaces and line ends.
+    """The words of one document, between single spaces and line ends.
 
     Where two of those follow each other, the word between them is empty.
     """
@@ -53,14 +53,14 @@ class Words(NamedTuple):
 
 
 class Vocabulary:
-    """The distinct words that the documents of one language use: their kinds and counts."""
+    """The distinct words of the documents in one language: kinds and counts."""
 
     def __init__(self, language: Language) -> None:
         self._numbers = _Numbers(language)
         self._counts = array("q")
 
     def read(self, text: str) -> Words:
-        """Count the words of a document and tell what each is."""
+        """Count the words of a document and return their kinds."""
         words = text.replace("\n", " ").split(" ")
         numbers = np.fromiter(map(self._numbers.__getitem__, words), np.int64, len(words))
         self._counts.extend([0] * (len(self._numbers) - len(self._counts)))
@@ -71,14 +71,14 @@ class Vocabulary:
         return Words(kinds, ends - lengths, ends)
 
     def add_lower_words(self, counts: Counter[str]) -> None:
-        """Add how often each word is written in lower case, without what it wears."""
+        """Add the counts of words in lower case, without punctuation."""
         for word, kind, count in zip(self._numbers, self._numbers.kinds, self._counts, strict=True):
             if kind & LOWER:
                 counts[word.strip(_WORN)] += count
 
 
 class _Numbers(dict[str, int]):
-    """Numbers words at first sight; what has no case is 0, like the empty word."""
+    """Numbers of words, given at first sight; words without case are 0."""
 
     def __init__(self, language: Language) -> None:
         super().__init__({"": 0})
@@ -89,7 +89,7 @@ class _Numbers(dict[str, int]):
         ) - _BEFORE_VERBS
 
     def __missing__(self, word: str) -> int:
-        if len(word) > LONGEST_WORD or word.lower() == word.upper():
+        if len(word) > MAX_WORD_LENGTH or word.lower() == word.upper():
             return 0
         number = self[word] = len(self)
         self.kinds.append(self._kind(word))
@@ -120,7 +120,7 @@ class _Numbers(dict[str, int]):
 
 
 def kind_before(word: str, language: Language) -> int:
-    """Return what a word is to a name that follows it."""
+    """Return the kinds of a word before a name."""
     lower = word.lower()
     if lower in (language.articles or language.determiners):
         return ARTICLE

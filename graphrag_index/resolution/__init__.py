@@ -1,15 +1,14 @@
-"""Which of the extracted entities are one thing under several names.
+"""Resolution: extracted entities that are one thing under several names.
 
-names.py           a name, taken apart: words, numbers, forms that say nothing
-once.py            what a name finds out about itself, once
-blocking.py        pairs of names that are worth a look, without looking at all pairs
-comparing.py       how alike two names are, and what keeps them apart
-scoring.py         the same with types, documents and neighbours
-grouping.py        from pairs to groups, each around a centre
-asking.py          a model decides about the doubtful pairs
-decisions_file.py  what a person has decided: resolutions.yaml
-decisions_edit.py  writing a decision into that file
-assigning.py       from decisions to the number and title of each entity
-applying.py        the tables of the extraction, seen through these numbers
-command.py         what `graphrag-index resolve` prints and asks
+candidates.py       the entities to resolve, after the decisions of a person
+parsed_name.py      a name, parsed: words, numbers, optional parts
+blocking.py         candidate pairs that share a key, instead of all pairs
+name_similarity.py  similarity of two names, and signs that they are not one
+scoring.py          the same with types, documents and neighbours
+pair_prompt.py      requests to a model about doubtful pairs
+grouping.py         from pairs to groups, and the number and title of each entity
+splitting.py        one name that stands for several entities
+decisions_file.py   the decisions of a person: resolutions.yaml
+decisions_edit.py   writing a decision into that file
+apply.py            the extracted tables after resolution
 """

@@ -64,7 +64,7 @@ class Assignments:
         return frame.with_columns(numbers.replace(list(self._whole), list(self._whole.values())))
 
     def mentions(self, frame: pl.LazyFrame) -> pl.LazyFrame:
-        """Give the mentions the numbers of the resolved entities."""
+        """Renumber mentions."""
         if self.is_empty:
             return frame
         whole = pl.LazyFrame(
@@ -84,7 +84,7 @@ class Assignments:
         )
 
     def entities(self, extracted: pl.LazyFrame) -> pl.LazyFrame:
-        """Make one row of each resolved entity, where the first of its rows stood."""
+        """Merge and split entities; each resolved entity takes the place of its first row."""
         if self.is_empty:
             return extracted
         frame = extracted.collect()
@@ -95,19 +95,19 @@ class Assignments:
         made: dict[int, list[tuple[int, Row]]] = defaultdict(list)
         for row in numbered.filter(concerned).iter_rows(named=True):
             at = row.pop("_at")
-            for resolved, part in self._pieces(row, several):
+            for resolved, part in self._split_entity(row, several):
                 made[resolved].append((at, part))
         rows = [
-            {"_at": held[0][0], **self._together(resolved, [row for _, row in held])}
+            {"_at": held[0][0], **self._merge_rows(resolved, [row for _, row in held])}
             for resolved, held in sorted(made.items())
         ]
         schema = {"_at": numbered.schema["_at"], **frame.schema}
         changed = pl.DataFrame(rows, schema=schema, infer_schema_length=None)
-        together = pl.concat([numbered.filter(~concerned), changed])
-        return together.sort("_at", "human_readable_id").drop("_at").lazy()
+        merged = pl.concat([numbered.filter(~concerned), changed])
+        return merged.sort("_at", "human_readable_id").drop("_at").lazy()
 
     def relationships(self, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """Give relationships the numbers of the resolved entities; those with both ends one go.
+        """Renumber and split relationships, and drop those between an entity and itself.
 
         Those that a model described become one if their ends and type are the same, where the
         first stood.
@@ -120,11 +120,11 @@ class Assignments:
             schema={"_old": pl.Int64, "_new": pl.Int64},
         )
         ends = [pl.col(end).is_in(list(self._divided)) for end in ("source", "target")]
-        numbered = frame.with_row_index("_at").with_columns(_touched=pl.lit(False))
+        numbered = frame.with_row_index("_at").with_columns(_changed=pl.lit(False))
         divided = [
-            {**part, "_touched": True}
+            {**part, "_changed": True}
             for row in numbered.filter(ends[0] | ends[1]).iter_rows(named=True)
-            for part in self._divide(row)
+            for part in self._split_relationship(row)
         ]
         kept = pl.concat(
             [numbered.filter(~(ends[0] | ends[1])), pl.DataFrame(divided, schema=numbered.schema)]
@@ -135,15 +135,15 @@ class Assignments:
             )
             kept = joined.with_columns(
                 pl.coalesce("_new", end).alias(end),
-                _touched=pl.col("_touched") | pl.col("_new").is_not_null(),
+                _changed=pl.col("_changed") | pl.col("_new").is_not_null(),
             ).drop("_new")
-        kept = kept.filter((pl.col("source") != pl.col("target")) | ~pl.col("_touched"))
+        kept = kept.filter((pl.col("source") != pl.col("target")) | ~pl.col("_changed"))
         kept = kept.drop("_at")
         merge = frame.select(_HAS_DESCRIPTIONS.any()).item()
-        return (_merged(kept) if merge else kept.drop("_touched")).lazy()
+        return (_merge_changed(kept) if merge else kept.drop("_changed")).lazy()
 
-    def _pieces(self, row: Row, several: bool) -> Iterator[tuple[int, Row]]:
-        """Cut the row of an entity into those of its parts."""
+    def _split_entity(self, row: Row, several: bool) -> Iterator[tuple[int, Row]]:
+        """Split the row of an entity into the rows of its parts."""
         number: int = row["human_readable_id"]
         if number not in self._divided:
             yield self._whole.get(number, number), row
@@ -164,18 +164,18 @@ class Assignments:
             kinds = [kind for kind in own["types"] if kind]
             own["type"] = max(kinds, key=kinds.count) if kinds else row["type"]
             if not several:
-                own["description"] = " ".join(filter(None, map(self._said, own["evidence"])))
+                own["description"] = " ".join(filter(None, map(self._sentence_at, own["evidence"])))
             yield part, own
 
     def _part_at(self, number: int, place: Mapping[str, Any]) -> int | None:
-        """Return the part that is meant at a place: that of the first text unit that holds it."""
+        """Return the part at a place: that of the first text unit that contains it."""
         places = self._places.get((number, place["document_id"]), [])
         start = place["start_char"]
         within = [p for p in places[: bisect_right(places, (start, 1 << 62, 0))] if start < p[1]]
         return within[0][2] if within else None
 
-    def _said(self, place: Mapping[str, Any]) -> str:
-        """Return the sentence at a place, which no text unit cuts."""
+    def _sentence_at(self, place: Mapping[str, Any]) -> str:
+        """Return the sentence at a place, from a text unit that contains all of it."""
         for start, text in self._texts.get(place["document_id"], ()):
             if start <= place["start_char"] and place["end_char"] <= start + len(text):
                 return " ".join(
@@ -183,16 +183,11 @@ class Assignments:
                 )
         return ""
 
-    def _together(self, resolved: int, rows: Sequence[Row]) -> Row:
-        """Make one row of those of one entity; the centre's type and description come first."""
+    def _merge_rows(self, resolved: int, rows: Sequence[Row]) -> Row:
+        """Merge the rows of one entity; the centre's type and description come first."""
         title = self.titles.get(resolved, rows[0]["title"])
         centre = next((row for row in rows if row["human_readable_id"] == resolved), rows[0])
         first = [centre, *(row for row in rows if row is not centre)]
-        said: dict[str, int] = {}
-        for row in rows:
-            for text, unit in zip(row["descriptions"], row["description_text_units"], strict=True):
-                said[text] = min(unit, said.get(text, unit))
-        ordered = sorted(said.items(), key=lambda item: item[1])
         kinds: dict[int, str] = {}
         for row in first:
             for unit, kind in zip(row["text_units"], row["types"], strict=True):
@@ -202,18 +197,17 @@ class Assignments:
             "title": title,
             "type": next((row["type"] for row in first if row["type"]), ""),
             "description": next((r["description"] for r in first if r["description"]), ""),
-            "descriptions": [text for text, _ in ordered],
-            "description_text_units": [unit for _, unit in ordered],
+            **_merge_descriptions(rows),
             "text_units": sorted(kinds),
             "types": [kinds[unit] for unit in sorted(kinds)],
-            "aliases": _each_once(
+            "aliases": _distinct(
                 form for row in rows for form in (row["title"], *row["aliases"]) if form != title
             ),
-            "evidence": _each_once_place(place for row in rows for place in row["evidence"]),
+            "evidence": _distinct_places(place for row in rows for place in row["evidence"]),
         }
 
-    def _divide(self, row: Row) -> Iterator[Row]:
-        """Cut a relationship by the text units in which its ends are one part or another."""
+    def _split_relationship(self, row: Row) -> Iterator[Row]:
+        """Split a relationship by the text units of the parts of its ends."""
         held: dict[tuple[int, int], list[int]] = {}
         ends: tuple[int, int] = row["source"], row["target"]
         for unit in row["text_units"]:
@@ -231,8 +225,8 @@ class Assignments:
                 )
             ]
             if row["descriptions"]:
-                said = zip(row["descriptions"], row["description_text_units"], strict=True)
-                kept = [(text, unit) for text, unit in said if unit in units]
+                pairs = zip(row["descriptions"], row["description_text_units"], strict=True)
+                kept = [(text, unit) for text, unit in pairs if unit in units]
                 part["descriptions"] = [text for text, _ in kept]
                 part["description_text_units"] = [unit for _, unit in kept]
             elif not part["evidence"] and row["evidence"]:
@@ -241,38 +235,43 @@ class Assignments:
             yield part
 
 
-def _merged(rows: pl.DataFrame) -> pl.DataFrame:
-    """Make one of relationships with the same ends and type, of those that were touched."""
+def _merge_changed(rows: pl.DataFrame) -> pl.DataFrame:
+    """Merge changed relationships with the same ends and type."""
     kind = pl.col("type").map_elements(title_key, return_dtype=pl.String)
     keyed = rows.with_row_index("_at").with_columns(_kind=kind)
     key = ["source", "target", "_kind"]
-    again = keyed.filter((pl.len().over(key) > 1) & pl.col("_touched").any().over(key))
+    again = keyed.filter((pl.len().over(key) > 1) & pl.col("_changed").any().over(key))
     alone = keyed.join(again.select("_at"), on="_at", how="anti")
     made = []
     for _, group in again.group_by(key, maintain_order=True):
         members = list(group.iter_rows(named=True))
-        said: dict[str, int] = {}
-        for row in members:
-            for text, unit in zip(row["descriptions"], row["description_text_units"], strict=True):
-                said[text] = min(unit, said.get(text, unit))
-        ordered = sorted(said.items(), key=lambda item: item[1])
         made.append(
             {
                 **members[0],
-                "descriptions": [text for text, _ in ordered],
-                "description_text_units": [unit for _, unit in ordered],
+                **_merge_descriptions(members),
                 "weight": sum(row["weight"] for row in members),
                 "text_units": sorted({unit for row in members for unit in row["text_units"]}),
-                "evidence": _each_once_place(p for row in members for p in row["evidence"]),
+                "evidence": _distinct_places(p for row in members for p in row["evidence"]),
             }
         )
-    together = pl.concat([alone, pl.DataFrame(made, schema=keyed.schema)])
-    return together.sort("_at").drop("_at", "_kind", "_touched")
+    merged = pl.concat([alone, pl.DataFrame(made, schema=keyed.schema)])
+    return merged.sort("_at").drop("_at", "_kind", "_changed")
 
 
-def _each_once(values: Iterator[str]) -> list[str]:
+def _merge_descriptions(rows: Sequence[Row]) -> Row:
+    """Merge the descriptions of rows, in order of the first text unit with each."""
+    first_units: dict[str, int] = {}
+    for row in rows:
+        for text, unit in zip(row["descriptions"], row["description_text_units"], strict=True):
+            first_units[text] = min(unit, first_units.get(text, unit))
+    ordered = sorted(first_units.items(), key=lambda item: item[1])
+    texts, units = zip(*ordered, strict=True) if ordered else ((), ())
+    return {"descriptions": list(texts), "description_text_units": list(units)}
+
+
+def _distinct(values: Iterator[str]) -> list[str]:
     return list(dict.fromkeys(values))
 
 
-def _each_once_place(places: Iterator[Row]) -> list[Row]:
+def _distinct_places(places: Iterator[Row]) -> list[Row]:
     return list({tuple(place.values()): place for place in places}.values())

@@ -1,4 +1,4 @@
-"""Which pairs of names are worth a look: those that share a key, instead of all pairs.
+"""Blocking: candidate pairs are names that share a key, instead of all pairs.
 
 Each block gives every name one or more keys, and names with the same key are a pair. What a
 large corpus has too often tells nothing and is passed over, so that the number of pairs grows
@@ -19,7 +19,7 @@ Vectors = npt.NDArray[np.float32]
 
 # Names of one key that are all paired; of more each is paired with the first, the most mentioned.
 MAX_GROUP = 10
-# A key that more names share tells nothing.
+# A key that more names share is ignored.
 MAX_SHARED = 200
 # A word that more names have is too common to make a pair of two.
 MAX_NAMES_OF_WORD = 20
@@ -35,7 +35,7 @@ _PAIR = {"left": pl.Int64, "right": pl.Int64, "block": pl.String}
 
 
 def candidates(names: Sequence[Name]) -> pl.DataFrame:
-    """Find pairs of names by what they are made of.
+    """Find candidate pairs of names by their letters and words.
 
     `names` stand in the order of their mentions, the most frequent first.
 
@@ -52,10 +52,10 @@ def candidates(names: Sequence[Name]) -> pl.DataFrame:
     }
     found = [_pairs(_keyed(rows), block) for block, rows in keys.items()]
     found += [_one_letter_apart(names), _sharing_words(names)]
-    return _together(found)
+    return _merge_blocks(found)
 
 
-def _together(found: Iterable[pl.DataFrame]) -> pl.DataFrame:
+def _merge_blocks(found: Iterable[pl.DataFrame]) -> pl.DataFrame:
     return (
         pl.concat([pl.DataFrame(schema=_PAIR), *found])
         .group_by("left", "right")
@@ -106,7 +106,7 @@ def _acronym_keys(names: Sequence[Name]) -> Keys:
 
 
 def _initial_keys(names: Sequence[Name]) -> Keys:
-    """Surname and first letter, of names with an initial and of those that it may stand for."""
+    """Yield surname and first letter, of names with an initial and names that fit it."""
     made = [
         (number, f"{fold(parts[-1])} {fold(parts[0])[:1]}", any(map(is_initial, parts[:-1])))
         for number, name in enumerate(names)
@@ -117,7 +117,7 @@ def _initial_keys(names: Sequence[Name]) -> Keys:
 
 
 def _keyed(rows: Keys) -> pl.DataFrame:
-    """Make a table of keys, of those that several names have."""
+    """Return the keys that several names share."""
     numbers: list[int] = []
     keys: list[str] = []
     for number, key in rows:
@@ -142,13 +142,13 @@ def _pairs(keyed: pl.DataFrame, block: str) -> pl.DataFrame:
 
 
 def _one_letter_apart(names: Sequence[Name]) -> pl.DataFrame:
-    """Pair names that are equal when each loses a letter, or one of them does."""
+    """Pair names that are equal without one letter of either or both."""
     letters = pl.DataFrame(
         {"letters": [name.plain.letters for name in names]}, schema={"letters": pl.String}
     ).with_row_index("number")
     is_long = pl.col("letters").str.len_chars() >= SHORT_LETTERS
     is_plain = ~pl.col("letters").str.contains(r"\p{N}|" + UNSPACED)
-    # Of equal letters the first stands for all: the others are its pairs already.
+    # Names with equal letters are pairs already, so one of them is enough.
     distinct = letters.filter(is_long & is_plain).unique("letters", keep="first").sort("number")
     hashes = []
     for batch in distinct.iter_slices(BATCH_NAMES):

@@ -1,4 +1,4 @@
-"""The entities to be resolved: one for each name, or for each name that a person has given."""
+"""The entities to resolve: one per name, after the decisions of a person."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,13 +14,13 @@ from graphrag_index.text.normalize import title_key
 
 @dataclass
 class Node:
-    """One name, with the extracted entities, or parts of them, that bear it."""
+    """One name with its extracted entities, or parts of them."""
 
     key: str
     title: str
     type: str
     frequency: int  # text units that name it
-    # Numbers of the entities and parts; the first stands for all.
+    # Numbers of the entities and parts; the first represents the node.
     numbers: list[int]
     # Titles that a person has put under this name, and the name of those who bore it.
     decided: list[str] = field(default_factory=list)
@@ -37,7 +37,7 @@ _frequency: Callable[[Row], int] = itemgetter(3)
 
 @dataclass(frozen=True)
 class Found:
-    """What extraction found, with the parts of the names that a person has split.
+    """The extracted entities, with the parts of names that a person has split.
 
     `mentions` has `entity` and `text_unit`, each pair once, by the numbers of parts where there
     are some; `documents` has the `document` of each `text_unit`.
@@ -96,7 +96,7 @@ class Found:
         )
 
     def rows(self) -> Iterator[tuple[int, str, str, int]]:
-        """Give number, title, type and number of text units of each entity and part."""
+        """Yield number, title, type and number of text units of each entity and part."""
         counted = self.mentions.group_by("entity").len()
         counts = dict(zip(counted["entity"], counted["len"], strict=True))
         divided = {piece.entity for piece in self.pieces}
@@ -116,7 +116,7 @@ class Found:
 
 
 def make_nodes(rows: Iterable[Row], decisions: Decisions) -> tuple[list[Node], dict[str, int]]:
-    """Put together what has one name, or is given one by a person.
+    """Group entities by name, or by the title that a person gave them.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def make_nodes(rows: Iterable[Row], decisions: Decisions) -> tuple[list[Node], d
 
 
 def _join(node: Node, other: Node) -> None:
-    """Put what a person says has one name under the node that is there; the larger leads."""
+    """Merge a node into another; the more frequent one leads."""
     if (other.frequency, node.numbers[0]) > (node.frequency, other.numbers[0]):
         node.numbers = [*other.numbers, *node.numbers]
         node.type = other.type or node.type
@@ -174,7 +174,7 @@ def _join(node: Node, other: Node) -> None:
 def documents_and_links(
     places: Mapping[int, int], mentions: pl.DataFrame, documents: pl.DataFrame, links: pl.LazyFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Say in which documents each node is, and beside which others.
+    """Return the documents of each node, and its neighbours.
 
     `places` are the nodes of entities and parts, `mentions` their text units, `documents` the
     document of each text unit. Entities that were split have no links: they are of its parts.
@@ -209,7 +209,7 @@ def never_pairs(decisions: Decisions, places: Mapping[str, int]) -> Collection[f
 
 
 def unknown_names(decisions: Decisions, found: Collection[str]) -> list[tuple[str, str]]:
-    """Return what a person names that no document does: name and section.
+    """Return the names in the decisions that no document has, with their section.
 
     The new titles are not among them.
     """

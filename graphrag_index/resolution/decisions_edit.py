@@ -1,4 +1,4 @@
-"""Write one decision into `resolutions.yaml`: lines are added or taken out, all others stay.
+"""Edit `resolutions.yaml` line by line, so that comments and order are kept.
 
 What a person wrote keeps its comments and its order. A file whose form cannot be edited by lines
 (such as `merge: {A: [B]}` on one line) is refused with what is to be done by hand.
@@ -26,7 +26,7 @@ _SECTION = re.compile(r"^(merge|never|rename|split)\s*:\s*(#.*)?$")
 
 
 def merge(path: Path, title: str, names: Sequence[str]) -> bool:
-    """Put names under one title; returns whether that is new.
+    """Merge names under one title; return whether that is new.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def merge(path: Path, title: str, names: Sequence[str]) -> bool:
 
 
 def never(path: Path, names: Sequence[str]) -> bool:
-    """Keep names apart for good; returns whether that is new."""
+    """Keep names apart; return whether that is new."""
     decisions = _read(path)
     names = _spaced(names)
     _check_names(names)
@@ -92,12 +92,12 @@ def never(path: Path, names: Sequence[str]) -> bool:
 
 
 def _spaced(names: Sequence[str]) -> list[str]:
-    """Part words by single spaces, as titles in the file are read; no-break spaces count too."""
+    """Collapse white space in names, no-break spaces too."""
     return [" ".join(name.split()) for name in names]
 
 
 def undo(path: Path, one: str, other: str) -> bool:
-    """Take back what the file says of two names; returns whether it said anything."""
+    """Remove decisions about two names; return whether there were any."""
     before = _read(path)
     text = read_text(path)
     a, b = title_key(one), title_key(other)
@@ -172,7 +172,7 @@ def _section_of(line: str) -> str:
 
 
 def _end_of_section(lines: Sequence[str], start: int) -> int:
-    """Return where the lines of a section end: behind the last that is indented or an item."""
+    """Return the end of a section: behind its last indented line or item."""
     end = start + 1
     for at in range(start + 1, len(lines)):
         if lines[at].strip() and not lines[at].startswith((" ", "-", "#")):
@@ -183,7 +183,7 @@ def _end_of_section(lines: Sequence[str], start: int) -> int:
 
 
 def _indent(lines: Sequence[str], start: int, end: int) -> str:
-    """Return how far the entries of a section are indented."""
+    """Return the indentation of the entries of a section."""
     first = next((row for row in lines[start:end] if row.strip() and row.strip()[0] != "#"), "  x")
     return first[: len(first) - len(first.lstrip())]
 
@@ -207,7 +207,7 @@ def _key_of(line: str) -> str | None:
 
 
 def _without_never(lines: list[str], a: str, b: str) -> bool:
-    """Take lists of never that have both names apart: the others stay apart from either."""
+    """Split lists of never that contain both names; other names stay apart from either."""
     changed = False
     for at in range(len(lines) - 1, -1, -1):
         names = _names_in(lines[at]) if lines[at].lstrip().startswith("- [") else None
@@ -241,7 +241,7 @@ def _names_in(line: str) -> list[str] | None:
 
 
 def _with_names(line: str, names: Sequence[str]) -> str:
-    """Return an entry with other names; what stands before and behind the list stays."""
+    """Return an entry with other names; the text around the list is kept."""
     node = _list_node(line)
     if node is None:
         return line
@@ -250,7 +250,7 @@ def _with_names(line: str, names: Sequence[str]) -> str:
 
 
 def _without_merge(lines: list[str], leaving: str) -> bool:
-    """Take a name out of the entries of merge and rename."""
+    """Remove a name from the entries of merge and rename."""
     section = ""
     for at in range(len(lines)):
         section = _section_of(lines[at]) or section
@@ -274,13 +274,13 @@ def _without_merge(lines: list[str], leaving: str) -> bool:
 
 
 def _scalar(name: str) -> str:
-    """Write a name so that YAML reads the same text, also inside of a list."""
+    """Format a name as YAML that reads as the same text, in lists too."""
     text = yaml.safe_dump([name], default_flow_style=True, allow_unicode=True, width=1_000_000)
     return text.strip()[1:-1]
 
 
 def _write(path: Path, text: str, holds: Callable[[Decisions], bool]) -> None:
-    """Replace the file at once, if the new one says what it should.
+    """Replace the file atomically, if the new text parses to the wanted decisions.
 
     Raises
     ------
@@ -295,7 +295,7 @@ def _write(path: Path, text: str, holds: Callable[[Decisions], bool]) -> None:
         ) from None
     if not is_right:
         raise SettingsError(_NOT_BY_LINES.format(path))
-    # What links lead to is replaced, not the link.
+    # Replace the target of a symbolic link, not the link.
     path = path.resolve()
     temporary = temporary_path(path)
     try:

@@ -1,4 +1,4 @@
-"""What a person has decided about names: `resolutions.yaml`, beside settings.yaml.
+"""Decisions by a person about names: `resolutions.yaml`, beside settings.yaml.
 
     merge:
       Royal Geographical Society: [RGS, Royal Geographic Society]
@@ -28,15 +28,15 @@ from graphrag_index.schema.yaml_text import read_yaml
 from graphrag_index.text.normalize import title_key
 
 SECTIONS = ("merge", "never", "rename", "split")
-# By what a part of a split is told.
+# Marks that distinguish the parts of a split.
 MARKS = ("paths", "documents", "text_units", "types")
-# More than a person writes; what a program writes must not fill the memory.
+# A larger file was not written by a person, and must not fill the memory.
 MAX_BYTES = 50_000_000
 
 
 @dataclass(frozen=True)
 class Part:
-    """One of the entities that a name stands for, and the text units where it does.
+    """One of the entities with a common name, and the text units that mean it.
 
     A text unit must have all that is named, one of each: a path, a document, ... A part that
     names nothing is where no other is.
@@ -51,25 +51,25 @@ class Part:
 
 @dataclass(frozen=True)
 class Decisions:
-    """What a person has decided; keys of titles are those of `title_key`."""
+    """Decisions by a person; keys of titles are those of `title_key`."""
 
     # Title that names take, by the key of each; a rename is the merge of one name.
     titles: Mapping[str, str] = field(default_factory=dict)
-    # Groups of keys of which no two are one.
+    # Groups of keys that are pairwise different entities.
     never: tuple[tuple[str, ...], ...] = ()
     split: Mapping[str, tuple[Part, ...]] = field(default_factory=dict)
     # Each name as it is written, by its key, with the section that names it first.
     named: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def never_pairs(self) -> Iterator[tuple[str, str]]:
-        """Give every pair that is never one."""
+        """Yield every pair of names to keep apart."""
         for keys in self.never:
             for at, one in enumerate(keys):
                 for other in keys[at + 1 :]:
                     yield one, other
 
     def fingerprint(self) -> str:
-        """Hash what is decided; comments and order of the file are no part of it."""
+        """Hash the decisions, without comments and order of the file."""
         content = [
             sorted(self.titles.items()),
             sorted(sorted(keys) for keys in self.never),
@@ -79,7 +79,7 @@ class Decisions:
 
 
 def read_decisions(path: Path) -> Decisions:
-    """Read what a person has decided; a file that is not there says nothing.
+    """Read the decisions of a person; a missing file contains none.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def read_decisions(path: Path) -> Decisions:
 
 
 def read_text(path: Path) -> str:
-    """Read the file, or nothing if there is none."""
+    """Read the file; empty if it is missing."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise SettingsError(f"{path} is larger than {MAX_BYTES:,} bytes: it is no such file.")
@@ -105,12 +105,12 @@ def read_text(path: Path) -> str:
 
 
 def parse_decisions(text: str, path: Path) -> Decisions:
-    """Check what a file says."""
+    """Parse and check the text of a file."""
     return _Reader(text, path).read()
 
 
 class _Reader:
-    """Reads one file; what is wrong is told with the line that it stands in."""
+    """A parser of one file, whose errors name the line."""
 
     def __init__(self, text: str, path: Path) -> None:
         self.text, self.path = text, path
@@ -177,7 +177,7 @@ class _Reader:
             if not isinstance(parts, list) or not parts:
                 self._refuse(str(name), f"split: {name} must be a list of parts")
             found = tuple(self._part(name, part) for part in parts)
-            # What is for all the rest comes last, wherever it stands.
+            # The part for all other text units comes last.
             found = tuple(sorted(found, key=lambda part: part == Part(part.title)))
             if len({title_key(part.title) for part in found}) < len(found):
                 self._refuse(str(name), f"split: {name} has two parts of one title")
@@ -239,7 +239,7 @@ class _Reader:
         raise SettingsError(f"{self.path}{self._line(near)}: {problem}.")
 
     def _line(self, near: str) -> str:
-        """Name the line in which something is written first, found by its position in the YAML."""
+        """Name the line of the first occurrence of a value."""
         for node in _scalars(yaml.compose(self.text, yaml.SafeLoader)):
             if near and node.value == near:
                 return f", line {node.start_mark.line + 1}"

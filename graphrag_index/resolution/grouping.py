@@ -29,7 +29,7 @@ def group(
     never: Collection[frozenset[int]],
     are_apart: Callable[[int, int], bool],
 ) -> dict[int, Pair]:
-    """Choose for each entity the centre that it joins.
+    """Choose the centre that each entity joins.
 
     Parameters
     ----------
@@ -78,14 +78,14 @@ class Resolution:
     """The decisions about one set of entities.
 
     `joined` is the pair by which a node joined its centre, `scored` are all pairs that were
-    sure or doubtful, `said` is what a model answered about some.
+    sure or doubtful, `answers` are those of a model about some.
     """
 
     found: Found
     nodes: Sequence[Node]
     joined: Mapping[int, Pair]
     scored: Sequence[Pair]
-    said: Mapping[Pair, bool | None]
+    answers: Mapping[Pair, bool | None]
 
     def tables(self) -> dict[str, pl.DataFrame]:
         """Return `entity_resolutions` and `doubtful_pairs`."""
@@ -133,7 +133,7 @@ class Resolution:
         for at, node in enumerate(self.nodes):
             pair = self.joined.get(at)
             if pair is not None:
-                by = "model" if self.said.get(pair) else "rule"
+                by = "model" if self.answers.get(pair) else "rule"
                 title = self.nodes[self._centre(at)].title
                 yield node.title, title, pair.score, list(pair.evidence), by
             for title in dict.fromkeys(node.decided):
@@ -150,8 +150,8 @@ class Resolution:
             if self._centre(pair.left) == self._centre(pair.right):
                 continue
             model = ""
-            if pair in self.said:
-                model = {True: "same", False: "different", None: "no answer"}[self.said[pair]]
+            if pair in self.answers:
+                model = {True: "same", False: "different", None: "no answer"}[self.answers[pair]]
             one, other = self.nodes[pair.left], self.nodes[pair.right]
             rows.append(
                 (
@@ -163,7 +163,7 @@ class Resolution:
 
 
 def _table(schema: Mapping[str, Any], rows: Sequence[tuple[Any, ...]]) -> pl.DataFrame:
-    """Make a table column by column, which takes a fraction of the time that rows take."""
+    """Build a table by columns, which is quicker than by rows."""
     columns = zip(*rows, strict=True) if rows else [()] * len(schema)
     return pl.DataFrame(
         pl.Series(column, values, dtype)

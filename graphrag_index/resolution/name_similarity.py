@@ -1,4 +1,4 @@
-"""How alike two names are by their letters alone, and what keeps them apart whatever their letters.
+"""Similarity of two names by their letters, and signs that they are not one.
 
 A wrong merge is worse than a missed one. Names are merged by rule only where one is the other
 but for what means nothing: accents, punctuation, an article, "Inc.". A likeness in letters, such
@@ -12,9 +12,9 @@ from rapidfuzz.distance import OSA
 from graphrag_index.resolution.parsed_name import Name, is_initial
 from graphrag_index.text.normalize import fold, is_unspaced, letters_accented
 
-# Of what differs in letters or words no more than this may be said.
-MOST_DOUBTFUL = 0.89
-# What is left out of one of two names that are equal else, and how sure they are one then.
+# Highest score of names that differ in letters or words.
+MAX_DOUBTFUL = 0.89
+# Scores of names that are equal without an optional part, by that part.
 _LEFT_OUT = {
     "acronym": 0.97,
     "article": 0.95,
@@ -30,23 +30,23 @@ SHORT_WORD = 5
 
 
 @dataclass(frozen=True)
-class Likeness:
-    """How sure two names are one by what they look like, 0 to 1, and why."""
+class Similarity:
+    """The confidence that two names are one, from 0 to 1, with reasons."""
 
     score: float
     evidence: tuple[str, ...]
 
 
-def compare(a: Name, b: Name) -> Likeness | None:
-    """Tell how alike two names are; None if they are not, or mean two things."""
+def compare(a: Name, b: Name) -> Similarity | None:
+    """Compare two names; None if they are not similar, or mean two things."""
     if a.letters == b.letters == "":
         return None
     likeness = _likeness(a, b)
-    # Most pairs are not alike: what keeps two names apart is asked last, since it costs most.
+    # Most pairs are not similar, so the costly test comes last.
     return None if likeness is None or are_apart(a, b) else likeness
 
 
-def _likeness(a: Name, b: Name) -> Likeness | None:
+def _likeness(a: Name, b: Name) -> Similarity | None:
     for look in (_same_plain, _same_umlauts, _acronym):
         likeness = look(a, b)
         if likeness is not None:
@@ -59,7 +59,7 @@ def _likeness(a: Name, b: Name) -> Likeness | None:
 
 
 def are_apart(a: Name, b: Name) -> bool:
-    """Tell whether two names cannot be one, by a word, number or sign that one of them has."""
+    """Tell whether a word, number or sign of one name excludes the other."""
     if a.signs != b.signs:
         return True
     if _shortens(a, b) or _shortens(b, a):
@@ -70,7 +70,7 @@ def are_apart(a: Name, b: Name) -> bool:
         return True
     if a.distinguishing != b.distinguishing and not _differ_in_titles(a, b):
         return True
-    # Mercury (planet) is not Mercury (element); what explains an acronym is no such thing.
+    # Mercury (planet) is not Mercury (element); an explained acronym does not count.
     if _meaning(a) != _meaning(b):
         return True
     # WHO is not Who.
@@ -88,19 +88,19 @@ def can_be_one_person(a: Name, b: Name) -> bool:
 
 
 def _differ_in_titles(a: Name, b: Name) -> bool:
-    """Mrs Anna Novak and Anna Novak, but not Mr and Mrs Novak."""
+    """Tell whether names differ in titles only: Mrs Anna Novak, but not Mr and Mrs Novak."""
     titles = {"mr", "mrs", "miss"}
     differing = a.distinguishing ^ b.distinguishing
     return differing <= titles and not (a.distinguishing and b.distinguishing)
 
 
 def _meaning(name: Name) -> str:
-    """What stands in brackets to tell a name from others."""
+    """Return the words in brackets that distinguish a name."""
     return "" if "acronym" in name.plain.left_out else fold(name.bracketed)
 
 
 def _are_companies(a: Name, b: Name) -> bool:
-    """Tell whether types say so: Walt Disney is no company, and Tesla need not be one."""
+    """Tell whether both types are organizations: Tesla need not be a company."""
     return a.kind == b.kind == "organization"
 
 
@@ -110,7 +110,7 @@ def _differ_in_accents(a: Name, b: Name) -> bool:
 
 
 def _is_common(a: Name, b: Name) -> bool:
-    """Tell whether neither has a capital."""
+    """Tell whether neither name has a capital."""
     return not any(map(str.isupper, a.title + b.title))
 
 
@@ -119,8 +119,8 @@ def _is_loud(name: Name) -> bool:
     return len(letters) > 1 and letters.isupper()
 
 
-def _same_plain(a: Name, b: Name) -> Likeness | None:
-    """The same letters, but for what may be left out and where words are parted."""
+def _same_plain(a: Name, b: Name) -> Similarity | None:
+    """Compare letters without optional words, whatever separates the words."""
     if a.plain.letters != b.plain.letters or not a.plain.letters:
         return None
     score, evidence = 0.98, ["the same letters"]
@@ -149,18 +149,18 @@ def _same_plain(a: Name, b: Name) -> Likeness | None:
     if a.owns != b.owns:
         score = min(score, 0.7)
         evidence.append("a possessive")
-    return Likeness(score, tuple(evidence))
+    return Similarity(score, tuple(evidence))
 
 
-def _same_umlauts(a: Name, b: Name) -> Likeness | None:
-    """Müller and Mueller."""
+def _same_umlauts(a: Name, b: Name) -> Similarity | None:
+    """Compare names with umlauts spelled out: Müller and Mueller."""
     if a.title.isascii() and b.title.isascii():
         return None
     if a.words == b.words or (a.spelled_out != b.words and a.words != b.spelled_out):
         return None
     if a.spelled_out == a.words and b.spelled_out == b.words:
         return None
-    return Likeness(0.95 if len(a.letters) >= 5 else 0.75, ("umlauts spelled out",))
+    return Similarity(0.95 if len(a.letters) >= 5 else 0.75, ("umlauts spelled out",))
 
 
 def _shortens(short: Name, long: Name) -> bool:
@@ -169,14 +169,14 @@ def _shortens(short: Name, long: Name) -> bool:
     return short.letters in long.first_letters
 
 
-def _acronym(a: Name, b: Name) -> Likeness | None:
+def _acronym(a: Name, b: Name) -> Similarity | None:
     if _shortens(a, b) or _shortens(b, a):
-        return Likeness(0.7, ("first letters",))
+        return Similarity(0.7, ("first letters",))
     return None
 
 
 def _same_surname_other_given(a: Name, b: Name) -> bool:
-    """Two people of one family: the last words are the same, and another one is not."""
+    """Tell whether two people share a surname but no given name."""
     if a.plain.letters == b.plain.letters or not _can_be_people(a, b):
         return False
     if not _like_people(a, b):
@@ -224,27 +224,27 @@ def _stands_for(word: str, full: str) -> bool:
     return bool(a and b) and a[0] == b[0] and (is_initial(word) or is_initial(full))
 
 
-def _initials(a: Name, b: Name) -> Likeness | None:
-    """R. F. Scott and Robert Falcon Scott; Robert Scott and Robert Falcon Scott."""
+def _initials(a: Name, b: Name) -> Similarity | None:
+    """Compare initials with given names: R. F. Scott and Robert Falcon Scott."""
     if not (a.may_be_person and b.may_be_person and _can_be_people(a, b)):
         return None
     if not (_fits(a.parts, b.parts) or _fits(b.parts, a.parts)):
         return None
     if "person" not in (a.kind, b.kind):
         has_initial = any(is_initial(word) for word in (*a.parts[:-1], *b.parts[:-1]))
-        return Likeness(0.7, ("an initial",)) if has_initial else None
+        return Similarity(0.7, ("an initial",)) if has_initial else None
     if len(a.parts) != len(b.parts):
         # Sam Walton is not S. Robson Walton.
-        return Likeness(0.7, ("a further given name",))
+        return Similarity(0.7, ("a further given name",))
     given = any(map(is_initial, a.parts[:-1])) and any(map(is_initial, b.parts[:-1]))
     alike = sum(fold(x) == fold(y) for x, y in zip(a.parts, b.parts, strict=True))
     if len(a.parts) > 2 and (alike > 1 or not given):
-        return Likeness(0.85, ("initials",))
-    return Likeness(0.75, ("an initial",))
+        return Similarity(0.85, ("initials",))
+    return Similarity(0.75, ("an initial",))
 
 
-def _one_letter(a: Name, b: Name) -> Likeness | None:
-    """One letter added, left out, exchanged or swapped with the next."""
+def _one_letter(a: Name, b: Name) -> Similarity | None:
+    """Compare names that differ in one letter, or in two that are swapped."""
     one, other = a.plain.letters, b.plain.letters
     if min(len(one), len(other)) < SHORT_LETTERS or one[0] != other[0]:
         return None
@@ -256,11 +256,11 @@ def _one_letter(a: Name, b: Name) -> Likeness | None:
     if len(differing) <= 2 and min(map(len, differing), default=0) < SHORT_WORD:
         return None
     likeness = 1 - 1 / max(len(one), len(other))
-    return Likeness(round(0.8 * likeness, 3), ("one letter differs",))
+    return Similarity(round(0.8 * likeness, 3), ("one letter differs",))
 
 
-def _words_in_common(a: Name, b: Name) -> Likeness | None:
-    """Most words of one in the other."""
+def _words_in_common(a: Name, b: Name) -> Similarity | None:
+    """Compare names that share most of their words."""
     one, other = set(a.plain.words), set(b.plain.words)
     if one.isdisjoint(other):
         return None
@@ -269,12 +269,12 @@ def _words_in_common(a: Name, b: Name) -> Likeness | None:
         return None
     share = len(common) / len(one | other)
     if share == 1:
-        return Likeness(0.8, ("the same words in another order",))
+        return Similarity(0.8, ("the same words in another order",))
     if share < 0.5 or len(common) < least:
         return None
-    return Likeness(round(0.4 + 0.3 * share, 3), ("words in common",))
+    return Similarity(round(0.4 + 0.3 * share, 3), ("words in common",))
 
 
-def capped(likeness: Likeness) -> Likeness:
-    """Hold a score below what is merged by default."""
-    return Likeness(min(likeness.score, MOST_DOUBTFUL), likeness.evidence)
+def capped(likeness: Similarity) -> Similarity:
+    """Cap a score below the default threshold for merging."""
+    return Similarity(min(likeness.score, MAX_DOUBTFUL), likeness.evidence)

@@ -1,4 +1,4 @@
-"""A model decides about doubtful pairs: one request for each, so that an answer is kept with it."""
+"""Requests to a model about doubtful pairs, one each."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Message, ParsedReply, ReplyError, ReplyFormat, Request
 from graphrag_index.step import Progress
 
-# What is shown of each description, in characters.
+# Characters of each description in the prompt.
 MAX_DESCRIPTION = 600
 _SAME = ("same", "same_entity", "is_same", "match", "equal", "merge", "answer", "result", "verdict")
 _YES = frozenset("yes true same y 1 match merge equal identical".split())
@@ -19,8 +19,8 @@ _NO = frozenset(
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What a model is shown of one entity."""
+class PromptEntity:
+    """One entity as the prompt shows it."""
 
     title: str
     type: str
@@ -29,20 +29,20 @@ class Shown:
     def text(self) -> str:
         lines = [f"Name: {self.title}"]
         lines += [f"Type: {self.type}"] if self.type else []
-        said = " ".join(self.description.split())
-        if len(said) > MAX_DESCRIPTION:
-            said = said[:MAX_DESCRIPTION].rpartition(" ")[0] + " ..."
-        lines += [f"Description: {said}"] if said else []
+        description = " ".join(self.description.split())
+        if len(description) > MAX_DESCRIPTION:
+            description = description[:MAX_DESCRIPTION].rpartition(" ")[0] + " ..."
+        lines += [f"Description: {description}"] if description else []
         return "\n".join(lines)
 
 
 def ask(
-    pairs: Sequence[tuple[Shown, Shown]],
+    pairs: Sequence[tuple[PromptEntity, PromptEntity]],
     chat_model: ChatModel,
     prompts: Prompts,
     progress: Progress,
 ) -> list[bool | None]:
-    """Ask of each pair whether it is one thing; None where there was no answer."""
+    """Ask a model whether each pair is one thing; None without an answer."""
     system = Message(role="system", content=prompts.fill("resolve_entities", {}).strip())
 
     def requests() -> Iterator[Request]:
@@ -52,15 +52,15 @@ def ask(
             yield Request(label, [system, Message(role="user", content=user)], FORMAT)
 
     progress.start(len(pairs), "doubtful pairs")
-    said: list[bool | None] = []
+    answers: list[bool | None] = []
     for outcome in chat_model.replies(requests()):
-        said.append(outcome.values[0] if outcome.values and not outcome.failure else None)
+        answers.append(outcome.values[0] if outcome.values and not outcome.failure else None)
         progress.advance()
-    return said
+    return answers
 
 
 def _read(data: Any) -> ParsedReply:
-    """Read {"same": true}, with a few liberties.
+    """Parse {"same": true}, and a few variants of it.
 
     Raises
     ------

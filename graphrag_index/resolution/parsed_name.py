@@ -1,4 +1,4 @@
-"""A name, taken apart: what it consists of, and what may be left out of it."""
+"""Parsed names: words, numbers, signs, and optional parts."""
 
 import re
 from dataclasses import dataclass, field
@@ -45,12 +45,12 @@ _NO_SURNAMES = KINDS - SURNAMES
 
 
 def kind_of_type(kind: str) -> str:
-    """Return what kind of thing a type is for; empty if it does not say."""
+    """Return the kind of thing of a type; empty if unknown."""
     return _KIND_OF_TYPE.get(kind.strip().casefold(), "")
 
 
 class Plain(NamedTuple):
-    """A name without what may be left out: its words, their letters, and what was left out."""
+    """A name without its optional parts: words, letters, and the parts left out."""
 
     words: tuple[str, ...]
     letters: str
@@ -59,7 +59,7 @@ class Plain(NamedTuple):
 
 @dataclass(frozen=True)
 class Name:
-    """One name of an entity; what follows from its letters is found out once."""
+    """One name of an entity; derived properties are cached."""
 
     title: str
     kind: str = field(default="", compare=False)  # of kind_of_type
@@ -82,7 +82,7 @@ class Name:
 
     @cached_property
     def joined(self) -> tuple[str, ...]:
-        """The words, where hyphens, stops and apostrophes join what they stand between."""
+        """The words; hyphens, stops and apostrophes inside a name join them."""
         return tuple(fold(_JOINING.sub("", self.title)).split(" "))
 
     @cached_property
@@ -113,7 +113,7 @@ class Name:
 
     @cached_property
     def is_acronym(self) -> bool:
-        """Whether it looks like RGS or U.N.: two to six capitals."""
+        """True for two to six capitals: RGS, U.N."""
         if not self.title.isupper():
             return False
         letters = self.title.replace(".", "")
@@ -121,7 +121,7 @@ class Name:
 
     @cached_property
     def first_letters(self) -> frozenset[str]:
-        """What may shorten the name: first letters of its words, with and without small ones."""
+        """Acronyms of the name: first letters of its words, with and without small ones."""
         if self.title.isspace() or not 2 <= len(self.plain.words) <= 8:
             return frozenset()
         raw = [w for w in _PARTING.split(_BRACKETS.sub("", self.title)) if w]
@@ -133,18 +133,18 @@ class Name:
 
     @cached_property
     def bracketed(self) -> str:
-        """What stands in brackets at the end."""
+        """The words in brackets at the end."""
         found = _BRACKETS.search(self.title)
         return found[1].strip() if found and found.start() else ""
 
     @cached_property
     def owns(self) -> bool:
-        """Whether it ends like a possessive: McDonald's."""
+        """True for a possessive at the end: McDonald's."""
         return bool(_APOSTROPHE_S.search(self.title))
 
     @cached_property
     def parts(self) -> tuple[str, ...]:
-        """The words of what may be a person's name, in their order; initials keep their stop."""
+        """The words of a possible person's name, in order; initials keep their stop."""
         title = self.title
         if title.count(",") == 1:
             last, first = title.split(",")
@@ -157,7 +157,7 @@ class Name:
 
     @cached_property
     def may_be_person(self) -> bool:
-        """Whether its words look like given names, or their initials, and a surname."""
+        """True for words like given names, or their initials, and a surname."""
         if not self.parts:
             return False
         last = self.parts[-1]
@@ -174,7 +174,7 @@ class Name:
 
 
 def _initials(word: str) -> list[str]:
-    """Take apart what is written together: J.R."""
+    """Split initials that are written together: J.R."""
     if _INITIALS.fullmatch(word):
         return [f"{letter}." for letter in word.split(".") if letter]
     return [word]
@@ -198,7 +198,7 @@ def _value(roman: str) -> int:
 
 
 def _plain(title: str) -> Plain:
-    """Take off articles, titles, forms of companies, an acronym in brackets; put a comma right."""
+    """Remove articles, titles, company forms and acronyms in brackets; resolve a comma."""
     if _is_plain(title):
         words = fold(title).split(" ")
         return Plain(tuple(words), "".join(words))
@@ -233,7 +233,7 @@ def _plain(title: str) -> Plain:
 
 
 def _is_plain(title: str) -> bool:
-    """Tell whether a name is words of letters, none of which may be left out: most names are."""
+    """Tell whether a name is plain words without optional parts, as most names are."""
     words = title.split(" ")
     return (
         all(map(str.isalpha, words))

@@ -1,4 +1,4 @@
-"""How sure it is that two entities are one: their names, types, documents and neighbours."""
+"""Confidence that two entities are one, by names, types, documents and neighbours."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from graphrag_index.resolution.name_similarity import (
-    MOST_DOUBTFUL,
-    Likeness,
+    MAX_DOUBTFUL,
+    Similarity,
     are_apart,
     can_be_one_person,
     capped,
@@ -17,7 +17,7 @@ from graphrag_index.resolution.name_similarity import (
 from graphrag_index.resolution.parsed_name import Name
 from graphrag_index.text.normalize import fold
 
-# What documents and neighbours in common add to a doubtful pair.
+# Added to the score of a doubtful pair for common documents and neighbours.
 SAME_DOCUMENT = 0.05
 NEIGHBOURS = 0.1
 FIRST_LETTERS, INITIALS = "first letters", "initials"
@@ -26,13 +26,13 @@ CONTRADICTION = 0.6
 # A short form that one text explains, or that fits one name alone in a common document.
 EXPLAINED = 0.95
 UNIQUE = 0.92
-# Vectors of names that are alike say little: of North and South Korea they are.
-OF_SIMILARITY = 0.75
+# Similar vectors say little: those of North and South Korea are similar.
+WEIGHT_OF_VECTORS = 0.75
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two entities by their numbers, `left` < `right`, how sure they are one, and why."""
+    """Two entities by number, `left` < `right`, with the confidence and its reasons."""
 
     left: int
     right: int
@@ -41,25 +41,25 @@ class Pair:
 
 
 class Context:
-    """What the graph says about entities: texts, documents and neighbours of each."""
+    """Texts, documents and neighbours of entities.
+
+    Parameters
+    ----------
+    documents
+        `entity` and `document`, without duplicates.
+    links
+        `entity` and `neighbour`, without duplicates, in both directions.
+    texts
+        Descriptions of the entities that need one.
+    """
 
     def __init__(
         self, documents: pl.DataFrame, links: pl.DataFrame, texts: Mapping[int, str]
     ) -> None:
-        """
-        Parameters
-        ----------
-        documents
-            `entity` and `document`, each pair once.
-        links
-            `entity` and `neighbour`, each pair once in both directions.
-        texts
-            What is said about an entity, of those that are asked for.
-        """
         self.documents, self.links, self.texts = documents, links, texts
 
     def common(self, pairs: pl.DataFrame) -> pl.DataFrame:
-        """Add to pairs what they have in common: `n_documents`, `n_neighbours`, `n_least`."""
+        """Add counts of common values: `n_documents`, `n_neighbours`, `n_least`."""
         documents = self.documents.rename({"document": "what"})
         links = self.links.rename({"neighbour": "what"})
         degree = links.group_by("entity").agg(n=pl.len())
@@ -81,7 +81,7 @@ class Context:
 
 
 def _n_common(pairs: pl.DataFrame, of: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Count what both of each pair have, from the one that has less."""
+    """Count the values that both of each pair have, from the smaller side."""
     sizes = of.group_by("entity").agg(n=pl.len())
     sized = pairs.join(sizes, left_on="left", right_on="entity").join(
         sizes, left_on="right", right_on="entity", suffix="_right"
@@ -100,12 +100,12 @@ def _n_common(pairs: pl.DataFrame, of: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def score_pairs(names: Sequence[Name], pairs: pl.DataFrame, context: Context) -> list[Pair]:
-    """Score candidates; those that are no pair are left out.
+    """Score candidate pairs, and drop those that are not similar.
 
     `pairs` has `left`, `right`, `blocks` and, where vectors found it, `similarity`.
     Returned in the order of `pairs`.
     """
-    looked: dict[tuple[int, int], Likeness] = {}
+    looked: dict[tuple[int, int], Similarity] = {}
     for left, right, similarity in pairs.select("left", "right", "similarity").iter_rows():
         likeness = compare(names[left], names[right])
         if similarity is not None:
@@ -119,10 +119,10 @@ def score_pairs(names: Sequence[Name], pairs: pl.DataFrame, context: Context) ->
     for left, right, n_documents, n_neighbours, n_least in rows:
         a, b = names[left], names[right]
         likeness = means.settle(left, right, looked[left, right], n_documents > 0)
-        if likeness.score <= MOST_DOUBTFUL:
+        if likeness.score <= MAX_DOUBTFUL:
             likeness = _in_context(likeness, n_documents, n_neighbours, n_least)
         if contradict(a, b):
-            likeness = Likeness(
+            likeness = Similarity(
                 min(likeness.score, CONTRADICTION),
                 (*likeness.evidence, f"{a.kind} against {b.kind}"),
             )
@@ -131,23 +131,23 @@ def score_pairs(names: Sequence[Name], pairs: pl.DataFrame, context: Context) ->
 
 
 def _with_similarity(
-    a: Name, b: Name, likeness: Likeness | None, similarity: float
-) -> Likeness | None:
+    a: Name, b: Name, likeness: Similarity | None, similarity: float
+) -> Similarity | None:
     said = f"vectors alike ({similarity:.2f})"
     if likeness is not None:
-        return Likeness(likeness.score, (*likeness.evidence, said))
+        return Similarity(likeness.score, (*likeness.evidence, said))
     if are_apart(a, b) or not can_be_one_person(a, b):
         return None
-    return Likeness(OF_SIMILARITY * similarity, (said,))
+    return Similarity(WEIGHT_OF_VECTORS * similarity, (said,))
 
 
 class _Meanings:
-    """What each short form may stand for: an acronym for a name, initials for given names."""
+    """Possible meanings of each short form: acronyms and initials."""
 
     def __init__(
         self,
         names: Sequence[Name],
-        looked: Mapping[tuple[int, int], Likeness],
+        looked: Mapping[tuple[int, int], Similarity],
         texts: Mapping[int, str],
     ) -> None:
         self.names = names
@@ -178,19 +178,19 @@ class _Meanings:
             return True
         return explains(f"{texts.get(short, '')}\n{texts.get(long, '')}", a.title, b.title)
 
-    def settle(self, left: int, right: int, likeness: Likeness, together: bool) -> Likeness:
+    def settle(self, left: int, right: int, likeness: Similarity, together: bool) -> Similarity:
         """Raise the score of a short form that can mean one name only; lower some others."""
         evidence = likeness.evidence
         if FIRST_LETTERS in evidence and self.by_text.get((left, right)):
             short = left if self.names[left].is_acronym else right
             if len(self.meant[short, FIRST_LETTERS]) > 1:
                 return replace(likeness, evidence=(*evidence, "others are explained as well"))
-            return Likeness(EXPLAINED, (*evidence, "the text explains it"))
+            return Similarity(EXPLAINED, (*evidence, "the text explains it"))
         if INITIALS in evidence:
             if any(len(self.meant[number, INITIALS]) > 1 for number in (left, right)):
                 return replace(likeness, evidence=(*evidence, "others fit as well"))
             if together:
-                return Likeness(UNIQUE, (*evidence, "the one that fits in its document"))
+                return Similarity(UNIQUE, (*evidence, "the one that fits in its document"))
         if "without title" in evidence and not together:
             return capped(likeness)
         return likeness
@@ -207,8 +207,10 @@ def explains(text: str, one: str, other: str) -> bool:
     )
 
 
-def _in_context(likeness: Likeness, n_documents: int, n_neighbours: int, n_least: int) -> Likeness:
-    """Add what the graph says for a doubtful pair."""
+def _in_context(
+    likeness: Similarity, n_documents: int, n_neighbours: int, n_least: int
+) -> Similarity:
+    """Raise the score of a doubtful pair by common documents and neighbours."""
     score, evidence = likeness.score, list(likeness.evidence)
     if n_documents:
         score += SAME_DOCUMENT
@@ -216,7 +218,7 @@ def _in_context(likeness: Likeness, n_documents: int, n_neighbours: int, n_least
     if n_neighbours:
         score += NEIGHBOURS * n_neighbours / n_least
         evidence.append(_counted(n_neighbours, "neighbour") + " in common")
-    return capped(Likeness(score, tuple(evidence)))
+    return capped(Similarity(score, tuple(evidence)))
 
 
 def _counted(n: int, what: str) -> str:

@@ -1,4 +1,4 @@
-"""One name that stands for several things, told apart by the text units that a person names."""
+"""Split one name into several entities, by text units that a person names."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from graphrag_index.text.normalize import title_key
 
 @dataclass(frozen=True)
 class Unit:
-    """A text unit as parts are told by it."""
+    """A text unit with the marks by which parts are distinguished."""
 
     number: int
     id: str
@@ -26,7 +26,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Piece:
-    """One part of a name, with a number of its own, and the text units that mean it."""
+    """One part of a split entity, with its own number and text units."""
 
     entity: int
     number: int
@@ -41,7 +41,7 @@ def split_entities(
     split: Mapping[str, tuple[Part, ...]],
     first_number: int,
 ) -> list[Piece]:
-    """Cut entities into the parts of their names.
+    """Split entities into the parts of their names.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def split_entities(
 
 
 def means(part: Part, unit: Unit) -> bool:
-    """Tell whether a part is meant in a text unit; one that names nothing is meant in any."""
+    """Tell whether a text unit means a part; a part without marks is meant in any."""
     documents = {title_key(name) for name in part.documents}
     return (
         (not part.paths or any(_matches(pattern, unit.path) for pattern in part.paths))
@@ -84,7 +84,7 @@ def means(part: Part, unit: Unit) -> bool:
 
 
 def _matches(pattern: str, path: str) -> bool:
-    """Match as load_documents does: * within a name, ** through folders."""
+    """Match a path as load_documents does: * within a name, ** through folders."""
     made = "".join(_pieces(pattern))
     return re.fullmatch(made, path) is not None
 

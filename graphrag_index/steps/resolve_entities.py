@@ -1,4 +1,4 @@
-"""Decide which of the extracted entities are one thing under several names."""
+"""Merge entities that are one thing under several names."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from graphrag_index.resolution.candidates import (
 from graphrag_index.resolution.decisions_file import Decisions, Part, read_decisions
 from graphrag_index.resolution.grouping import Resolution, group
 from graphrag_index.resolution.name_similarity import are_apart, can_be_one_person
-from graphrag_index.resolution.pair_prompt import Shown, ask
+from graphrag_index.resolution.pair_prompt import PromptEntity, ask
 from graphrag_index.resolution.parsed_name import Name
 from graphrag_index.resolution.scoring import Context, Pair, score_pairs
 from graphrag_index.schema.settings.llm_steps import ResolveEntities
@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 # Rows written at once: bounds memory, not results.
 BATCH_ROWS = 65_536
 # Unknown names that are listed; a file may be full of those of documents that are gone.
-MOST_UNKNOWN = 10
+MAX_WARNINGS = 10
 
 
 def _asks(settings: ResolveEntities) -> list[str]:
@@ -110,7 +110,7 @@ def resolve_entities(
     _warn_of_empty_parts(decisions, found, settings.file)
     never = never_pairs(decisions, places)
     names = [node.name for node in nodes]
-    described = partial(_described, extracted_entities, found, nodes)
+    described = partial(_descriptions_of, extracted_entities, found, nodes)
     scored: list[Pair] = []
     if settings.merge:
         pairs = _pairs(names, nodes, embedding_model, settings.max_embedded)
@@ -128,14 +128,14 @@ def resolve_entities(
     sure = [pair for pair in scored if pair.score >= settings.merge_above]
     doubtful = [pair for pair in scored if pair.score < settings.merge_above]
     doubtful.sort(key=lambda pair: (-pair.score, nodes[pair.left].key, nodes[pair.right].key))
-    said: dict[Pair, bool | None] = {}
+    answers: dict[Pair, bool | None] = {}
     if chat_model is not None:
         asked = doubtful[: settings.max_questions]
         texts = described({number for pair in asked for number in (pair.left, pair.right)})
-        shown = [Shown(n.title, n.type, texts.get(at, "")) for at, n in enumerate(nodes)]
+        shown = [PromptEntity(n.title, n.type, texts.get(at, "")) for at, n in enumerate(nodes)]
         both = [(shown[pair.left], shown[pair.right]) for pair in asked]
-        said = dict(zip(asked, ask(both, chat_model, prompts, progress), strict=True))
-        sure += [pair for pair in asked if said[pair]]
+        answers = dict(zip(asked, ask(both, chat_model, prompts, progress), strict=True))
+        sure += [pair for pair in asked if answers[pair]]
 
     def apart(one: int, other: int) -> bool:
         if nodes[one].decided and nodes[other].decided:
@@ -146,7 +146,7 @@ def resolve_entities(
     # A title that a person gave stays, however many call it otherwise.
     order = sorted(range(len(nodes)), key=lambda at: not nodes[at].decided)
     joined = group(order, sure, never, apart)
-    resolution = Resolution(found, nodes, joined, scored, said)
+    resolution = Resolution(found, nodes, joined, scored, answers)
     yield resolution.tables()
     assigned = Assignments(resolution.assignments(), base_text_units)
     resolved = {
@@ -164,7 +164,7 @@ def resolve_entities(
 def _pairs(
     names: Sequence[Name], nodes: Sequence[Node], model: EmbeddingModel | None, most: int
 ) -> pl.DataFrame:
-    """Find the pairs that are worth a look; by vectors too, of names that are like no other."""
+    """Find candidate pairs, by vectors too for names that are like no other."""
     pairs = candidates(names)
     schema = {"left": pl.Int64, "right": pl.Int64, "similarity": pl.Float64}
     near = pl.DataFrame(schema=schema)
@@ -178,17 +178,17 @@ def _pairs(
 
 
 def _of_acronyms(pairs: pl.DataFrame, names: Sequence[Name]) -> set[int]:
-    """Give the acronyms, and the names that have their letters first."""
+    """Return the acronyms, and the names that they may abbreviate."""
     shortened = pairs.filter(pl.col("blocks").list.contains("first letters").fill_null(False))
     ends = shortened.select("left", "right").iter_rows()
     both = (pair for pair in ends if any(names[number].is_acronym for number in pair))
     return set(chain.from_iterable(both))
 
 
-def _described(
+def _descriptions_of(
     entities: pl.LazyFrame, found: Found, nodes: Sequence[Node], wanted: set[int]
 ) -> dict[int, str]:
-    """Return what is said about some nodes, with the other forms of their names."""
+    """Return the descriptions of some nodes, with the other forms of their names."""
     first = {found.origin(nodes[at].numbers[0]): at for at in sorted(wanted)}
     if not first:
         return {}
@@ -203,18 +203,18 @@ def _described(
 
 def _warn_of_unknown(decisions: Decisions, known: set[str], file: str) -> None:
     unknown = unknown_names(decisions, known)
-    for name, section in unknown[:MOST_UNKNOWN]:
+    for name, section in unknown[:MAX_WARNINGS]:
         logger.warning("%s: %s names %r, which no document has.", file, section, name)
-    if len(unknown) > MOST_UNKNOWN:
-        logger.warning("%s: %d more names that no document has.", file, len(unknown) - MOST_UNKNOWN)
+    if len(unknown) > MAX_WARNINGS:
+        logger.warning("%s: %d more names that no document has.", file, len(unknown) - MAX_WARNINGS)
 
 
 def _warn_of_empty_parts(decisions: Decisions, found: Found, file: str) -> None:
-    """Tell of parts of a name that no text unit means, since a pattern may be wrong."""
+    """Warn of parts of a name without text units, since a pattern may be wrong."""
     titles = set(map(title_key, found.titles))
     held = {title_key(piece.title) for piece in found.pieces}
     parts = (part for key, parts in decisions.split.items() if key in titles for part in parts)
     # That for all the rest may well be empty.
     empty = [p.title for p in parts if title_key(p.title) not in held and p != Part(p.title)]
-    for title in empty[:MOST_UNKNOWN]:
+    for title in empty[:MAX_WARNINGS]:
         logger.warning("%s: split tells %r by what no text unit has.", file, title)

@@ -1,4 +1,4 @@
-"""Citations of reports, in Microsoft's syntax: `[Data: Entities (1, 2); Reports (3, +more)]`.
+"""Citations in Microsoft's syntax: `[Data: Entities (1, 2); Reports (3, +more)]`.
 
 Models spell them in other brackets or in none, without the colon, or by the name of a table
 alone: `(Sources: 1, 2)`. In square brackets behind "Data:" anything is read as a citation.
@@ -14,8 +14,8 @@ from graphrag_index.text.normalize import UNSPACED
 from graphrag_index.text.word_lists import read_lists, word_set
 
 # A citation is no longer than this, in characters, unless it is made of names and numbers alone.
-LONGEST_CITATION = 300
-# Such a number in round brackets, which was not shown, is a year.
+MAX_CITATION = 300
+# Such a number in round brackets is a year, unless it was shown.
 YEARS = range(1500, 2100)
 
 _LISTS = read_lists("text/data/citations")
@@ -31,7 +31,7 @@ def _one_of(words: Iterable[str]) -> str:
 
 
 def _begins(word: str) -> str:
-    """Any beginning of a word, the longest first."""
+    """Return a pattern of any beginning of a word, the longest first."""
     pattern = ""
     for character in reversed(word):
         pattern = f"(?:{character}{pattern})?"
@@ -56,15 +56,15 @@ _ITEM = rf"(?:{_ANY_TABLE}[\s:：]*)?(?:{_GROUP}|{_NUMBER}|\+\s*more)"
 _ROWS = rf"{_ITEM}(?:(?:{_BETWEEN}|\s+){_ITEM})*"
 _NAMED_GROUP = rf"{_ANY_TABLE}[\s:：]*{_GROUP}"
 _GROUPS = rf"{_NAMED_GROUP}(?:{_BETWEEN}(?:{_NAMED_GROUP}|{_GROUP}))*"
-# What ends a sentence, or the text.
+# The end of a sentence, or of the text.
 _ENDS = r"(?=\s*(?:[.!?。！？]|\n|\Z))"
 
 _NAMES = r"(?:entit(?:y|ies)|relationships?|claims?|reports?|sources?)(?!\w)"
 _SQUARE_NUMBERS = r"(?=[:：\s]*\d)(?:[-–—:：,;、，；&\s\d]|and\b|und\b)*"
-# In square brackets, what is cited without "Data:" has at least a name and its numbers.
+# In square brackets, a citation without "Data:" has at least a name and its numbers.
 _SQUARE = (
-    rf"{_OPEN}\s*(?:{_DATA}\s*[:：](?P<data>{_INSIDE}{{0,{LONGEST_CITATION}}})"
-    rf"|(?P<square>{_NAMES}\s*[(（]{_INSIDE}{{0,{LONGEST_CITATION}}}"
+    rf"{_OPEN}\s*(?:{_DATA}\s*[:：](?P<data>{_INSIDE}{{0,{MAX_CITATION}}})"
+    rf"|(?P<square>{_NAMES}\s*[(（]{_INSIDE}{{0,{MAX_CITATION}}}"
     rf"|(?:{_NAMES}{_SQUARE_NUMBERS})+)){_CLOSE}"
 )
 _STRICT = (
@@ -118,12 +118,12 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def citations_in(text: str) -> Iterator[re.Match[str]]:
-    """Give each citation of a text, with the space before it."""
+    """Yield each citation of a text, with the space before it."""
     return (found for found in _compiled(_CITATION).finditer(text) if _is_meant(found))
 
 
 def rows_of(citation: re.Match[str]) -> str:
-    """What a citation says of its rows: their tables and numbers."""
+    """Return the part of a citation that names tables and numbers."""
     forms = ("data", "square", "strict", "table", "unclosed", "bare", "listed")
     return next((citation[form] for form in forms if citation[form]), "")
 
@@ -136,13 +136,13 @@ def may_be_prose(citation: re.Match[str], numbers: Iterable[int]) -> bool:
 
 
 def unfinished_from(text: str) -> int:
-    """Return where a citation begins that the text may go on with; its length if none may."""
+    """Return the start of a citation that may be incomplete at the end; the length if none."""
     found = _compiled(_MAY_GO_ON).search(text)
     return found.start() if found else len(text)
 
 
 def cut_off_from(text: str) -> int | None:
-    """Return where a citation begins in the middle of which a text ends; None if none does."""
+    """Return the start of a citation that the end of the text cuts off; None if none is."""
     whole = [citation.span() for citation in citations_in(text)]
     found = _compiled(_CUT_OFF).search(text)
     while found:
@@ -155,7 +155,7 @@ def cut_off_from(text: str) -> int | None:
 
 
 def _is_meant(citation: re.Match[str]) -> bool:
-    """Tell whether what looks like a citation is none of prose or code."""
+    """Tell whether a match is a citation, not prose or code."""
     if rows := citation["strict"]:
         if ":" in citation["parted"] or "：" in citation["parted"]:
             # "{data: 1}" is code.
@@ -180,12 +180,12 @@ def _names_table(rows: str) -> bool:
     return _compiled(_ANY_TABLE).match(rows) is not None
 
 
-# Numbers of the rows that stand in a context, by the name of the section.
+# Numbers of the rows in a context, by section.
 Shown = Mapping[str, Set[int]]
-# Which number stands for that of a section; None if the row may not be cited.
+# Maps section and number to the new number; None if the row may not be cited.
 NumberOf = Callable[[str, int], int | None]
 
-# A name is what stands before a number; "(3-5)" are 3, 4 and 5, but "(-1)" is no row's number.
+# A name precedes a number; "(3-5)" means 3, 4 and 5, but "(-1)" is no row.
 _TOKEN = re.compile(
     r"(?P<name>[^\W\d_]+)[\s:：(（\[#]+(?=[-–]?\d)"
     r"|(?<![^\W_和及])(?P<first>\d+)\s*[-–—]\s*(?P<last>\d+)(?![^\W和及])"
@@ -199,7 +199,7 @@ _SECTIONS: dict[str, tuple[str, ...]] = {
 }
 _NO_SECTION = word_set(_LISTS["no_section"])
 # A longer range is taken for its ends.
-_LONGEST_RANGE = 50
+_MAX_RANGE = 50
 
 
 def cited(text: str) -> dict[str, set[int]]:
@@ -214,7 +214,7 @@ def cited(text: str) -> dict[str, set[int]]:
 def find_citations(
     text: str, shown: Shown | None = None
 ) -> Iterator[tuple[int, int, list[tuple[str, int]]]]:
-    """Give each citation of a text: where it starts and ends, and the rows that it names.
+    """Yield each citation of a text: start, end, and the rows that it names.
 
     "(Source: 1914)" is prose unless it is among what was `shown`.
     """
@@ -226,14 +226,14 @@ def find_citations(
 
 
 def check_citations(text: str, shown: Shown) -> tuple[str, int]:
-    """Remove from a text's citations what was not shown; tell how many numbers that were."""
+    """Remove rows that were not shown from the citations of a text; return their count."""
     return renumber_citations(
         text, lambda section, number: number if number in shown.get(section, ()) else None
     )
 
 
 def renumber_citations(text: str, number_of: NumberOf) -> tuple[str, int]:
-    """Put other numbers into a text's citations; tell how many had none and were removed."""
+    """Renumber the citations of a text; return how many numbers were removed."""
     n_removed = 0
 
     checked, start = [], 0
@@ -257,7 +257,7 @@ def renumber_citations(text: str, number_of: NumberOf) -> tuple[str, int]:
 
 
 def renumber_written(text: str, number_of: NumberOf) -> str:
-    """Put other numbers into the citations of a text that `renumber_citations` gave.
+    """Renumber citations in the form that `renumber_citations` writes.
 
     They have one form, so that this takes a hundredth of the time.
     """
@@ -280,7 +280,7 @@ def renumber_written(text: str, number_of: NumberOf) -> str:
 
 
 def _parts(citation: re.Match[str]) -> list[tuple[str, list[int], bool]]:
-    """Each section that a citation names, its numbers, each once, and whether it has more.
+    """Return the sections of a citation with their distinct numbers, and whether there are more.
 
     Numbers without a name are those of sources.
     """
@@ -300,18 +300,18 @@ def _parts(citation: re.Match[str]) -> list[tuple[str, list[int], bool]]:
             numbers[_number(token["number"])] = None
         else:
             first, last = _number(token["first"]), _number(token["last"])
-            is_range = 0 <= last - first <= _LONGEST_RANGE
+            is_range = 0 <= last - first <= _MAX_RANGE
             numbers.update(dict.fromkeys(range(first, last + 1) if is_range else (first, last)))
     return [(name, list(numbers), has_more) for name, numbers, has_more in parts]
 
 
 def _number(digits: str) -> int:
-    """A number; a longer one is no row's."""
+    """Parse a number, of at most 18 digits."""
     return int(digits.replace("–", "-")[:18])
 
 
 def _section(name: str) -> str:
-    """The name of the section that a citation means: "entity" is Entities."""
+    """Return the section that a name means: "entity" is Entities."""
     name = name.lower()
     for section, beginnings in _SECTIONS.items():
         if name.startswith(beginnings):

@@ -14,7 +14,7 @@ MIN_STEM = 3
 
 
 def stems_of(word: str, language: Language) -> frozenset[str]:
-    """Return what may be the stem of a word: what is left of it without one of the endings."""
+    """Return the possible stems of a word: the word without one of the endings."""
     # Parts of a double name are inflected each by themselves: Skłodowskiej-Curie.
     parts = fold(word).split(" ")
     stems = [_stems(part, language.code) for part in parts]

@@ -14,9 +14,9 @@ from typing import Any
 from graphrag_index.text.word_lists import read_lists, word_set
 
 _WORD = re.compile(r"[^\W\d_]+")
-# Characters at the beginning and end of a document that tell its language.
+# Characters at the beginning and end of a document used for detection.
 _SAMPLE = 2_000
-# A single function word tells the language of a text of so many characters.
+# In a text of at most so many characters, a single function word is enough.
 _SHORT = 200
 
 
@@ -114,12 +114,12 @@ def detect_language(text: str) -> str:
     for word, count in Counter(_WORD.findall(sample.lower())).items():
         codes = languages_of_word.get(word, ())
         for code in codes:
-            # A word of several languages tells less.
+            # A word of several languages counts less.
             votes[code] = votes.get(code, 0.0) + count / len(codes)
             times[code] += count
     # Of languages with as many votes, the first that is listed.
     code = max(votes, key=lambda code: votes[code])
-    # One word tells the language of a short text if it is a word of no other.
+    # A single word is enough for a short text if no other language has it.
     alone = all(votes[code] > votes[other] for other in votes if other != code)
     if times[code] >= 2 or (times[code] and alone and len(sample) <= _SHORT):
         return code
@@ -127,7 +127,7 @@ def detect_language(text: str) -> str:
 
 
 def _language_of_letters(sample: str) -> str:
-    """Tell a language by letters of its own in words that are no names."""
+    """Detect a language by its own letters, in words in lower case."""
     if sample.isascii():
         return "und"
     letters = {c for word in _WORD.findall(sample) if word.islower() for c in word}

@@ -10,11 +10,11 @@ import polars as pl
 # Documents read at once: bounds memory, not results.
 BATCH_DOCUMENTS = 512
 
-# A line that stands in so many documents, or so often in one, is furniture of the page.
+# A line in so many documents, or so often in one, is a footer or header.
 MIN_REPEATS = 3
 # A document of so large a share of repeated lines is a copy of others, and keeps them.
 COPIED_SHARE = 0.8
-# Marks of quoted mail before a line; "> 5 mm" is none.
+# Marks of quoted mail before a line, but not "> 5 mm".
 _QUOTE_MARKS = re.compile(r"^(?:[^\S\n]*>)+(?![^\S\n]*\d)", re.MULTILINE)
 # A word cut at the end of a line, but not "Vor- und Nachteile".
 _HYPHEN = re.compile(
@@ -27,13 +27,13 @@ Integers = npt.NDArray[np.int64]
 
 
 def quotable(sentences: pl.DataFrame) -> pl.Series:
-    """Tell for each row of `sentences` whether it can be quoted.
+    """Return a mask of the rows of `sentences` that can be quoted.
 
     It is a whole sentence, and its line is not repeated throughout the corpus as footers,
     notices and running heads are. Lines of documents that are copies of others are
     no furniture, nor is any paragraph on one long line.
     """
-    # Sentences of one line stand together: a run of them counts once.
+    # A run of sentences on one line counts once.
     begins = pl.any_horizontal(
         pl.col("document", "line").ne_missing(pl.col("document", "line").shift())
     )
@@ -41,7 +41,7 @@ def quotable(sentences: pl.DataFrame) -> pl.Series:
         sentences.select("document", "line", "quotable", run=begins.cum_sum())
         .with_row_index("row")
         .filter("quotable", pl.col("line") != 0)
-        # Most lines stand once; without them the rest is quick.
+        # Most lines occur once; without them the rest is quick.
         .filter(pl.len().over("line") >= MIN_REPEATS)
     )
     often = (
@@ -73,7 +73,7 @@ def _joined(hyphen: re.Match[str]) -> str:
 
 
 def find_quotation(quotation: str, text: str) -> tuple[int, int] | None:
-    """Return where a text has words that `one_line` may have changed; None if it has not."""
+    """Find a quotation that `one_line` may have changed; None if the text lacks it."""
     places = [at for at, c in enumerate(text) if not _NO_LETTERS.match(c)]
     letters = _NO_LETTERS.sub("", quotation)
     at = "".join(text[place] for place in places).find(letters)
@@ -83,7 +83,7 @@ def find_quotation(quotation: str, text: str) -> tuple[int, int] | None:
 
 
 class Quotations:
-    """Chosen sentences, on one line each, and where they stand.
+    """Chosen sentences on one line each, with their places.
 
     `places` has one row per sentence, in order: `document` (its number), `start_char`,
     `end_char`; `texts` their words.
@@ -96,7 +96,7 @@ class Quotations:
         self.texts = _texts(documents, self.places)
 
     def positions(self, rows: Integers) -> Integers:
-        """Return where sentences stand in `texts` and `places`."""
+        """Return the positions of sentences in `texts` and `places`."""
         return np.searchsorted(self.rows, rows)
 
 

@@ -64,7 +64,7 @@ MAX_ENCLOSED = 200
 _LAYOUT = re.compile(r"\n[^\S\n]*(?:\n|\#{1,6}\s|[-*+•]\s|\d{1,3}[.)]\s|\|)|\|[^\S\n]*\n")
 # The characters at which a boundary can begin: to look for these first is much quicker.
 _MARK = re.compile(r"[.!?…。！？｡؟۔।॥።\n#|]")
-# A capital that is no initial: what it labels, or who bears the number.
+# A capital that is a label or a numeral and not an initial.
 _LABEL = re.compile(
     r"°[CF]$"
     r"|\b(?:[Vv]itamins?|[Hh]epatitis|[Pp]lan|[Tt]ype|[Gg]roup|[Cc]lass|[Gg]rade|[Pp]art|[Ss]ection"
@@ -107,7 +107,7 @@ def split_sentences(text: str, starts: Sequence[int] | None = None) -> list[Sent
 
 
 def segment_starts(text: str) -> list[int]:
-    """Return where segments of a text begin: sentences with their marks and the space after.
+    """Return the starts of segments: sentences with their marks and the space behind.
 
     The first is 0; an empty text has none. Together the segments are the text.
     """
@@ -132,7 +132,7 @@ def segment_starts(text: str) -> list[int]:
 
 
 def _without_enclosed(text: str, starts: list[int]) -> list[int]:
-    """Leave out where sentences begin within short brackets or quotations."""
+    """Drop the starts of sentences within short brackets or quotations."""
     enclosed: set[int] = set()
     for opening, pattern in _ENCLOSED.items():
         # To look for the mark first is quicker than any pattern.
@@ -145,7 +145,7 @@ def _without_enclosed(text: str, starts: list[int]) -> list[int]:
 
 
 def _plainly_ends_sentence(text: str, stop: int) -> bool:
-    """Tell the common case quickly: a word, its full stop, a space, a capital."""
+    """Detect the common end of a sentence: a word, its full stop, a space, a capital."""
     after = text[stop + 1 : stop + 3]
     if after[:1] != " " or not after.isupper():
         return False
@@ -159,7 +159,7 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
     end = match.end()
     following = text[end : end + 1]
     if match["stop"] != ".":
-        # "…" and "?!" may stand inside a sentence, which then goes on in lower case.
+        # "…" and "?!" may occur inside a sentence, which continues in lower case.
         return not following.islower()
     if following.islower():
         return False
@@ -188,7 +188,7 @@ def _is_no_initial(text: str, begin: int) -> bool:
 
 
 def _is_prose(sentence: str) -> bool:
-    """Tell whole sentences from headings, stubs, rows of tables and halves of brackets."""
+    """Tell whether a segment is a whole sentence: no heading, stub, or table row."""
     length, last, first = len(sentence), sentence[-1], sentence[0]
     if length > 700 or (last not in ".!?" and not _TERMINAL.search(sentence[-6:])):
         return False
@@ -219,7 +219,7 @@ _FENCE = re.compile(r"^(```|~~~).*?^\1[^\S\n]*$", re.MULTILINE | re.DOTALL)
 
 
 class Heading(NamedTuple):
-    """A heading: where it begins and ends, its depth (1 is the outermost), its words."""
+    """A heading with its span, depth (1 is the outermost) and words."""
 
     start: int
     end: int
@@ -248,7 +248,7 @@ def _heading(match: re.Match[str]) -> Heading:
 
 
 def breadcrumb(headings: Sequence[Heading], position: int) -> str:
-    """Join the headings that a position stands under, the outermost first."""
+    """Join the headings above a position, the outermost first."""
     path: list[tuple[int, str]] = []
     for start, _, depth, words in headings:
         if start > position:
@@ -267,7 +267,7 @@ _ANY_WORD = re.compile(r"\w+")
 
 
 def telling_words(sentence: str) -> frozenset[str]:
-    """Return the words by which sentences are compared, folded.
+    """Return the words of a sentence that count in comparisons, in lower case.
 
     In scripts of short words, where fewer than two are long, these are all its words.
     """
@@ -277,5 +277,5 @@ def telling_words(sentence: str) -> frozenset[str]:
 
 
 def are_near_duplicates(a: Set[str], b: Set[str]) -> bool:
-    """Tell whether the sentences of two sets of telling words say the same."""
+    """Tell whether two sentences, as sets of telling words, say the same."""
     return len(a & b) > MAX_SHARED * min(len(a), len(b))

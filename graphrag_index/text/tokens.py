@@ -1,4 +1,4 @@
-"""Counts tokens as OpenAI's models do.
+"""Token counts as OpenAI's models count.
 
 The ranks of both encodings lie in `encodings/` as tiktoken publishes them [1]_, gzipped,
 because tiktoken itself downloads them at first use.
@@ -49,7 +49,7 @@ SPECIAL_TOKENS = {
 }
 
 # tiktoken's regular expressions overflow their stack on some hundred thousand blanks in a row.
-LONGEST_PIECE = 100_000  # characters
+MAX_PIECE = 100_000  # characters
 
 
 def load_encoding(name: str) -> "tiktoken.Encoding":
@@ -65,7 +65,7 @@ def load_encoding(name: str) -> "tiktoken.Encoding":
 
 @functools.cache
 def _load(name: str) -> "tuple[tiktoken.Encoding, npt.NDArray[np.int64]]":
-    """Build an encoding; with it, how many bytes each of its tokens stands for."""
+    """Build an encoding, and the number of bytes of each of its tokens."""
     import numpy as np
     import tiktoken
 
@@ -85,20 +85,20 @@ def _load(name: str) -> "tuple[tiktoken.Encoding, npt.NDArray[np.int64]]":
 
 
 def count_tokens(text: str, encoding: "tiktoken.Encoding") -> int:
-    """How many tokens a text is; 0 for an empty one.
+    """Count the tokens of a text.
 
     What looks like a special token (`<|endoftext|>`) counts as the ordinary text that it is,
-    and a lone surrogate as the replacement character U+FFFD. Beyond `LONGEST_PIECE`
+    and a lone surrogate as the replacement character U+FFFD. Beyond `MAX_PIECE`
     characters the pieces are counted one by one, which can add a token at each border.
     """
     return sum(
-        len(encoding.encode_ordinary(text[start : start + LONGEST_PIECE]))
-        for start in range(0, len(text), LONGEST_PIECE)
+        len(encoding.encode_ordinary(text[start : start + MAX_PIECE]))
+        for start in range(0, len(text), MAX_PIECE)
     )
 
 
 class TokenCounts:
-    """Counts the tokens of spans of one text, which is encoded once.
+    """Token counts of spans of one text, which is encoded once.
 
     A text is parted at its seams: where the patterns of both encodings part it, whatever
     stands there. The tokens between two seams are therefore those of the span by itself.
@@ -119,11 +119,11 @@ class TokenCounts:
         if not plain.isascii():
             data = np.frombuffer(plain.encode(), np.uint8)
             begins = np.append(np.flatnonzero(data & 0xC0 != 0x80), len(data))[begins]
-        # How many tokens stand before each part.
+        # Number of tokens before each part.
         self._before = np.searchsorted(ends, begins, "right")
 
     def of(self, start: int, end: int) -> int:
-        """`count_tokens` of a span."""
+        """Count the tokens of a span."""
         import numpy as np
 
         first = int(np.searchsorted(self._starts, start, "right")) - 1
@@ -136,7 +136,7 @@ class TokenCounts:
         return count_tokens(head, self._encoding) + between + count_tokens(tail, self._encoding)
 
     def between(self, starts: Sequence[int]) -> list[int]:
-        """Tokens from each of some places to the next, the last to the end of the text.
+        """Count the tokens from each offset to the next, the last to the end of the text.
 
         A space before a place counts with what follows it, as encodings do.
         """
@@ -152,20 +152,20 @@ class TokenCounts:
         return [int(count) for count in counts]
 
 
-# A lone half of a pair counts as the character that stands for what cannot be read.
+# A lone surrogate counts as the replacement character.
 _LONE = re.compile("[\ud800-\udfff]")
 
 
 @functools.cache
 def _spaces() -> "npt.NDArray[np.bool_]":
-    """Whether a character is space; what lies behind the last one is none, as that one."""
+    """Return a mask of the characters that are space."""
     import numpy as np
 
     return np.array([chr(code).isspace() for code in range(0x3002)])
 
 
 def _seams(codes: "npt.NDArray[np.uint32]") -> "npt.NDArray[np.int64]":
-    """Return where parts of a text begin, and its end.
+    """Return the offsets that both encodings split a text at, and its end.
 
     Both encodings let a single space only begin a token, and a line end only end one.
     """
@@ -184,12 +184,12 @@ def _seams(codes: "npt.NDArray[np.uint32]") -> "npt.NDArray[np.int64]":
 def _tokens(
     text: str, seams: "npt.NDArray[np.int64]", encoding: "tiktoken.Encoding"
 ) -> "npt.NDArray[np.uint32]":
-    """Encode a text piece by piece, from seam to seam where there is one."""
+    """Encode a text in pieces, which end at seams where possible."""
     import numpy as np
 
     found, start = [np.zeros(0, np.uint32)], 0
     while start < len(text):
-        longest = start + LONGEST_PIECE
+        longest = start + MAX_PIECE
         seam = int(seams[np.searchsorted(seams, longest, "right") - 1])
         stop = seam if seam > start else min(longest, len(text))
         piece = text[start:stop]

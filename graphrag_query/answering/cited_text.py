@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from graphrag_index.text.citations import (
-    LONGEST_CITATION,
+    MAX_CITATION,
     YEARS,
     Shown,
     cut_off_from,
@@ -121,7 +121,7 @@ class CitedText:
         held = self._held
         opening = max(map(held.rfind, "[［【"))
         is_open = opening >= 0 and not any(closing in held[opening:] for closing in "]］】")
-        if is_open and len(held) - opening < LONGEST_CITATION:
+        if is_open and len(held) - opening < MAX_CITATION:
             held = held[:opening]
         n_before = len(held) + 1
         # A citation may need the characters held back behind it in order to end.
@@ -181,7 +181,7 @@ class CitedText:
         """Write a footnote as a citation of its section; leave other brackets as they are."""
         before += footnote.string[: footnote.start()]
         behind = footnote.string[footnote.end() :]
-        if cut_off_from(before[-LONGEST_CITATION:]) is not None:
+        if cut_off_from(before[-MAX_CITATION:]) is not None:
             # "[Data: Sources [1, 2]]" is one citation.
             return footnote.group()
         line = before.rpartition("\n")[2]
