@@ -94,7 +94,7 @@ def cypher(
 ) -> None:
     """Ask the graph in Cypher, such as MATCH (a:Entity)-[:RELATED]-(b) RETURN a.title LIMIT 5."""
     if schema:
-        from graphrag_query.structured.graph_schema import graph_schema
+        from graphrag_query.structured.cypher_graph import graph_schema
 
         print(graph_schema())
         return

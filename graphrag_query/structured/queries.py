@@ -1,15 +1,14 @@
-"""Queries in SQL and Cypher over an index: checked, then run in the sandbox.
+"""Queries that only read: in SQL over the tables of an index, in Cypher over its graph.
 
-The engines are restricted too: they open nothing but the tables, for reading, in a process that
-can write no file. The checks here explain a refusal in one sentence, and close a gap: Kùzu's
-`COPY` and `LOAD FROM` touch files even where the database is read-only, and its `CHECKPOINT`
-damages it.
+Most of what is refused here the engines could not do either: they run in the sandbox, over files
+opened for reading. The check names the reason in one sentence, and closes two gaps: Kùzu's `COPY`
+and `LOAD FROM` touch files even if the database is read-only, and its `CHECKPOINT` damages it.
 """
 
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from hashlib import blake2b
 from importlib.metadata import version as version_of
@@ -18,23 +17,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphrag_index.errors import QueryError
-from graphrag_query.structured.cypher_engine import library_name
-from graphrag_query.structured.graph_schema import SCHEMA_VERSION
-from graphrag_query.structured.sandbox import QueryResult, run_query
+from graphrag_query.structured.cypher_graph import SCHEMA_VERSION, build_graph
+from graphrag_query.structured.engines import graph_library, run_duckdb, run_graph, run_polars
+from graphrag_query.structured.sandbox import (
+    DamagedError,
+    Engine,
+    Limits,
+    QueryResult,
+    run_query,
+)
 from graphrag_query.structured.table_schema import table_files
-from graphrag_query.structured.worker import DamagedError, Limits
 
 if TYPE_CHECKING:
     from graphrag_query.retrieval.index_store import IndexStore
 
-# The first that is installed runs the queries.
-SQL_ENGINES = ("duckdb", "polars")
 Say = Callable[[str], None]
-# A week: making a database has no practical limit.
+# By the library that each needs; the first that is installed runs the queries.
+SQL_ENGINES: Mapping[str, Engine] = {"duckdb": run_duckdb, "polars": run_polars}
+# A week: building a database has no practical limit.
 _NO_LIMIT = Limits(timeout=604_800.0)
 _SQL_BEGINS = frozenset({"select", "with", "values", "from", "show", "describe", "summarize"})
 _CYPHER_BEGINS = frozenset({"match", "optional", "unwind", "with", "return"})
-# Clauses that change something, or read outside of the database.
+# Clauses that change something, or reach outside of the database.
 _CYPHER_CLAUSES = frozenset(
     "create merge set delete detach remove drop alter copy load export import install uninstall "
     "attach use call begin commit rollback checkpoint macro explain profile comment".split()
@@ -43,7 +47,7 @@ _SQL_TOKEN = re.compile(r"--[^\n]*|/\*.*?(?:\*/|\Z)|(?P<word>[^\W\d]\w*)|.", re.
 _CYPHER_TOKEN = re.compile(
     r"//[^\n]*|/\*.*?(?:\*/|\Z)"
     r"|'(?:\\.|[^'\\])*(?:'|\Z)|\"(?:\\.|[^\"\\])*(?:\"|\Z)|`[^`]*(?:`|\Z)"
-    # A word after a dot or a colon is the name of a property or a label.
+    # Names of properties and labels follow a dot or a colon.
     r"|[.:]\s*[^\W\d]\w*|(?P<word>[^\W\d]\w*)|(?P<end>;)|(?P<parameter>\$\w+)|\s+|.",
     re.DOTALL,
 )
@@ -66,8 +70,8 @@ def run_sql(
     """
     check_sql(query)
     name = engine or sql_engine()
-    found = run_query(f"sql_engines.run_{name}", table_files(index), query, limits)
-    return replace(found, engine=name, version=index.version.number)
+    found = run_query(SQL_ENGINES[name], name, table_files(index), query, limits)
+    return replace(found, version=index.version.number)
 
 
 def run_cypher(
@@ -75,7 +79,7 @@ def run_cypher(
 ) -> QueryResult:
     """Run a query in Cypher over the graph of an index.
 
-    The first query of a version makes its database, in `output/cypher/`; `say` is told so.
+    The first query of a version builds its database, in `output/cypher/`; `say` is told.
 
     Raises
     ------
@@ -83,23 +87,23 @@ def run_cypher(
         It is refused, wrong, or exceeds its limits; or no engine is installed.
     """
     check_cypher(query)
-    graph = graph_database(index, say)
+    path, name = graph_database(index, say), graph_library()
     try:
-        found = run_query("cypher_engine.run_cypher", {"graph": graph}, query, limits)
+        found = run_query(run_graph, name, {"graph": path}, query, limits)
     except DamagedError:
-        # The disk was full, or a process was killed: make the copy again.
-        graph.unlink(missing_ok=True)
-        graph = graph_database(index, say)
-        found = run_query("cypher_engine.run_cypher", {"graph": graph}, query, limits)
-    return replace(found, engine=library_name(), version=index.version.number)
+        # By a full disk or a killed program. It is only a copy: build it again.
+        path.unlink(missing_ok=True)
+        path = graph_database(index, say)
+        found = run_query(run_graph, name, {"graph": path}, query, limits)
+    return replace(found, version=index.version.number)
 
 
 def graph_database(index: "IndexStore", say: Say) -> Path:
-    """Return the path of a version's graph database, which is made if it is missing.
+    """Return the path of a version's graph database, after building it if there is none.
 
-    One of several processes makes it and the others wait. Readers never see a part of it.
+    Of several processes one builds it and the others wait. It appears complete or not at all.
     """
-    path = index.backend.graphs / f"{index.version.number}-{_fingerprint(index)}.db"
+    path = index.backend.graphs / f"{index.version.number}-{_input_hash(index)}.db"
     if path.exists():
         return path
     from filelock import FileLock
@@ -110,7 +114,7 @@ def graph_database(index: "IndexStore", say: Say) -> Path:
         if path.exists():
             return path
         for leftover in path.parent.glob(".*.tmp*"):
-            # If its maker was killed, its worker may still write to it.
+            # If only its parent was killed, a worker may still write to it.
             if leftover.is_dir():
                 shutil.rmtree(leftover, ignore_errors=True)
             else:
@@ -121,7 +125,7 @@ def graph_database(index: "IndexStore", say: Say) -> Path:
             f"({n_links:,} relationships; half a million take about a minute) ..."
         )
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        run_query("cypher_engine.build_graph", tables, str(temporary), _NO_LIMIT)
+        run_query(build_graph, graph_library(), tables, str(temporary), _NO_LIMIT)
         os.replace(temporary, path)
     try:
         index.check_version()
@@ -131,16 +135,16 @@ def graph_database(index: "IndexStore", say: Say) -> Path:
     return path
 
 
-def _fingerprint(index: "IndexStore") -> str:
-    """Hash all that a database depends on: the tables, the engine, and our code."""
-    library = library_name()
-    tables = sorted((name, stored.digest) for name, stored in index.version.tables.items())
-    parts = repr((SCHEMA_VERSION, library, version_of(library.replace("_", "-")), tables))
-    return blake2b(parts.encode(), digest_size=8).hexdigest()
+def _input_hash(index: "IndexStore") -> str:
+    """Hash all that a graph database depends on: the tables, the engine, and our code."""
+    name = graph_library()
+    tables = sorted((table, stored.digest) for table, stored in index.version.tables.items())
+    inputs = repr((SCHEMA_VERSION, name, version_of(name.replace("_", "-")), tables))
+    return blake2b(inputs.encode(), digest_size=8).hexdigest()
 
 
 def check_sql(query: str) -> None:
-    """Check by its first word that a query in SQL only reads.
+    """Check that a query in SQL begins like one that only reads.
 
     Raises
     ------
@@ -166,12 +170,12 @@ def check_cypher(query: str) -> None:
     QueryError
         It does not.
     """
-    words = list(_words(query))
+    words = list(_cypher_words(query))
     if not words:
         raise QueryError("The query is empty.")
     for word in words:
         if word.startswith("$"):
-            # An engine reads it as null, and may find every row by it.
+            # An engine takes it as null, which may match every row.
             raise QueryError(f"{word} has no value: write the value itself into the query.")
         if word == ";":
             raise QueryError("One query at a time: a semicolon may stand at its end only.")
@@ -184,8 +188,8 @@ def check_cypher(query: str) -> None:
         raise QueryError(f"{words[0].upper()} is refused: begin with MATCH.")
 
 
-def _words(query: str) -> Iterator[str]:
-    """Yield the keywords of a query in Cypher in lower case, semicolons inside, parameters."""
+def _cypher_words(query: str) -> Iterator[str]:
+    """Yield the words outside of literals and names, in lower case, and inner semicolons."""
     for token in _CYPHER_TOKEN.finditer(query.strip().rstrip(";")):
         if token["word"]:
             yield token["word"].lower()

@@ -82,16 +82,12 @@ def sql_schema(index: "IndexStore") -> str:
     parts = []
     for name in table_files(index):
         known = TABLES.get(name)
-        what = f"one row is {known.row}" if known else "written by a step of one's own"
-        columns = ", ".join(f"{column} {kind}" for column, kind in _columns(index, name).items())
+        row = f"one row is {known.row}" if known else "written by a step of one's own"
+        types = index.scan(name).collect_schema().items()
+        columns = ", ".join(f"{column} {_sql_type(dtype)}" for column, dtype in types)
         note = f"\n  {_NOTES[name]}" if name in _NOTES else ""
-        parts.append(f"{name}: {what}; {index.rows(name):,} rows\n  {columns}{note}")
+        parts.append(f"{name}: {row}; {index.rows(name):,} rows\n  {columns}{note}")
     return "\n".join(parts)
-
-
-def _columns(index: "IndexStore", table: str) -> Mapping[str, str]:
-    """Return the columns of a table with their types in SQL."""
-    return {name: _sql_type(dtype) for name, dtype in index.scan(table).collect_schema().items()}
 
 
 def _sql_type(dtype: Any) -> str:
@@ -120,17 +116,14 @@ def sampled_schema(index: "IndexStore", n_values: int) -> str:
 
 
 def _samples(index: "IndexStore", table: str, n_values: int) -> list[str]:
-    schema = index.scan(table).collect_schema()
     names = [
         name
-        for name, dtype in schema.items()
+        for name, dtype in index.scan(table).collect_schema().items()
         if dtype == pl.String and name not in _LEFT_OUT and not name.endswith(_LEFT_OUT_ENDINGS)
     ]
-    rows = (
-        index.scan(table).select(names).head(MAX_SAMPLED_ROWS).collect()
-        if names
-        else pl.DataFrame()
-    )
+    if not names:
+        return []
+    rows = index.scan(table).select(names).head(MAX_SAMPLED_ROWS).collect()
     lines = []
     for name in names:
         values = rows[name].drop_nulls()
@@ -159,18 +152,20 @@ def names_near(index: "IndexStore", texts: Sequence[str], most: int) -> list[str
 def identify_rows(index: "IndexStore", rows: pl.DataFrame) -> tuple[str, pl.DataFrame]:
     """Return the name by which the rows of a query are cited, and the rows with their numbers.
 
-    They are rows of a table if a column has ids of that table, or titles of entities, in every
-    row. Other rows are named Rows and numbered from 1, and cannot be cited.
+    They are rows of a table if one column holds ids of that table, or titles of entities, in
+    every row. Otherwise their name is Rows, they are numbered from 1, and cannot be cited.
     """
     files = table_files(index)
+    texts = [
+        rows[name]
+        for name, dtype in rows.schema.items()
+        if dtype == pl.String and rows.height and not rows[name].null_count()
+    ]
     for table, (name, number, keys) in _CITED.items():
         if table not in files:
             continue
         for key in keys:
-            for column in rows.columns:
-                values = rows[column]
-                if values.dtype != pl.String or values.null_count() or not rows.height:
-                    continue
+            for values in texts:
                 known = (
                     index.scan(table)
                     .select(pl.col(key).alias("key"), pl.col(number).cast(pl.Int64).alias("number"))
@@ -179,17 +174,16 @@ def identify_rows(index: "IndexStore", rows: pl.DataFrame) -> tuple[str, pl.Data
                 )
                 if known.height and values.is_in(known["key"].implode()).all():
                     numbers = dict(known.iter_rows())
-                    first = pl.Series("_number", [numbers[value] for value in values], pl.Int64)
-                    return name, _numbered(rows, first)
-    return "Rows", _numbered(rows, pl.Series("_number", range(1, rows.height + 1), pl.Int64))
+                    return name, _numbered(rows, [numbers[value] for value in values])
+    return "Rows", _numbered(rows, range(1, rows.height + 1))
 
 
-def _numbered(rows: pl.DataFrame, numbers: pl.Series) -> pl.DataFrame:
-    """Insert the numbers as first column; convert lists and objects to text."""
+def _numbered(rows: pl.DataFrame, numbers: Sequence[int]) -> pl.DataFrame:
+    """Insert the numbers as first column; lists and objects become text."""
     nested = [name for name, dtype in rows.schema.items() if dtype.is_nested()]
     texts = [
         pl.Series(name, [str(value.to_list() if isinstance(value, pl.Series) else value)
                          for value in rows[name]], pl.String)
         for name in nested
     ]  # fmt: skip
-    return rows.with_columns(texts).insert_column(0, numbers)
+    return rows.with_columns(texts).insert_column(0, pl.Series("_number", numbers, pl.Int64))

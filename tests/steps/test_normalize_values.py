@@ -13,7 +13,7 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.normalize_values import normalize_values, values_of
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.structured.queries import run_sql
-from graphrag_query.structured.worker import Limits
+from graphrag_query.structured.sandbox import Limits
 from tests.fixtures.small_index import table, write_index
 
 

@@ -1,6 +1,7 @@
 """Questions in Cypher: known answers, what a query may not do, and the database behind it."""
 
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 
 import polars as pl
@@ -9,11 +10,11 @@ import pytest
 from graphrag_index.errors import QueryError
 from graphrag_index.pipeline.garbage import collect_garbage
 from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.structured import cypher_engine
-from graphrag_query.structured.graph_schema import EDGES, NODES, graph_schema
+from graphrag_query.structured.cypher_graph import EDGES, NODES, graph_schema
+from graphrag_query.structured.engines import GRAPH_LIBRARIES, run_graph
 from graphrag_query.structured.queries import check_cypher, graph_database, run_cypher
+from graphrag_query.structured.sandbox import Limits
 from graphrag_query.structured.table_schema import table_files
-from graphrag_query.structured.worker import Limits
 from tests.fixtures.commands import ask
 from tests.fixtures.small_index import table, write_index
 from tests.fixtures.structured_questions import QUESTIONS, AskedTwice
@@ -48,7 +49,7 @@ def small(tmp_path: Path) -> IndexStore:
 
 
 def _needs_engine() -> None:
-    if not any(map(cypher_engine.find_spec, cypher_engine.MODULES)):
+    if not any(map(find_spec, GRAPH_LIBRARIES)):
         pytest.skip("no graph engine is installed")
 
 
@@ -58,7 +59,7 @@ def test_questions_over_the_sample_have_known_answers(
 ) -> None:
     graph = {"graph": str(graph_database(sample, lambda text: None))}
     tables = {name: pl.read_parquet(path) for name, path in table_files(sample).items()}
-    _, rows = cypher_engine.run_cypher(graph, asked.cypher, Limits(), lambda: None)
+    _, rows = run_graph(graph, asked.cypher, Limits(), lambda: None)
     assert [tuple(row) for row in rows] == asked.answer(tables)
 
 
@@ -179,13 +180,13 @@ def test_a_node_is_returned_without_its_place(small: IndexStore) -> None:
 
 def test_the_schema_names_all_labels() -> None:
     shown = graph_schema()
-    assert all(f":{part.label}" in shown for part in (*NODES, *EDGES))
+    assert all(f":{part.name}" in shown for part in (*NODES, *EDGES))
 
 
 def test_without_an_engine_the_command_says_what_to_install(
     sample_project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if any(map(cypher_engine.find_spec, cypher_engine.MODULES)):
+    if any(map(find_spec, GRAPH_LIBRARIES)):
         pytest.skip("one is installed")
     result = ask("cypher", "RETURN 1", "--root", str(sample_project))
     assert result.returncode == 2

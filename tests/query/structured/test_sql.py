@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +13,22 @@ import pytest
 import graphrag_query
 from graphrag_index.errors import QueryError, SettingsError, TableError
 from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.structured import sql_engines
-from graphrag_query.structured.queries import check_sql, run_sql
-from graphrag_query.structured.sandbox import QueryResult
+from graphrag_query.structured.engines import run_duckdb
+from graphrag_query.structured.queries import SQL_ENGINES, check_sql, run_sql
+from graphrag_query.structured.sandbox import Engine, Limits, QueryResult
 from graphrag_query.structured.table_schema import sql_schema, table_files
-from graphrag_query.structured.worker import Limits, Rows
 from tests.fixtures.commands import ask
 from tests.fixtures.small_index import table, write_index
 from tests.fixtures.structured_questions import QUESTIONS, AskedTwice
 
 ENGINES = ("duckdb", "polars")
-Engine = Callable[..., Rows]
 
 
 @pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> Engine:
     if request.param == "duckdb":
         pytest.importorskip("duckdb")
-    return sql_engines.run_duckdb if request.param == "duckdb" else sql_engines.run_polars
+    return SQL_ENGINES[request.param]
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +164,7 @@ def test_rows_that_are_larger_than_their_reader_may_hold_are_refused(small: Inde
 @pytest.mark.skipif(sys.platform == "win32", reason="the limit is of POSIX")
 def test_the_process_of_a_query_can_write_no_file(tmp_path: Path) -> None:
     path = tmp_path / "out"
-    begin = "from graphrag_query.structured import worker; worker._apply(worker.Limits()); "
+    begin = "from graphrag_query.structured import sandbox as s; s.apply_limits(s.Limits()); "
     code = f"{begin}open({str(path)!r}, 'wb', buffering=0).write(b'x')"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "File too large" in ended.stderr
@@ -177,7 +175,7 @@ def test_duckdb_itself_runs_nothing_but_queries(small: IndexStore) -> None:
     pytest.importorskip("duckdb")
     files = {name: str(path) for name, path in table_files(small).items()}
     with pytest.raises(QueryError, match="CREATE is refused"):
-        rows_of(sql_engines.run_duckdb, files, "CREATE VIEW v AS SELECT 1")
+        rows_of(run_duckdb, files, "CREATE VIEW v AS SELECT 1")
 
 
 def test_a_time_of_a_zone_is_to_be_cast(small: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,8 +183,8 @@ def test_a_time_of_a_zone_is_to_be_cast(small: IndexStore, monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "pytz", None)
     files = {name: str(path) for name, path in table_files(small).items()}
     with pytest.raises(QueryError, match=r"cast it, as in CAST\(now\(\) AS TIMESTAMP\)"):
-        rows_of(sql_engines.run_duckdb, files, "SELECT now()")
-    assert len(rows_of(sql_engines.run_duckdb, files, "SELECT CAST(now() AS TIMESTAMP)")) == 1
+        rows_of(run_duckdb, files, "SELECT now()")
+    assert len(rows_of(run_duckdb, files, "SELECT CAST(now() AS TIMESTAMP)")) == 1
 
 
 def _has_duckdb() -> bool:

@@ -1,0 +1,237 @@
+"""The graph that Cypher queries: its nodes and relationships, and the database built of tables."""
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+import polars as pl
+
+from graphrag_index.errors import QueryError
+from graphrag_query.structured.engines import graph_library
+from graphrag_query.structured.sandbox import Limits, Rows
+
+# Raise this when the graph changes: databases of older code are then rebuilt.
+SCHEMA_VERSION = 1
+# Memory for the database's pages while it is built.
+_BUFFER_BYTES = 1 << 28
+
+Tables = Mapping[str, pl.LazyFrame]
+
+
+@dataclass(frozen=True)
+class Label:
+    """The nodes or relationships of one label.
+
+    The first property of nodes is their key. Relationships have `ends`: the labels of the nodes
+    that they connect. `rows` are made of `tables`; those of relationships have the columns
+    source and target, with keys.
+    """
+
+    name: str
+    meaning: str
+    properties: Mapping[str, str]
+    tables: tuple[str, ...]
+    rows: Callable[[Tables], pl.LazyFrame]
+    ends: tuple[str, ...] = ()
+
+
+def _typed(properties: str) -> Mapping[str, str]:
+    """Parse "name TYPE, name TYPE"."""
+    return dict(pair.split() for pair in properties.split(", ")) if properties else {}
+
+
+def _numbered(table: pl.LazyFrame) -> pl.LazyFrame:
+    return table.rename({"human_readable_id": "number"})
+
+
+def _communities(tables: Tables) -> pl.LazyFrame:
+    communities = tables["communities"]
+    if "community_reports" not in tables:
+        texts = {"report": pl.lit(None, pl.String), "summary": pl.lit(None, pl.String)}
+        return communities.with_columns(**texts, rank=pl.lit(None, pl.Float64))
+    columns = ("community", pl.col("title").alias("report"), "summary", "rank")
+    reports = tables["community_reports"].select(columns)
+    # A community has at most one report.
+    return communities.join(reports, on="community", how="left", maintain_order="left")
+
+
+def _numbers(table: pl.LazyFrame, key: str, number: str) -> pl.LazyFrame:
+    """Return the numbers of rows by their ids, to join with a column of ids."""
+    return table.select(pl.col("id").alias(key), pl.col("human_readable_id").alias(number))
+
+
+def _related(tables: Tables) -> pl.LazyFrame:
+    entities, relationships = tables["entities"], _numbered(tables["relationships"])
+    return (
+        relationships.drop("source", "target")
+        .join(_numbers(entities, "source_id", "source"), on="source_id")
+        .join(_numbers(entities, "target_id", "target"), on="target_id")
+    )
+
+
+def _mentions(tables: Tables) -> pl.LazyFrame:
+    pairs = tables["mentions"].group_by(source="text_unit", target="entity")
+    return pairs.agg(pl.len().alias("times")).cast(pl.Int64)
+
+
+def _part_of(tables: Tables) -> pl.LazyFrame:
+    units = tables["text_units"].select("document_id", source="human_readable_id")
+    return units.join(_numbers(tables["documents"], "document_id", "target"), on="document_id")
+
+
+def _in_community(tables: Tables) -> pl.LazyFrame:
+    members = tables["communities"].select("entity_ids", target="community").explode("entity_ids")
+    return members.join(_numbers(tables["entities"], "entity_ids", "source"), on="entity_ids")
+
+
+def _below(tables: Tables) -> pl.LazyFrame:
+    below = tables["communities"].filter(pl.col("parent") >= 0)
+    return below.select(source="community", target="parent")
+
+
+NODES = (
+    Label(
+        "Entity",
+        "an entity, by its human_readable_id",
+        _typed(
+            "number INT64, id STRING, title STRING, type STRING, description STRING, "
+            "frequency INT64, degree INT64, aliases STRING[]"
+        ),
+        ("entities",),
+        lambda tables: _numbered(tables["entities"]),
+    ),
+    Label(
+        "Document",
+        "a document, by its human_readable_id",
+        _typed(
+            "number INT64, id STRING, title STRING, path STRING, language STRING, "
+            "creation_date STRING, metadata STRING"
+        ),
+        ("documents",),
+        lambda tables: _numbered(tables["documents"]),
+    ),
+    Label(
+        "TextUnit",
+        "a passage of a document, by its human_readable_id",
+        _typed("number INT64, id STRING, text STRING, n_tokens INT64, headings STRING"),
+        ("text_units",),
+        lambda tables: _numbered(tables["text_units"]),
+    ),
+    Label(
+        "Community",
+        "a community with its report, by its number; level 0 is the coarsest",
+        _typed(
+            "community INT64, level INT64, title STRING, size INT64, period STRING, "
+            "report STRING, summary STRING, rank DOUBLE"
+        ),
+        ("communities",),
+        _communities,
+    ),
+)
+EDGES = (
+    Label(
+        "RELATED",
+        "a relationship, once for each pair: match it without a direction",
+        _typed("number INT64, type STRING, description STRING, weight DOUBLE"),
+        ("entities", "relationships"),
+        _related,
+        ("Entity", "Entity"),
+    ),
+    Label(
+        "MENTIONS",
+        "a text unit names an entity",
+        _typed("times INT64"),
+        ("mentions", "entities", "text_units"),
+        _mentions,
+        ("TextUnit", "Entity"),
+    ),
+    Label(
+        "PART_OF",
+        "a text unit lies in a document",
+        {},
+        ("documents", "text_units"),
+        _part_of,
+        ("TextUnit", "Document"),
+    ),
+    Label(
+        "IN_COMMUNITY",
+        "an entity is a member",
+        {},
+        ("communities", "entities"),
+        _in_community,
+        ("Entity", "Community"),
+    ),
+    Label(
+        "BELOW",
+        "a community is a part of another",
+        {},
+        ("communities",),
+        _below,
+        ("Community", "Community"),
+    ),
+)
+
+
+def graph_schema() -> str:
+    """Describe the graph by patterns of Cypher."""
+    lines = []
+    for label in (*NODES, *EDGES):
+        listed = ", ".join(f"{name} {kind}" for name, kind in label.properties.items())
+        pattern = f":{label.name} {{{listed}}}" if listed else f":{label.name}"
+        if label.ends:
+            source, target = label.ends
+            pattern = f"(:{source})-[{pattern}]->(:{target})"
+        else:
+            pattern = f"({pattern})"
+        lines.append(f"{pattern}\n  {label.meaning}")
+    return "\n".join(lines)
+
+
+def build_graph(
+    tables: Mapping[str, str], target: str, limits: Limits, ready: Callable[[], None]
+) -> Rows:
+    """Build the database at `target` from Parquet files. It runs in a worker, and has no rows.
+
+    Raises
+    ------
+    QueryError
+        The engine refuses the rows.
+    """
+    frames = {name: pl.scan_parquet(path, glob=False) for name, path in tables.items()}
+    # The engine reads Parquet files, which lie beside the database meanwhile.
+    folder = Path(f"{target}.rows")
+    folder.mkdir()
+    library = import_module(graph_library())
+    database = library.Database(target, buffer_pool_size=_BUFFER_BYTES)
+    connection = library.Connection(database)
+    try:
+        for label in (*NODES, *EDGES):
+            columns = [f"`{name}` {kind}" for name, kind in label.properties.items()]
+            if label.ends:
+                columns.insert(0, "FROM {} TO {}".format(*label.ends))
+            else:
+                columns.append(f"PRIMARY KEY(`{next(iter(label.properties))}`)")
+            kind = "REL" if label.ends else "NODE"
+            connection.execute(f"CREATE {kind} TABLE {label.name}({', '.join(columns)})")
+            if all(name in frames for name in label.tables):
+                path = folder / f"{label.name}.parquet"
+                ends = ("source", "target") if label.ends else ()
+                label.rows(frames).select(*ends, *label.properties).sink_parquet(path)
+                connection.execute(f"COPY {label.name} FROM '{_escaped(path)}'")
+                path.unlink()
+        connection.execute("CHECKPOINT")
+    except RuntimeError as error:
+        raise QueryError(f"The graph database cannot be made: {error}") from error
+    finally:
+        connection.close()
+        database.close()
+        shutil.rmtree(folder)
+    return [], []
+
+
+def _escaped(path: Path) -> str:
+    r"""Write a path as a literal of Cypher in which no character is a wildcard."""
+    literal = path.as_posix().replace("\\", "\\\\").replace("'", "\\'")
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in literal)
