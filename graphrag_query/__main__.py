@@ -2,12 +2,14 @@
 
 import gc
 from collections.abc import Callable
+from functools import partial
+from inspect import Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphrag_index.errors import run_program
+from graphrag_index.errors import SettingsError, run_program
 from graphrag_index.storage.lancedb_stub import stub_remote_catalogue
 from graphrag_query.query_commands import AsOf, IndexFolder, Root, Set, cypher, open_index, sql
 
@@ -74,151 +76,142 @@ SEARCHES_OF_NAMES = {
 }
 
 
-def _command(method: str) -> Callable[..., None]:
-    """Make the command of one search."""
+def _with_index(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of `_opened` to a command, which is called with the opened index."""
+    options = signature(_opened).parameters
 
-    def command(
-        question: Question,
-        root: Root = Path(),
-        index_folder: IndexFolder = None,
-        json_: Json = False,
-        set_: Set = None,
-        show_context: ShowContext = False,
-        stream: Stream = False,
-        as_of: AsOf = None,
-        session: SessionFile = None,
-        where: Where = None,
-        type_: Type = None,
-        since: Since = "",
-        until: Until = "",
-    ) -> None:
-        with open_index(root, index_folder, set_, as_of) as index:
-            index = _filtered(index, where, type_, since, until)
-            _answer(index, method, question, json_, show_context, stream, session)
+    def run(**values: Any) -> None:
+        with _opened(**{name: values.pop(name) for name in options}) as index:
+            command(index, **values)
 
-    return command
+    own = list(signature(command).parameters.values())[1:]
+    # Typer reads the arguments and options of a command from its signature.
+    run.__dict__["__signature__"] = Signature([*own, *options.values()])
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    return run
 
 
-def _command_of_names(method: str) -> Callable[..., None]:
-    """Make the command of a search that takes a question or names."""
-
-    def command(
-        names: Names,
-        root: Root = Path(),
-        index_folder: IndexFolder = None,
-        json_: Json = False,
-        set_: Set = None,
-        show_context: ShowContext = False,
-        stream: Stream = False,
-        as_of: AsOf = None,
-        where: Where = None,
-        type_: Type = None,
-        since: Since = "",
-        until: Until = "",
-    ) -> None:
-        with open_index(root, index_folder, set_, as_of) as index:
-            index = _filtered(index, where, type_, since, until)
-            _answer(index, method, names, json_, show_context, stream)
-
-    return command
-
-
-for _name, _help in SEARCHES.items():
-    app.command(_name, help=_help)(_command(_name))
-for _name, _help in SEARCHES_OF_NAMES.items():
-    app.command(_name, help=_help)(_command_of_names(_name))
-
-
-app.command()(sql)
-app.command()(cypher)
-
-
-@app.command()
-def chat(
+def _opened(
+    *,
     root: Root = Path(),
     index_folder: IndexFolder = None,
     set_: Set = None,
     as_of: AsOf = None,
-    session: SessionFile = None,
-    method: Annotated[
-        str, typer.Option("--method", help="Which search answers.", metavar="SEARCH")
-    ] = "ask",
     where: Where = None,
     type_: Type = None,
     since: Since = "",
     until: Until = "",
-) -> None:
-    """Hold a conversation."""
-    from graphrag_query.display.terminal import converse, waiting
-    from graphrag_query.searches.registry import check_method
-
-    check_method(method)
-
-    def ask(question: str) -> "Answer":
-        with waiting("Looking ..."):
-            return index.converse(conversation, question, method)
-
-    with open_index(root, index_folder, set_, as_of) as index:
-        index = _filtered(index, where, type_, since, until)
-        conversation = index.conversation(session)
-        converse(ask)
-
-
-def _answer(
-    index: "Index",
-    method: str,
-    question: str | list[str],
-    as_json: bool,
-    show_context: bool,
-    stream: bool = False,
-    session: Path | None = None,
-) -> None:
-    """Ask, print the answer, and exit with its code."""
-    from graphrag_query.display import terminal
-
-    def ask(**more: Any) -> "Answer":
-        if session is not None:
-            conversation = index.conversation(session)
-            return index.converse(conversation, str(question), method, **more)
-        if isinstance(question, list):
-            return index.search(method, *question, **more)
-        return index.search(method, question, **more)
-
-    if stream and not as_json:
-        from graphrag_query.answering.written_answer import AnswerStream
-
-        answer = terminal.print_stream(AnswerStream(lambda sink: ask(sink=sink)))
-    else:
-        with terminal.waiting("Looking ..."):
-            answer = ask()
-    if as_json:
-        terminal.print_json(answer, show_context)
-    else:
-        if session is not None:
-            terminal.print_rewritten(str(question), answer)
-        if show_context:
-            terminal.print_context(answer)
-        terminal.print_answer(answer, shown_already=stream)
-    code = terminal.exit_code(answer)
-    if code:
-        raise typer.Exit(code)
-
-
-def _filtered(
-    index: "Index", where: list[str] | None, types: list[str] | None, since: str, until: str
 ) -> "Index":
-    """Restrict an index by the filter options."""
-    from graphrag_index.errors import SettingsError
-
+    """Open the index, restricted by the filters."""
     documents: dict[str, list[str]] = {}
     for condition in where or ():
         column, equals, pattern = condition.partition("=")
         if not (column and equals):
             raise SettingsError(f"--where {condition}: expected COLUMN=PATTERN.")
         documents.setdefault(column, []).append(pattern)
-    if documents or types or since or until:
-        return index.where(documents, types or (), since, until)
+    index = open_index(root, index_folder, set_, as_of)
+    if documents or type_ or since or until:
+        return index.where(documents, type_ or (), since, until)
     return index
+
+
+def _command(method: str) -> Callable[..., None]:
+    """Make the command of a search."""
+
+    def command(
+        index: "Index",
+        question: Question,
+        *,
+        json_: Json = False,
+        show_context: ShowContext = False,
+        stream: Stream = False,
+        session: SessionFile = None,
+    ) -> None:
+        if session is None:
+            search, asked = partial(index.search, method, question), None
+        else:
+            conversation = index.conversation(session)
+            search, asked = partial(index.converse, conversation, question, method), question
+        _print_answer(search, json_, show_context, stream, asked)
+
+    return _with_index(command)
+
+
+def _command_of_names(method: str) -> Callable[..., None]:
+    """Make the command of a search that takes a question or names."""
+
+    def command(
+        index: "Index",
+        names: Names,
+        *,
+        json_: Json = False,
+        show_context: ShowContext = False,
+        stream: Stream = False,
+    ) -> None:
+        _print_answer(partial(index.search, method, *names), json_, show_context, stream)
+
+    return _with_index(command)
+
+
+for _name, _help in SEARCHES.items():
+    app.command(_name, help=_help)(_command(_name))
+for _name, _help in SEARCHES_OF_NAMES.items():
+    app.command(_name, help=_help)(_command_of_names(_name))
+app.command()(sql)
+app.command()(cypher)
+
+
+@app.command()
+@_with_index
+def chat(
+    index: "Index",
+    *,
+    session: SessionFile = None,
+    method: Annotated[
+        str, typer.Option("--method", help="Which search answers.", metavar="SEARCH")
+    ] = "ask",
+) -> None:
+    """Hold a conversation."""
+    from graphrag_query.display.terminal import converse, waiting
+    from graphrag_query.searches.registry import check_method
+
+    check_method(method)
+    conversation = index.conversation(session)
+
+    def ask(question: str) -> "Answer":
+        with waiting("Looking ..."):
+            return index.converse(conversation, question, method)
+
+    converse(ask)
+
+
+def _print_answer(
+    search: Callable[..., "Answer"],
+    as_json: bool,
+    show_context: bool,
+    stream: bool,
+    question: str | None = None,
+) -> None:
+    """Search, print the answer, and exit with its code; `question` is that of a conversation."""
+    from graphrag_query.answering.written_answer import AnswerStream
+    from graphrag_query.display import terminal
+
+    if stream and not as_json:
+        answer = terminal.print_stream(AnswerStream(lambda sink: search(sink=sink)))
+    else:
+        with terminal.waiting("Looking ..."):
+            answer = search()
+    if as_json:
+        terminal.print_json(answer, show_context)
+    else:
+        if question is not None:
+            terminal.print_rewritten(question, answer)
+        if show_context:
+            terminal.print_context(answer)
+        terminal.print_answer(answer, shown_already=stream)
+    code = terminal.exit_code(answer)
+    if code:
+        raise typer.Exit(code)
 
 
 def main() -> None:
