@@ -20,7 +20,7 @@ from graphrag_index.text.citations import (
 from graphrag_index.text.normalize import UNSPACED, letters, stem
 from graphrag_index.text.sentences import split_sentences
 from graphrag_query.answer import Citation
-from graphrag_query.answering.sentence_ranking import Candidate, cite
+from graphrag_query.answering.extractive import Candidate, cite
 from graphrag_query.question.content_words import content_words
 from graphrag_query.retrieval.index_store import IndexStore
 

@@ -8,7 +8,7 @@ import polars as pl
 from graphrag_index.text.sentences import split_sentences
 from graphrag_query.answer import Citation
 from graphrag_query.answering.cited_text import best_sentence
-from graphrag_query.answering.sentence_ranking import Candidate, as_prose, cite
+from graphrag_query.answering.extractive import Candidate, as_prose, cite
 from graphrag_query.retrieval.index_store import IndexStore
 
 # Text units searched for one relationship without exact evidence.

@@ -5,7 +5,7 @@ from functools import partial
 from graphrag_index.schema.settings.searches import BasicSearch
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.context import Section, pack, source_rows
-from graphrag_query.answering.extractive_answer import (
+from graphrag_query.answering.extractive import (
     NOTHING_ANSWERS,
     choose_sentences,
     write_sentences,

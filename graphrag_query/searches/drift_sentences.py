@@ -10,12 +10,14 @@ from graphrag_index.text.citations import check_citations
 from graphrag_index.text.sentences import split_sentences
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.context import Section, pack, source_rows
-from graphrag_query.answering.extractive_answer import (
+from graphrag_query.answering.extractive import (
     NOTHING_ANSWERS,
+    Candidate,
+    candidates_of,
     choose_sentences,
+    rank_sentences,
     write_sentences,
 )
-from graphrag_query.answering.sentence_ranking import Candidate, candidates_of, rank_sentences
 from graphrag_query.question.mentions import Mentions, not_mentioned
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.report_selection import by_fit

@@ -14,7 +14,7 @@ from graphrag_index.text.normalize import stem
 from graphrag_index.text.sentences import are_near_duplicates, telling_words
 from graphrag_query.answer import Answer, Citation, Outcome
 from graphrag_query.answering.cited_text import best_sentence, supporting_text_units
-from graphrag_query.answering.sentence_ranking import (
+from graphrag_query.answering.extractive import (
     SHARE_OF_BEST,
     Candidate,
     as_prose,

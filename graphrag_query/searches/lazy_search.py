@@ -13,14 +13,14 @@ from graphrag_index.errors import ModelError
 from graphrag_index.schema.settings.searches import LazySearch
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.context import Context, Section, pack, source_rows
-from graphrag_query.answering.extractive_answer import (
+from graphrag_query.answering.extractive import (
     ALL_WORDS,
     NOTHING_ANSWERS,
     choose_sentences,
+    rarity_of,
     write_sentences,
 )
 from graphrag_query.answering.llm import LLM
-from graphrag_query.answering.sentence_ranking import rarity_of
 from graphrag_query.answering.written_answer import write_answer
 from graphrag_query.question.content_words import (
     QUESTION_WORDS,

@@ -12,7 +12,7 @@ import polars as pl
 from graphrag_index.schema.settings.searches import LocalSearch
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.context import Context, Section, pack, source_rows
-from graphrag_query.answering.extractive_answer import (
+from graphrag_query.answering.extractive import (
     NOTHING_ANSWERS,
     choose_sentences,
     write_sentences,
