@@ -11,7 +11,15 @@ import typer
 
 from graphrag_index.errors import SettingsError, run_program
 from graphrag_index.storage.lancedb_stub import stub_remote_catalogue
-from graphrag_query.query_commands import AsOf, IndexFolder, Root, Set, cypher, open_index, sql
+from graphrag_query.query_commands import (
+    LANGUAGES,
+    AsOf,
+    IndexFolder,
+    Root,
+    Set,
+    open_index,
+    query_command,
+)
 
 if TYPE_CHECKING:
     from graphrag_query.answer import Answer
@@ -157,8 +165,8 @@ for _name, _help in SEARCHES.items():
     app.command(_name, help=_help)(_command(_name))
 for _name, _help in SEARCHES_OF_NAMES.items():
     app.command(_name, help=_help)(_command_of_names(_name))
-app.command()(sql)
-app.command()(cypher)
+for _name, _help in LANGUAGES.items():
+    app.command(_name, help=_help)(query_command(_name))
 
 
 @app.command()

@@ -3,7 +3,8 @@
 import csv
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,6 +44,14 @@ Csv = Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")]
 Schema = Annotated[bool, typer.Option("--schema", help="Print what can be asked, and end.")]
 
 
+# The help of each query language.
+LANGUAGES = {
+    "sql": "Ask the tables in SQL, such as SELECT type, count(*) FROM entities GROUP BY type.",
+    "cypher": "Ask the graph in Cypher, such as MATCH (a:Entity)-[:RELATED]-(b) RETURN a.title "
+    "LIMIT 5.",
+}
+
+
 def open_index(
     root: Path, folder: Path | None, overrides: list[str] | None, as_of: int | None
 ) -> "Index":
@@ -58,61 +67,48 @@ def open_index(
     return graphrag_query.open(output, settings, root, as_of)
 
 
-def sql(
-    query: Query = None,
-    root: Root = Path(),
-    index_folder: IndexFolder = None,
-    limit: Limit = None,
-    timeout: Timeout = None,
-    json_: JsonRows = False,
-    csv_: Csv = False,
-    as_of: AsOf = None,
-    schema: Schema = False,
-    set_: Set = None,
-) -> None:
-    """Ask the tables in SQL, such as SELECT type, count(*) FROM entities GROUP BY type."""
-    with open_index(root, index_folder, set_, as_of) as index:
-        if schema:
-            from graphrag_query.structured.table_schema import sql_schema
+def query_command(language: str) -> Callable[..., None]:
+    """Make the command of a query language, `sql` or `cypher`."""
 
-            print(sql_schema(index.store))
+    def command(
+        query: Query = None,
+        root: Root = Path(),
+        index_folder: IndexFolder = None,
+        limit: Limit = None,
+        timeout: Timeout = None,
+        json_: JsonRows = False,
+        csv_: Csv = False,
+        as_of: AsOf = None,
+        schema: Schema = False,
+        set_: Set = None,
+    ) -> None:
+        if schema and language == "cypher":
+            from graphrag_query.structured.cypher_graph import graph_schema
+
+            print(graph_schema())
             return
-        _print(index.sql(_read(query), **_limits(limit, timeout)), json_, csv_)
+        with open_index(root, index_folder, set_, as_of) as index:
+            if schema:
+                from graphrag_query.structured.table_schema import sql_schema
 
+                print(sql_schema(index.store))
+                return
+            limits: dict[str, Any] = {"max_rows": limit, "timeout": timeout}
+            limits = {name: value for name, value in limits.items() if value is not None}
+            text = _read(query)
+            if language == "sql":
+                result = index.sql(text, **limits)
+            else:
+                result = index.cypher(text, say=partial(print, file=sys.stderr), **limits)
+            _print(result, json_, csv_)
 
-def cypher(
-    query: Query = None,
-    root: Root = Path(),
-    index_folder: IndexFolder = None,
-    limit: Limit = None,
-    timeout: Timeout = None,
-    json_: JsonRows = False,
-    csv_: Csv = False,
-    as_of: AsOf = None,
-    schema: Schema = False,
-    set_: Set = None,
-) -> None:
-    """Ask the graph in Cypher, such as MATCH (a:Entity)-[:RELATED]-(b) RETURN a.title LIMIT 5."""
-    if schema:
-        from graphrag_query.structured.cypher_graph import graph_schema
-
-        print(graph_schema())
-        return
-    with open_index(root, index_folder, set_, as_of) as index:
-        values = _limits(limit, timeout)
-        found = index.cypher(_read(query), say=lambda text: print(text, file=sys.stderr), **values)
-        _print(found, json_, csv_)
+    return command
 
 
 def _read(query: str | None) -> str:
     if query is None:
         raise typer.BadParameter("give a query, or --schema to see what can be asked")
     return sys.stdin.read() if query == "-" else query
-
-
-def _limits(limit: int | None, timeout: float | None) -> dict[str, Any]:
-    given = {"max_rows": limit, "timeout": timeout}
-    return {name: value for name, value in given.items() if value is not None}
 
 
 def _print(result: "QueryResult", as_json: bool, as_csv: bool) -> None:
