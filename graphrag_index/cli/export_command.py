@@ -153,14 +153,14 @@ def _export_graph(
     with place as path, passing_bar(sys.stderr, f"export to {form}") as progress:
         graph = select_graph(store, version, filters, progress)
         lines: list[str] = getattr(module, description.writer)(graph, path)
-    told = [
+    messages = [
         f"Wrote {graph.n_nodes:,} entities and {graph.n_edges:,} relationships of version "
         f"{version.number} to {target}."
     ]
     if graph.n_dangling:
         were = "relationship was" if graph.n_dangling == 1 else "relationships were"
-        told.append(f"{graph.n_dangling:,} {were} left out: an end is no entity of the index.")
-    return told + [line.replace("TARGET", str(target)) for line in lines]
+        messages.append(f"{graph.n_dangling:,} {were} left out: an end is no entity of the index.")
+    return messages + [line.replace("TARGET", str(target)) for line in lines]
 
 
 def add_commands(app: typer.Typer) -> None:

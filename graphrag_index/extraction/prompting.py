@@ -126,8 +126,8 @@ class ExtractionPrompt:
                         Message(role="assistant", content=_as_json(value)),
                         Message(role="user", content=self.continuing),
                     ]
-                    said = merge_replies([own, value])
-                    return self._build(passage, chain, n_done, more, now, said, n + 1)
+                    added = merge_replies([own, value])
+                    return self._build(passage, chain, n_done, more, now, added, n + 1)
                 if n_done + 1 < len(chain):
                     return self._request(passage, chain, n_done + 1, now)
                 return None

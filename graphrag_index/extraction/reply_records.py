@@ -198,8 +198,8 @@ def _relationship_fields(record: Any, names: Set[str]) -> tuple[Any, Any, Any, A
         return first, second, kind, description, strength
     fields = _lower(record) if isinstance(record, dict) else {}
     ends = _get(fields, _SOURCE), _get(fields, _TARGET)
-    said = _get(fields, _LINK_TYPE), _get(fields, _DESCRIPTION)
-    return *ends, *said, _get(fields, _STRENGTH)
+    texts = _get(fields, _LINK_TYPE), _get(fields, _DESCRIPTION)
+    return *ends, *texts, _get(fields, _STRENGTH)
 
 
 def _without_kind(record: list[Any]) -> list[Any]:

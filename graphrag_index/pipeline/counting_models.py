@@ -218,10 +218,10 @@ class CountingChatModel:
             self.count.n_answered += is_new
             return parsed
         first_attempt(request, self.settings, prompt_tokens(request, self.settings))
-        said = simulate_reply(request)
+        reply = simulate_reply(request)
         if is_new:
-            self._add(request, json.dumps(said, ensure_ascii=False))
-        return request.format.read(said)
+            self._add(request, json.dumps(reply, ensure_ascii=False))
+        return request.format.read(reply)
 
     def _add(self, request: Request, reply: str) -> None:
         first, *rest = request.messages

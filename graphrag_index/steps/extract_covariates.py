@@ -223,6 +223,6 @@ def _text_units(base_text_units: pl.LazyFrame, documents: pl.LazyFrame) -> Itera
     offset = 0
     for batch in batches(columns, BATCH_TEXT_UNITS):
         named = batch.join(names, on="document_id", how="left", maintain_order="left")
-        told = named.with_row_index("number", offset).with_columns(label=label)
-        yield told.select(_TextUnit._fields)
+        labelled = named.with_row_index("number", offset).with_columns(label=label)
+        yield labelled.select(_TextUnit._fields)
         offset += batch.height

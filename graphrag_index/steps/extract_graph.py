@@ -205,8 +205,8 @@ def _text_units(
     for batch in batches(columns, BATCH_TEXT_UNITS):
         label = pl.format("{}, characters {} to {}", "name", "start_char", "end_char")
         named = batch.join(known, on="document_id", how="left", maintain_order="left")
-        told = named.with_columns(number="human_readable_id", label=label)
-        yield told.select(field.name for field in fields(_TextUnit))
+        labelled = named.with_columns(number="human_readable_id", label=label)
+        yield labelled.select(field.name for field in fields(_TextUnit))
 
 
 def _documents(documents: pl.LazyFrame, star: Star | None) -> Iterator[tuple[str, str, str, str]]:
