@@ -1,4 +1,4 @@
-"""Models asked in batches, against a server with files and batches, killed at every stage."""
+"""The chat model in batches, against a server with files and batches."""
 
 import json
 import logging
@@ -55,7 +55,7 @@ def models(
 def model(
     server: Server, output: Path, budget: float | None = None, **settings: Any
 ) -> BatchChatModel:
-    """A model as a run of its own has it."""
+    """A model as in a run of its own."""
     while MADE:
         MADE.pop().close()
     chat = models(server, output, budget, **settings).chat("chat", "step")
@@ -68,14 +68,14 @@ def ask(chat: BatchChatModel | ChatModel, *texts: str) -> list[Outcome]:
 
 
 def waits(chat: BatchChatModel, *texts: str) -> str:
-    """Ask, and return what is said of the batches that are waited for."""
+    """Send requests, and return the message about the batches that are waiting."""
     with pytest.raises(WaitingError) as error:
         ask(chat, *texts)
     return str(error.value)
 
 
 def n_asked(server: Server) -> int:
-    """How many requests the server's models were asked, in batches or not."""
+    """Count the requests that the server received, in batches or not."""
     return sum(asked.path.endswith("/chat/completions") for asked in server.requests)
 
 
@@ -123,7 +123,7 @@ def test_a_batch_is_submitted_waited_for_and_collected(server: Server, tmp_path:
         assert KEY.encode() not in path.read_bytes()
 
 
-def test_several_batches_hold_what_one_may_not(server: Server, tmp_path: Path) -> None:
+def test_requests_over_the_limits_are_split_into_batches(server: Server, tmp_path: Path) -> None:
     texts = [f"text {n}" for n in range(7)]
     said = waits(model(server, tmp_path, batch={"max_requests": 3}), *texts)
     assert said == "7 requests of step are submitted in the batches batch_1, batch_2, batch_3."
@@ -159,7 +159,7 @@ def test_a_batch_costs_half(server: Server, tmp_path: Path) -> None:
     assert half.cost > 0
 
 
-def test_a_conversation_of_three_rounds_takes_three_batches(server: Server, tmp_path: Path) -> None:
+def test_two_follow_ups_take_three_batches(server: Server, tmp_path: Path) -> None:
     def then(words: list[str]) -> Asked | None:
         return request(" ".join(words[1:]), then=then) if len(words) > 1 else None
 
@@ -183,7 +183,7 @@ def right_when_corrected(chat: ChatRequest) -> str:
     return json.dumps({"wrong": 1} if text == last == "passes" else {"words": text.split()})
 
 
-def test_a_bad_line_costs_itself(server: Server, tmp_path: Path) -> None:
+def test_a_bad_line_fails_only_its_request(server: Server, tmp_path: Path) -> None:
     server.answer = right_when_corrected
     server.faults = Faults(
         by_text={
@@ -232,7 +232,7 @@ def test_a_bad_line_costs_itself(server: Server, tmp_path: Path) -> None:
     assert not any(outcome.failure for outcome in ask(model(server, tmp_path), *texts))
 
 
-def test_what_the_endpoint_does_not_take_is_left_out_of_the_next_batch(
+def test_an_unsupported_parameter_is_left_out_of_the_next_batch(
     server: Server, tmp_path: Path
 ) -> None:
     server.faults = Faults(rate=1, kinds=["unsupported:temperature"])
@@ -246,7 +246,7 @@ def test_what_the_endpoint_does_not_take_is_left_out_of_the_next_batch(
 
 
 @pytest.mark.parametrize("end", ["expired", "cancelled"])
-def test_what_a_batch_did_not_answer_is_submitted_again(
+def test_unanswered_requests_are_submitted_again(
     end: str, server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.batch_seconds = None
@@ -286,7 +286,7 @@ def test_a_batch_that_fails_is_submitted_once_more(server: Server, tmp_path: Pat
 
 
 class KilledError(BaseException):
-    """Stands for a process that ends here."""
+    """The end of a process."""
 
 
 class Killing:
@@ -328,7 +328,7 @@ NOTES = ("prepare", "update", "take", "collected", "finish", "put_aside")
 
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("names", [CALLS, NOTES])
-def test_killed_at_any_stage_nothing_is_paid_twice(
+def test_a_kill_at_any_stage_makes_no_request_paid_twice(
     names: tuple[str, ...], after: bool, server: Server, tmp_path: Path
 ) -> None:
     server.faults = Faults(by_text={"refused": "refusal"})
@@ -366,7 +366,7 @@ def test_killed_at_any_stage_nothing_is_paid_twice(
     assert n_kills >= 8
 
 
-def test_a_create_whose_answer_is_lost_is_looked_for(server: Server, tmp_path: Path) -> None:
+def test_a_batch_whose_creation_was_not_confirmed_is_found(server: Server, tmp_path: Path) -> None:
     # models, files, batches
     server.faults = Faults(by_number=[None, None, None])
     chat = model(server, tmp_path)
@@ -408,7 +408,7 @@ def test_a_batch_of_another_account_is_one_sentence(server: Server, tmp_path: Pa
     assert "submitted in batch" in waits(given_up, "a")
 
 
-def test_what_is_in_a_batch_is_not_asked_without(server: Server, tmp_path: Path) -> None:
+def test_a_run_without_batches_refuses_requests_in_a_batch(server: Server, tmp_path: Path) -> None:
     waits(model(server, tmp_path), "a", "b")
     with pytest.raises(ModelError, match=r"2 requests of step are in a batch \(batch_1\)"):
         models(server, tmp_path, batched=False).chat("chat", "step")
@@ -450,9 +450,7 @@ def test_the_budget_holds_a_whole_batch_before_it_is_submitted(
     assert n_asked(server) == 5
 
 
-def test_no_more_tokens_wait_at_once_than_the_account_allows(
-    server: Server, tmp_path: Path
-) -> None:
+def test_waiting_tokens_stay_within_the_account_limit(server: Server, tmp_path: Path) -> None:
     more: dict[str, Any] = {"batch": {"max_tokens": 150}, "max_output_tokens": 16}
     texts = [f"text {n}" for n in range(5)]
     said = waits(model(server, tmp_path, **more), *texts)
@@ -531,7 +529,7 @@ def test_the_command_submits_and_the_same_command_collects(server: Server, tmp_p
     assert n_asked(server) == 4
 
 
-def test_the_command_waits_where_it_is_told_to(server: Server, tmp_path: Path) -> None:
+def test_the_command_waits_for_batches_on_request(server: Server, tmp_path: Path) -> None:
     server.batch_seconds = 0.2
     server.faults = Faults(by_text={"def g": "wrong_schema"})
     root = project(server, tmp_path / "p")

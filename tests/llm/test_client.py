@@ -25,7 +25,7 @@ Ask = Callable[[], Awaitable[tuple[str, Usage]]]
 def outcomes(
     *asks: Ask, retry_seconds: float = 60.0, once_answered: bool = True
 ) -> list[str | BaseException]:
-    """Make calls at once, and say what became of each."""
+    """Make concurrent calls, and return the result or error of each."""
 
     async def call(ledger: Ledger) -> list[str | BaseException]:
         settings = ModelSettings(model="m", concurrency=64, retry_seconds=retry_seconds)

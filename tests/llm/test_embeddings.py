@@ -48,14 +48,14 @@ def test_vectors_come_in_order_of_length_one_and_are_paid_once(tmp_path: Path) -
         assert embedding(server, tmp_path).embed([]).shape == (0, 32)
 
 
-def test_a_server_that_knows_floats_only_is_asked_for_floats(tmp_path: Path) -> None:
+def test_a_server_without_base64_is_asked_for_floats(tmp_path: Path) -> None:
     faults = Faults(rate=1, kinds=["unsupported:encoding_format"])
     with Server(faults=faults) as server:
         assert embedding(server, tmp_path).embed(["a"]).shape == (1, 64)
 
 
 @pytest.mark.parametrize("kind", ["500", "429_retry_ms", "fewer_vectors", "close", "hang"])
-def test_a_fault_that_passes_costs_nothing(kind: str, tmp_path: Path) -> None:
+def test_a_transient_fault_loses_nothing(kind: str, tmp_path: Path) -> None:
     faults = Faults(by_text={"poison": f"{kind}*1"}, retry_after=0.1)
     with Server() as plain, Server(faults=faults) as server:
         expected = embedding(plain, tmp_path / "a").embed(["poison", "b"])
@@ -71,7 +71,9 @@ def test_a_fault_that_passes_costs_nothing(kind: str, tmp_path: Path) -> None:
         ("400_content_filter", "HTTP 400"),
     ],
 )
-def test_a_text_without_a_vector_costs_that_one(kind: str, reason: str, tmp_path: Path) -> None:
+def test_a_text_without_a_vector_is_quarantined_alone(
+    kind: str, reason: str, tmp_path: Path
+) -> None:
     texts = [*(f"text {n}" for n in range(6)), "poison", *(f"text {n}" for n in range(6, 20))]
     with Server(faults=Faults(by_text={"poison": kind})) as server:
         n_asked = []
@@ -88,7 +90,7 @@ def test_a_text_without_a_vector_costs_that_one(kind: str, reason: str, tmp_path
         assert embedding(server, tmp_path).embed(texts).any(axis=1).all()
 
 
-def test_vectors_that_are_not_of_length_one_are_made_so(tmp_path: Path) -> None:
+def test_vectors_are_normalized(tmp_path: Path) -> None:
     with Server() as plain, Server(faults=Faults(rate=1, kinds=["long_vectors"])) as server:
         expected = embedding(plain, tmp_path / "a").embed(["a", "b"])
         vectors = embedding(server, tmp_path / "b").embed(["a", "b"])
@@ -96,7 +98,7 @@ def test_vectors_that_are_not_of_length_one_are_made_so(tmp_path: Path) -> None:
         assert np.allclose(vectors, expected, atol=1e-6)
 
 
-def test_a_model_that_cannot_shorten_may_have_as_many_dimensions_all_the_same(
+def test_a_model_without_the_parameter_may_have_the_wanted_dimension(
     tmp_path: Path,
 ) -> None:
     faults = Faults(rate=1, kinds=["unsupported:dimensions"])
@@ -106,7 +108,7 @@ def test_a_model_that_cannot_shorten_may_have_as_many_dimensions_all_the_same(
             embedding(server, tmp_path / "b", dimensions=16)
 
 
-def test_no_budget_is_accepted_that_cannot_hold(tmp_path: Path) -> None:
+def test_a_budget_needs_the_prices_of_all_models(tmp_path: Path) -> None:
     base = {"model": "unheard-of", "base_url": "http://127.0.0.1:9/v1"}
     settings = {name: ModelSettings.model_validate(base) for name in ("chat", "e")}
     settings["chat"] = settings["chat"].model_copy(update={"price": Price()})
@@ -115,7 +117,7 @@ def test_no_budget_is_accepted_that_cannot_hold(tmp_path: Path) -> None:
         MADE[-1].chat("chat", "step")
 
 
-def test_a_wrong_key_is_one_sentence(tmp_path: Path) -> None:
+def test_a_wrong_key_is_one_message(tmp_path: Path) -> None:
     with (
         Server(api_keys=["another"]) as server,
         pytest.raises(ModelError, match="does not accept the key"),
@@ -123,7 +125,7 @@ def test_a_wrong_key_is_one_sentence(tmp_path: Path) -> None:
         embedding(server, tmp_path)
 
 
-def test_a_dimension_that_the_model_does_not_give_is_one_sentence(tmp_path: Path) -> None:
+def test_a_wrong_dimension_is_one_message(tmp_path: Path) -> None:
     faults = Faults(rate=1, kinds=["wrong_size"])
     with (
         Server(faults=faults) as server,
@@ -132,7 +134,7 @@ def test_a_dimension_that_the_model_does_not_give_is_one_sentence(tmp_path: Path
         embedding(server, tmp_path, dimensions=16)
 
 
-def test_another_model_by_the_same_name_gives_all_vectors_anew(tmp_path: Path) -> None:
+def test_another_model_of_the_same_name_recomputes_all_vectors(tmp_path: Path) -> None:
     with Server(dimensions=32) as server:
         embedding(server, tmp_path).embed(["a", "b"])
         server.dimensions = 48
@@ -141,7 +143,7 @@ def test_another_model_by_the_same_name_gives_all_vectors_anew(tmp_path: Path) -
         assert embedding(server, tmp_path).embed(["a", "b", "c"]).shape == (3, 48)
 
 
-def test_models_are_checked_before_any_is_asked(tmp_path: Path) -> None:
+def test_all_models_are_checked_before_the_first_request(tmp_path: Path) -> None:
     def models(server: Server, **last: Any) -> Models:
         base = {"model": "test-model", "base_url": server.url, "api_key": "good"}
         settings = {

@@ -1,4 +1,4 @@
-"""What the ledger keeps, and what it says."""
+"""The ledger: replies, states, costs and errors."""
 
 import sqlite3
 from contextlib import closing
@@ -11,7 +11,7 @@ from graphrag_index.llm.ledger import DONE, FILE, OPEN, QUARANTINED, Ledger, Ste
 from graphrag_index.llm.request import Usage
 
 
-def test_a_reply_is_found_by_every_later_opening(tmp_path: Path) -> None:
+def test_a_reply_is_found_after_reopening(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path, version=1)) as ledger:
         assert ledger.find("k") is None
         ledger.record_sent("k", "extract", "a.txt", "chat")
@@ -23,7 +23,7 @@ def test_a_reply_is_found_by_every_later_opening(tmp_path: Path) -> None:
         assert (entry.state, entry.reply) == (DONE, '{"a": 1}')
 
 
-def test_what_was_sent_and_not_answered_is_open_once_it_is_written(tmp_path: Path) -> None:
+def test_a_sent_request_without_a_reply_is_open(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path, version=1)) as ledger:
         ledger.record_sent("k", "extract", "a.txt", "chat")
     with closing(Ledger(tmp_path)) as again:
@@ -32,7 +32,7 @@ def test_what_was_sent_and_not_answered_is_open_once_it_is_written(tmp_path: Pat
         assert entry.state == OPEN
 
 
-def test_status_counts_the_newest_version_and_pays_for_all(tmp_path: Path) -> None:
+def test_status_counts_the_newest_version_and_all_costs(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path, version=1)) as ledger:
         for key in "abc":
             ledger.record_sent(key, "extract", f"{key}.txt", "chat")
@@ -51,7 +51,7 @@ def test_status_counts_the_newest_version_and_pays_for_all(tmp_path: Path) -> No
         assert ledger.quarantined(["extract"]) == []
 
 
-def test_a_call_of_unknown_price_makes_the_sum_unknown(tmp_path: Path) -> None:
+def test_a_call_of_unknown_price_makes_the_total_unknown(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path, version=1)) as ledger:
         for key, cost in (("a", 1.0), ("b", None)):
             ledger.record_sent(key, "extract", key, "chat")
@@ -59,7 +59,7 @@ def test_a_call_of_unknown_price_makes_the_sum_unknown(tmp_path: Path) -> None:
         assert ledger.status()[0].cost is None
 
 
-def test_a_damaged_file_is_one_sentence(tmp_path: Path) -> None:
+def test_a_damaged_file_is_one_message(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"no database at all" * 100)
     with pytest.raises(GraphRAGError, match="holds the replies that were paid for"):
         Ledger(tmp_path)
@@ -71,7 +71,7 @@ def fill(ledger: Ledger) -> None:
         ledger.record_reply(str(number), "extract", "chat", "y" * 1_000, Usage(), 0.0)
 
 
-def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_one_message(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path, version=1)) as ledger:
         ledger.record_sent("k", "extract", "a.txt", "chat")
         ledger.record_reply("k", "extract", "chat", "{}", Usage(), 0.0)
@@ -86,7 +86,7 @@ def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
         assert entry.state == DONE
 
 
-def test_what_another_ledger_knows_of_endpoints_is_taken_over(tmp_path: Path) -> None:
+def test_capabilities_are_copied_from_another_ledger(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path, version=1)) as known:
         known.set_meta("endpoint capabilities: m at http://x", "text")
         known.set_meta("released steps", "[]")
@@ -96,13 +96,13 @@ def test_what_another_ledger_knows_of_endpoints_is_taken_over(tmp_path: Path) ->
         assert ledger.get_meta("released steps") is None
 
 
-def test_a_folder_without_a_ledger_teaches_nothing_and_stays_empty(tmp_path: Path) -> None:
+def test_a_folder_without_a_ledger_stays_empty(tmp_path: Path) -> None:
     with closing(Ledger(None)) as ledger:
         ledger.copy_capabilities(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_replies_are_known_by_hash(tmp_path: Path) -> None:
+def test_replies_have_hashes(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path)) as ledger:
         for key, reply in (("a", "one"), ("b", "two"), ("c", "one")):
             ledger.record_sent(key, "extract", key, "chat")

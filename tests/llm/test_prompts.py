@@ -12,19 +12,19 @@ def write(root: Path, name: str, text: str) -> Prompts:
     return Prompts(root)
 
 
-def test_values_are_put_in_as_they_are(tmp_path: Path) -> None:
+def test_values_are_inserted_verbatim(tmp_path: Path) -> None:
     prompts = write(tmp_path, "mine", "Read {{text}} {and} {0} %s $x.")
     text = "{{other}} {text} <|endoftext|> \\1 \\g<0>"
     assert prompts.fill("mine", {"text": text}) == f"Read {text} {{and}} {{0}} %s $x."
 
 
-def test_a_place_that_nothing_fills_is_named(tmp_path: Path) -> None:
+def test_an_unfilled_placeholder_is_named(tmp_path: Path) -> None:
     prompts = write(tmp_path, "mine", "Read {{texts}}.")
     with pytest.raises(SettingsError, match=r"has the place \{\{texts\}\}.*known: \{\{text\}\}"):
         prompts.fill("mine", {"text": ""})
 
 
-def test_a_prompt_of_the_project_stands_in_for_that_of_the_program(tmp_path: Path) -> None:
+def test_a_prompt_of_the_project_overrides_the_default(tmp_path: Path) -> None:
     shipped = Prompts(tmp_path).text("extract_graph")
     assert shipped
     assert Prompts(tmp_path).own() == {}

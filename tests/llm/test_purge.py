@@ -1,4 +1,4 @@
-"""What is forgotten of the ledger, and what is not."""
+"""Purging of the ledger."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -30,9 +30,7 @@ def keys(ledger: Ledger) -> list[str]:
     return [key for (key,) in ledger.rows("SELECT key FROM requests ORDER BY key")]
 
 
-def test_what_was_used_since_stays_and_what_it_cost_is_still_known(
-    ledger: Ledger, tmp_path: Path
-) -> None:
+def test_used_requests_and_all_costs_are_kept(ledger: Ledger, tmp_path: Path) -> None:
     ledger.mark_used(["b"])
     ledger.track_use()
     ledger.mark_used(["a"])
@@ -48,7 +46,7 @@ def test_what_was_used_since_stays_and_what_it_cost_is_still_known(
         assert not [word for word in (b"reply b", b"rubbish", b".txt") if word in path.read_bytes()]
 
 
-def test_what_was_noted_before_does_not_count(ledger: Ledger, tmp_path: Path) -> None:
+def test_use_before_tracking_does_not_count(ledger: Ledger, tmp_path: Path) -> None:
     ledger.track_use()
     ledger.mark_used(["a"])
     ledger.track_use()
@@ -57,7 +55,7 @@ def test_what_was_noted_before_does_not_count(ledger: Ledger, tmp_path: Path) ->
     assert keys(ledger) == ["b", "d"]
 
 
-def test_a_purge_that_is_stopped_forgets_nothing(ledger: Ledger, tmp_path: Path) -> None:
+def test_an_interrupted_purge_deletes_nothing(ledger: Ledger, tmp_path: Path) -> None:
     def stopped() -> Iterator[str]:
         yield "a"
         raise KeyboardInterrupt
@@ -68,7 +66,7 @@ def test_a_purge_that_is_stopped_forgets_nothing(ledger: Ledger, tmp_path: Path)
     assert keys(ledger) == ["a", "b", "c", "d"]
 
 
-def test_a_batch_that_is_not_collected_is_not_given_up(ledger: Ledger, tmp_path: Path) -> None:
+def test_an_open_batch_prevents_a_purge(ledger: Ledger, tmp_path: Path) -> None:
     batches = BatchLedger(ledger)
     batch = Batch("k", "extract", "chat", SUBMITTED, "f", "batch_1", 1, 10, 0.5, "{}", 0.0)
     batches.prepare(batch, [Line("e", "e.txt", "100")])
@@ -84,7 +82,7 @@ def test_a_batch_that_is_not_collected_is_not_given_up(ledger: Ledger, tmp_path:
     assert ledger.rows("SELECT count(*) FROM batches") == [(0,)]
 
 
-def test_bytes_that_another_reader_holds_are_told(ledger: Ledger, tmp_path: Path) -> None:
+def test_a_purge_reports_bytes_held_by_another_reader(ledger: Ledger, tmp_path: Path) -> None:
     ledger.track_use()
     with closing(sqlite3.connect(tmp_path / FILE, isolation_level=None)) as reader:
         reader.execute("BEGIN")

@@ -1,4 +1,4 @@
-"""What is read from replies that are almost what was asked for."""
+"""Tolerant parsing of replies."""
 
 import json
 import random
@@ -26,7 +26,7 @@ def records_of(*fields: str) -> dict[str, Any]:
 
 
 def format_of(properties: dict[str, Any]) -> ReplyFormat:
-    """A format that takes anything, and gives it back."""
+    """A format that accepts anything, and returns it."""
     schema = {"type": "object", "properties": properties, "required": list(properties)}
     return ReplyFormat("anything", schema, ParsedReply, "")
 
@@ -56,7 +56,7 @@ def value_of(text: str, format: ReplyFormat = GRAPH) -> Any:
 
 
 def extracted(text: str) -> tuple[set[str], set[tuple[str, str]]]:
-    """Names and links that the extraction reads, from a passage that has each name."""
+    """The names and links that extraction reads from a passage."""
     passage = squeezed(text)
     found = ExtractionFormat(Schema()).reply_format(lambda name: name in passage, {})
     try:
@@ -83,7 +83,7 @@ def test_small_models_lose_only_broken_records(reply: SmallModelReply) -> None:
 
 
 @pytest.mark.parametrize("reply", SMALL_MODEL_REPLIES, ids=lambda reply: reply.title)
-def test_a_reply_cut_off_anywhere_invents_nothing(reply: SmallModelReply) -> None:
+def test_a_truncated_reply_adds_no_records(reply: SmallModelReply) -> None:
     whole_names, whole_links = extracted(reply.text)
     # What a draft that is corrected later says counts too.
     whole_names |= reply.entities | reply.maybe
@@ -150,7 +150,7 @@ def test_plain_json_is_read_as_it_is() -> None:
         '("entity", "Ada", "person")\n("entity", "Bob", "person")\n("relationship", "Ada", "Bob")',
     ],
 )
-def test_many_forms_say_the_same(text: str) -> None:
+def test_many_forms_have_the_same_value(text: str) -> None:
     assert value_of(text) == PLAIN
 
 
@@ -183,7 +183,7 @@ def test_broken_values_are_read_as_meant(broken: str, meant: Any) -> None:
     assert value_of(text, REPORT) == {"title": "T", "rating": meant, "findings": []}
 
 
-def test_of_two_answers_the_later_or_fuller_one_counts() -> None:
+def test_the_later_or_fuller_of_two_objects_is_used() -> None:
     answers = [
         {"title": "Draft", "rating": 1},
         {"title": "First", "rating": 1, "findings": []},
@@ -195,7 +195,7 @@ def test_of_two_answers_the_later_or_fuller_one_counts() -> None:
     assert value_of(halves, REPORT) == {"title": "T", "rating": 2, "findings": []}
 
 
-def test_keys_in_another_language_are_known_by_their_order() -> None:
+def test_keys_in_another_language_are_matched_by_order() -> None:
     text = json.dumps({"Behauptungen": [{"Wer": "Ada", "Stand": "true", "Was": "She wrote."}]})
 
     def read(data: Any) -> ParsedReply:
@@ -223,14 +223,14 @@ def test_records_may_be_lists_or_tuples_of_fields() -> None:
     assert value_of(text)["entities"] == [["Ada", "person"], ["Bob", "person"], ["Eve", "x"]]
 
 
-def test_lines_are_records_of_whatever_was_asked_for() -> None:
+def test_lines_are_records_of_any_schema() -> None:
     text = "claim | Ada | true | She wrote. |\n- **claim** | Bob | false"
     assert value_of(text, CLAIMS) == {
         "claims": [{"subject": "Ada", "status": "true", "description": "She wrote."}]
     }
 
 
-def test_what_was_cut_off_is_dropped_and_counted() -> None:
+def test_truncated_records_are_dropped_and_counted() -> None:
     reading = read_reply(DUMPED[: DUMPED.index("Bob") + 1], GRAPH)
     assert reading == ParsedReply({"entities": [ADA]}, dropped=1)
     lines = "\n".join(map(json.dumps, [ADA, BOB]))
@@ -239,7 +239,7 @@ def test_what_was_cut_off_is_dropped_and_counted() -> None:
     )
 
 
-def test_a_report_that_was_cut_off_needs_all_of_its_keys() -> None:
+def test_a_truncated_report_needs_all_of_its_keys() -> None:
     finding = {"summary": "S", "explanation": "E"}
     text = json.dumps({"title": "T", "rating": 7, "findings": [finding, finding]})
     assert value_of(text[:-5], REPORT) == {"title": "T", "rating": 7, "findings": [finding]}
@@ -271,7 +271,7 @@ def test_a_report_that_was_cut_off_needs_all_of_its_keys() -> None:
         ("Entity, they say, | is a word; entities, too.", "no JSON object"),
     ],
 )
-def test_a_reply_without_an_answer_says_what_is_wrong(text: str, message: str) -> None:
+def test_an_unusable_reply_is_refused_with_a_reason(text: str, message: str) -> None:
     with pytest.raises(ReplyError, match=message):
         value_of(text)
 
@@ -301,7 +301,7 @@ def garbage() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("kind", garbage())
-def test_endless_replies_cost_no_time(kind: str) -> None:
+def test_endless_replies_are_parsed_in_linear_time(kind: str) -> None:
     text = garbage()[kind]
     start = time.process_time()
     with suppress(ReplyError):
@@ -340,7 +340,7 @@ WRAPPINGS = [
 )
 # A key that looks like JSON whose quotes are escaped.
 @example(value={'{"': None}, wrapping="Here it is: {}", indent=2, ascii=False)
-def test_any_object_in_any_wrapping_is_read_as_itself(
+def test_any_object_is_found_in_any_wrapping(
     value: dict[str, Any], wrapping: str, indent: int | None, ascii: bool
 ) -> None:
     text = wrapping.format(json.dumps(value, indent=indent, ensure_ascii=ascii))
@@ -375,7 +375,7 @@ REPLIES = st.fixed_dictionaries(
 
 @settings(deadline=None)
 @given(value=REPLIES, data=st.data(), indent=st.sampled_from([None, 2]), ascii=st.booleans())
-def test_the_beginning_of_a_reply_gives_some_of_its_records(
+def test_the_beginning_of_a_reply_has_the_first_records(
     value: dict[str, Any], data: st.DataObject, indent: int | None, ascii: bool
 ) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=ascii)

@@ -45,7 +45,7 @@ def bodies(server: Server) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("structured", RESPONSE_FORMATS)
-def test_each_way_of_a_structured_reply_gives_the_same(structured: str, tmp_path: Path) -> None:
+def test_every_response_format_has_the_same_value(structured: str, tmp_path: Path) -> None:
     with Server(answer=words_of_text) as server:
         (outcome,) = ask(server, tmp_path, "a b", structured=structured)
         assert outcome.values == (["a", "b"],)
@@ -63,7 +63,7 @@ def test_each_way_of_a_structured_reply_gives_the_same(structured: str, tmp_path
         (["no_json_schema", "unsupported:tools", "no_json_object"], "text"),
     ],
 )
-def test_what_a_server_lacks_is_learnt_once(lacks: list[str], last: str, tmp_path: Path) -> None:
+def test_missing_capabilities_are_learnt_once(lacks: list[str], last: str, tmp_path: Path) -> None:
     with Server(answer=words_of_text, faults=Faults(rate=1, kinds=lacks)) as server:
         assert ask(server, tmp_path, "a")[0].values == (["a"],)
         # One call more for each thing that it lacks.
@@ -73,7 +73,7 @@ def test_what_a_server_lacks_is_learnt_once(lacks: list[str], last: str, tmp_pat
         assert len(bodies(server)) == 3 + RESPONSE_FORMATS.index(last)
 
 
-def test_a_format_that_is_taken_but_not_heeded_is_told_in_words(tmp_path: Path) -> None:
+def test_an_ignored_format_is_described_in_words(tmp_path: Path) -> None:
     def heedless(chat: ChatRequest) -> str:
         told = WORDS.instructions in "".join(chat.texts)
         return json.dumps({"words": ["a"]}) if told else "The words are as follows: a."
@@ -89,7 +89,7 @@ def test_a_format_that_is_taken_but_not_heeded_is_told_in_words(tmp_path: Path) 
         assert len(bodies(server)) == n_asked + 1
 
 
-def test_one_bad_reply_changes_nothing(tmp_path: Path) -> None:
+def test_one_invalid_reply_keeps_the_response_format(tmp_path: Path) -> None:
     # The first number is that of the list of models.
     faults = Faults(by_number=[None, None, *["wrong_schema"] * 3])
     with Server(answer=words_of_text, faults=faults) as server:
@@ -109,7 +109,7 @@ def test_a_parameter_that_is_refused_is_dropped(parameter: str, tmp_path: Path) 
         assert ("max_tokens" in sent[-1]) == (parameter == "max_completion_tokens")
 
 
-def test_an_unknown_parameter_of_the_users_own_is_dropped(tmp_path: Path) -> None:
+def test_an_unknown_parameter_of_the_settings_is_dropped(tmp_path: Path) -> None:
     faults = Faults(rate=1, kinds=["unsupported:reasoning_effort"])
     own = {"reasoning_effort": "low", "seed": 7}
     with Server(answer=words_of_text, faults=faults) as server:
@@ -122,7 +122,7 @@ def test_an_unknown_parameter_of_the_users_own_is_dropped(tmp_path: Path) -> Non
         assert "json_schema" in last["response_format"]
 
 
-def test_a_wrong_value_of_the_users_own_is_told(tmp_path: Path) -> None:
+def test_a_wrong_value_of_a_parameter_is_an_error(tmp_path: Path) -> None:
     settings = {"base_url": "http://127.0.0.1:9", "parameters": {"effort": "lo"}}
     MADE.append(Models({"chat": ModelSettings(model="m", **settings)}, tmp_path))
     writer = RequestWriter("chat", ModelSettings(model="m", **settings), MADE[-1].ledger)
@@ -138,7 +138,7 @@ def test_all_tool_calls_of_a_reply_are_read() -> None:
     assert reply.text == '{"a": 1}\n{"b": "it\'s"}'
 
 
-def test_a_stream_is_put_together_and_counted(tmp_path: Path) -> None:
+def test_a_stream_is_joined_and_counted(tmp_path: Path) -> None:
     with Server(answer=words_of_text) as server:
         (outcome,) = ask(server, tmp_path, "a b c", stream=True)
         assert outcome.values == (["a", "b", "c"],)
@@ -159,7 +159,7 @@ def events(*chunks: bytes) -> list[Any]:
     return asyncio.run(main())
 
 
-def test_server_sent_events_are_read_wherever_they_are_cut() -> None:
+def test_server_sent_events_are_parsed_from_any_chunks() -> None:
     assert events(b'data: {"a"', b': 1}\r\n\r\n: ping\n\ndata: {"b":\ndata: 2}\n', b"\n") == [
         {"a": 1},
         {"b": 2},
@@ -173,7 +173,7 @@ def test_an_error_in_a_stream_is_retryable() -> None:
         events(b'data: {"error": {"message": "overloaded"}}\n\n')
 
 
-def test_a_slow_stream_is_no_timeout_and_one_that_stops_is(tmp_path: Path) -> None:
+def test_a_stream_times_out_only_between_two_pieces(tmp_path: Path) -> None:
     # Longer than the timeout in all, but never without a piece for so long.
     with Server(answer=words_of_text, chunk_delay=0.05) as server:
         text = " ".join(f"word{n}" for n in range(30))
@@ -206,11 +206,11 @@ def test_azure_is_asked_by_deployment_with_its_own_header(tmp_path: Path) -> Non
     [("1.5", 1.5), ("120ms", 0.12), ("2s", 2.0), ("6m0s", 360.0), ("1h2m", 3720.0), ("", None),
      ("soon", None), ("5x", None), ("-3", 0.0)],
 )  # fmt: skip
-def test_how_servers_write_a_time(text: str, seconds: float | None) -> None:
+def test_durations_in_headers_are_parsed(text: str, seconds: float | None) -> None:
     assert parse_duration(text) == pytest.approx(seconds)
 
 
-def test_every_header_that_asks_to_wait_is_understood() -> None:
+def test_every_header_for_a_delay_is_parsed() -> None:
     assert retry_after({"retry-after": "3"}) == 3
     assert retry_after({"retry-after-ms": "250", "retry-after": "3"}) == 0.25
     assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0
@@ -218,7 +218,7 @@ def test_every_header_that_asks_to_wait_is_understood() -> None:
     assert retry_after({}) is None
 
 
-def test_a_key_is_taken_out_of_what_a_server_says() -> None:
+def test_a_key_is_redacted_in_messages_of_the_server() -> None:
     said = redact("Incorrect API key provided: sk-abcdef123456. Bearer sk-abcdef123456", "secret-1")
     assert "abcdef" not in said
     assert redact("wrong: secret-1!", "secret-1") == "wrong: ***!"

@@ -1,4 +1,4 @@
-"""Texts that a model writes for people: streamed piece by piece, without its thoughts."""
+"""Streaming of texts for people, without the reasoning of the model."""
 
 from collections.abc import Iterator
 
@@ -38,7 +38,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
         yield server
 
 
-def test_a_text_is_written_as_it_comes(server: Server) -> None:
+def test_a_streamed_text_reaches_the_sink_in_pieces(server: Server) -> None:
     sink = Pieces()
     outcome = ask(server, sink)
     assert outcome.values == (TEXT.strip(),)
@@ -48,11 +48,11 @@ def test_a_text_is_written_as_it_comes(server: Server) -> None:
     assert outcome.spent.usage.completion > 0
 
 
-def test_without_a_sink_it_comes_whole(server: Server) -> None:
+def test_without_a_sink_the_reply_is_not_streamed(server: Server) -> None:
     assert ask(server, None).values == (TEXT.strip(),)
 
 
-def test_a_stream_that_breaks_off_begins_again() -> None:
+def test_a_broken_stream_is_retried() -> None:
     with Server(answer=lambda chat: TEXT, faults=Faults(by_number=["close_half"])) as server:
         sink = Pieces()
         assert ask(server, sink).values == (TEXT.strip(),)
@@ -64,9 +64,7 @@ def test_a_stream_that_breaks_off_begins_again() -> None:
     text=st.text(min_size=1).filter(lambda text: text.strip()[:1] not in "<[◁"),
     cuts=st.lists(st.integers(1, 9)),
 )
-def test_no_piece_of_a_text_is_lost_wherever_it_is_cut(
-    thoughts: str, text: str, cuts: list[int]
-) -> None:
+def test_no_piece_of_a_stream_is_lost(thoughts: str, text: str, cuts: list[int]) -> None:
     sink = Pieces()
     visible = VisibleText(sink)
     rest = thoughts + text
@@ -78,7 +76,7 @@ def test_no_piece_of_a_text_is_lost_wherever_it_is_cut(
     assert sink.text.strip() == text.strip()
 
 
-def test_a_broken_stream_says_that_what_was_written_is_void() -> None:
+def test_a_broken_stream_restarts_the_sink() -> None:
     sink = Pieces()
     visible = VisibleText(sink)
     visible.write("Half of a")

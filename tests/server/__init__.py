@@ -1,4 +1,4 @@
-"""A small OpenAI-compatible server that answers from what it is sent, and errs on request.
+"""A small OpenAI-compatible server that answers from its input, and fails on request.
 
 In a test: `with Server(faults=Faults(rate=0.3, kinds=["500", "hang"])) as server`, then a client
 with `base_url=server.url`. As a process of its own: `python -m tests.server --help`.

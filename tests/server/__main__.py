@@ -1,4 +1,4 @@
-"""Run the server as a process of its own; it prints its URL, then runs until it is ended."""
+"""Run the server as a process of its own; it prints its URL, and runs until it is ended."""
 
 import argparse
 import asyncio

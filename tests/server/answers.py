@@ -1,4 +1,4 @@
-"""The default answers: a small model that says nothing but what stands in what it was sent.
+"""The default answers: a small model that repeats only facts of its input.
 
 `KINDS` says which function answers which request, by the names of properties in the schema or in
 the prompt, or by the records of a line format that the prompt shows. A new kind of prompt is a
@@ -36,7 +36,7 @@ YES_OR_NO = re.compile(r"\b(?:yes or no|y or n|yes/no|y/n)\b", re.I)
 
 
 def passage(request: ChatRequest) -> str:
-    """What the answer is about: the user's first message, after the line that announces it."""
+    """Return the passage: the user's first message, after the line that announces it."""
     texts = [
         text for message, text in zip(request.messages, request.texts, strict=True)
         if message["role"] == "user"
@@ -53,12 +53,12 @@ def passage(request: ChatRequest) -> str:
 
 
 def prompt(request: ChatRequest) -> str:
-    """What was said besides the passage."""
+    """Return the messages without the passage."""
     return "\n".join(request.texts).replace(passage(request), "\n")
 
 
 def already_said(request: ChatRequest) -> str:
-    """The earlier answers, where only what they lack is asked for, and not the whole again."""
+    """Return the earlier answers, if the request is for further records only."""
     if not MISSED.search(request.texts[-1]):
         return ""
     pairs = zip(request.messages, request.texts, strict=True)
@@ -66,7 +66,7 @@ def already_said(request: ChatRequest) -> str:
 
 
 def extract(request: ChatRequest) -> Json:
-    """Entities are capitalised names; those that stand in one sentence are related."""
+    """Extract capitalised names as entities, and relate those of one sentence."""
     entities: dict[str, Json] = {}
     relationships: dict[tuple[str, str], Json] = {}
     for sentence, names in sentences_with_names(passage(request)):
@@ -92,7 +92,7 @@ def extract(request: ChatRequest) -> Json:
 
 
 def claim(request: ChatRequest) -> Json:
-    """A sentence with a name and a year, or a word of accusation, is a claim."""
+    """Extract claims: sentences with a name and a year, or with a word of accusation."""
     claims = []
     for sentence, names in sentences_with_names(passage(request)):
         if not names or sentence in already_said(request):
@@ -114,7 +114,7 @@ def claim(request: ChatRequest) -> Json:
 
 
 def summarize(request: ChatRequest) -> Json:
-    """The descriptions one after the other, each once, as far as a summary goes."""
+    """Join the descriptions, each once, up to the length of a summary."""
     text = passage(request)
     parts = items(text) or list(dict.fromkeys(sentences(text)))
     said = " ".join(part if part[-1] in ".!?。" else f"{part}." for part in parts)
@@ -122,7 +122,7 @@ def summarize(request: ChatRequest) -> Json:
 
 
 def report(request: ChatRequest) -> Json:
-    """What the first rows of the context say, each a finding that cites its row."""
+    """Write a report: each of the first rows is a finding that cites its row."""
     text = passage(request)
     found = list(rows(text))
     cells = [[cell.strip(' "') for cell in re.split(r"[,|\t]", row.text)] for row in found]
@@ -144,7 +144,7 @@ def report(request: ChatRequest) -> Json:
 
 
 def best_lines(request: ChatRequest) -> list[tuple[float, str]]:
-    """The rows and sentences that share most words with the question, with their share."""
+    """Rank the rows and sentences by the words that they share with the question."""
     question = request.texts[-1][-500:]
     asked = words(question)
     context = "\n".join(request.texts)
@@ -160,7 +160,7 @@ def answer_question(request: ChatRequest) -> Json:
 
 
 def answer_step(request: ChatRequest) -> Json:
-    """The best lines as an answer on the way; the names in them are followed up."""
+    """Write the best lines as an intermediate answer, with follow-ups on their names."""
     found = best_lines(request)
     lines = [line for _, line in found]
     named = [name for line in lines for _, names in sentences_with_names(line) for name in names]
@@ -227,7 +227,7 @@ def answer_from_text(request: ChatRequest) -> str | Json:
 
 
 def records(value: Json) -> list[tuple[str, Json]]:
-    """An answer as records of a line format."""
+    """Write an answer as records of a line format."""
     found: list[tuple[str, Json]] = []
     for name, part in value.items():
         if isinstance(part, list):

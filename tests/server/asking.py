@@ -1,4 +1,4 @@
-"""How the tests of the server ask: schemas, a text, and one call."""
+"""Requests of the server's tests: schemas, a text, and one call."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Files, and batches that run through the same answers as single requests."""
+"""Files, and batches that are answered like single requests."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -66,7 +66,7 @@ class Batches:
         return 200, public(batch)
 
     def _read(self, batch: Json) -> tuple[list[Json], list[Json]]:
-        """The lines of the input, and what is wrong with them."""
+        """Return the lines of the input, and their errors."""
         lines: list[Json] = []
         errors: list[Json] = []
         ids = set()
@@ -89,7 +89,7 @@ class Batches:
         return lines, errors
 
     def look_at(self, batch_id: str, seconds: float | None) -> Json:
-        """The batch now: done `seconds` after it was made; with None it waits for `finish`."""
+        """Return the batch, done `seconds` after its creation; with None it waits for `finish`."""
         batch = self.batches[batch_id]
         if batch["status"] == "cancelling":
             self.finish(batch_id, "cancelled")
@@ -104,7 +104,7 @@ class Batches:
         return public(batch)
 
     def finish(self, batch_id: str, status: str = "completed") -> None:
-        """Answer the lines; one that is `expired` or `cancelled` got through half of them."""
+        """Answer the lines: half of them if it is `expired` or `cancelled`."""
         batch = self.batches[batch_id]
         if batch["status"] not in RUNNING:
             return
@@ -137,7 +137,7 @@ def public(batch: Json) -> Json:
 
 
 def read_form(content_type: str, body: bytes) -> dict[str, tuple[str, bytes]]:
-    """The parts of a multipart form: file name and content by field."""
+    """Parse a multipart form into file name and content by field."""
     boundary = b"--" + content_type.partition("boundary=")[2].strip('"').encode()
     form = {}
     for part in body.split(boundary)[1:-1]:

@@ -1,4 +1,4 @@
-"""Chat completions: what was asked, the completion, and its pieces for a stream."""
+"""Chat completions: the request, the completion, and its pieces for a stream."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ CACHE_STEP, CACHE_FROM = 512, 4096
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """What an answer may look at."""
+    """A chat request, as answers see it."""
 
     body: Json
 
@@ -28,7 +28,7 @@ class ChatRequest:
 
     @property
     def mode(self) -> Literal["json_schema", "tool", "json_object", "text"]:
-        """How the answer has to be given."""
+        """The response format of the request."""
         kind = self.body.get("response_format", {}).get("type")
         if kind in ("json_schema", "json_object"):
             return kind  # type: ignore[no-any-return]
@@ -36,7 +36,7 @@ class ChatRequest:
 
     @cached_property
     def tool(self) -> Json | None:
-        """The function that has to be called; `auto` calls the first."""
+        """The function to call; `auto` calls the first."""
         choice = self.body.get("tool_choice", "auto")
         functions: list[Json] = [tool["function"] for tool in self.body.get("tools") or []]
         if not functions or choice == "none":
@@ -48,7 +48,7 @@ class ChatRequest:
 
     @cached_property
     def schema(self) -> Json | None:
-        """The JSON schema of the answer, where one was sent."""
+        """The JSON schema of the answer, if there is one."""
         if self.mode == "json_schema":
             schema: Json = self.body["response_format"]["json_schema"]["schema"]
             return schema
@@ -79,7 +79,7 @@ def content_of(message: Json) -> str:
 
 
 def count_tokens(text: str) -> int:
-    """Four characters a token, roughly."""
+    """Estimate tokens: four characters each."""
     return (len(text) + 3) // 4
 
 
@@ -88,7 +88,7 @@ def cut(text: str, max_tokens: int | None) -> str:
 
 
 def complete(request: ChatRequest, answer: Answer, key: str, cached: int, created: int) -> Json:
-    """The completion object; an answer over the limit of tokens is cut, as a model's is."""
+    """Return the completion; an answer over the limit of tokens is truncated."""
     said = answer(request)
     text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
     content = cut(text, request.max_tokens)
@@ -129,7 +129,7 @@ def usage(prompt: int, completion: int, cached: int = 0, reasoning: int = 0) -> 
 
 
 def text_of(message: Json) -> str | None:
-    """The content, or the arguments of the call where the answer is one."""
+    """Return the content of a completion, or the arguments of its call."""
     if calls := message.get("tool_calls"):
         return str(calls[0]["function"]["arguments"])
     content: str | None = message["content"]
@@ -137,7 +137,7 @@ def text_of(message: Json) -> str | None:
 
 
 def set_text(message: Json, text: str | None) -> None:
-    """Put `text` where the answer stands: content, or the arguments of the call."""
+    """Replace the content of a completion, or the arguments of its call."""
     if message.get("tool_calls") and text is not None:
         message["tool_calls"][0]["function"]["arguments"] = text
     else:
@@ -146,7 +146,7 @@ def set_text(message: Json, text: str | None) -> None:
 
 
 def pieces(completion: Json, *, with_usage: bool) -> Iterator[Json]:
-    """The events of a stream that together make the completion."""
+    """Split a completion into the events of a stream."""
     shared = {name: completion[name] for name in ("id", "created", "model", "system_fingerprint")}
     shared["object"] = "chat.completion.chunk"
     if with_usage:
@@ -184,13 +184,13 @@ def _parts(text: str | None) -> list[str]:
 
 
 class PromptCache:
-    """Which beginnings of prompts were seen before."""
+    """The cache of beginnings of prompts."""
 
     def __init__(self) -> None:
         self.seen: set[int] = set()
 
     def look_up(self, texts: list[str]) -> int:
-        """How many tokens of this prompt were seen before; remembers the rest."""
+        """Return the cached tokens of a prompt, and cache the rest."""
         prompt = "\0".join(texts)
         if len(prompt) < CACHE_FROM:
             return 0

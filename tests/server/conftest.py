@@ -1,4 +1,4 @@
-"""A server, and the real client to it."""
+"""A server, and the official client to it."""
 
 from collections.abc import Iterator
 

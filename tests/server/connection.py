@@ -1,4 +1,4 @@
-"""HTTP/1.1 with keep-alive over asyncio: as much of it as a client of a model needs."""
+"""HTTP/1.1 with keep-alive over asyncio, for clients of a model."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -21,7 +21,7 @@ class Request:
 
 
 class Connection(asyncio.Protocol):
-    """Reads requests one after the other; `serve` answers each through the methods below."""
+    """A connection whose requests `serve` answers through the methods below."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Connection(asyncio.Protocol):
         content_type: str = "application/json",
         cut_at: int | None = None,
     ) -> None:
-        """Answer in one write; `cut_at` leaves out the body from there, but announces it whole."""
+        """Send an answer in one write; `cut_at` truncates the body below its stated length."""
         fields = {
             "content-type": content_type,
             "content-length": str(len(body)),

@@ -1,4 +1,4 @@
-"""What can be read and set while the server runs as a process of its own."""
+"""Control of a server that runs as a process of its own."""
 
 from __future__ import annotations
 

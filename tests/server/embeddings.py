@@ -1,4 +1,4 @@
-"""Vectors that depend on nothing but the text."""
+"""Vectors that depend on the text alone."""
 
 # array[float] can be written only as text before Python 3.12.
 from __future__ import annotations
@@ -19,13 +19,13 @@ SIGNS = [array("f", [1.0 if byte >> bit & 1 else -1.0 for bit in range(8)]) for 
 
 @lru_cache(maxsize=16)
 def scaled_signs(dimensions: int) -> list[bytes]:
-    """The signs as bytes of numbers that make a vector of length 1."""
+    """Encode signs as the bytes of a vector of length 1."""
     size = 1 / math.sqrt(dimensions)
     return [array("f", [size * sign for sign in signs]).tobytes() for signs in SIGNS]
 
 
 def embed(text: str, dimensions: int) -> array[float]:
-    """A vector of length 1 whose signs are the bits of the hash of the text."""
+    """Return a vector of length 1 whose signs are the bits of the text's hash."""
     signs = scaled_signs(dimensions)
     bits = shake_256(text.encode()).digest((dimensions + 7) // 8)
     return array("f", b"".join([signs[byte] for byte in bits])[: 4 * dimensions])
@@ -34,7 +34,7 @@ def embed(text: str, dimensions: int) -> array[float]:
 def embeddings(
     body: dict[str, Any], dimensions: int, vector: Callable[[str, int], array[float]] = embed
 ) -> dict[str, Any]:
-    """The answer to `/embeddings`: one vector for each input, in its order."""
+    """Answer `/embeddings`: one vector for each input, in their order."""
     texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
     # One input may be a list of token numbers.
     if texts and isinstance(texts[0], int):

@@ -73,12 +73,12 @@ def error(
 
 
 def is_error(kind: str | None) -> TypeGuard[str]:
-    """Whether a kind of fault is an answer with a status of its own."""
+    """Tell whether a kind of fault is an answer with a status of its own."""
     return kind is not None and (kind in ERRORS or kind.startswith(UNSUPPORTED))
 
 
 def error_of(kind: str, body: dict[str, Any], key: str = "") -> tuple[int, dict[str, Any]]:
-    """Status and body of a kind of error; the message names what the request asked for.
+    """Return status and body of a kind of error; the message names the parts of the request.
 
     That of 401 holds the whole `key`, as some servers do it: a client must not pass it on.
     """
@@ -97,7 +97,7 @@ def error_of(kind: str, body: dict[str, Any], key: str = "") -> tuple[int, dict[
 
 
 def retry_headers(kind: str, seconds: float) -> dict[str, str]:
-    """How an error says when to come back; most say nothing."""
+    """Return the headers of an error that ask to wait; empty for most."""
     if kind == "429_retry_after":
         return {"retry-after": f"{seconds:g}"}
     if kind == "429_retry_date":

@@ -1,4 +1,4 @@
-"""Which replies go wrong and in which way; what goes wrong in a completion or in vectors."""
+"""Faults on request: in responses, in completions and in vectors."""
 
 import base64
 import json
@@ -103,7 +103,7 @@ class Faults:
         self._n_requests = 0
 
     def choose(self, endpoint: str, body: Json, raw: bytes, key: str, attempt: int) -> str | None:
-        """The kind of fault that hits this request, or None."""
+        """Return the kind of fault for this request, or None."""
 
         def hits(kind: str) -> str | None:
             name, _, limit = kind.partition("*")
@@ -127,7 +127,7 @@ class Faults:
 
 
 def fits(kind: str, endpoint: str, body: Json) -> bool:
-    """Whether a request can go wrong in this way."""
+    """Tell whether a kind of fault applies to a request."""
     if kind.startswith(UNSUPPORTED):
         return kind.removeprefix(UNSUPPORTED) in body
     if kind in ("no_json_schema", "no_json_object"):

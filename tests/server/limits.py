@@ -1,4 +1,4 @@
-"""Limits as providers set them: so much a minute, and so much at once."""
+"""Rate limits as providers set them: a budget a minute, and a burst."""
 
 from dataclasses import dataclass, field
 from time import monotonic
@@ -6,7 +6,7 @@ from time import monotonic
 
 @dataclass
 class Bucket:
-    """Holds `burst_seconds` worth of a limit per minute and fills up evenly."""
+    """A token bucket with the capacity of `burst_seconds` of a limit per minute."""
 
     per_minute: float
     burst_seconds: float = 60.0
@@ -18,7 +18,7 @@ class Bucket:
         return max(1.0, self.per_minute * self.burst_seconds / 60)
 
     def wait_for(self, amount: float) -> float:
-        """Seconds until `amount` fits, 0 if it does now."""
+        """Return the seconds until `amount` fits, 0 if it does now."""
         now = monotonic()
         self.taken = max(0.0, self.taken - (now - self.at) * self.per_minute / 60)
         self.at = now
@@ -35,7 +35,7 @@ class Bucket:
 
 
 def duration(seconds: float) -> str:
-    """As the headers write it: 17ms, 1.5s, 6m0s."""
+    """Format a duration for a header: 17ms, 1.5s, 6m0s."""
     if seconds < 1:
         return f"{1000 * seconds:.0f}ms"
     minutes, rest = divmod(round(seconds, 3), 60)
@@ -44,7 +44,7 @@ def duration(seconds: float) -> str:
 
 @dataclass
 class Limits:
-    """None is no limit."""
+    """Limits of requests and tokens a minute; None is no limit."""
 
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
@@ -58,7 +58,7 @@ class Limits:
         }
 
     def refuse(self, n_running: int, tokens: int) -> tuple[str, dict[str, str]] | None:
-        """A message and headers if a request is over a limit; else it is counted."""
+        """Count a request; return a message and headers if it is over a limit."""
         if self.concurrent is not None and n_running > self.concurrent:
             return f"Too many concurrent requests: the limit is {self.concurrent}.", {}
         amounts = {"requests": 1, "tokens": tokens}

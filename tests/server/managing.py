@@ -1,4 +1,4 @@
-"""Models, files and batches: what is asked beside the model."""
+"""Requests for models, files and batches."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ def manage(
     request: Request,
     body: Json,
 ) -> tuple[int, Json | bytes]:
-    """Answer about models, files and batches: status and body."""
+    """Answer a request for models, files or batches: status and body."""
     match (request.method, *endpoint.strip("/").split("/")):
         case "GET", "models":
             return 200, {"object": "list", "data": [_model(name) for name in models]}

@@ -1,4 +1,4 @@
-"""What a small model sees in a text: sentences, names, list items and the rows of tables."""
+"""Parsing of a text as a small model: sentences, names, list items and table rows."""
 
 import re
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def sentences(text: str) -> list[str]:
 
 
 def sentences_with_names(text: str) -> list[tuple[str, list[str]]]:
-    """Each sentence with its capitalised names, each once, in order."""
+    """Yield each sentence with its capitalised names, each once, in order."""
     found = []
     for sentence in sentences(text):
         names: dict[str, None] = {}
@@ -55,7 +55,7 @@ def sentences_with_names(text: str) -> list[tuple[str, list[str]]]:
 
 
 def kind_of(name: str, sentence: str) -> str:
-    """Guess what a name stands for."""
+    """Guess the type of a name."""
     kind = _kind_of_name(name)
     if kind != "organization" and any(f" {word} {name}" in sentence for word in PLACE_BEFORE):
         return "location"
@@ -73,7 +73,7 @@ def _kind_of_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a table: the section that it stands in, its number and the rest."""
+    """A line of a table: its section, its number and the rest."""
 
     section: str
     number: int
@@ -81,7 +81,7 @@ class Row:
 
 
 def rows(text: str) -> Iterator[Row]:
-    """The rows of tables that begin with a number, comma, tab or bar separated."""
+    """Yield the rows of tables that begin with a number, separated by comma, tab or bar."""
     section = "Data"
     for line in text.splitlines():
         line = line.strip()
@@ -92,7 +92,7 @@ def rows(text: str) -> Iterator[Row]:
 
 
 def items(text: str) -> list[str]:
-    """The items of a list, each once."""
+    """Return the items of a list, each once."""
     found = [match[1] for line in text.splitlines() if (match := ITEM.match(line))]
     return list(dict.fromkeys(found))
 

@@ -1,4 +1,4 @@
-"""What was asked and what became of it, in memory and in a file that outlives a killed client."""
+"""A log of requests and answers, in memory and in a file."""
 
 import json
 from collections import Counter
@@ -37,7 +37,7 @@ class Asked:
 
 
 class RequestLog:
-    """All requests in the order of arrival; `file` gets a line at arrival and one at the answer."""
+    """Requests in the order of arrival; `file` gets a line at arrival and at the answer."""
 
     def __init__(self, file: Path | None = None) -> None:
         self.requests: list[Asked] = []
@@ -71,7 +71,7 @@ class RequestLog:
 
 
 def read_log(file: Path) -> list[dict[str, Any]]:
-    """The requests of a log file, in the order of arrival, each with its answer's fields.
+    """Read the requests of a log file in the order of arrival, with their answers.
 
     `status` is None for a request that has no answer yet.
     """
@@ -89,5 +89,5 @@ def read_log(file: Path) -> list[dict[str, Any]]:
 
 
 def counts(requests: Iterable[dict[str, Any]]) -> Counter[str]:
-    """How often each body was asked, by key."""
+    """Count the requests of each body, by key."""
     return Counter(request["key"] for request in requests)

@@ -1,4 +1,4 @@
-"""Answers on their way through a connection, with what goes wrong there."""
+"""Sending of answers, with faults of the connection."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The server: what it is set to, how it is started, and how one request goes through it."""
+"""The server: its settings, its start, and the way of one request."""
 
 import asyncio
 import json
@@ -96,21 +96,21 @@ class Server:
 
     @property
     def url(self) -> str:
-        """What a client takes as its `base_url`."""
+        """The `base_url` for a client."""
         return f"{self.origin}/v1"
 
     @property
     def origin(self) -> str:
-        """What an Azure client takes as its `azure_endpoint`."""
+        """The `azure_endpoint` for an Azure client."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def requests(self) -> list[Asked]:
-        """All that was asked so far, in the order of arrival."""
+        """All requests so far, in the order of arrival."""
         return self._log.requests
 
     def counts(self) -> Counter[str]:
-        """How often each body was asked, by key."""
+        """Count the requests of each body, by key."""
         return Counter(self._log.attempts)
 
     def finish_batches(self, status: str = "completed") -> None:
@@ -228,7 +228,7 @@ class Server:
     def _refuse(
         self, endpoint: str, request: Request, body: Json
     ) -> tuple[int, Json, dict[str, str]] | None:
-        """Keys, models, sizes and limits; None if the request may go on."""
+        """Check key, model, size and limits; return the error, or None."""
         key = api_key(request)
         if self.api_keys and key not in self.api_keys:
             return (*error_of("401", body, key), {})
@@ -251,7 +251,7 @@ class Server:
     def _ask_model(
         self, asked: Asked, endpoint: str, body: Json, key: str = ""
     ) -> tuple[int, Json]:
-        """The answer to a chat or a request for vectors, with what goes wrong in it."""
+        """Answer a request for a chat or for vectors, with a fault in it."""
         fault = asked.fault
         if is_error(fault):
             return error_of(fault, body, key)
@@ -268,7 +268,7 @@ class Server:
         return 200, completion
 
     def _answer_line(self, url: str, body: Json) -> tuple[int, Json]:
-        """Answer one line of a batch, which is logged as a request of its own."""
+        """Answer one line of a batch, and log it as a request of its own."""
         raw = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         asked = self._log.arrived(url, {}, raw)
         endpoint = url.removeprefix("/v1")
@@ -285,6 +285,6 @@ class Server:
 
 
 def api_key(request: Request) -> str:
-    """The key that was sent, in either of the two headers."""
+    """Return the key of a request, from either of the two headers."""
     bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
     return request.headers.get("api-key") or bearer

@@ -1,4 +1,4 @@
-"""Bring what a small model has to say into the form that the request asks for."""
+"""Conversion of an answer into the format of the request."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -31,7 +31,7 @@ SYNONYMS = (
 
 
 def find(value: Mapping[str, Any], name: str) -> Any:
-    """The field of that name, or of one that means the same."""
+    """Return the field of a name or of a synonym."""
     if name in value:
         return value[name]
     groups = [group for group in SYNONYMS if name in group]
@@ -39,7 +39,7 @@ def find(value: Mapping[str, Any], name: str) -> Any:
 
 
 def shape(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any] | None = None) -> Any:
-    """`value` as the JSON schema wants it; what it does not have becomes empty."""
+    """Fit a value to a JSON schema; missing fields become empty."""
     # Most of what is shaped is a plain string; a schema of one has nothing else.
     if len(schema) == 1 and schema.get("type") == "string" and isinstance(value, str):
         return value
@@ -89,7 +89,7 @@ def _number(value: Any) -> float:
 
 
 def rename(value: Any, shown: set[str]) -> Any:
-    """`value` with the names of fields that a prompt shows, where they mean the same."""
+    """Rename fields to their synonyms in a prompt."""
     if isinstance(value, list):
         return [rename(part, shown) for part in value]
     if not isinstance(value, dict):
@@ -126,7 +126,7 @@ LAST = re.compile(
 
 @dataclass(frozen=True)
 class LineFormat:
-    """How a prompt shows one kind of record."""
+    """The format of one kind of record in a prompt."""
 
     before: str
     delimiter: str
@@ -141,7 +141,7 @@ class LineFormat:
 
 
 def line_formats(prompt: str) -> dict[str, LineFormat]:
-    """The format of each kind of record that the prompt shows, by its first line of the kind."""
+    """Return the format of each kind of record, from its first line in the prompt."""
     formats: dict[str, LineFormat] = {}
     for match in LINE.finditer(prompt):
         word = match["word"].lower()
@@ -155,7 +155,7 @@ def line_formats(prompt: str) -> dict[str, LineFormat]:
 
 
 def _field(word: str, index: int, shown: str) -> str:
-    """The field that a prompt shows in this place, such as `strength_1_10`."""
+    """Return the field named by a placeholder of a prompt, such as `strength_1_10`."""
     known = {name for group in SYNONYMS for name in group} | set(RECORDS[word])
     meant = [name for name in known if shown == name or shown.startswith(f"{name}_")]
     return max(meant, key=len, default=RECORDS[word][min(index, len(RECORDS[word]) - 1)])
@@ -164,7 +164,7 @@ def _field(word: str, index: int, shown: str) -> str:
 def write_lines(
     records: Iterable[tuple[str, Mapping[str, Any]]], formats: Mapping[str, LineFormat], prompt: str
 ) -> str:
-    """The records, a line each, with the last word that the prompt asks for."""
+    """Write the records, a line each, with the end mark of the prompt."""
     lines = [formats[word].write(record) for word, record in records if word in formats]
     if last := LAST.search(prompt):
         lines.append(last[1])

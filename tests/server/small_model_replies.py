@@ -1,4 +1,4 @@
-"""Replies of small models to a request for entities and relationships, and what is whole in them.
+"""Replies of small models to a request for entities and relationships.
 
 The replies stand in `small_model_replies.txt`: a title with the form that was asked for, the
 reply, and what a tolerant parser keeps: a name, or `source -> target`, a line each; `maybe` before
@@ -44,7 +44,7 @@ def _read(part: str) -> SmallModelReply:
 
 
 def read_replies() -> list[SmallModelReply]:
-    """All replies of the file."""
+    """Read all replies of the file."""
     text = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8")
     return [_read(part) for part in re.split(r"(?m)^@@@ (?!keep$)", text)[1:]]
 

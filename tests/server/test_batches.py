@@ -1,4 +1,4 @@
-"""Files and batches of the server, through the real client."""
+"""Files and batches of the server, through the official client."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the server does wrong on request, as the real client sees it."""
+"""Faults of the server, as the official client sees them."""
 
 import json
 import time

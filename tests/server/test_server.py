@@ -1,4 +1,4 @@
-"""The server against the real client, whole: what it answers."""
+"""Answers of the server, through the official client."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The file of replies is itself in order."""
+"""Consistency of the file of replies."""
 
 import json
 import re

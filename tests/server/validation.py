@@ -1,4 +1,4 @@
-"""What the API refuses by itself, as the real one does."""
+"""Validation of requests, as by the real API."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ MAX_INPUTS, MAX_INPUT_TOKENS = 2048, 8192
 
 
 def complaint(endpoint: str, body: Json) -> tuple[str, str] | None:
-    """What is wrong with a request, as a message and a parameter; None if nothing is."""
+    """Return the error of a request, as a message and a parameter, or None."""
     if endpoint == "/chat/completions":
         return _about_chat(body)
     return _about_embeddings(body) if endpoint == "/embeddings" else None
@@ -44,7 +44,7 @@ def _about_chat(body: Json) -> tuple[str, str] | None:
 
 
 def not_strict(schema: Any, path: str = "()") -> str | None:
-    """Why a schema cannot be kept strictly: each object names and requires all that it has."""
+    """Return the reason why a schema is not strict: objects must require all properties."""
     if isinstance(schema, list):
         return next(filter(None, (not_strict(part, path) for part in schema)), None)
     if not isinstance(schema, dict):
@@ -79,7 +79,7 @@ def _about_embeddings(body: Json) -> tuple[str, str] | None:
 
 
 def read_json(raw: bytes) -> Json | None:
-    """The body as an object; None if it is none."""
+    """Parse the body as an object; None if it is none."""
     try:
         body = json.loads(raw or b"{}")
     except ValueError:
