@@ -99,10 +99,15 @@ def rank_sentences(
     score of the text unit, and whether the sentence names an entity of the question (`must_name`).
     `rarity` weights the words; without it, their rarity among the candidates does.
     """
-    stems = [{stem(word) for word in _WORD.findall(c.text.lower())} for c in candidates]
+    words = question.content_words if rarity is None else rarity
+    # A stem begins as its word does: other words need no stemming.
+    initials = {word[0] for word in words}
+    stems = [
+        {stem(word) for word in _WORD.findall(c.text.lower()) if word[0] in initials}
+        for c in candidates
+    ]
     if rarity is None:
         holding = Counter(word for found in stems for word in found)
-        words = question.content_words
         rarity = {word: rarity_of(holding[word], len(candidates)) for word in words}
     total = sum(rarity.values()) or 1.0
     coverage = [sum(rarity[word] for word in rarity if word in found) / total for found in stems]

@@ -4,26 +4,19 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from graphrag_index.text.inflection import MIN_STEM, stems_of
 from graphrag_index.text.languages import Language
 from graphrag_index.text.normalize import fold, stem
+from graphrag_index.text.titles import HONORIFICS, PARTICLES, RANKS
 from graphrag_query.question.content_words import QUESTION_WORDS
 
-# Shorter stems are ambiguous.
-MIN_STEM = 3
-_VOWELS = "aeiouyаеиоуыэюя"
 _WORD = re.compile(r"[^\W_]+")
 # Text between two words of one name: Cherry-Garrard, O'Brien, J. R. Smith, Erich von Drygalski.
-_PARTICLES = "von van der den de del du la le di da dos of the bin ibn al zu"
-_WITHIN_NAME = re.compile(rf"(?:[\s’'.-]+(?:{'|'.join(_PARTICLES.split())}))*(?:\s+|[’'-]|\.\s*)")
+_PARTICLES = "|".join(sorted(PARTICLES | {"dos", "of", "the"}))
+_WITHIN_NAME = re.compile(rf"(?:[\s’'.-]+(?:{_PARTICLES}))*(?:\s+|[’'-]|\.\s*)")
 _SENTENCE_END = re.compile(r"[?!…:]|\.\s")
 # Forms of address: a text may name the person without them.
-_TITLES = frozenset(
-    (
-        "mr mrs ms miss dr prof professor doctor sir lady lord captain commander lieutenant "
-        "admiral general colonel major sergeant king queen prince princess emperor pope saint st "
-        "president herr frau kapitän könig königin kaiser papst pan pani kapitan król królowa"
-    ).split()
-)
+_TITLES = HONORIFICS | RANKS
 
 
 @dataclass(frozen=True)
@@ -81,21 +74,12 @@ def _begins_sentence(text: str, tokens: Sequence[re.Match[str]], i: int) -> bool
     return end is not None and (end[0][0] != "." or len(before[0]) > 4)
 
 
-def forms_of(word: str, language: Language) -> set[str]:
-    """Return the possible stems of a folded word."""
-    forms = {word, stem(word)}
+def forms_of(word: str, language: Language) -> frozenset[str]:
+    """Return the possible stems of a folded word, an English stem among them."""
     # In most of our languages an s marks the possessive or the plural.
-    for ending in ("s", *map(fold, language.endings)):
-        if word.endswith(ending) and len(word) - len(ending) >= MIN_STEM:
-            forms.add(word.removesuffix(ending))
-    for ending, end_of_stem in language.alternations:
-        if word.endswith(ending := fold(ending)):
-            forms.add(word.removesuffix(ending) + end_of_stem)
-    # Wiedeń, Wiedniu; Павел, Павла.
-    vowel = language.fleeting_vowel
-    if vowel and len(word) > MIN_STEM + 1 and word[-2] == vowel and word[-3] not in _VOWELS:
-        forms.add(word[:-2] + word[-1])
-    return {form for form in forms if len(form) >= MIN_STEM or form == word}
+    without_s = word.removesuffix("s")
+    forms = stems_of(word, language) | {stem(word)}
+    return forms | {without_s} if len(without_s) >= MIN_STEM else forms
 
 
 class HeldWords:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import Indel
 
+from graphrag_index.text.inflection import MIN_STEM
 from graphrag_index.text.languages import Language
 from graphrag_index.text.normalize import fold, fold_name
 from graphrag_query.question.content_words import language_in
@@ -18,7 +19,7 @@ from graphrag_query.question.entity_linking import (
     rows_with_prefix,
     words_sounding_like,
 )
-from graphrag_query.question.mention_spans import MIN_STEM, HeldWords, NameSpan, name_spans
+from graphrag_query.question.mention_spans import HeldWords, NameSpan, name_spans
 
 if TYPE_CHECKING:
     from graphrag_query.retrieval.index_store import IndexStore
