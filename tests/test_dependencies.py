@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import REPOSITORY
+from tests.server import Server
 
 PYPROJECT = REPOSITORY / "pyproject.toml"
 
-# What only indexing needs, and aiohttp, which only workflows and searches with a model need.
+# Modules that only indexing needs, or only workflows and searches with a model.
 ONLY_FOR_INDEXING = {
     "aiohttp",
     "charset_normalizer",
@@ -27,10 +28,12 @@ ONLY_FOR_INDEXING = {
     "graphrag_index.step",
     "graphrag_index.steps",
     "graspologic_native",
+    "httpx2",
     "igraph",
     "leidenalg",
     "markitdown",
     "networkx",
+    "openai",
     "torch",
 }
 
@@ -40,6 +43,19 @@ import graphrag_query
 index = graphrag_query.open(sys.argv[1])
 outcomes = [index.local("Who was Tom Crean?").outcome, index.global_("Main themes?").outcome]
 print(json.dumps({"outcomes": outcomes, "modules": sorted(sys.modules)}))
+"""
+
+EMBED = """
+import asyncio, sys
+from graphrag_index.llm.client import LLMClient
+from graphrag_index.llm.ledger import Ledger
+from graphrag_index.schema.settings.models import ModelSettings
+async def embed():
+    client = LLMClient("m", ModelSettings(model="m", base_url=sys.argv[1]), Ledger(None))
+    await client.embed(["text"])
+    await client.close()
+asyncio.run(embed())
+print(*sys.modules)
 """
 
 
@@ -102,12 +118,26 @@ def test_asking_loads_only_the_shared_rooms(asked: dict[str, list[str]]) -> None
     }
 
 
+def test_requests_outside_batches_do_not_import_openai() -> None:
+    with Server() as server:
+        done = subprocess.run(
+            [sys.executable, "-c", EMBED, server.url],
+            capture_output=True,
+            encoding="utf-8",
+            check=True,
+        )
+    modules = set(done.stdout.split())
+    assert "aiohttp" in modules
+    assert {"openai", "httpx2"}.isdisjoint(modules)
+
+
 def test_importing_the_packages_is_cheap() -> None:
     code = "import sys, graphrag_index, graphrag_query; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True
     )
-    heavy = {"lancedb", "numpy", "onnxruntime", "aiohttp", "polars", "pyarrow", "pydantic", "scipy"}
+    heavy = {"lancedb", "numpy", "onnxruntime", "aiohttp", "openai", "polars", "pyarrow"}
+    heavy |= {"pydantic", "scipy"}
     assert heavy.intersection(done.stdout.split()) == set()
 
 

@@ -1,4 +1,4 @@
-"""Files and batches at a provider: one call each, with retries."""
+"""Files and batches at a provider, through the `openai` package, with retries."""
 
 import asyncio
 import json
@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.batch_ledger import Received
@@ -21,9 +21,14 @@ from graphrag_index.llm.call_errors import (
 )
 from graphrag_index.llm.client import LLMClient
 from graphrag_index.llm.http_replies import read_chat, read_usage
+from graphrag_index.llm.http_session import MAX_CONNECT_SECONDS, cause_of
 from graphrag_index.llm.pacing import backoff
 from graphrag_index.llm.prices import cost_of
-from graphrag_index.schema.settings.models import Price
+from graphrag_index.schema.settings.models import ModelSettings, Price
+
+if TYPE_CHECKING:
+    import openai
+    from openai.types import Batch
 
 logger = logging.getLogger(__name__)
 
@@ -67,18 +72,28 @@ class BatchEndpoint:
 
     def __init__(self, client: LLMClient) -> None:
         self._client = client
+        self._openai: openai.AsyncOpenAI | None = None
         azure = client.settings.provider == "azure"
-        self.url = "/chat/completions" if azure else "/v1/chat/completions"
+        self.url: Any = "/chat/completions" if azure else "/v1/chat/completions"
+
+    @property
+    def _api(self) -> "openai.AsyncOpenAI":
+        if self._openai is None:
+            self._openai = _openai_client(self._client.settings)
+        return self._openai
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._openai is not None:
+            await self._openai.close()
 
     async def upload(self, path: Path) -> str:
         """Upload the requests of a batch; returns the id of the file."""
-        import aiohttp
 
         async def upload() -> str:
             with path.open("rb") as file:
-                form = aiohttp.FormData({"purpose": "batch"})
-                form.add_field("file", file, filename=path.name)
-                return str((await self._json("POST", "/files", form))["id"])
+                made = await self._api.files.create(file=(path.name, file), purpose="batch")
+            return _id_of(made)
 
         return await self._retry(upload)
 
@@ -95,85 +110,69 @@ class BatchEndpoint:
             if found is not None:
                 return found
             perhaps_made = True
-            body = {
-                "input_file_id": file_id,
-                "endpoint": self.url,
-                "completion_window": "24h",
-                "metadata": {METADATA: key},
-            }
-            return str((await self._json("POST", "/batches", json.dumps(body).encode()))["id"])
+            made = await self._api.batches.create(
+                input_file_id=file_id,
+                endpoint=self.url,
+                completion_window="24h",
+                metadata={METADATA: key},
+            )
+            return _id_of(made)
 
         return await self._retry(create)
 
     async def look(self, id: str) -> BatchStatus | None:
         """Return the status of a batch; None if the provider does not know it."""
+        import openai
 
         async def look() -> BatchStatus | None:
-            answer = await self._client.send("GET", f"/batches/{id}")
-            return None if answer.status == 404 else _batch_status(self._checked(answer).json())
+            try:
+                return _batch_status(await self._api.batches.retrieve(id))
+            except openai.NotFoundError:
+                return None
 
         return await self._retry(look)
 
     async def download(self, file_id: str, path: Path) -> bool:
         """Write a file of the provider to disk, in chunks; False if it does not exist."""
+        import openai
 
         async def download() -> bool:
-            async with self._client.open("GET", f"/files/{file_id}/content") as response:
-                if response.status < 400:
+            files = self._api.files.with_streaming_response
+            try:
+                async with files.content(file_id) as response:
                     with path.open("wb") as file:
-                        async for chunk in response.content.iter_chunked(1 << 16):
+                        async for chunk in response.iter_bytes(1 << 16):
                             file.write(chunk)
-                    return True
-                answer = HttpResponse(response.status, response.headers, await response.read())
-            if answer.status != 404:
-                self._checked(answer)
-            return False
+            except openai.NotFoundError:
+                return False
+            return True
 
         return await self._retry(download)
 
     async def delete(self, file_id: str) -> None:
         """Delete a file of the provider that is not needed any more, if it lets us."""
+        import openai
+
         try:
-            answer = await self._client.send("DELETE", f"/files/{file_id}")
-            message = answer.error_message() if answer.status >= 400 else ""
-        except RetryError as error:
-            message = str(error)
-        if message:
-            message = self._client.redact(message)
+            await self._api.files.delete(file_id)
+        except openai.OpenAIError as error:
+            message = self._client.redact(str(error))
             logger.debug("File %s was not deleted at the provider: %s", file_id, message)
 
     async def _find(self, file_id: str, key: str, since: float) -> str | None:
         """Find a batch by its key or its file; None where the provider lists none."""
-        query = {"limit": "100"}
-        while True:
-            answer = await self._client.send("GET", "/batches", query=query)
-            if answer.status in _NO_BATCHES:
-                return None
-            page = self._checked(answer).json()
-            batches = page.get("data") or []
-            for batch in batches:
-                metadata = batch.get("metadata") or {}
-                if metadata.get(METADATA) == key or batch.get("input_file_id") == file_id:
-                    return str(batch["id"])
-                if batch.get("created_at", since) < since - _CLOCKS:
-                    return None
-            if not batches or page.get("has_more") is False:
-                return None
-            query["after"] = str(batches[-1]["id"])
+        import openai
 
-    async def _json(self, method: str, path: str, content: Any) -> Any:
-        answer = await self._client.send(method, path, content)
-        if answer.status in _NO_BATCHES:
-            raise RefusedError(
-                f"Model {self._client.name}: {self._client.address} has no batches (HTTP "
-                f"{answer.status}): run without --batch."
-            )
-        return self._checked(answer).json()
-
-    def _checked(self, answer: HttpResponse) -> HttpResponse:
-        if answer.status >= 400:
-            raise answer.to_error(self._client.error_texts)
-        return answer
+        try:
+            async for batch in self._api.batches.list(limit=100):
+                if (batch.metadata or {}).get(METADATA) == key or batch.input_file_id == file_id:
+                    return _id_of(batch)
+                if (batch.created_at or since) < since - _CLOCKS:
+                    break
+        except openai.APIStatusError as error:
+            if error.status_code not in _NO_BATCHES:
+                raise
+        return None
 
     async def _retry(self, call: Callable[[], Awaitable[T]]) -> T:
         """Make a call again and again while its failures may pass."""
@@ -182,12 +181,10 @@ class BatchEndpoint:
         began, failures = time.monotonic(), 0
         while True:
             try:
-                return await call()
-            except (RetryError, ValueError, KeyError, TypeError, AttributeError) as error:
-                # All but the first: the response is not what the protocol says.
+                return await self._once(call)
+            except RetryError as error:
                 failures += 1
-                after = error.after if isinstance(error, RetryError) else None
-                delay = backoff(failures) if after is None else after
+                delay = backoff(failures) if error.after is None else error.after
                 if time.monotonic() - began + delay > seconds:
                     raise ModelError(
                         f"Model {client.name} has not answered for {seconds:g} s "
@@ -201,17 +198,72 @@ class BatchEndpoint:
                 ) from None
             await asyncio.sleep(delay)
 
+    async def _once(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Make a call, and map the errors of `openai` to ours.
 
-def _batch_status(batch: dict[str, Any]) -> BatchStatus:
-    counts = batch.get("request_counts") or {}
-    errors = (batch.get("errors") or {}).get("data") or ()
-    messages = [str(error.get("message") or error.get("code") or "") for error in errors]
-    files = (batch.get("output_file_id"), batch.get("error_file_id"))
+        A download that breaks off raises an error of httpx2, over which `openai` sends.
+        """
+        import httpx2
+        import openai
+
+        client = self._client
+        try:
+            return await call()
+        except openai.APIStatusError as error:
+            if error.status_code in _NO_BATCHES:
+                raise RefusedError(
+                    f"Model {client.name}: {client.address} has no batches (HTTP "
+                    f"{error.status_code}): run without --batch."
+                ) from None
+            answer = error.response
+            response = HttpResponse(answer.status_code, answer.headers, answer.content)
+            raise response.to_error(client.error_texts) from None
+        except (openai.APITimeoutError, httpx2.TimeoutException):
+            raise RetryError(f"no answer within {client.settings.timeout:g} s") from None
+        except (openai.APIError, httpx2.HTTPError) as error:
+            raise RetryError(cause_of(error)) from None
+        except (ValueError, TypeError, AttributeError) as error:
+            raise RetryError(f"the answer is malformed: {error}") from None
+
+
+def _openai_client(settings: ModelSettings) -> "openai.AsyncOpenAI":
+    import openai
+
+    # Local servers need no key, but a header cannot be empty.
+    key = settings.key or "none"
+    connect = min(MAX_CONNECT_SECONDS, settings.timeout)
+    timeout = openai.Timeout(settings.timeout, connect=connect)
+    if settings.provider == "azure":
+        return openai.AsyncAzureOpenAI(
+            azure_endpoint=settings.base_url or "",
+            api_key=key,
+            api_version=settings.api_version,
+            timeout=timeout,
+            max_retries=0,
+        )
+    return openai.AsyncOpenAI(
+        base_url=settings.base_url, api_key=key, timeout=timeout, max_retries=0
+    )
+
+
+def _id_of(made: Any) -> str:
+    # Fields that an answer lacks are None: openai does not validate it.
+    if not made.id:
+        raise ValueError("it has no id")
+    return str(made.id)
+
+
+def _batch_status(batch: "Batch") -> BatchStatus:
+    if not batch.status:
+        raise ValueError("it has no status")
+    counts = batch.request_counts
+    errors = (batch.errors.data if batch.errors else None) or ()
+    messages = [error.message or error.code or "" for error in errors]
     return BatchStatus(
-        str(batch["status"]),
-        int(counts.get("total") or 0),
-        int(counts.get("completed") or 0) + int(counts.get("failed") or 0),
-        tuple(str(file) for file in files if file),
+        batch.status,
+        (counts.total or 0) if counts else 0,
+        (counts.completed or 0) + (counts.failed or 0) if counts else 0,
+        tuple(file for file in (batch.output_file_id, batch.error_file_id) if file),
         " ".join("; ".join(dict.fromkeys(messages[:3])).split()),
     )
 

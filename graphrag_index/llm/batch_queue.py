@@ -104,6 +104,7 @@ class BatchQueue:
     def close(self) -> None:
         """Close the connections."""
         self.discard()
+        self._loop.wait(self.batches.close())
         self._loop.wait(self.client.close())
 
     def open(self) -> list[Batch]:

@@ -240,22 +240,38 @@ class LLMClient:
                 f"Model {self.name}: {self.address} has no model {wanted!r}; it has {shown}."
             )
 
-    async def send(
-        self, method: str, path: str, content: Any = None, query: Mapping[str, str] | None = None
-    ) -> HttpResponse:
-        """Send a request to a path below the address, and read the response of any status."""
-        async with self.open(method, path, content, query) as response:
-            return await _read(response)
+    async def _post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Send JSON, and parse the JSON that comes back."""
+        async with self._open(path, body) as response:
+            answer = await _read(response)
+            if answer.status < 400:
+                return answer.json()
+        raise answer.to_error(self.error_texts)
+
+    async def _stream(self, path: str, body: Mapping[str, Any], sink: TextSink | None) -> Any:
+        """Put a streamed reply together to the JSON of one that is not streamed."""
+        async with self._open(path, body) as response:
+            if response.status >= 400:
+                raise (await _read(response)).to_error(self.error_texts)
+            streamed = StreamedReply(sink)
+            try:
+                async for event in read_events(response.content.iter_any()):
+                    streamed.add(event)
+                    if streamed.is_loop:
+                        break
+            finally:
+                streamed.end()
+        return streamed.response()
 
     @asynccontextmanager
-    async def open(
-        self, method: str, path: str, content: Any = None, query: Mapping[str, str] | None = None
+    async def _open(
+        self, path: str, body: Mapping[str, Any]
     ) -> AsyncIterator["aiohttp.ClientResponse"]:
-        """Open a response for reading in chunks; failures while it is read are mapped as well."""
+        """Send JSON, and open the response; failures while it is read are mapped as well."""
         import aiohttp
 
         try:
-            async with self._request(method, path, content, query) as response:
+            async with self._request("POST", path, _json_bytes(body)) as response:
                 self._headers = response.headers
                 yield response
         except aiohttp.ClientConnectorError as error:
@@ -271,43 +287,20 @@ class LLMClient:
         except ValueError:
             raise RetryError("the answer was no JSON", lost=True) from None
 
-    async def _post(self, path: str, body: Mapping[str, Any]) -> Any:
-        """Send JSON, and parse the JSON that comes back."""
-        async with self.open("POST", path, _json_bytes(body)) as response:
-            answer = await _read(response)
-            if answer.status < 400:
-                return answer.json()
-        raise answer.to_error(self.error_texts)
-
-    async def _stream(self, path: str, body: Mapping[str, Any], sink: TextSink | None) -> Any:
-        """Put a streamed reply together to the JSON of one that is not streamed."""
-        async with self.open("POST", path, _json_bytes(body)) as response:
-            if response.status >= 400:
-                raise (await _read(response)).to_error(self.error_texts)
-            streamed = StreamedReply(sink)
-            try:
-                async for event in read_events(response.content.iter_any()):
-                    streamed.add(event)
-                    if streamed.is_loop:
-                        break
-            finally:
-                streamed.end()
-        return streamed.response()
-
     def _request(
-        self, method: str, path: str, content: Any = None, query: Mapping[str, str] | None = None
+        self, method: str, path: str, content: bytes | None = None
     ) -> "aiohttp.client._RequestContextManager":
         base = self.settings.base_url or os.environ.get(OPENAI_VARIABLE) or OPENAI
         if self._session is None:
             self._session = new_session(self.settings, base)
             close_when_dropped(self, self._session)
-        parameters = dict(query or {})
+        parameters = None
         if self.settings.provider == "azure":
             base = f"{base.rstrip('/')}/openai"
-            parameters["api-version"] = self.settings.api_version
-            if path in ("/chat/completions", "/embeddings"):
+            parameters = {"api-version": self.settings.api_version}
+            if content is not None:
                 base = f"{base}/deployments/{self.writer.model}"
-        headers = {"content-type": "application/json"} if isinstance(content, bytes) else None
+        headers = {"content-type": "application/json"} if content is not None else None
         url = base.rstrip("/") + path
         return self._session.request(
             method, url, data=content, params=parameters, headers=headers, proxy=proxy_for(url)

@@ -13,7 +13,6 @@ import pytest
 
 from graphrag_index.errors import BudgetError, ModelError, WaitingError
 from graphrag_index.llm.batch import BatchChatModel
-from graphrag_index.llm.call_errors import HttpResponse, RetryError
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.ledger import StepStatus
 from graphrag_index.llm.registry import Models
@@ -77,6 +76,11 @@ def waits(chat: BatchChatModel, *texts: str) -> str:
 def n_asked(server: Server) -> int:
     """Count the requests that the server received, in batches or not."""
     return sum(asked.path.endswith("/chat/completions") for asked in server.requests)
+
+
+def n_sent(server: Server, ending: str) -> int:
+    """How many requests were sent to paths with an ending."""
+    return sum(asked.path.endswith(ending) for asked in server.requests)
 
 
 def states(output: Path) -> dict[str, str]:
@@ -368,23 +372,47 @@ def test_a_kill_at_any_stage_makes_no_request_paid_twice(
 
 def test_a_batch_whose_creation_was_not_confirmed_is_found(server: Server, tmp_path: Path) -> None:
     # models, files, batches
-    server.faults = Faults(by_number=[None, None, None])
-    chat = model(server, tmp_path)
-    send = chat.queue.client.send
-    n_calls = 0
-
-    async def lose(method: str, path: str, *arguments: Any, **more: Any) -> HttpResponse:
-        nonlocal n_calls
-        response = await send(method, path, *arguments, **more)
-        if (method, path) == ("POST", "/batches"):
-            n_calls += 1
-            raise RetryError("lost", lost=True)
-        return response
-
-    chat.queue.client.send = lose  # type: ignore[method-assign]
-    waits(chat, "a")
-    assert n_calls == len(server.batches.batches) == 1
+    server.faults = Faults(by_number=[None, None, "close"])
+    waits(model(server, tmp_path), "a")
+    # The creation, and the list of batches.
+    assert n_sent(server, "/batches") == 2
+    assert len(server.batches.batches) == 1
     assert len(ask(model(server, tmp_path), "a")) == 1
+
+
+@pytest.mark.parametrize("kind", ["close", "close_half", "500"])
+def test_a_download_that_breaks_off_is_retried(kind: str, server: Server, tmp_path: Path) -> None:
+    waits(model(server, tmp_path), "a b", "c")
+    # models, the batch, its two requests, its output
+    server.faults = Faults(by_number=[None, None, None, None, kind])
+    outcomes = ask(model(server, tmp_path), "a b", "c")
+    assert [outcome.values for outcome in outcomes] == [(["a", "b"],), (["c"],)]
+    assert n_sent(server, "/content") == 2
+
+
+def test_a_malformed_answer_is_retried_until_the_time_is_up(server: Server, tmp_path: Path) -> None:
+    server.faults = Faults(by_number=[None, "truncated_json", None, None])
+    waits(model(server, tmp_path / "once"), "a")
+    assert n_sent(server, "/files") == 2
+    server.faults = Faults(by_number=[None, "truncated_json"])
+    with pytest.raises(
+        ModelError, match=r"has not answered for 0\.1 s \(the answer is malformed: "
+    ):
+        ask(model(server, tmp_path / "always", retry_seconds=0.1), "a")
+
+
+def test_a_refused_key_is_one_sentence_without_it(server: Server, tmp_path: Path) -> None:
+    server.faults = Faults(by_number=[None, "401"])
+    with pytest.raises(ModelError, match=r"does not accept the key: .* \(HTTP 401: ") as caught:
+        ask(model(server, tmp_path), "a")
+    assert KEY not in str(caught.value)
+
+
+def test_a_refused_batch_is_deleted_at_the_provider(server: Server, tmp_path: Path) -> None:
+    server.faults = Faults(by_number=[None, None, "400"])
+    with pytest.raises(ModelError, match=r"does not take the batch: HTTP 400: "):
+        ask(model(server, tmp_path), "a")
+    assert server.batches.files == {}
 
 
 def test_a_server_without_batches_is_one_sentence(server: Server, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import gzip
+import json
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
@@ -125,9 +126,10 @@ def test_a_used_up_rate_limit_is_waited_for() -> None:
     assert asyncio.run(enter()) >= 0.1
 
 
-HI = gzip.compress(b"hi", mtime=0)
+BODY = b'{"data": [{"index": 0, "embedding": [1.0, 2.0]}]}'
+ZIPPED = gzip.compress(BODY, mtime=0)
 OK = b"HTTP/1.1 200 OK\r\n"
-PLAIN = OK + b"content-length: 2\r\n\r\nhi"
+PLAIN = OK + b"content-length: %d\r\n\r\n" % len(BODY) + BODY
 # In place of an answer: wait until the client leaves.
 SILENCE = b""
 
@@ -184,8 +186,9 @@ def talk(
     return asyncio.run(main())
 
 
-async def content(client: LLMClient) -> bytes:
-    return (await client.send("POST", "/chat", b"body")).content
+async def embed(client: LLMClient) -> list[float]:
+    (vector,), _ = await client.embed(["text"])
+    return vector
 
 
 @pytest.mark.parametrize(
@@ -193,35 +196,38 @@ async def content(client: LLMClient) -> bytes:
     [
         PLAIN,
         b"HTTP/1.1 100 Continue\r\n\r\n" + PLAIN,
-        OK + b"transfer-encoding: chunked\r\n\r\n1\r\nh\r\n1\r\ni\r\n0\r\n\r\n",
-        OK + b"Content-Encoding: gzip\r\ncontent-length: %d\r\n\r\n" % len(HI)
-        + HI,
+        OK + b"transfer-encoding: chunked\r\n\r\n"
+        + b"8\r\n%b\r\n%x\r\n%b\r\n0\r\n\r\n" % (BODY[:8], len(BODY) - 8, BODY[8:]),
+        OK + b"Content-Encoding: gzip\r\ncontent-length: %d\r\n\r\n" % len(ZIPPED)
+        + ZIPPED,
     ],
 )  # fmt: skip
 def test_a_response_is_read_in_all_its_forms_and_the_connection_kept(answer: bytes) -> None:
     server = RawServer([answer, answer])
 
-    async def ask(client: LLMClient) -> list[bytes]:
-        return [await content(client), await content(client)]
+    async def ask(client: LLMClient) -> list[list[float]]:
+        return [await embed(client), await embed(client)]
 
-    assert talk(server, ask) == [b"hi", b"hi"]
+    assert talk(server, ask) == [[1.0, 2.0], [1.0, 2.0]]
     assert server.n_connections == 1
     first, _, rest = server.requests[0].partition(b"\r\n")
-    assert first == b"POST /v1/chat HTTP/1.1"
-    assert rest.endswith(b"\r\n\r\nbody")
+    assert first == b"POST /v1/embeddings HTTP/1.1"
+    assert json.loads(rest.partition(b"\r\n\r\n")[2])["input"] == ["text"]
     assert b"authorization: bearer key" in rest.lower()
 
 
-@pytest.mark.parametrize("answer", [PLAIN, OK + b"\r\nhi", OK + b"connection: close\r\n\r\nhi"])
+@pytest.mark.parametrize(
+    "answer", [PLAIN, OK + b"\r\n" + BODY, OK + b"connection: close\r\n\r\n" + BODY]
+)
 def test_a_new_connection_follows_one_that_the_server_closed(answer: bytes) -> None:
     server = RawServer([answer, answer], closes=True)
 
-    async def ask(client: LLMClient) -> list[bytes]:
-        first = await content(client)
+    async def ask(client: LLMClient) -> list[list[float]]:
+        first = await embed(client)
         await asyncio.sleep(0.05)
-        return [first, await content(client)]
+        return [first, await embed(client)]
 
-    assert talk(server, ask) == [b"hi", b"hi"]
+    assert talk(server, ask) == [[1.0, 2.0], [1.0, 2.0]]
     assert server.n_connections == 2
 
 
@@ -230,13 +236,13 @@ def test_a_new_connection_follows_one_that_the_server_closed(answer: bytes) -> N
 )
 def test_half_a_response_is_a_lost_one(answer: bytes) -> None:
     with pytest.raises(RetryError) as caught:
-        talk(RawServer([answer], closes=True), content)
+        talk(RawServer([answer], closes=True), embed)
     assert caught.value.lost
 
 
 def test_a_silent_server_is_a_timeout() -> None:
     with pytest.raises(RetryError, match=r"no answer within 0\.05 s") as caught:
-        talk(RawServer([SILENCE]), content, timeout=0.05)
+        talk(RawServer([SILENCE]), embed, timeout=0.05)
     assert caught.value.lost
 
 
@@ -246,7 +252,7 @@ def test_a_failed_connection_is_no_lost_response() -> None:
         with closing(Ledger(None)) as ledger:
             client = LLMClient("chat", settings, ledger)
             try:
-                await content(client)
+                await embed(client)
             finally:
                 await client.close()
 
@@ -258,26 +264,27 @@ def test_a_failed_connection_is_no_lost_response() -> None:
 def test_a_cancelled_call_leaves_no_connection_that_would_get_its_response() -> None:
     server = RawServer([SILENCE, PLAIN])
 
-    async def ask(client: LLMClient) -> bytes:
+    async def ask(client: LLMClient) -> list[float]:
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(content(client), 0.05)
-        return await content(client)
+            await asyncio.wait_for(embed(client), 0.05)
+        return await embed(client)
 
-    assert talk(server, ask) == b"hi"
+    assert talk(server, ask) == [1.0, 2.0]
     assert server.n_connections == 2
 
 
-@pytest.mark.parametrize("method", ["GET", "POST"])
-def test_a_redirect_is_followed(method: str) -> None:
+def test_a_redirect_is_followed() -> None:
     there = b"HTTP/1.1 307 There\r\nlocation: /v1/there\r\ncontent-length: 0\r\n\r\n"
-    server = RawServer([there, PLAIN])
+    server = RawServer([there, PLAIN, there, PLAIN])
 
-    async def ask(client: LLMClient) -> int:
-        return (await client.send(method, "/chat", b"{}" if method == "POST" else None)).status
+    async def ask(client: LLMClient) -> list[float]:
+        vector = await embed(client)
+        await client.check()
+        return vector
 
-    assert talk(server, ask) == 200
-    assert server.requests[0].startswith(f"{method} /v1/chat ".encode())
-    assert server.requests[-1].startswith(f"{method} /v1/there ".encode())
+    assert talk(server, ask) == [1.0, 2.0]
+    paths = ["POST /v1/embeddings", "POST /v1/there", "GET /v1/models", "GET /v1/there"]
+    assert [b" ".join(sent.split(b" ")[:2]).decode() for sent in server.requests] == paths
 
 
 def test_the_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,7 +299,7 @@ def test_a_client_that_is_dropped_closes_its_connections() -> None:
     with Server() as server, closing(Ledger(None)) as ledger:
         settings = ModelSettings(model="m", base_url=server.url)
         client = LLMClient("chat", settings, ledger)
-        assert loop.wait(client.send("GET", "/models")).status == 200
+        loop.wait(client.embed(["text"]))
         session = client._session
         assert session is not None
         del client
