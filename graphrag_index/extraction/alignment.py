@@ -13,8 +13,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from graphrag_index.text.inflection import MIN_STEM, stems_of
-from graphrag_index.text.languages import Language, language_of
+from graphrag_index.text.languages import MIN_STEM, Language, language_of, stems_of
 from graphrag_index.text.normalize import UNSPACED_OR_HANGUL, letters, letters_with_offsets
 from graphrag_index.text.sentences import split_sentences
 

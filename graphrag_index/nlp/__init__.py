@@ -2,8 +2,7 @@
 
 mentions.py           entry point: from documents to mentions of entities
 name_spans.py         capitalized spans, and signs of how each is used (patterns: name_pattern.py)
-word_table.py         the words of the corpus as numbers
-terms.py              recurring noun phrases in lower case
+word_table.py         the words of the corpus as numbers, and recurring noun phrases
 corpus_statistics.py  usage of the spans and their words in the whole corpus
 name_classifier.py    which spans are names, and where they are cut
 name_forms.py         spellings, inflected and titled forms of one name (base_forms.py)

@@ -8,8 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from functools import cache
 
-from graphrag_index.text.inflection import MIN_STEM, folded_endings, stems_of
-from graphrag_index.text.languages import Language, language_of
+from graphrag_index.text.languages import MIN_STEM, Language, folded_endings, language_of, stems_of
 from graphrag_index.text.normalize import fold
 from graphrag_index.text.word_lists import read_lists, word_set
 

@@ -9,11 +9,10 @@ import polars as pl
 
 from graphrag_index.nlp.name_classifier import ClassifiedNames, classify_names
 from graphrag_index.nlp.name_spans import PROSE, Names
-from graphrag_index.nlp.terms import Terms
 from graphrag_index.nlp.type_keywords import type_of
 from graphrag_index.nlp.uncased import find_uncased
 from graphrag_index.nlp.variants import Variants, merge_variants
-from graphrag_index.nlp.word_table import Vocabulary
+from graphrag_index.nlp.word_table import Terms, Vocabulary
 from graphrag_index.schema.settings.embedded_steps import ExtractGraphNlp
 from graphrag_index.step import Progress
 from graphrag_index.text.languages import language_of

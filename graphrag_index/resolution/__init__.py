@@ -1,13 +1,12 @@
 """Resolution: extracted entities that are one thing under several names.
 
-candidates.py       the entities to resolve, after the decisions of a person
+candidates.py       the entities to resolve, after the decisions of a person; split names
 parsed_name.py      a name, parsed: words, numbers, optional parts
 blocking.py         candidate pairs that share a key, instead of all pairs
 name_similarity.py  similarity of two names, and signs that they are not one
 scoring.py          the same with types, documents and neighbours
 pair_prompt.py      requests to a model about doubtful pairs
 grouping.py         from pairs to groups, and the number and title of each entity
-splitting.py        one name that stands for several entities
 decisions_file.py   the decisions of a person: resolutions.yaml
 decisions_edit.py   writing a decision into that file
 apply.py            the extracted tables after resolution

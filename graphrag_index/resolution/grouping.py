@@ -13,9 +13,8 @@ from typing import Any
 import polars as pl
 
 from graphrag_index.resolution.apply import ASSIGNMENTS
-from graphrag_index.resolution.candidates import Found, Node
+from graphrag_index.resolution.candidates import Found, Node, Piece
 from graphrag_index.resolution.scoring import Pair
-from graphrag_index.resolution.splitting import Piece
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.text.normalize import title_key
 

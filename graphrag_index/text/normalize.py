@@ -165,7 +165,7 @@ def is_unspaced(text: str) -> bool:
 def stem(word: str) -> str:
     """Return the stem of a word in lower case: Snowball's for English, as in full-text search.
 
-    It changes endings only. `text.inflection` knows the cases of names in other languages.
+    It changes endings only. `languages.stems_of` knows the cases of names in other languages.
     """
     return _stemmer()(word)
 

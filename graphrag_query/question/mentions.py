@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import Indel
 
-from graphrag_index.text.inflection import MIN_STEM
-from graphrag_index.text.languages import Language
+from graphrag_index.text.languages import MIN_STEM, Language
 from graphrag_index.text.normalize import fold, fold_name
 from graphrag_query.question.content_words import language_in
 from graphrag_query.question.entity_linking import (

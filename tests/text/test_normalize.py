@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.text.inflection import stems_of
-from graphrag_index.text.languages import language_of
+from graphrag_index.text.languages import language_of, stems_of
 from graphrag_index.text.normalize import (
     fold,
     fold_in_place,
