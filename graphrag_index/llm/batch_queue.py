@@ -4,7 +4,6 @@ The file of a batch is deleted here when the batch is created, and at the provid
 results, when these are recorded.
 """
 
-import json
 import logging
 import secrets
 import time
@@ -34,6 +33,7 @@ from graphrag_index.llm.http_session import LoopThread
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.prices import Budget, cost_of, price_of
 from graphrag_index.llm.request import Request, Usage
+from graphrag_index.llm.request_body import encode
 from graphrag_index.llm.request_chain import Attempt
 from graphrag_index.schema.settings.models import ModelSettings
 
@@ -159,7 +159,7 @@ class BatchQueue:
         body.pop("stream", None)
         body.pop("stream_options", None)
         line = {"custom_id": key, "method": "POST", "url": self.batches.url, "body": body}
-        data = json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+        data = encode(line) + b"\n"
         limits = self.settings.batch
         if self._file and (
             len(self._file.lines) >= limits.max_requests

@@ -1,7 +1,6 @@
 """HTTP client of one model: sends requests, paces them, retries, and keeps the budget."""
 
 import asyncio
-import json
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -30,7 +29,7 @@ from graphrag_index.llm.ledger import IN_MEMORY, Ledger
 from graphrag_index.llm.pacing import FIRST_DELAY, MAX_SLEEP, Failures, Pace, backoff, jitter
 from graphrag_index.llm.prices import Budget, cost_of, price_of
 from graphrag_index.llm.request import Message, Reply, ReplyFormat, TextSink, Usage
-from graphrag_index.llm.request_body import RequestWriter
+from graphrag_index.llm.request_body import RequestWriter, encode
 from graphrag_index.schema.settings.models import ModelSettings
 
 if TYPE_CHECKING:
@@ -46,8 +45,8 @@ MAX_FAILING = 5
 MAX_DENIED = 2
 # Seconds after which a request that is not refused counts as accepted.
 GRACE = 0.02
-# The server where the settings name none, and the variable that may name another.
-OPENAI, OPENAI_VARIABLE = "https://api.openai.com/v1", "OPENAI_BASE_URL"
+# The server where neither the settings nor the environment name one.
+OPENAI = "https://api.openai.com/v1"
 
 T = TypeVar("T")
 
@@ -244,9 +243,12 @@ class LLMClient:
         """Send JSON, and parse the JSON that comes back."""
         async with self._open(path, body) as response:
             answer = await _read(response)
-            if answer.status < 400:
-                return answer.json()
-        raise answer.to_error(self.error_texts)
+        if answer.status >= 400:
+            raise answer.to_error(self.error_texts)
+        try:
+            return answer.json()
+        except ValueError:
+            raise RetryError("the answer was no JSON", lost=True) from None
 
     async def _stream(self, path: str, body: Mapping[str, Any], sink: TextSink | None) -> Any:
         """Put a streamed reply together to the JSON of one that is not streamed."""
@@ -271,7 +273,7 @@ class LLMClient:
         import aiohttp
 
         try:
-            async with self._request("POST", path, _json_bytes(body)) as response:
+            async with self._request("POST", path, encode(body)) as response:
                 self._headers = response.headers
                 yield response
         except aiohttp.ClientConnectorError as error:
@@ -284,13 +286,11 @@ class LLMClient:
             raise RetryError(reason, lost=True) from None
         except (aiohttp.ClientError, OSError) as error:
             raise RetryError(cause_of(error), lost=True) from None
-        except ValueError:
-            raise RetryError("the answer was no JSON", lost=True) from None
 
     def _request(
         self, method: str, path: str, content: bytes | None = None
     ) -> "aiohttp.client._RequestContextManager":
-        base = self.settings.base_url or os.environ.get(OPENAI_VARIABLE) or OPENAI
+        base = self.settings.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
         if self._session is None:
             self._session = new_session(self.settings, base)
             close_when_dropped(self, self._session)
@@ -388,8 +388,3 @@ class LLMClient:
 
 async def _read(response: "aiohttp.ClientResponse") -> HttpResponse:
     return HttpResponse(response.status, response.headers, await response.read())
-
-
-def _json_bytes(body: Mapping[str, Any]) -> bytes:
-    # A lone surrogate cannot be UTF-8.
-    return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")

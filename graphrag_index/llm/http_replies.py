@@ -93,7 +93,10 @@ async def read_events(chunks: AsyncIterable[bytes]) -> AsyncIterator[Any]:
             text, data = b"\n".join(data).strip(), []
             if text == b"[DONE]":
                 return
-            event = json.loads(text)
+            try:
+                event = json.loads(text)
+            except ValueError:
+                raise RetryError("the answer was no JSON", lost=True) from None
             if isinstance(event, dict) and event.get("error"):
                 raise RetryError(message_in(event) or str(event["error"])[:500], lost=True)
             yield event

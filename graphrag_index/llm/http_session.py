@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from graphrag_index.errors import ModelError
 from graphrag_index.schema.settings.models import ModelSettings
 
 if TYPE_CHECKING:
@@ -100,7 +101,13 @@ def _ssl_context() -> ssl.SSLContext:
 
 
 def proxy_for(url: str) -> str | None:
-    """Return the proxy that the environment sets for an address."""
+    """Return the proxy that the environment sets for an address.
+
+    Raises
+    ------
+    ModelError
+        It is none that speaks HTTP.
+    """
     proxies = getproxies()
     if not proxies:
         return None
@@ -108,7 +115,13 @@ def proxy_for(url: str) -> str | None:
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     if not proxy or proxy_bypass(parts.netloc):
         return None
-    return proxy if "://" in proxy else f"http://{proxy}"
+    scheme, has_scheme, _ = proxy.partition("://")
+    if has_scheme and scheme not in ("http", "https"):
+        raise ModelError(
+            f"The environment sets a proxy of the kind {scheme}, which is not supported: set an "
+            f"HTTP proxy, or name {parts.hostname} in NO_PROXY."
+        )
+    return proxy if has_scheme else f"http://{proxy}"
 
 
 def close_when_dropped(owner: object, session: "aiohttp.ClientSession") -> None:

@@ -59,7 +59,6 @@ CREATE TABLE IF NOT EXISTS metadata (
 ) WITHOUT ROWID;
 """
 
-# The path of a ledger in memory.
 IN_MEMORY = ":memory:"
 
 _SEND = """
@@ -67,6 +66,7 @@ INSERT INTO requests (key, step, unit, model, state, attempts) VALUES (?1, ?2, ?
 ON CONFLICT (key) DO UPDATE SET state = excluded.state, attempts = attempts + 1,
     unit = excluded.unit
 """
+_FIND = "SELECT state, reply, reason FROM requests WHERE key = ?"
 _USE = "INSERT OR REPLACE INTO uses VALUES (?, ?, ?)"
 # A request of the newest version of its step.
 _NEWEST = """
@@ -132,10 +132,8 @@ def reply_hashes(rows: Callable[..., list[Any]], keys: Iterable[str]) -> list[st
 
 
 def _key_batches(keys: Iterable[str]) -> Iterator[tuple[str, Sequence[str]]]:
-    """Split keys into batches for one query each, with its placeholders.
-
-    They are sorted as in the file, so that no page of it is read twice.
-    """
+    """Split keys into batches for one query each, with its placeholders."""
+    # In the order of the file, so that no page of it is read twice.
     ordered = sorted(keys)
     for start in range(0, len(ordered), KEYS_AT_ONCE):
         some = ordered[start : start + KEYS_AT_ONCE]
@@ -193,17 +191,13 @@ class Ledger:
                 yield self._database
                 self._database.execute("COMMIT")
                 self._sent.clear()
-            except sqlite3.DatabaseError as error:
-                self._roll_back()
-                raise self._unusable(error) from error
-            except BaseException:
-                self._roll_back()
+            except BaseException as error:
+                with suppress(sqlite3.DatabaseError):
+                    if self._database.in_transaction:
+                        self._database.execute("ROLLBACK")
+                if isinstance(error, sqlite3.DatabaseError):
+                    raise self._unusable(error) from error
                 raise
-
-    def _roll_back(self) -> None:
-        with suppress(sqlite3.DatabaseError):
-            if self._database.in_transaction:
-                self._database.execute("ROLLBACK")
 
     def _unusable(self, error: sqlite3.DatabaseError) -> GraphRAGError:
         """Return the error for a file that cannot be read or written."""
@@ -230,9 +224,8 @@ class Ledger:
 
     def find(self, key: str) -> Entry | None:
         """Return the entry of a request, by its cache key."""
-        query = "SELECT state, reply, reason FROM requests WHERE key = ?"
         with self._read_lock:
-            rows = self._select(self._reader, query, (key,))
+            rows = self._select(self._reader, _FIND, (key,))
         return Entry(rows[0][0], rows[0][1] or "", rows[0][2]) if rows else None
 
     def reply_hashes(self, keys: Iterable[str]) -> list[str]:
@@ -304,10 +297,9 @@ class Ledger:
 
     def track_use(self) -> None:
         """Track, apart from the file, the requests used from now on, to purge the others."""
-        table = "CREATE TEMP TABLE IF NOT EXISTS used (key TEXT PRIMARY KEY) WITHOUT ROWID"
         with self.transaction() as database:
-            database.execute(table)
-            database.execute("DELETE FROM temp.used")
+            database.execute("DROP TABLE IF EXISTS temp.used")
+            database.execute("CREATE TEMP TABLE used (key TEXT PRIMARY KEY) WITHOUT ROWID")
         self._tracks_use = True
 
     def relabel(self, key: str, unit: str) -> None:
@@ -350,8 +342,8 @@ class Ledger:
 
     def spent(self) -> float:
         """Return the cost so far of the version that is being made, in dollars."""
-        rows = self.rows("SELECT total(cost) FROM calls WHERE version = ?", self.version)
-        return float(rows[0][0])
+        query = "SELECT total(cost) FROM calls WHERE version = ?"
+        return float(self.rows(query, self.version)[0][0])
 
     def spent_for(self, version: int) -> Spent:
         """Return the calls, tokens and cost of a version."""

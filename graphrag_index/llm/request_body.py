@@ -194,6 +194,11 @@ class RequestWriter:
         self._ledger.set_meta(self._cache_key, capabilities.json())
 
 
+def encode(body: Mapping[str, Any]) -> bytes:
+    """Encode a body as JSON; a lone surrogate, which UTF-8 cannot hold, becomes `?`."""
+    return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+
+
 def _with_instructions(messages: Sequence[Message], format: ReplyFormat) -> list[Message]:
     """Describe the format in words, at the end of the first message."""
     first, *rest = messages

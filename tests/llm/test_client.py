@@ -292,6 +292,9 @@ def test_the_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setenv(name, value)
     assert proxy_for("http://example.org/v1") == "http://proxy:3128"
     assert proxy_for("http://localhost:11434/v1") is None
+    monkeypatch.setenv("http_proxy", "socks5://proxy:1080")
+    with pytest.raises(ModelError, match="kind socks5, which is not supported"):
+        proxy_for("http://example.org/v1")
 
 
 def test_a_client_that_is_dropped_closes_its_connections() -> None:
