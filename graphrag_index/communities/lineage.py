@@ -1,4 +1,4 @@
-"""Communities from version to version: those of the last one, and the table `community_lineage`.
+"""Lineage of communities between versions, and the table `community_lineage`.
 
 Two communities of one level match if they share more than half of the union of their members. So
 no community matches two others.
@@ -126,7 +126,7 @@ def without_history(communities: pl.DataFrame) -> pl.DataFrame:
 def trace(
     communities: pl.DataFrame, levels: Sequence[Integers], before: PreviousCommunities
 ) -> tuple[Integers, pl.DataFrame]:
-    """Number matching communities as before, and return the lineage.
+    """Give matching communities their previous numbers; return the lineage.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Rows of the table `communities`: numbers, members, relationships, text units, titles, dates."""
+"""Rows of the table `communities`: numbers, members, links, text units, titles, dates."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from graphrag_index.schema.tables import TABLES, content_id
 def number(
     levels: Sequence[Integers], is_island: npt.NDArray[np.bool_]
 ) -> tuple[pl.DataFrame, list[Integers]]:
-    """Number the communities of all levels.
+    """Assign numbers to the communities of all levels.
 
     Within a level they are sorted by parent, islands last, descending size, first entity.
 

@@ -247,7 +247,7 @@ def _columns(rows: pl.DataFrame, n: int) -> dict[str, pl.Series]:
 
 
 def _number_rows(keys: pl.DataFrame) -> tuple[Integers, Integers]:
-    """Number distinct rows; return the number of each row, and the first row of each number."""
+    """Return the number of each row among the distinct rows, and the first row of each."""
     firsts = _drop_repeats(keys.with_row_index("first"), *keys.columns)
     numbers = keys.join(
         firsts.with_row_index("number"), on=keys.columns, how="left", maintain_order="left"

@@ -1,4 +1,4 @@
-"""Failures of a call: retryable, rejected, unsupported or fatal; and the server's words on them."""
+"""Failures of a call (retryable, rejected, unsupported, fatal) and their messages."""
 
 import json
 import re

@@ -115,7 +115,7 @@ def open_text(path: Path, encoding: str) -> Iterator[TextIO]:
 
 
 def read_text(path: Path, encoding: str, declared: re.Pattern[bytes] | None = None) -> str:
-    """Read a whole file as text with ``\\n`` newlines.
+    """Read a whole file as text with newlines as line feeds.
 
     `declared` matches the encoding that the file itself declares. It decides where the
     bytes do not.

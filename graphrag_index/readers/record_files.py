@@ -238,7 +238,7 @@ def _check_header(header: list[str], settings: LoadDocuments) -> None:
 
 
 def _distinct(header: list[str]) -> list[str]:
-    """Number repeated column names, so that each column keeps its values."""
+    """Append numbers to repeated column names, so that each column keeps its values."""
     # Occurrences of each name, in order of appearance.
     names: dict[str, int] = {}
     for name in header:

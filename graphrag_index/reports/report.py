@@ -15,6 +15,8 @@ from graphrag_index.text.citations import renumber_written
 
 @dataclass(frozen=True)
 class Finding:
+    """One finding of a report."""
+
     summary: str
     explanation: str
 

@@ -140,7 +140,7 @@ class ContextBuilder:
         return True
 
     def add(self, section: str, rows: Iterable[int]) -> None:
-        """Number rows; the first of a section is 1."""
+        """Assign numbers to rows, from 1 in each section."""
         numbers = self.rows[section]
         for row in rows:
             numbers.setdefault(row, len(numbers) + 1)

@@ -175,7 +175,7 @@ def _with_fallback_entities(
 
 
 def _renumber(mentions: pl.DataFrame, entities: Entities) -> tuple[pl.DataFrame, Entities]:
-    """Number entities in order of first mention; drop those without mentions."""
+    """Assign numbers to entities by first mention; drop those without mentions."""
     first = mentions["entity"].unique(maintain_order=True)
     number = np.full(len(entities.titles), -1, np.int32)
     number[first.to_numpy()] = np.arange(len(first), dtype=np.int32)

@@ -136,7 +136,7 @@ def _with_one_description(rows: pl.LazyFrame, columns: Sequence[str]) -> pl.Data
 
 
 def _merge_entities(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Number the entities by first mention.
+    """Assign numbers to the entities by first mention.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Rows of the last version, reused where the input that they were computed from is unchanged."""
+"""Reuse of rows of the last version whose input is unchanged."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence

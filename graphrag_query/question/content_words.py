@@ -1,4 +1,4 @@
-"""Content words of a question, and comparison by words in scripts the embedding model cannot read.
+"""Content words of a question, also for scripts that the embedding model cannot read.
 
 The built-in model cannot tell texts in such a script apart. There, shared words or pairs of
 characters replace the cosine.

@@ -1,4 +1,4 @@
-"""The order of lazy search's relevance tests: down from coarse communities into fruitful ones.
+"""Order of lazy search's relevance tests: from coarse communities down to relevant ones.
 
 A passage that answers a question in other words is not similar to it, but lies in one community
 with passages that are. So tests are spread over many communities first, and then go down into

@@ -1,4 +1,4 @@
-"""The graph that Cypher queries: its nodes and relationships, and the database built of tables."""
+"""The graph that Cypher queries: nodes, relationships, and the database built from tables."""
 
 import shutil
 from collections.abc import Callable, Mapping

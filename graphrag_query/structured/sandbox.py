@@ -254,7 +254,7 @@ def _to_json(value: Any) -> Any:
 
 
 def _unique(names: Sequence[str]) -> list[str]:
-    """Number repeated names: name, name_2."""
+    """Append numbers to repeated names: name, name_2."""
     taken: list[str] = []
     for name in names:
         new, n = name, 1

@@ -1,0 +1,88 @@
+"""Docstrings, files and tests keep to the rules that CONTRIBUTING.md states."""
+
+import ast
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[1]
+PACKAGES = ("graphrag_index", "graphrag_query")
+MAX_FIRST_LINE = 90  # characters
+MAX_LINES = 400
+# First words that begin a relative clause instead of naming the thing.
+CLAUSE = re.compile(r"(?:what|which|where|how|that|those)\b", re.IGNORECASE)
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def sources(folder: str) -> list[Path]:
+    return sorted((REPOSITORY / folder).rglob("*.py"))
+
+
+def first_lines(path: Path) -> list[tuple[int, str]]:
+    """Return the line number and the first line of every docstring of a file."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [
+        (node.body[0].lineno, docstring.splitlines()[0])
+        for node in ast.walk(tree)
+        if isinstance(node, DOCUMENTED) and (docstring := ast.get_docstring(node))
+    ]
+
+
+def place(path: Path) -> str:
+    return path.relative_to(REPOSITORY).as_posix()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_docstrings_begin_with_a_verb_or_a_noun(package: str) -> None:
+    wrong = [
+        f"{place(path)}:{number}: {line}"
+        for path in sources(package)
+        for number, line in first_lines(path)
+        if CLAUSE.match(line)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_first_lines_of_docstrings_are_short(package: str) -> None:
+    wrong = [
+        f"{place(path)}:{number}: {len(line)} characters"
+        for path in sources(package)
+        for number, line in first_lines(path)
+        if len(line) > MAX_FIRST_LINE
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_file_names_are_unique_within_a_package(package: str) -> None:
+    files = [path for path in sources(package) if path.name != "__init__.py"]
+    counts = Counter(path.name for path in files)
+    wrong = [place(path) for path in files if counts[path.name] > 1]
+    assert not wrong, "\n".join(sorted(wrong, key=lambda name: name.rpartition("/")[2]))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_files_are_of_a_readable_length(package: str) -> None:
+    lengths = {
+        place(path): len(path.read_text(encoding="utf-8").splitlines()) for path in sources(package)
+    }
+    wrong = [f"{name}: {n_lines} lines" for name, n_lines in lengths.items() if n_lines > MAX_LINES]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_test_imports_another() -> None:
+    wrong = []
+    for path in sources("tests"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+            elif isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            else:
+                continue
+            if any(part.startswith("test_") for name in names for part in name.split(".")):
+                wrong.append(f"{place(path)}:{node.lineno}")
+    assert not wrong, "\n".join(wrong)
