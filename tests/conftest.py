@@ -1,5 +1,6 @@
 """What tests share: the embedding model, and the index of the sample, made once."""
 
+import logging
 import os
 import shutil
 from collections.abc import Iterator
@@ -29,6 +30,15 @@ hypothesis_settings.register_profile(
 hypothesis_settings.load_profile("suite")
 
 REPOSITORY = Path(__file__).parent.parent
+
+
+@pytest.fixture(autouse=True)
+def log_level() -> Iterator[None]:
+    """Restore the level of the program's logger, which its command line sets."""
+    logger = logging.getLogger("graphrag_index")
+    level = logger.level
+    yield
+    logger.setLevel(level)
 
 
 @pytest.fixture(scope="session")

@@ -356,7 +356,8 @@ def _failures_of(step: Step) -> Iterator[None]:
     """Name the step in unexpected errors; interruptions and errors of the system pass through."""
     try:
         yield
-    except (KeyboardInterrupt, GraphRAGError, OSError):
+    # GeneratorExit: this context was dropped, since an interruption ended the run.
+    except (KeyboardInterrupt, GeneratorExit, GraphRAGError, OSError):
         raise
     # A step may be the code of a user, and a panic of a library in Rust is no Exception.
     except BaseException as error:
