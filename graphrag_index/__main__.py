@@ -12,7 +12,7 @@ from graphrag_index.cli import (
     version_commands,
 )
 from graphrag_index.errors import run_program
-from graphrag_index.storage.lancedb_stub import stub_remote_catalogue
+from graphrag_index.storage.lancedb_stub import stub_unused_imports
 
 app = typer.Typer(
     help="Turn a folder of documents into an index that answers questions about all of it.",
@@ -36,7 +36,7 @@ for module in (
 
 def main() -> None:
     """Run a command of `graphrag-index`."""
-    stub_remote_catalogue()
+    stub_unused_imports()
     run_program(app)
 
 

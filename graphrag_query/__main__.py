@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphrag_index.errors import SettingsError, run_program
-from graphrag_index.storage.lancedb_stub import stub_remote_catalogue
+from graphrag_index.storage.lancedb_stub import stub_unused_imports
 from graphrag_query.query_commands import (
     LANGUAGES,
     AsOf,
@@ -226,7 +226,7 @@ def main() -> None:
     """Run the command line."""
     # Collecting garbage while the libraries load costs a tenth of a short command.
     gc.disable()
-    stub_remote_catalogue()
+    stub_unused_imports()
     run_program(app)
 
 

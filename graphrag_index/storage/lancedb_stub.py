@@ -1,9 +1,9 @@
-"""Stub for the remote catalogue client that lancedb imports and local tables never use."""
+"""Stubs for the modules that lancedb imports and local tables never use."""
 
 import sys
 from types import ModuleType
 
-_MODULES = (
+_CATALOGUE_CLIENT = (
     "lance_namespace_urllib3_client",
     "lance_namespace_urllib3_client.models",
     "lancedb.namespace",
@@ -19,12 +19,16 @@ class _EmptyClasses(ModuleType):
         return type(name, (), {})
 
 
-def stub_remote_catalogue() -> None:
-    """Replace the remote catalogue client of lancedb by empty modules.
+def stub_unused_imports() -> None:
+    """Replace the modules that take most of the import of lancedb by stubs.
 
-    The client is two hundred generated modules: half of the import of lancedb, and a third of a
-    cold question (`benchmarks/start.py`). For the command lines only, since a library must not
-    change the imports of its host.
+    These are the client of a remote catalogue, two hundred generated modules, and `overrides`,
+    which reads the bytecode of each class: a third and a tenth of a cold question
+    (`benchmarks/start.py`). For command lines only, since a library must not change the imports
+    of its host.
     """
-    for name in _MODULES:
+    for name in _CATALOGUE_CLIENT:
         sys.modules.setdefault(name, _EmptyClasses(name))
+    overrides = _EmptyClasses("overrides")
+    overrides.override = lambda method: method  # type: ignore[attr-defined]
+    sys.modules.setdefault("overrides", overrides)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 CODE = """
 import sys
-from graphrag_index.storage.lancedb_stub import stub_remote_catalogue
-stub_remote_catalogue()
+from graphrag_index.storage.lancedb_stub import stub_unused_imports
+stub_unused_imports()
 import lancedb
 table = lancedb.connect(sys.argv[1]).create_table("t", [{"vector": [1.0, 0.0], "id": "a"}])
 print(table.search([1.0, 0.0]).limit(1).to_list()[0]["id"])
