@@ -2,13 +2,13 @@
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
 from graphrag_index.readers.graph.given_graph import Given, given_entities, given_graph
-from graphrag_index.readers.graph.graph_evidence import Evidence
-from graphrag_index.readers.graph.graph_passages import Passages
+from graphrag_index.readers.graph.graph_evidence import Evidence, Passages
 from graphrag_index.readers.graph.graph_rows import (
     Rows,
     check_not_output,
@@ -16,7 +16,7 @@ from graphrag_index.readers.graph.graph_rows import (
     given_files,
     read_given,
 )
-from graphrag_index.readers.graph.row_evidence import add_records, count_records
+from graphrag_index.readers.graph.row_evidence import RowEvidence
 from graphrag_index.schema.settings.embedded_steps import CreateTextUnits, ReadGraph
 from graphrag_index.schema.table import INTEGERS, STRINGS
 from graphrag_index.schema.tables import TABLES
@@ -83,20 +83,22 @@ def read_graph(
     given = given_graph(entities, name, files["relationships"], settings)
     del entities, files
     evidence = Evidence()
-    if text_units is not None:
-        passages = Passages(text_units, documents)
-        progress.start(len(passages.frame) + count_records(given), "text units and rows")
-        yield from passages.add(given, rows, evidence)
-    else:
-        given = _without_text_units(given, rows)
-        rows = [file.without_rows() if file else None for file in rows]
-        progress.start(count_records(given), "rows")
     of_rows = CreateTextUnits(max_tokens=settings.max_tokens, overlap_tokens=0)
 
     def pieces(text: str, starts: Sequence[int]) -> list[tuple[int, int, int]]:
         return [(p.start, p.end, p.n_tokens) for p in cut(text, of_rows, starts, ())]
 
-    yield from add_records(given, rows, settings.max_tokens, pieces, evidence, progress)
+    if text_units is None:
+        given = _without_text_units(given, rows)
+        rows = [replace(file, frame=file.frame.clear()) if file else None for file in rows]
+    row_evidence = RowEvidence(given, rows, settings.max_tokens, pieces, evidence)
+    if text_units is not None:
+        passages = Passages(text_units, documents)
+        progress.start(len(passages.frame) + row_evidence.n_rows, "text units and rows")
+        yield from passages.add(given, rows, evidence)
+    else:
+        progress.start(row_evidence.n_rows, "rows")
+    yield from row_evidence.add(progress)
     yield evidence.batch()
     yield _graph(given, evidence)
 

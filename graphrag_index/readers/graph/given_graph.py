@@ -1,7 +1,6 @@
 """Entities and relationships of the given files, deduplicated and linked by number."""
 
 import logging
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,9 +14,13 @@ from graphrag_index.schema.settings.embedded_steps import ReadGraph
 from graphrag_index.schema.table import STRINGS
 from graphrag_index.text.normalize import title_key
 
-ENDS = ("source", "target")
-
 logger = logging.getLogger(__name__)
+
+# Weight of a relationship without one.
+DEFAULT_WEIGHT = 1.0
+# Keeps sums of weights finite.
+MAX_WEIGHT = 1e100
+_ENDS = ["source", "target"]
 
 
 @dataclass(frozen=True)
@@ -40,13 +43,26 @@ class Entities:
         distinct = ends.unique(maintain_order=True)
         found = _look_up(distinct, self.keys)
         missing = np.flatnonzero(found < 0)
-        folded = map_titles(distinct.gather(missing))
-        found[missing] = _look_up(folded, self.names)
+        found[missing] = _look_up(_fold_titles(distinct.gather(missing)), self.names)
         return found[positions(ends, distinct)]
 
     @cached_property
     def titles(self) -> list[str]:
         return self.frame["title"].to_list()
+
+
+_NO_KEYS = pl.DataFrame(schema={"key": pl.String, "number": pl.Int64})
+_NO_ENTITIES = Entities(
+    pl.DataFrame(
+        schema={
+            **dict.fromkeys(("title", "type", "id", "description"), pl.String),
+            **dict.fromkeys(("aliases", "text_unit_ids"), STRINGS),
+        }
+    ),
+    pl.DataFrame(schema={"row": pl.Int64, "description": pl.String, "entity": pl.Int64}),
+    _NO_KEYS,
+    _NO_KEYS,
+)
 
 
 def _look_up(wanted: pl.Series, known: pl.DataFrame) -> Integers:
@@ -71,26 +87,31 @@ def given_entities(rows: Rows) -> Entities:
     nameless = frame.filter(pl.col("title").is_null())
     if len(nameless):
         raise InputError(f"{rows.place(nameless['row'][0])} has no title: name it, or delete it.")
-    key = map_titles(frame["title"])
+    key = _fold_titles(frame["title"])
     names = pl.DataFrame({"key": key}).unique(maintain_order=True)
     names = names.with_columns(number=pl.int_range(pl.len(), dtype=pl.Int64))
     number = pl.Series("number", _look_up(key, names))
     frame = frame.with_columns(number)
     _check_ids(frame, rows)
     if len(names) < len(frame):
-        _warn_repeated(frame, rows)
+        repeated = frame.filter(pl.len().over("number") > 1)
+        first = repeated.filter(number=repeated["number"][0])
+        logger.warning(
+            "%s: rows of one title are one entity, %d in all, the first %r, in the %ss %s.",
+            *(rows.name, repeated["number"].n_unique(), first["title"][0], rows.unit),
+            " and ".join(f"{row:,}" for row in first["row"].head(2)),
+        )
     merged = (
         frame.group_by("number", maintain_order=True)
         .agg(
             pl.col("title").first(),
-            *(pl.col(name).drop_nulls().first() for name in ("type", "id")),
+            pl.col("type", "id").drop_nulls().first(),
             pl.col("description").drop_nulls().unique(maintain_order=True).str.join(" "),
-            pl.col("aliases").explode(empty_as_null=False).drop_nulls().unique(maintain_order=True),
             pl.col("title").unique(maintain_order=True).slice(1).alias("forms"),
-            pl.col("text_unit_ids")
-            .explode(empty_as_null=False)
-            .drop_nulls()
-            .unique(maintain_order=True),
+            *(
+                pl.col(name).explode(empty_as_null=False).drop_nulls().unique(maintain_order=True)
+                for name in ("aliases", "text_unit_ids")
+            ),
         )
         .with_columns(
             pl.col("type", "description").fill_null(""),
@@ -104,42 +125,21 @@ def given_entities(rows: Rows) -> Entities:
     return Entities(merged.drop("number", "forms"), descriptions, keys, names)
 
 
-def entities_of_ends(relationships: Rows) -> Entities:
-    """Create entities from the ends of relationships, in row order."""
-    ends = relationships.frame.select(end=pl.concat_list(*ENDS)).explode("end")["end"].drop_nulls()
-    empty = pl.DataFrame(schema={"key": pl.String, "number": pl.Int64})
-    descriptions = pl.DataFrame(
-        schema={"row": pl.Int64, "description": pl.String, "entity": pl.Int64}
-    )
-    frame = pl.DataFrame(
-        schema={
-            **dict.fromkeys(("title", "type", "id", "description"), pl.String),
-            **dict.fromkeys(("aliases", "text_unit_ids"), STRINGS),
-        }
-    )
-    return with_missing(Entities(frame, descriptions, empty, empty), ends)
-
-
-def with_missing(entities: Entities, titles: pl.Series) -> Entities:
+def _with_missing(entities: Entities, titles: pl.Series) -> Entities:
     """Append entities for the titles that no entity has, in order."""
     distinct = titles.unique(maintain_order=True)
-    found = pl.DataFrame({"title": distinct, "key": map_titles(distinct)})
+    found = pl.DataFrame({"title": distinct, "key": _fold_titles(distinct)})
     new = found.unique("key", keep="first", maintain_order=True)
+    empty = pl.lit("")
+    frame = pl.concat(
+        [entities.frame, new.select("title", type=empty, description=empty)], how="diagonal"
+    )
     first = len(entities.frame)
     names = new.select("key", number=first + pl.int_range(pl.len(), dtype=pl.Int64))
-    frame = new.select(
-        "title",
-        type=pl.lit(""),
-        id=pl.lit(None, pl.String),
-        description=pl.lit(""),
-        aliases=pl.lit([], STRINGS),
-        text_unit_ids=pl.lit([], STRINGS),
-    ).select(entities.frame.columns)
-    return Entities(
-        pl.concat([entities.frame, frame]),
-        entities.descriptions,
-        entities.keys,
-        pl.concat([entities.names, names]),
+    return replace(
+        entities,
+        frame=frame.with_columns(pl.col("aliases", "text_unit_ids").fill_null([])),
+        names=pl.concat([entities.names, names]),
     )
 
 
@@ -156,33 +156,11 @@ def _check_ids(frame: pl.DataFrame, rows: Rows) -> None:
         )
 
 
-def _warn_repeated(frame: pl.DataFrame, rows: Rows) -> None:
-    repeated = frame.filter(pl.len().over("number") > 1)
-    n = repeated["number"].n_unique()
-    first = repeated.filter(number=repeated["number"][0])
-    logger.warning(
-        "%s: rows of one title are one entity, %d in all, the first %r, in the %ss %s.",
-        rows.name,
-        n,
-        first["title"][0],
-        rows.unit,
-        " and ".join(f"{row:,}" for row in first["row"].head(2)),
-    )
-
-
-def map_titles(values: pl.Series, function: Callable[[str], str] = title_key) -> pl.Series:
-    """Apply a function once to each distinct value."""
-    distinct = values.unique()
-    results: Mapping[str, str] = dict(zip(distinct, map(function, distinct), strict=True))
-    return values.replace_strict(
-        list(results), pl.Series(list(results.values()), dtype=pl.String), return_dtype=pl.String
-    )
-
-
-# Weight of a relationship without one.
-DEFAULT_WEIGHT = 1.0
-# Keeps sums of weights finite.
-MAX_WEIGHT = 1e100
+def _fold_titles(titles: pl.Series) -> pl.Series:
+    """Return the key of each title, computed once for each distinct title."""
+    distinct = titles.unique()
+    keys = pl.Series(list(map(title_key, distinct)), dtype=pl.String)
+    return titles.replace_strict(distinct, keys, return_dtype=pl.String)
 
 
 @dataclass(frozen=True)
@@ -213,7 +191,7 @@ def given_graph(entities: Entities | None, name: str, rows: Rows, settings: Read
         An end is missing or unknown, a weight is not positive, or an id occurs twice.
     """
     frame = rows.frame
-    for end in ENDS:
+    for end in _ENDS:
         bare = frame.filter(pl.col(end).is_null())
         if len(bare):
             raise InputError(
@@ -222,20 +200,27 @@ def given_graph(entities: Entities | None, name: str, rows: Rows, settings: Read
     rows.check_ids(", or set read_graph.relationship_columns to {id: null}")
     weights = _weights(rows)
     if entities is None:
-        entities = entities_of_ends(rows)
-    ends = {end: entities.find(frame[end]) for end in ENDS}
-    missing = [pl.Series(numbers < 0) for numbers in ends.values()]
-    unknown = frame.with_columns(missing[0].alias("no_source"), missing[1].alias("no_target"))
-    unknown = unknown.filter(pl.col("no_source") | pl.col("no_target"))
+        titles = frame.select(title=pl.concat_list(_ENDS)).explode("title")["title"]
+        entities = _with_missing(_NO_ENTITIES, titles)
+    ends = {end: entities.find(frame[end]) for end in _ENDS}
+    # The ends that are no entity; the others are null.
+    unknown = frame.select(
+        "row", *(pl.when(pl.Series(ends[e] < 0)).then(e).alias(e) for e in _ENDS)
+    )
+    unknown = unknown.filter(~pl.all_horizontal(pl.col(_ENDS).is_null()))
     if len(unknown):
         if not settings.add_missing_entities:
-            raise _dangling(unknown, name, rows)
-        new = pl.concat_list(
-            *(pl.when(f"no_{end}").then(pl.col(end)) for end in ENDS),
-        )
-        titles = unknown.select(title=new).explode("title")["title"].drop_nulls()
-        entities = with_missing(entities, titles)
-        ends = {end: entities.find(frame[end]) for end in ENDS}
+            first = unknown.row(0, named=True)
+            end = "target" if first["source"] is None else "source"
+            more = f" (and so in {len(unknown) - 1:,} more)" if len(unknown) > 1 else ""
+            raise InputError(
+                f"{rows.place(first['row'])}: the {end} {first[end]!r} is no entity of {name}"
+                f"{more}: add it there, correct it here, or set read_graph.add_missing_entities "
+                "to true."
+            )
+        titles = unknown.select(title=pl.concat_list(_ENDS)).explode("title")["title"].drop_nulls()
+        entities = _with_missing(entities, titles)
+        ends = {end: entities.find(frame[end]) for end in _ENDS}
         logger.warning(
             "%s: ends of relationships that are no entity are added, %d in all, the first %r.",
             *(rows.name, titles.n_unique(), titles[0]),
@@ -282,14 +267,3 @@ def _weights(rows: Rows) -> pl.Series:
             *(rows.name, DEFAULT_WEIGHT, n_without),
         )
     return weights.fill_null(DEFAULT_WEIGHT).alias("weight")
-
-
-def _dangling(unknown: pl.DataFrame, name: str, rows: Rows) -> InputError:
-    first = unknown.row(0, named=True)
-    end = "source" if first["no_source"] else "target"
-    n = len(unknown) - 1
-    more = f" (and so in {n:,} more)" if n else ""
-    return InputError(
-        f"{rows.place(first['row'])}: the {end} {first[end]!r} is no entity of {name}{more}: add "
-        "it there, correct it here, or set read_graph.add_missing_entities to true."
-    )

@@ -1,20 +1,47 @@
-"""Builder of documents, text units, mentions and evidence, in batches."""
+"""Documents, text units, mentions and evidence of a given graph, built in batches.
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+`Evidence` collects them. `Passages` adds the text units that the user provides.
+"""
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from graphrag_index.schema.list_columns import gather_lists
-from graphrag_index.schema.tables import TABLES
+from graphrag_index.errors import InputError
+from graphrag_index.extraction.alignment import Passage as Aligned
+from graphrag_index.readers.graph.given_graph import Given
+from graphrag_index.readers.graph.graph_rows import Rows
+from graphrag_index.schema.list_columns import gather_lists, positions
+from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.text.languages import detect_language
-from graphrag_index.text.sentences import Sentence
+from graphrag_index.text.sentences import Sentence, split_sentences
+from graphrag_index.text.tokens import count_tokens, load_encoding
 
+logger = logging.getLogger(__name__)
+
+ENCODING = "o200k_base"
 # Documents per batch: bounds memory, not results.
 BATCH_DOCUMENTS = 4_096
+# Joins the text units of a document whose text is not given.
+_BETWEEN = "\n\n"
 
 Span = tuple[int, int]
+Row = dict[str, Any]
+
+_EVIDENCE = dict.fromkeys(("owner", "document", "start_char", "end_char"), pl.Int64)
+# Rows that are kept until the end.
+_KEPT = {
+    "mentions": dict.fromkeys(("entity", "text_unit", "start_char", "end_char"), pl.Int32),
+    "entities": _EVIDENCE,
+    "relationships": _EVIDENCE,
+    "units": dict.fromkeys(("owner", "unit"), pl.Int64),
+}
+# Tables that are written batch by batch.
+_WRITTEN = {name: TABLES[name].schema for name in ("documents", "base_text_units", "sentences")}
 
 
 class Passage(NamedTuple):
@@ -32,20 +59,14 @@ class Evidence:
 
     def __init__(self) -> None:
         self.n_documents = self.n_units = 0
-        self._documents: list[tuple[object, ...]] = []
-        self._units: list[tuple[object, ...]] = []
-        self._sentences: list[tuple[object, ...]] = []
-        self._mentions: list[tuple[int, int, int, int]] = []
-        self._ids: list[str] = []  # ids of all documents
-        self._of_entities: list[tuple[int, int, int, int]] = []
-        self._of_relationships: list[tuple[int, int, int, int]] = []
-        self._units_of_relationships: list[tuple[int, int]] = []
-        # Rows of earlier batches, as columns.
-        self._parts: dict[str, list[pl.DataFrame]] = {name: [] for name in _SCHEMAS}
+        self._ids: list[str] = []  # of all documents
+        # Rows since the last batch, and the kept rows of earlier batches.
+        self._rows: dict[str, list[tuple[object, ...]]] = defaultdict(list)
+        self._parts = {name: [pl.DataFrame(schema=schema)] for name, schema in _KEPT.items()}
 
     @property
     def is_full(self) -> bool:
-        return len(self._documents) >= BATCH_DOCUMENTS
+        return len(self._rows["documents"]) >= BATCH_DOCUMENTS
 
     def add_document(
         self,
@@ -61,7 +82,7 @@ class Evidence:
         """Add a document with its text units; return the number of its first text unit."""
         first = self.n_units
         self._ids.append(identity)
-        self._documents.append(
+        self._rows["documents"].append(
             (
                 *(identity, self.n_documents, title, text, [p.id for p in passages]),
                 *(creation_date, None, path, metadata, detect_language(text)),
@@ -69,95 +90,218 @@ class Evidence:
         )
         for number, passage in enumerate(passages, first):
             words = text[passage.start : passage.end]
-            self._units.append(
+            self._rows["base_text_units"].append(
                 (
                     *(passage.id, number, words, passage.n_tokens, identity),
                     *(passage.start, passage.end, "", passage.metadata),
                 )
             )
         # Line 0: never treated as a repeated page header or footer.
-        self._sentences += [(self.n_documents, *sentence, 0) for sentence in sentences]
+        self._rows["sentences"] += [(self.n_documents, *sentence, 0) for sentence in sentences]
         self.n_documents += 1
         self.n_units += len(passages)
         return first
 
     def mention(self, entity: int, unit: int, span: Span) -> None:
-        self._mentions.append((entity, unit, *span))
+        self._rows["mentions"].append((entity, unit, *span))
 
     def prove_entity(self, entity: int, span: Span) -> None:
         """Record a span of the last document as evidence of an entity."""
-        self._of_entities.append((entity, self.n_documents - 1, *span))
+        self._rows["entities"].append((entity, self.n_documents - 1, *span))
 
     def prove_relationship(self, number: int, span: Span, units: range) -> None:
         """Record a span of the last document and its text units as evidence of a relationship."""
-        self._of_relationships.append((number, self.n_documents - 1, *span))
-        self._units_of_relationships += [(number, unit) for unit in units]
+        self._rows["relationships"].append((number, self.n_documents - 1, *span))
+        self._rows["units"] += [(number, unit) for unit in units]
 
     def batch(self) -> dict[str, pl.DataFrame]:
         """Return the documents added since the last batch, with text units and sentences."""
-        rows = {
-            "documents": self._documents,
-            "base_text_units": self._units,
-            "sentences": self._sentences,
-        }
         frames = {
-            name: pl.DataFrame(values, schema=TABLES[name].schema, orient="row")
-            for name, values in rows.items()
+            name: pl.DataFrame(self._rows[name], schema=schema, orient="row")
+            for name, schema in {**_WRITTEN, **_KEPT}.items()
         }
-        self._documents, self._units, self._sentences = [], [], []
-        held: dict[str, Sequence[tuple[int, ...]]] = {
-            "mentions": self._mentions,
-            "entities": self._of_entities,
-            "relationships": self._of_relationships,
-            "units": self._units_of_relationships,
-        }
-        for name, values in held.items():
-            self._parts[name].append(pl.DataFrame(values, schema=_SCHEMAS[name], orient="row"))
-        self._mentions, self._of_entities = [], []
-        self._of_relationships, self._units_of_relationships = [], []
+        self._rows.clear()
+        for name, parts in self._parts.items():
+            parts.append(frames.pop(name))
         return frames
 
     def mentions(self) -> pl.DataFrame:
         """Return `extracted_mentions`."""
         schema = TABLES["extracted_mentions"].schema
-        order = ("text_unit", "start_char", "end_char", "entity")
-        return self._whole("mentions").unique().sort(order).select(list(schema))
+        rows = pl.concat(self._parts["mentions"]).unique()
+        return rows.sort("text_unit", "start_char", "end_char", "entity").select(list(schema))
 
     def of_entities(self, n: int) -> pl.Series:
         """Return the column `evidence` of the entities."""
-        return self._places("entities", n)
+        return self._evidence("entities", n)
 
     def of_relationships(self, n: int) -> list[pl.Series]:
         """Return the columns `evidence` and `text_units` of the relationships."""
-        units = self._whole("units").unique().sort("owner", "unit")
+        units = pl.concat(self._parts["units"]).unique().sort("owner", "unit")
         lists = gather_lists(units["owner"].to_numpy(), units["unit"], n)
-        return [self._places("relationships", n), lists.alias("text_units")]
+        return [self._evidence("relationships", n), lists.alias("text_units")]
 
-    def _places(self, name: str, n: int) -> pl.Series:
-        rows = self._whole(name).sort("owner", maintain_order=True)
+    def _evidence(self, name: str, n: int) -> pl.Series:
+        rows = pl.concat(self._parts[name]).sort("owner", maintain_order=True)
         ids = pl.Series("document_id", self._ids, dtype=pl.String).gather(rows["document"])
         places = rows.select(ids, "start_char", "end_char").to_struct()
         owners = rows["owner"].to_numpy().astype(np.int64)
         return gather_lists(owners, places, n).alias("evidence")
 
-    def _whole(self, name: str) -> pl.DataFrame:
-        return pl.concat([pl.DataFrame(schema=_SCHEMAS[name]), *self._parts[name]])
+
+class Passages:
+    """Text units of a file, grouped by document.
+
+    Raises
+    ------
+    InputError
+        A text unit has no text, ids are repeated, or a document is unknown.
+    """
+
+    def __init__(self, units: Rows, documents: Rows | None) -> None:
+        units.check_ids()
+        frame = units.frame
+        empty = frame.filter(pl.col("text").is_null() | (pl.col("text") == ""))
+        if len(empty):
+            raise InputError(
+                f"{units.place(empty['row'][0])} has no text: give it one, or delete it."
+            )
+        ids = [
+            content_id("text unit", str(row), text)
+            for row, text in frame.select("row", "text").iter_rows()
+        ]
+        self.units, self.documents = units, documents
+        self.frame = frame.with_columns(
+            pl.coalesce("id", pl.Series(ids, dtype=pl.String)).alias("id")
+        ).with_columns(pl.coalesce("document_id", "id").alias("document_id"))
+        self.n_joined = 0
+        if documents is None:
+            return
+        documents.check_ids()
+        nameless = documents.frame.filter(pl.col("id").is_null())
+        if len(nameless):
+            raise InputError(f"{documents.place(nameless['row'][0])} has no id: give it one.")
+        known = positions(self.frame["document_id"], documents.frame["id"])
+        unknown = self.frame.filter(pl.Series(known < 0))
+        if len(unknown):
+            raise InputError(
+                f"{units.place(unknown['row'][0])}: the document_id "
+                f"{unknown['document_id'][0]!r} is no document of {documents.name}: add it there, "
+                "or correct it here."
+            )
+
+    def add(
+        self, given: Given, files: Sequence[Rows | None], evidence: Evidence
+    ) -> Iterator[dict[str, pl.DataFrame]]:
+        """Add the documents, their text units and the evidence in them, batch by batch.
+
+        `files` holds the entities file, if any, and the relationships file.
+        """
+        entities = self._numbers_by_unit(given.entities.frame, files[0])
+        links = self._numbers_by_unit(given.relationships, files[1])
+        ends = given.relationships.select("source", "target")
+        encoding = load_encoding(ENCODING)
+        groups: dict[str, list[Row]] = defaultdict(list)
+        for row in self.frame.iter_rows(named=True):
+            groups[row["document_id"]].append(row)
+        for document in self._documents(groups):
+            units = groups.get(document["id"], [])
+            text, spans = self._locate(document["text"], [unit["text"] for unit in units])
+            passages = [
+                Passage(unit["id"], *span, count_tokens(unit["text"], encoding))
+                for unit, span in zip(units, spans, strict=True)
+            ]
+            first = evidence.add_document(
+                document["id"],
+                document["title"] or document["id"],
+                document["path"] or (self.documents or self.units).name,
+                text,
+                passages,
+                split_sentences(text),
+                document["creation_date"] or "",
+            )
+            for number, passage in enumerate(passages, first):
+                of_unit = [(link, *ends.row(link)) for link in links[passage.id]]
+                _prove(given, text, passage, number, entities[passage.id], of_unit, evidence)
+            if evidence.is_full:
+                yield evidence.batch()
+        if self.n_joined:
+            logger.warning(
+                "%s: %d documents do not contain their text units word for word; the text of "
+                "these is joined from the text units.",
+                *(self.documents.name if self.documents else "", self.n_joined),
+            )
+
+    def _documents(self, groups: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
+        if self.documents is not None:
+            yield from self.documents.frame.iter_rows(named=True)
+            return
+        for identity in groups:
+            yield {"id": identity, **dict.fromkeys(("title", "text", "path", "creation_date"))}
+
+    def _locate(self, text: str | None, units: Sequence[str]) -> tuple[str, list[Span]]:
+        """Locate text units in their document in order, or join them to a document."""
+        spans: list[Span] = []
+        at = 0
+        for unit in units if text else ():
+            begin = (text or "").find(unit, at)
+            if begin < 0:
+                break
+            spans.append((begin, begin + len(unit)))
+            # The next one may overlap this one.
+            at = begin + 1
+        if text and len(spans) == len(units):
+            return text, spans
+        self.n_joined += bool(text)
+        spans, at = [], 0
+        for unit in units:
+            spans.append((at, at + len(unit)))
+            at += len(unit) + len(_BETWEEN)
+        return _BETWEEN.join(units), spans
+
+    def _numbers_by_unit(self, table: pl.DataFrame, rows: Rows | None) -> dict[str, list[int]]:
+        """Return the row numbers of a table by the text unit that the rows name."""
+        pairs = table.select(
+            number=pl.int_range(pl.len(), dtype=pl.Int64), id="text_unit_ids"
+        ).explode("id", empty_as_null=False)
+        unknown = pairs.filter(pl.Series(positions(pairs["id"], self.frame["id"]) < 0))
+        if len(unknown) and rows is not None:
+            identity = unknown["id"][0]
+            row = rows.frame.filter(pl.col("text_unit_ids").list.contains(identity))["row"][0]
+            raise InputError(
+                f"{rows.place(row)}: {identity!r} of its text_unit_ids is no text unit of "
+                f"{self.units.name}: add it there, or correct it here."
+            )
+        by_unit: dict[str, list[int]] = defaultdict(list)
+        for number, identity in pairs.iter_rows():
+            by_unit[identity].append(number)
+        return by_unit
 
 
-_PLACE: dict[str, type[pl.DataType]] = {
-    "owner": pl.Int64,
-    "document": pl.Int64,
-    "start_char": pl.Int64,
-    "end_char": pl.Int64,
-}
-_SCHEMAS: dict[str, dict[str, type[pl.DataType]]] = {
-    "mentions": {
-        "entity": pl.Int32,
-        "text_unit": pl.Int32,
-        "start_char": pl.Int32,
-        "end_char": pl.Int32,
-    },
-    "entities": _PLACE,
-    "relationships": _PLACE,
-    "units": {"owner": pl.Int64, "unit": pl.Int64},
-}
+def _prove(
+    given: Given,
+    text: str,
+    passage: Passage,
+    number: int,
+    entities: Sequence[int],
+    links: Sequence[tuple[int, int, int]],
+    evidence: Evidence,
+) -> None:
+    """Record the mentions and the evidence in one text unit, by the rows that name it."""
+    titles = given.entities.titles
+    aligned = Aligned(text[passage.start : passage.end])
+    named = dict.fromkeys([*entities, *(end for _, *ends in links for end in ends)])
+    places = aligned.align([titles[entity] for entity in named])
+
+    def moved(span: Span) -> Span:
+        return passage.start + span[0], passage.start + span[1]
+
+    for entity in named:
+        spans = places[titles[entity]].spans
+        for span in spans:
+            evidence.mention(entity, number, moved(span))
+        if entity in entities:
+            evidence.prove_entity(entity, moved(aligned.sentences_around(*spans[0])))
+    for link, source, target in links:
+        span = aligned.evidence(places[titles[source]], places[titles[target]])
+        evidence.prove_relationship(link, moved(span), range(number, number + 1))

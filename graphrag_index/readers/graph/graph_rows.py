@@ -1,38 +1,80 @@
-"""Rows of the files that the settings name, in columns of known names."""
+"""Rows of the files that the settings name, in columns of known names.
 
+A column is found by the settings, else by its usual name.
+"""
+
+import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b, file_digest
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 
 from graphrag_index.errors import InputError, SettingsError
 from graphrag_index.readers.document import listed, system_reason
-from graphrag_index.readers.graph.graph_columns import (
-    FIELDS,
-    Kind,
-    aliases_of,
-    find_columns,
-    ids_of,
+from graphrag_index.readers.graph.graph_files import (
+    NODE_ID,
+    ROW,
+    read_csv,
+    read_graphml,
+    read_parquet,
 )
-from graphrag_index.readers.graph.graphml_file import EDGES, NODE_ID, NODES, read_graphml
-from graphrag_index.readers.graph.tabular import ROW, read_csv, read_parquet
 from graphrag_index.schema.settings.embedded_steps import ReadGraph
 from graphrag_index.schema.table import STRINGS
 from graphrag_index.schema.tables import content_id
+from graphrag_index.text.normalize import letters
 
-KINDS: tuple[Kind, ...] = ("entities", "relationships", "text_units", "documents")
-GRAPHML = ".graphml"
-_TYPES = {
-    "entities": (".parquet", ".csv", ".tsv", GRAPHML),
-    "relationships": (".parquet", ".csv", ".tsv", GRAPHML),
-    "text_units": (".parquet", ".csv", ".tsv"),
-    "documents": (".parquet", ".csv", ".tsv"),
+Kind = Literal["entities", "relationships", "text_units", "documents"]
+
+# Usual column names of each field, the surest first; lower case, letters and digits only.
+_FIELDS: Mapping[Kind, Mapping[str, str]] = {
+    "entities": {
+        "id": "id nodeid entityid uid key",
+        "title": "title name label entity node entityname",
+        "type": "type entitytype kind category class labels label",
+        "description": "description desc summary definition about",
+        "aliases": "aliases alias alsoknownas synonyms",
+        "text_unit_ids": "textunitids textunits chunkids",
+    },
+    "relationships": {
+        "id": "id edgeid relationshipid uid",
+        "source": "source from start subject head src startid sourceid",
+        "target": "target to end object tail dst destination endid targetid",
+        "weight": "weight strength score",
+        "type": "type relation relationship relationtype predicate label edgetype edgelabel kind",
+        "description": "description desc summary",
+        "text_unit_ids": "textunitids textunits chunkids",
+    },
+    "text_units": {
+        "id": "id textunitid chunkid uid",
+        "text": "text chunk content passage",
+        "document_id": "documentid docid document",
+    },
+    "documents": {
+        "id": "id documentid docid",
+        "title": "title name",
+        "text": "text content body",
+        "path": "path file filename url",
+        "creation_date": "creationdate date created",
+    },
 }
-LISTS = ("aliases", "text_unit_ids")
+_REQUIRED: Mapping[Kind, Sequence[str]] = {
+    "entities": ("title",),
+    "relationships": ("source", "target"),
+    "text_units": ("text",),
+    "documents": ("id",),
+}
+_GRAPHML = ".graphml"
+_TABLES = (".parquet", ".csv", ".tsv")
+_LISTS = ("aliases", "text_unit_ids")
+# Headers of Neo4j: "personId:ID(Person)", ":START_ID", "born:int".
+_NEO4J = re.compile(r"(.*?):([A-Za-z_]+)(?:\[\])?(?:\(.*\))?")
+_NEO4J_MEANINGS = {"ID": "id", "START_ID": "startid", "END_ID": "endid", "TYPE": "type"}
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'')
 
 
 @dataclass(frozen=True)
@@ -50,9 +92,6 @@ class Rows:
     fields: frozenset[str]  # fields with a column in the file
     attributes: tuple[str, ...] = ()  # other columns appended to the description
     decimal_comma: bool = False  # 2,5 means 2.5, as in files delimited by semicolons
-
-    def without_rows(self) -> "Rows":
-        return replace(self, frame=self.frame.clear())
 
     def place(self, row: int) -> str:
         return f"{self.name}, {self.unit} {row:,}"
@@ -75,6 +114,13 @@ class Rows:
             )
 
 
+def _named_files(settings: ReadGraph, root: Path) -> dict[Kind, Path]:
+    names = {kind: getattr(settings, kind) for kind in _FIELDS}
+    return {
+        kind: root / Path(name).expanduser() for kind, name in names.items() if name is not None
+    }
+
+
 def given_files(settings: ReadGraph, root: Path) -> dict[Kind, Path]:
     """Return the files that the settings name, after checking types and existence.
 
@@ -93,22 +139,18 @@ def given_files(settings: ReadGraph, root: Path) -> dict[Kind, Path]:
             "read_graph.documents goes with read_graph.text_units, the passages of these "
             "documents: name their file too, or neither."
         )
-    found: dict[Kind, Path] = {}
-    for kind in KINDS:
-        name = getattr(settings, kind)
-        if name is None:
-            continue
-        path = root / Path(name).expanduser()
-        if path.suffix.lower() not in _TYPES[kind]:
+    found = _named_files(settings, root)
+    for kind, path in found.items():
+        types = (*_TABLES, _GRAPHML) if kind in ("entities", "relationships") else _TABLES
+        if path.suffix.lower() not in types:
             raise InputError(
-                f"read_graph.{kind}: {name} is of a type that is not read here; "
-                f"read are {', '.join(_TYPES[kind])}."
+                f"read_graph.{kind}: {getattr(settings, kind)} is of a type that is not read "
+                f"here; read are {', '.join(types)}."
             )
         if not path.is_file():
             what = "is no file" if path.exists() else "does not exist"
             raise InputError(f"read_graph.{kind}: {path} {what}: name the file that is meant.")
-        found[kind] = path
-    if "relationships" not in found and found["entities"].suffix.lower() != GRAPHML:
+    if "relationships" not in found and found["entities"].suffix.lower() != _GRAPHML:
         raise InputError(
             f"read_graph.relationships names no file, and {settings.entities} holds entities only: "
             "name the file of their relationships."
@@ -137,18 +179,14 @@ def check_not_output(settings: ReadGraph, root: Path, output: Path) -> None:
     SettingsError
         One does, and the run would overwrite it or read its own output.
     """
-    folder = Path(os.path.realpath(output))
-    for kind in KINDS:
-        name = getattr(settings, kind)
-        if name is None:
-            continue
-        path = Path(os.path.abspath(root / Path(name).expanduser()))
-        if folder in Path(os.path.realpath(path.parent)).parents or folder == Path(
-            os.path.realpath(path.parent)
-        ):
+    output = Path(os.path.realpath(output))
+    for kind, path in _named_files(settings, root).items():
+        folder = Path(os.path.realpath(Path(os.path.abspath(path)).parent))
+        if output in (folder, *folder.parents):
             raise SettingsError(
-                f"read_graph.{kind}: {name} lies in the output folder, where the run writes: "
-                "copy it elsewhere, or name another output with `--set output=FOLDER`."
+                f"read_graph.{kind}: {getattr(settings, kind)} lies in the output folder, where "
+                "the run writes: copy it elsewhere, or name another output with "
+                "`--set output=FOLDER`."
             )
 
 
@@ -163,77 +201,117 @@ def read_given(settings: ReadGraph, root: Path) -> dict[Kind, Rows]:
     files = given_files(settings, root)
     if "relationships" not in files:
         files["relationships"] = files["entities"]
-    elif "entities" not in files and files["relationships"].suffix.lower() == GRAPHML:
+    elif "entities" not in files and files["relationships"].suffix.lower() == _GRAPHML:
         files["entities"] = files["relationships"]
-    parts: dict[Path, dict[str, pl.DataFrame]] = {}
+    graphs: dict[Path, tuple[pl.DataFrame, pl.DataFrame]] = {}
     found: dict[Kind, Rows] = {}
     for kind, path in files.items():
         name = str(getattr(settings, kind) or settings.relationships or settings.entities)
-        if path.suffix.lower() != GRAPHML:
-            found[kind] = _tabular(kind, path, name, settings)
-            continue
-        if path not in parts:
-            with _readable(path):
-                parts[path] = read_graphml(path, name)
-        frame = parts[path][NODES if kind == "entities" else EDGES]
+        try:
+            if path.suffix.lower() != _GRAPHML:
+                found[kind] = _table_rows(kind, path, name, settings)
+                continue
+            if path not in graphs:
+                graphs[path] = read_graphml(path, name)
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {system_reason(error)}.") from error
+        frame = graphs[path][0 if kind == "entities" else 1]
         if kind == "entities" and frame.is_empty():
             raise InputError(f"{name} has no node: is it the file that is meant?")
         own = [column for column in frame.columns if column not in (ROW, NODE_ID)]
-        columns = find_columns(
-            kind, own, settings, name, NODE_ID if NODE_ID in frame.columns else None
-        )
-        found[kind] = _named(kind, name, "line", frame, columns, settings)
-    _check_attributes(settings, found)
-    return found
-
-
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {system_reason(error)}.") from error
-
-
-def _tabular(kind: Kind, path: Path, name: str, settings: ReadGraph) -> Rows:
-    def choose(columns: Sequence[str]) -> list[str]:
-        chosen = find_columns(kind, columns, settings, name)
-        label = [column for column in [_label(kind, columns)] if column]
-        return list(
-            dict.fromkeys([*chosen.values(), *label, *_attributes(kind, columns, settings)])
-        )
-
-    with _readable(path):
-        if path.suffix.lower() == ".parquet":
-            frame, unit, delimiter = read_parquet(path, name, choose), "row", ""
-        else:
-            frame, delimiter = read_csv(path, name, choose, settings)
-            unit = "line"
-    if frame.is_empty():
-        raise InputError(f"{name} has no row: is it the file that is meant?")
-    columns = find_columns(kind, [c for c in frame.columns if c != ROW], settings, name)
-    found = _named(kind, name, unit, frame, columns, settings)
-    return replace(found, decimal_comma=delimiter == ";")
-
-
-def _attributes(kind: Kind, columns: Sequence[str], settings: ReadGraph) -> list[str]:
-    if kind not in ("entities", "relationships"):
-        return []
-    return [column for column in settings.attributes if column in columns]
-
-
-def _check_attributes(settings: ReadGraph, found: Mapping[Kind, Rows]) -> None:
+        row_id = NODE_ID if NODE_ID in frame.columns else None
+        columns = _find_columns(kind, own, settings, name, row_id)
+        found[kind] = _rename(kind, name, "line", frame, columns, settings)
     seen = {column for rows in found.values() for column in rows.attributes}
     for column in settings.attributes:
         if column not in seen:
-            names = dict.fromkeys(found[kind].name for kind in KINDS[:2] if kind in found)
+            names = [found[kind].name for kind in ("entities", "relationships") if kind in found]
             raise InputError(
-                f"read_graph.attributes: {listed(names)} has no column {column!r}: "
+                f"read_graph.attributes: {listed(dict.fromkeys(names))} has no column {column!r}: "
                 "name one that is there, or leave it out."
             )
+    return found
 
 
-def _named(
+def _table_rows(kind: Kind, path: Path, name: str, settings: ReadGraph) -> Rows:
+    def choose(columns: Sequence[str]) -> list[str]:
+        chosen = [*_find_columns(kind, columns, settings, name).values()]
+        label = _label_column(columns) if kind == "relationships" else None
+        chosen += [label] if label else []
+        return list(dict.fromkeys(chosen + _attributes(kind, columns, settings)))
+
+    if path.suffix.lower() == ".parquet":
+        frame, unit, delimiter = read_parquet(path, name, choose), "row", ""
+    else:
+        frame, delimiter = read_csv(path, name, choose, settings)
+        unit = "line"
+    if frame.is_empty():
+        raise InputError(f"{name} has no row: is it the file that is meant?")
+    columns = _find_columns(kind, frame.drop(ROW).columns, settings, name)
+    found = _rename(kind, name, unit, frame, columns, settings)
+    return replace(found, decimal_comma=delimiter == ";")
+
+
+def _find_columns(
+    kind: Kind, columns: Sequence[str], settings: ReadGraph, name: str, row_id: str | None = None
+) -> dict[str, str]:
+    """Map each field that the file has to its column; `row_id` is the fallback for the id."""
+    setting = "entity_columns" if kind == "entities" else f"{kind[:-1]}_columns"
+    configured: Mapping[str, str | None] = getattr(settings, setting)
+    for field, column in configured.items():
+        if column is not None and column not in columns:
+            raise InputError(
+                f"{name} has no column {column!r}, which read_graph.{setting} names as the "
+                f"{field}: its columns are {listed(columns, 20)}."
+            )
+    found = {field: column for field, column in configured.items() if column is not None}
+    taken = set(found.values())
+    plain: dict[str, str] = {}
+    for column in columns:
+        plain.setdefault(_plain(column), column)
+    for field, known in _FIELDS[kind].items():
+        if field in configured:
+            continue
+        column = next(
+            (plain[n] for n in known.split() if n in plain and plain[n] not in taken),
+            row_id if field == "id" else None,
+        )
+        if column is not None:
+            found[field] = column
+            taken.add(column)
+    # The title falls back to the id.
+    if kind == "entities" and "title" not in configured and "id" in found:
+        found.setdefault("title", found["id"])
+    for field in _REQUIRED[kind]:
+        if field not in found:
+            raise InputError(
+                f"{name} has no column for the {field} (known names: "
+                f"{_FIELDS[kind][field].replace(' ', ', ')}): name it with read_graph.{setting}, "
+                f"such as {{{field}: COLUMN}}; its columns are {listed(columns, 20)}."
+            )
+    return found
+
+
+def _plain(column: str) -> str:
+    """Reduce a column name to lower-case letters and digits; translate Neo4j's suffixes."""
+    if match := _NEO4J.fullmatch(column.strip()):
+        name, meaning = match.groups()
+        if meaning == "LABEL":
+            return "labels"
+        column = _NEO4J_MEANINGS.get(meaning, name)
+    return letters(column)
+
+
+def _attributes(kind: Kind, columns: Sequence[str], settings: ReadGraph) -> list[str]:
+    has_description = kind in ("entities", "relationships")
+    return [column for column in settings.attributes if has_description and column in columns]
+
+
+def _label_column(columns: Sequence[str]) -> str | None:
+    return next((column for column in columns if column.strip().casefold() == "label"), None)
+
+
+def _rename(
     kind: Kind,
     name: str,
     unit: str,
@@ -242,75 +320,80 @@ def _named(
     settings: ReadGraph,
 ) -> Rows:
     """Rename the columns to field names and append attributes to the description."""
-    attributes = _attributes(kind, frame.columns, settings)
     values = {
-        field: _field(field, frame.schema[columns[field]], columns[field])
+        field: _cell(field, frame.schema[columns[field]], columns[field])
         if field in columns
-        else pl.lit(None, STRINGS if field in LISTS else pl.String)
-        for field in FIELDS[kind]
+        else pl.lit(None, STRINGS if field in _LISTS else pl.String)
+        for field in _FIELDS[kind]
     }
-    if (
-        kind == "relationships"
-        and "type" in columns
-        and not settings.relationship_columns.get("type")
-    ):
-        label = _label(kind, frame.columns)
-        said = clean(pl.col(label)) if label else pl.lit(None, pl.String)
-        values["type"] = (
-            pl.when(_is_of_gephi(values["type"], label)).then(said).otherwise(values["type"])
-        )
+    has_own_type = "type" in columns and not settings.relationship_columns.get("type")
+    if kind == "relationships" and has_own_type:
+        values["type"] = _without_drawing_types(values["type"], _label_column(frame.columns))
+    attributes = _attributes(kind, frame.columns, settings)
     if attributes:
-        told = [
-            pl.format(f"{_plain_braces(column)}: {{}}", clean(pl.col(column)))
+        braces = str.maketrans("{}", "()")
+        more = [
+            pl.format(f"{column.translate(braces)}: {{}}", _collapse(pl.col(column)))
             for column in attributes
         ]
-        more = pl.concat_str(told, separator="; ", ignore_nulls=True)
-        more = pl.when(more == "").then(None).otherwise(more)
         ended = values["description"].str.replace(r"([^.!?…])$", "${1}.")
-        values["description"] = pl.concat_str(ended, more, separator=" ", ignore_nulls=True)
-        values["description"] = (
-            pl.when(values["description"] == "").then(None).otherwise(values["description"])
+        whole = pl.concat_str(
+            ended,
+            _or_null(pl.concat_str(more, separator="; ", ignore_nulls=True)),
+            separator=" ",
+            ignore_nulls=True,
         )
-    keys = [] if NODE_ID not in frame.columns else [clean(pl.col(NODE_ID)).alias("key")]
-    if kind == "entities" and not keys:
-        keys = [values["id"].alias("key")]
-    chosen = frame.select(
-        pl.col(ROW).alias("row"), *(v.alias(field) for field, v in values.items()), *keys
-    )
+        values["description"] = _or_null(whole)
+    if NODE_ID in frame.columns:
+        values["key"] = _collapse(pl.col(NODE_ID))
+    elif kind == "entities":
+        values["key"] = values["id"]
+    chosen = frame.select(row=pl.col(ROW), **values)
     return Rows(name, unit, chosen, frozenset(columns), tuple(attributes))
 
 
-def _field(field: str, dtype: pl.DataType, column: str) -> pl.Expr:
+def _cell(field: str, dtype: pl.DataType, column: str) -> pl.Expr:
     value = pl.col(column)
-    if field in LISTS:
-        if dtype != STRINGS:
-            value = aliases_of(value) if field == "aliases" else ids_of(value)
-        value = value.list.eval(clean(pl.element()).drop_nulls(), parallel=True)
+    if field in _LISTS:
+        if dtype != STRINGS and field == "aliases":
+            value = value.map_elements(_split_aliases, return_dtype=STRINGS)
+        elif dtype != STRINGS:
+            value = value.str.extract_all(r"[^\[\]'\",;|\s]+")
+        value = value.list.eval(_collapse(pl.element()).drop_nulls(), parallel=True)
         return pl.when(value.list.len() > 0).then(value)
     if dtype == STRINGS:
         value = value.list.join("; ")
-    return value.str.strip_chars() if field == "text" else clean(value)
+    return value.str.strip_chars() if field == "text" else _collapse(value)
 
 
-def _label(kind: Kind, columns: Sequence[str]) -> str | None:
-    """Return Gephi's label column of relationships, if any."""
-    if kind != "relationships":
-        return None
-    return next((column for column in columns if column.strip().casefold() == "label"), None)
+def _split_aliases(cell: str) -> list[str]:
+    """Split the names of one cell; commas separate only if no other delimiter occurs."""
+    text = cell.strip()
+    if not (text.startswith("[") and text.endswith("]")):
+        return re.split(r"[;|]" if re.search(r"[;|]", text) else ",", text)
+    try:
+        return [str(name) for name in json.loads(text) if name is not None]
+    except ValueError:
+        # A list as Python prints it, with either kind of quotation mark.
+        quoted = [double or single for double, single in _QUOTED.findall(text)]
+        inside = [re.sub(r"\\(.)", r"\1", name) for name in quoted]
+        return inside or text[1:-1].split(",")
 
 
-def _is_of_gephi(types: pl.Expr, label: str | None) -> pl.Expr:
-    """Return whether types are Gephi's drawing types instead of relationship types."""
-    drawn = types.is_in(["Directed", "Undirected", "Mutual"]).all()
-    # "Directed" alone may be a real type (of a film); "Undirected" is not.
-    return drawn if label else drawn & (types == "Undirected").any()
+def _without_drawing_types(types: pl.Expr, label: str | None) -> pl.Expr:
+    """Replace Gephi's types of drawing by the label of the relationship."""
+    is_drawing = types.is_in(["Directed", "Undirected", "Mutual"]).all()
+    if label is None:
+        # "Directed" alone may be a real type (of a film); "Undirected" is not.
+        is_drawing &= (types == "Undirected").any()
+    labels = _collapse(pl.col(label)) if label else pl.lit(None, pl.String)
+    return pl.when(is_drawing).then(labels).otherwise(types)
 
 
-def clean(value: pl.Expr) -> pl.Expr:
+def _collapse(value: pl.Expr) -> pl.Expr:
     """Collapse white space; null if nothing is left."""
-    value = value.str.replace_all(r"\s+", " ").str.strip_chars()
+    return _or_null(value.str.replace_all(r"\s+", " ").str.strip_chars())
+
+
+def _or_null(value: pl.Expr) -> pl.Expr:
     return pl.when(value != "").then(value)
-
-
-def _plain_braces(text: str) -> str:
-    return text.replace("{", "(").replace("}", ")")

@@ -1,0 +1,317 @@
+"""Given .csv, .tsv, .parquet and .graphml files, read as columns of text."""
+
+import csv
+import logging
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+
+import polars as pl
+
+from graphrag_index.errors import InputError, describe_error
+from graphrag_index.schema.settings.embedded_steps import ReadGraph
+from graphrag_index.schema.table import STRINGS
+
+logger = logging.getLogger(__name__)
+
+# Column for the line or row number; no column of a file has such a name.
+ROW = "row of the file\0"
+# Column of the id of a GraphML node; no attribute has such a name.
+NODE_ID = "id of <node>"
+# Chooses the columns to read.
+Choose = Callable[[Sequence[str]], list[str]]
+
+_DELIMITERS = ",;\t|"
+# Rows per frame.
+_BATCH = 65_536
+_MAX_FIELD = 16_000_000
+# Floats up to this magnitude are exact integers, such as ids stored as floats.
+_MAX_EXACT = 2**53
+# Bytes of XML per read.
+_CHUNK = 1 << 20
+# Elements for labels in files of yEd.
+_LABELS = {"NodeLabel": "label", "EdgeLabel": "label"}
+
+
+def read_csv(
+    path: Path, name: str, choose: Choose, settings: ReadGraph
+) -> tuple[pl.DataFrame, str]:
+    """Read the chosen columns of a file with a header, and `ROW`, the first line of each row.
+
+    Skips lines of only delimiters, as spreadsheets write them. Also returns the delimiter.
+
+    Raises
+    ------
+    InputError
+        The file is empty, in another encoding, or has a row that does not fit the header.
+    """
+    encoding = settings.encoding.replace("_", "-").casefold()
+    encoding = "utf-8-sig" if encoding in ("utf-8", "utf8") else encoding
+    csv.field_size_limit(_MAX_FIELD)
+    begun = 0
+    with path.open(encoding=encoding, newline="") as stream:
+        try:
+            first = stream.readline()
+            if not first.strip():
+                raise InputError(f"{name} is empty, or has no header in its first line.")
+            stream.seek(0)
+            unquoted = re.sub(r'"[^"]*"', "", first)
+            delimiter = "\t"
+            if path.suffix.lower() != ".tsv":
+                delimiter = max(_DELIMITERS, key=unquoted.count)
+            reader = csv.reader(stream, delimiter=delimiter, strict=True)
+            header = [column.strip() for column in next(reader)]
+            for number, column in enumerate(header):
+                if column and column in header[:number]:
+                    raise InputError(f"{name} has two columns {column!r}: rename one of them.")
+            chosen = choose(header)
+            places = [header.index(column) for column in chosen]
+            schema = {ROW: pl.Int64, **dict.fromkeys(chosen, pl.String)}
+            parts = []
+            rows: list[tuple[int | str, ...]] = []
+            begun = reader.line_num + 1
+            for record in reader:
+                line, begun = begun, reader.line_num + 1
+                if not any(map(str.strip, record)):
+                    continue
+                if len(record) != len(header):
+                    shown = "a tab" if delimiter == "\t" else repr(delimiter)
+                    raise InputError(
+                        f"{name}, line {line:,} has {len(record)} fields and the header "
+                        f"{len(header)}: put quotation marks around a field that holds {shown}."
+                    )
+                rows.append((line, *(record[place] for place in places)))
+                if len(rows) == _BATCH:
+                    parts.append(pl.DataFrame(rows, schema=schema, orient="row"))
+                    rows = []
+            parts.append(pl.DataFrame(rows, schema=schema, orient="row"))
+        except UnicodeError as error:
+            raise InputError(
+                f"{name}{_undecoded(path, encoding)} is not {settings.encoding}: save it in that "
+                "encoding, or name its own in read_graph.encoding, such as cp1252."
+            ) from error
+        except csv.Error as error:
+            what = str(error)
+            if what == "unexpected end of data" or what.startswith("field larger"):
+                what = "a quotation mark is not closed"
+            raise InputError(f"{name}, line {begun:,} is not valid CSV: {what}.") from error
+    return pl.concat(parts), delimiter
+
+
+def _undecoded(path: Path, encoding: str) -> str:
+    """Locate the first undecodable line, if the encoding has single-byte line ends."""
+    with path.open("rb") as stream:
+        for number, line in enumerate(stream, 1):
+            try:
+                line.decode(encoding)
+            except UnicodeError:
+                # Iterating over bytes splits a two-byte line end, so line numbers would be wrong.
+                return "" if b"\0" in line else f", line {number:,}"
+    return ""
+
+
+def read_parquet(path: Path, name: str, choose: Choose) -> pl.DataFrame:
+    """Read the chosen columns of a Parquet file, and `ROW`, counted from 1.
+
+    Raises
+    ------
+    InputError
+        The file is damaged, or a column has a type that cannot be read as text.
+    """
+    try:
+        table = pl.scan_parquet(path)
+        schema = table.collect_schema()
+        texts = [_as_text(column, schema[column], name) for column in choose(schema.names())]
+        row = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).alias(ROW)
+        return table.select(row, *texts).collect()
+    except pl.exceptions.PolarsError as error:
+        raise InputError(
+            f"{name} is no whole Parquet file ({describe_error(error)}): write it again."
+        ) from error
+
+
+def _as_text(column: str, dtype: pl.DataType, name: str) -> pl.Expr:
+    value = pl.col(column)
+    if isinstance(dtype, pl.List | pl.Array):
+        inner = dtype.inner
+        if isinstance(inner, pl.DataType) and not inner.is_nested():
+            return value.cast(STRINGS)
+    elif dtype.is_float():
+        is_whole = (value == value.floor()) & (value.abs() < _MAX_EXACT)
+        return (
+            pl.when(is_whole)
+            .then(pl.when(is_whole).then(value).cast(pl.Int64).cast(pl.String))
+            .otherwise(value.cast(pl.String))
+            .alias(column)
+        )
+    elif not dtype.is_nested() and dtype != pl.Binary:
+        return value.cast(pl.String)
+    raise InputError(
+        f"{name}: the column {column!r} is of the type {dtype}, which is no text: "
+        "write it as text, or name another column."
+    )
+
+
+def read_graphml(path: Path, name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Read the nodes and edges of all graphs in a file, including nested ones.
+
+    Files of networkx, Gephi, yEd and this program are understood. A file that declares XML
+    entities is rejected: a few lines of them can expand to gigabytes.
+
+    Returns
+    -------
+    nodes, edges
+        `ROW`, the line where the element begins, and its attributes as text; for nodes
+        `NODE_ID`, for edges `source` and `target`.
+
+    Raises
+    ------
+    InputError
+        The file is not valid XML, or declares entities.
+    """
+    reader = _GraphmlReader(name)
+    try:
+        with path.open("rb") as stream:
+            while chunk := stream.read(_CHUNK):
+                reader.parser.Parse(chunk)
+            reader.parser.Parse(b"", True)
+    except expat.ExpatError as error:
+        what = expat.errors.messages[error.code]
+        raise InputError(
+            f"{name}, line {error.lineno:,} is not valid XML ({what}): write the file again."
+        ) from error
+    if reader.n_hyperedges:
+        logger.warning("%s: %d hyperedges are left out.", name, reader.n_hyperedges)
+    return reader.nodes.frame(), reader.edges.frame()
+
+
+class _Elements:
+    """Nodes or edges, converted to columns in batches."""
+
+    def __init__(self, *columns: str) -> None:
+        self.columns = dict.fromkeys(columns)
+        self.rows: list[dict[str, Any]] = []
+        self.parts: list[pl.DataFrame] = []
+
+    def flush(self) -> None:
+        schema = {ROW: pl.Int64, **dict.fromkeys(self.columns, pl.String)}
+        self.parts.append(pl.from_dicts(self.rows, schema=schema))
+        self.rows = []
+
+    def frame(self) -> pl.DataFrame:
+        self.flush()
+        return pl.concat(self.parts, how="diagonal")
+
+
+class _Attribute:
+    """An attribute that the file declares for nodes, edges or all."""
+
+    def __init__(self, name: str, of: str = "all") -> None:
+        self.name, self.of = name, of
+        self.default = ""
+
+
+class _GraphmlReader:
+    """Handlers of XML events."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.nodes, self.edges = _Elements(NODE_ID), _Elements("source", "target")
+        self.declared: dict[str, _Attribute] = {}
+        self.n_hyperedges = 0
+        # Open nodes and edges, innermost last; hyperedges belong to no table.
+        self.open: list[tuple[_Elements | None, dict[str, Any]]] = []
+        self.attribute: _Attribute | None = None  # of the open <data> or <key>
+        self.text: list[str] | None = None
+        parser = expat.ParserCreate(namespace_separator=" ")
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._characters
+        parser.EntityDeclHandler = self._refuse_entity
+        self.parser = parser
+
+    def _refuse_entity(self, *_: object) -> None:
+        raise InputError(
+            f"{self.name} declares entities (<!ENTITY ...>), which are not read: "
+            "write the file without them."
+        )
+
+    def _start(self, qualified: str, values: dict[str, str]) -> None:
+        tag = qualified.rpartition(" ")[2]
+        if tag == "key":
+            self.attribute = _Attribute(values.get("attr.name", ""), values.get("for", "all"))
+            self.declared[values.get("id", "")] = self.attribute
+        elif tag in ("node", "edge"):
+            self._begin(tag, values)
+        elif tag == "data":
+            key = values.get("key", "")
+            self.attribute = self.declared.get(key) or _Attribute(key)
+            self.text = []
+        elif tag == "default" or tag in _LABELS:
+            self.text = []
+        elif tag == "hyperedge":
+            self.n_hyperedges += 1
+            self.open.append((None, {}))
+
+    def _begin(self, tag: str, values: dict[str, str]) -> None:
+        line = self.parser.CurrentLineNumber
+        row: dict[str, Any] = {
+            attribute.name: attribute.default
+            for attribute in self.declared.values()
+            if attribute.default and attribute.name and attribute.of in (tag, "all")
+        }
+        for name in ("id",) if tag == "node" else ("source", "target"):
+            if not values.get(name, "").strip():
+                raise InputError(
+                    f"{self.name}, line {line:,}: <{tag}> has no {name}: write the file again."
+                )
+        if tag == "node":
+            elements = self.nodes
+            row[NODE_ID] = values["id"]
+        else:
+            elements = self.edges
+            if "id" in values:
+                row.setdefault("id", values["id"])
+            row.update(source=values["source"], target=values["target"])
+        elements.columns.update(dict.fromkeys(row))
+        # Flush only when no open element can still receive attributes.
+        if not self.open and len(elements.rows) >= _BATCH:
+            elements.flush()
+        row[ROW] = line
+        elements.rows.append(row)
+        self.open.append((elements, row))
+
+    def _end(self, qualified: str) -> None:
+        tag = qualified.rpartition(" ")[2]
+        if tag in ("node", "edge", "hyperedge"):
+            self.open.pop()
+        if tag not in ("default", "data", *_LABELS):
+            return
+        text = "".join(self.text or ()).strip()
+        if tag == "default" and self.attribute is not None:
+            self.attribute.default, self.text = text, None
+        elif tag in _LABELS and self.open:
+            if text:
+                self._set_attribute(_LABELS[tag], text)
+            # Other text belongs to the drawing.
+            self.text = None
+        elif tag == "data":
+            if self.attribute is not None and self.attribute.name and text:
+                self._set_attribute(self.attribute.name, text, replace=True)
+            self.attribute = self.text = None
+
+    def _set_attribute(self, name: str, value: str, replace: bool = False) -> None:
+        """Set an attribute of the innermost node or edge; the ends of an edge stay."""
+        elements, row = self.open[-1] if self.open else (None, {})
+        if elements is None or (elements is self.edges and name in ("source", "target")):
+            return
+        if replace or name not in row:
+            row[name] = value
+            elements.columns.setdefault(name)
+
+    def _characters(self, text: str) -> None:
+        if self.text is not None:
+            self.text.append(text)
