@@ -10,9 +10,8 @@ from pathlib import Path
 
 from graphrag_index.readers.document import Document, Unread, UnreadableFile, system_reason
 from graphrag_index.readers.html import read_html
-from graphrag_index.readers.pdf_and_office import read_office
-from graphrag_index.readers.plain_text import read_markdown, read_text_file
 from graphrag_index.readers.record_files import read_csv, read_json, read_json_lines, read_parquet
+from graphrag_index.readers.text_pdf_and_office import read_markdown, read_office, read_text_file
 from graphrag_index.schema.settings.embedded_steps import LoadDocuments
 
 # Parameters: the file, its path below the input folder, the settings.
@@ -20,21 +19,13 @@ Reader = Callable[[Path, str, LoadDocuments], Iterator[Document | Unread]]
 
 READERS: dict[str, Reader] = {
     ".txt": read_text_file,
-    ".md": read_markdown,
-    ".markdown": read_markdown,
-    ".html": read_html,
-    ".htm": read_html,
-    ".xhtml": read_html,
-    ".csv": read_csv,
-    ".tsv": read_csv,
+    **dict.fromkeys((".md", ".markdown"), read_markdown),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), read_html),
+    **dict.fromkeys((".csv", ".tsv"), read_csv),
     ".json": read_json,
-    ".jsonl": read_json_lines,
-    ".ndjson": read_json_lines,
+    **dict.fromkeys((".jsonl", ".ndjson"), read_json_lines),
     ".parquet": read_parquet,
-    ".pdf": read_office,
-    ".docx": read_office,
-    ".pptx": read_office,
-    ".xlsx": read_office,
+    **dict.fromkeys((".pdf", ".docx", ".pptx", ".xlsx"), read_office),
 }
 
 

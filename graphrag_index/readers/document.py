@@ -34,11 +34,10 @@ class Document:
 
     def printable(self) -> "Document":
         """Replace lone surrogates, which JSON may contain, to make the text valid Unicode."""
-        values = {name: getattr(self, name) for name in self.__slots__}
         changed: dict[str, Any] = {
-            name: replace_surrogates(value)
-            for name, value in values.items()
-            if isinstance(value, str) and has_surrogates(value)
+            name: _replace_surrogates(value)
+            for name in self.__slots__
+            if isinstance(value := getattr(self, name), str) and has_surrogates(value)
         }
         return replace(self, **changed) if changed else self
 
@@ -51,7 +50,7 @@ class Unread:
 
     def printable(self) -> "Unread":
         """Return the reason as valid Unicode, shortened."""
-        reason = replace_surrogates(self.reason)
+        reason = _replace_surrogates(self.reason)
         return Unread(reason if len(reason) <= _MAX_REASON else reason[: _MAX_REASON - 1] + "…")
 
 
@@ -143,14 +142,14 @@ def _plain(value: Any) -> Any:
 def has_surrogates(text: str) -> bool:
     """Return whether a text contains lone surrogates, which cannot be encoded."""
     try:
+        # Encoding is faster than a search.
         text.encode("utf-8")
     except UnicodeEncodeError:
         return True
     return False
 
 
-def replace_surrogates(text: str) -> str:
-    """Replace each lone surrogate by U+FFFD."""
+def _replace_surrogates(text: str) -> str:
     return _SURROGATES.sub("\ufffd", text)
 
 

@@ -68,6 +68,7 @@ _USUAL = re.compile("[\u3001\u3002\uff0c的一是不了在有人之のにはを�
 _EAST_ASIAN = re.compile(
     "[\t\n\r -~\u2010-\u2027\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff00-\uffef]"
 )
+_NOT_TEXT = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\ufffd]")
 # Fewer bytes may look like UTF-16 by chance.
 _MIN_BYTES = 16
 _PUNCTUATION = re.compile(r"[\xa0„“”‚‘’‹›«»–—…]")
@@ -102,16 +103,13 @@ def open_text(path: Path, encoding: str) -> Iterator[TextIO]:
         The file is not text, or its encoding is unknown.
     """
     with path.open("rb") as stream:
-        is_named = encoding != "auto"
-        name = (
-            _accepting_mark(encoding) if is_named else _checked_name(detect_encoding(stream), path)
-        )
+        name = _resolve(encoding, stream, path)
         stream.seek(0)
         with io.TextIOWrapper(stream, name, errors="surrogateescape", newline="") as text:
             try:
                 yield text
             except UnicodeError as error:
-                raise UnreadableFile(_invalid(error)) from error
+                raise UnreadableFile(_describe(error)) from error
 
 
 def read_text(path: Path, encoding: str, declared: re.Pattern[bytes] | None = None) -> str:
@@ -126,28 +124,34 @@ def read_text(path: Path, encoding: str, declared: re.Pattern[bytes] | None = No
         The file is not text, is damaged, or its encoding is unknown.
     """
     data = path.read_bytes()
-    if encoding == "auto":
-        found = declared.search(data, 0, 2048) if declared else None
-        name = _checked_name(
-            detect_encoding(io.BytesIO(data), found[1].decode("ascii") if found else None), path
-        )
-    else:
-        name = _accepting_mark(encoding)
+    found = declared.search(data, 0, 2048) if declared else None
+    name = _resolve(encoding, io.BytesIO(data), path, found[1].decode("ascii") if found else None)
     try:
         return normalize_newlines(data.decode(name))
     except UnicodeError as error:
-        raise UnreadableFile(_invalid(error)) from error
+        raise UnreadableFile(_describe(error)) from error
 
 
-def _checked_name(encoding: Encoding, path: Path) -> str:
-    """Return the name of an encoding, and warn if it is a guess."""
-    if encoding.doubtful:
+def _resolve(encoding: str, stream: BinaryIO, path: Path, declared: str | None = None) -> str:
+    """Return the named encoding, or detect it; warn if it is a guess."""
+    if encoding != "auto":
+        # UTF-8 is read with or without its byte order mark.
+        return "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
+    found = detect_encoding(stream, declared)
+    if found.doubtful:
         logger.warning(
             "%s: its encoding is not certain; it is read as %s, which gives %s. "
             "If that is wrong, set load_documents.encoding.",
-            *(path, encoding.name, encoding.doubtful),
+            *(path, found.name, found.doubtful),
         )
-    return encoding.name
+    return found.name
+
+
+def _describe(error: UnicodeError) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        byte = error.object[error.start]
+        return f"is not valid {error.encoding}: byte {error.start:,} is 0x{byte:02x}"
+    return f"cannot be decoded: {error}"
 
 
 def detect_encoding(stream: BinaryIO, declared: str | None = None) -> Encoding:
@@ -162,11 +166,9 @@ def detect_encoding(stream: BinaryIO, declared: str | None = None) -> Encoding:
     for mark, name in _MARKS:
         if head.startswith(mark):
             return Encoding(name)
-    has_null = 0 in head
-    name = (has_null and _utf16_by_nulls(head)) or _utf16_by_characters(head)
-    if name:
+    if name := _utf16_without_mark(head):
         return Encoding(name)
-    if has_null or len(head.translate(None, _CONTROLS)) < 0.95 * len(head):
+    if 0 in head or len(head.translate(None, _CONTROLS)) < 0.95 * len(head):
         raise UnreadableFile("looks binary; if it is text, set load_documents.encoding")
     stream.seek(0)
     invalid = _first_invalid(stream)
@@ -174,8 +176,14 @@ def detect_encoding(stream: BinaryIO, declared: str | None = None) -> Encoding:
         return Encoding("utf-8")
     start = max(0, invalid - _SAMPLE // 2)
     stream.seek(start)
-    sample = _whole_lines(stream.read(_SAMPLE), invalid - start)
-    if _is_damaged_utf8(sample):
+    sample = stream.read(_SAMPLE)
+    if len(sample) == _SAMPLE:
+        # Trim it to whole lines, so that no character is cut.
+        end = sample.rfind(b"\n", invalid - start)
+        sample = sample[sample.find(b"\n", 0, invalid - start) + 1 : end if end > 0 else None]
+    text = sample.decode("utf-8", "replace")
+    if sum(not character.isascii() for character in text) > 3 * text.count("\ufffd"):
+        # UTF-8 apart from a few damaged bytes.
         return Encoding("utf-8")
     known = _known(declared)
     return Encoding(known) if known else _legacy(sample)
@@ -198,61 +206,38 @@ def _first_invalid(stream: BinaryIO) -> int | None:
         position += len(chunk)
 
 
-def _utf16_by_nulls(head: bytes) -> str:
-    """Detect UTF-16 and its byte order by the null bytes of its ASCII characters.
+def _utf16_without_mark(head: bytes) -> str:
+    """Detect UTF-16 and its byte order; empty if it is not UTF-16, or not certainly.
 
-    Returns an empty string if it is not UTF-16, or contains little ASCII.
+    ASCII characters show by their null bytes, Chinese, Japanese and Korean by frequent
+    characters. Read in the wrong byte order, characters scatter over all of Unicode.
     """
-    head = head[: len(head) // 2 * 2]
-    first, second = head[::2].count(0), head[1::2].count(0)
-    name = "utf-16-le" if second > first else "utf-16-be"
-    if min(first, second) == 0 and max(first, second) > len(head) // 10:
-        # The last pair may be half of a surrogate pair.
-        text = head[:-2].decode(name, "replace")
-        if "\ufffd" not in text and not re.search(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]", text):
+    # The last pair may be half of a surrogate pair.
+    whole = head[: len(head) // 2 * 2 - 2]
+    n_big, n_little = head[::2].count(0), head[1::2].count(0)
+    if min(n_big, n_little) == 0 and max(n_big, n_little) > len(head) // 10:
+        name = "utf-16-le" if n_little > n_big else "utf-16-be"
+        if not _NOT_TEXT.search(whole.decode(name, "replace")):
             return name
-    return ""
-
-
-def _utf16_by_characters(head: bytes) -> str:
-    """Detect UTF-16 in Chinese, Japanese or Korean by frequent characters; empty if it is not.
-
-    Read in the wrong byte order, the characters scatter over all of Unicode.
-    """
-    if len(head) < _MIN_BYTES or _is_utf8(head):
+    if len(head) < _MIN_BYTES or (0 not in head and _is_utf8(head)):
         return ""
-    found = []
-    for name in ("utf-16-le", "utf-16-be"):
-        # The last pair may be half of a surrogate pair.
-        text = head[: len(head) // 2 * 2 - 2].decode(name, "replace")
-        n_usual = len(_USUAL.findall(text))
-        if n_usual > 0.05 * len(text) and len(_EAST_ASIAN.findall(text)) > 0.97 * len(text):
-            found.append(name)
+    texts = {name: whole.decode(name, "replace") for name in ("utf-16-le", "utf-16-be")}
+    found = [
+        name
+        for name, text in texts.items()
+        if len(_USUAL.findall(text)) > 0.05 * len(text)
+        and len(_EAST_ASIAN.findall(text)) > 0.97 * len(text)
+    ]
     return found[0] if len(found) == 1 else ""
 
 
 def _is_utf8(head: bytes) -> bool:
-    """Return whether bytes are UTF-8 without nulls; the last character may be cut."""
+    """Return whether bytes are UTF-8; the last character may be cut."""
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:
         return False
-    return 0 not in head
-
-
-def _whole_lines(sample: bytes, at: int) -> bytes:
-    """Trim a sample to whole lines around an offset, so that no character is cut."""
-    if len(sample) < _SAMPLE:
-        return sample
-    end = sample.rfind(b"\n", at)
-    return sample[sample.find(b"\n", 0, at) + 1 : end if end > 0 else None]
-
-
-def _is_damaged_utf8(sample: bytes) -> bool:
-    """Return whether bytes are UTF-8 apart from a few damaged ones."""
-    text = sample.decode("utf-8", "replace")
-    damaged = text.count("\ufffd")
-    return sum(not character.isascii() for character in text) > 3 * damaged
+    return True
 
 
 def _known(declared: str | None) -> str | None:
@@ -274,7 +259,8 @@ def _legacy(sample: bytes) -> Encoding:
         name: count for name in _ALPHABETS if (count := _count_errors(sample, name)) is not None
     }
     latin = min(errors, key=errors.__getitem__, default=None)
-    if latin is not None and not errors[latin] and _is_latin(sample):
+    is_latin = len(re.findall(rb"[A-Za-z]", sample)) > 2 * len(re.findall(rb"[\x80-\xff]", sample))
+    if latin is not None and not errors[latin] and is_latin:
         return _by_letters(latin, sample)
     matches = list(from_bytes(sample, cp_isolation=_CANDIDATES))
     if matches and matches[0].encoding not in _ALPHABETS:
@@ -282,7 +268,7 @@ def _legacy(sample: bytes) -> Encoding:
         has_equal = any(
             (match.chaos, match.coherence) == (best.chaos, best.coherence) for match in matches[1:]
         )
-        is_guess = has_equal or best.chaos > _MAX_CHAOS or _is_latin(sample)
+        is_guess = has_equal or best.chaos > _MAX_CHAOS or is_latin
         return _guess(best.encoding, sample) if is_guess else Encoding(best.encoding)
     if latin is None:
         raise UnreadableFile("is in an unknown encoding: name it in load_documents.encoding")
@@ -290,7 +276,7 @@ def _legacy(sample: bytes) -> Encoding:
 
 
 def _by_letters(name: str, sample: bytes) -> Encoding:
-    """Accept an encoding whose alphabet has all letters; a guess if there are too few letters."""
+    """Accept an encoding whose alphabet has all letters; with too few letters it is a guess."""
     letters = set(_LETTER.findall(sample.decode(name).lower()))
     is_guess = name != "cp1252" and len(letters) < _MIN_LETTERS
     return _guess(name, sample) if is_guess else Encoding(name)
@@ -299,11 +285,6 @@ def _by_letters(name: str, sample: bytes) -> Encoding:
 def _guess(name: str, sample: bytes) -> Encoding:
     words = dict.fromkeys(_WORD_BEYOND_ASCII.findall(sample.decode(name, "replace")))
     return Encoding(name, listed([repr(word[:40]) for word in words][:3]))
-
-
-def _is_latin(sample: bytes) -> bool:
-    """Return whether most letters are ASCII."""
-    return len(re.findall(rb"[A-Za-z]", sample)) > 2 * len(re.findall(rb"[\x80-\xff]", sample))
 
 
 def _count_errors(sample: bytes, encoding: str) -> int | None:
@@ -322,20 +303,6 @@ def _count_errors(sample: bytes, encoding: str) -> int | None:
         for found in _LETTER_WITHIN.finditer(text)
     )
     text = _ASCII.sub("", _LONE_SIGN.sub("", _PUNCTUATION.sub(" ", text))).lower()
-    return odd + min(len(text.translate(_without(letters))) for letters in _ALPHABETS[encoding])
-
-
-def _without(letters: str) -> dict[int, None]:
-    return dict.fromkeys(map(ord, letters))
-
-
-def _accepting_mark(encoding: str) -> str:
-    """Read UTF-8 with or without its byte order mark."""
-    return "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
-
-
-def _invalid(error: UnicodeError) -> str:
-    if isinstance(error, UnicodeDecodeError):
-        byte = error.object[error.start]
-        return f"is not valid {error.encoding}: byte {error.start:,} is 0x{byte:02x}"
-    return f"cannot be decoded: {error}"
+    return odd + min(
+        sum(character not in letters for character in text) for letters in _ALPHABETS[encoding]
+    )

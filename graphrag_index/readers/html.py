@@ -1,13 +1,14 @@
 """HTML reader: the visible text of a page as Markdown."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
+from itertools import chain, groupby
 from pathlib import Path
 
 from graphrag_index.readers.document import Document, Unread, UnreadableFile
 from graphrag_index.readers.encodings import read_text
-from graphrag_index.readers.plain_text import whole_file
+from graphrag_index.readers.text_pdf_and_office import whole_file
 from graphrag_index.schema.settings.embedded_steps import LoadDocuments
 
 # A document type with an internal subset; the parser would end it at the first ">".
@@ -75,9 +76,8 @@ class Page(HTMLParser):
         self.lines: list[list[str]] = [[]]  # of the current block
         self.prefix = ""
         self.kind = ""
-        self.rows: list[
-            list[list[str]]
-        ] = []  # the current row of each open table: cells, each a list of blocks
+        # The current row of each open table: cells, each a list of blocks.
+        self.rows: list[list[list[str]]] = []
         self.blocks: list[tuple[str, str]] = []  # text and kind: "item", "row" or ""
         self.page_title: list[str] = []
         self.heading = ""
@@ -98,14 +98,9 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        parts: list[str] = []
-        before = ""
-        for block, kind in self.blocks:
-            if parts:
-                parts.append("\n" if kind and kind == before else "\n\n")
-            parts.append(block)
-            before = kind
-        return "".join(parts)
+        # Items of a list, and rows of a table, follow each other without an empty line.
+        groups = groupby(enumerate(self.blocks), lambda block: block[1][1] or block[0])
+        return "\n\n".join("\n".join(text for _, (text, _) in group) for _, group in groups)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         while self.open and self.open[-1] in _IMPLIED_END.get(tag, ()):
@@ -137,10 +132,8 @@ class Page(HTMLParser):
             self.rows[-1].append([])
 
     def handle_endtag(self, tag: str) -> None:
-        if tag not in self.open:
-            return
         # Unclosed elements inside end with it.
-        while self.open:
+        while tag in self.open:
             if self._close() == tag:
                 return
 
@@ -157,10 +150,8 @@ class Page(HTMLParser):
         if tag in ("html", "body"):
             return False
         # "until-found" content is readable.
-        hidden = (attributes.get("hidden") or "").lower() != "until-found"
-        return ("hidden" in attributes and hidden) or bool(
-            _NOT_SHOWN.search(attributes.get("style") or "")
-        )
+        is_hidden = (attributes.get("hidden", "until-found") or "").lower() != "until-found"
+        return is_hidden or bool(_NOT_SHOWN.search(attributes.get("style") or ""))
 
     def _close(self) -> str:
         """Close the innermost open element and return its tag."""
@@ -171,18 +162,15 @@ class Page(HTMLParser):
         self.content -= element in _CONTENT
         self.hidden -= hides
         self.preformatted -= element == "pre"
-        if not was_hidden:
-            self._end(element)
-        return element
-
-    def _end(self, element: str) -> None:
+        if was_hidden:
+            return element
         if element in _HEADINGS or element == "li":
             self.prefix = self.kind = ""
-        elif element == "tr" and self.rows:
+        elif element in ("tr", "table") and self.rows:
             self._end_row()
-        elif element == "table" and self.rows:
-            self._end_row()
-            self.rows.pop()
+            if element == "table":
+                self.rows.pop()
+        return element
 
     def _end_block_at(self, tag: str) -> None:
         """End the block at an element boundary; inside a `pre`, end only the line."""
@@ -212,30 +200,26 @@ class Page(HTMLParser):
             text = " ".join(text.split())
             if self.prefix == "# ":
                 self.heading = self.heading or text
-        text, self.prefix = self.prefix + text, ""
-        self._add(text, self.kind)
+        self._add_block(self.prefix + text, self.kind, self.rows)
+        self.prefix = ""
 
-    def _add(self, text: str, kind: str) -> None:
-        if self.rows and self.rows[-1]:
-            self.rows[-1][-1].append(text)
+    def _add_block(self, text: str, kind: str, rows: Sequence[list[list[str]]]) -> None:
+        """Add a block to the open cell of the innermost of these tables, else to the page."""
+        if rows and rows[-1]:
+            rows[-1][-1].append(text)
         else:
             self.blocks.append((text, kind))
 
     def _end_row(self) -> None:
+        """Add the row of the innermost table to the element that contains the table."""
         self._end_block()
         cells, self.rows[-1] = self.rows[-1], []
+        outside = self.rows[:-1]
         if all(len(cell) <= 1 and not "".join(cell).startswith(_FENCE) for cell in cells):
             line = " | ".join(" ".join(" ".join(cell).split()) for cell in cells)
             if line.strip(" |"):
-                self._add_outside(line, "row")
+                self._add_block(line, "row", outside)
             return
         # Cells with several blocks or code are page layout, not data.
-        for cell in cells:
-            for block in cell:
-                self._add_outside(block, "")
-
-    def _add_outside(self, text: str, kind: str) -> None:
-        """Add a row of the innermost table to the element that contains the table."""
-        table = self.rows.pop()
-        self._add(text, kind)
-        self.rows.append(table)
+        for block in chain.from_iterable(cells):
+            self._add_block(block, "", outside)

@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path, PurePosixPath
 from stat import S_ISREG
 from typing import NamedTuple
@@ -43,12 +42,10 @@ def check_output(settings: LoadDocuments, root: Path, output: Path) -> None:
     SettingsError
         The output is the input folder, or contains it.
     """
-    folder, output = (
-        Path(os.path.realpath(path)) for path in (input_folder(settings, root), output)
-    )
-    places = [folder, *folder.parents]
+    folder = Path(os.path.realpath(input_folder(settings, root)))
+    output = Path(os.path.realpath(output))
     # Two names may be one folder in a file system that ignores case.
-    if output in places or any(map(partial(_is_same, output), places)):
+    if any(place == output or _is_same(place, output) for place in (folder, *folder.parents)):
         what = "is" if output == folder else "holds"
         raise SettingsError(
             f"The output {output} {what} the input folder: name another with `--set output=FOLDER`."
@@ -88,6 +85,7 @@ def find_files(
     excluded = [_glob(pattern) for pattern in settings.exclude]
     # An unsupported type is an error only if a pattern names it.
     asked = tuple(PurePosixPath(pattern).suffix.lower() for pattern in settings.include)
+    types = ", ".join(READERS)
     files: list[tuple[str, InputFile]] = []
     ignored: set[str] = set()
     n_seen = 0
@@ -101,21 +99,19 @@ def find_files(
                 if not suffix or suffix not in asked:
                     ignored.add(suffix or "files without a suffix")
                     continue
-                problem = f"is of a type that is not read; read are {', '.join(READERS)}"
+                problem = f"is of a type that is not read; read are {types}"
         files.append((name, _inspect(name, path, problem)))
-    if files:
+    if files or may_be_empty:
         return [file for _, file in sorted(files)]
-    if may_be_empty:
-        return []
     if not n_seen and not settings.exclude:
         raise InputError(
-            f"The input folder {folder} is empty: put documents there ({', '.join(READERS)}), "
-            "or name their folder in load_documents.folder."
+            f"The input folder {folder} is empty: put documents there ({types}), or name their "
+            "folder in load_documents.folder."
         )
     if ignored:
         raise InputError(
-            f"The input folder {folder} has no file of a type that is read "
-            f"({', '.join(READERS)}), only {listed(sorted(ignored))}."
+            f"The input folder {folder} has no file of a type that is read ({types}), only "
+            f"{listed(sorted(ignored))}."
         )
     raise InputError(
         f"No file in the input folder {folder} matches load_documents.include "
@@ -153,15 +149,9 @@ def _walk(folder: Path, excluded: list[re.Pattern[str]]) -> Iterator[tuple[str, 
             ):
                 continue
             path = place / entry.name
-            try:
-                is_folder = entry.is_dir()
-            except OSError:
-                is_folder = False
-            if not is_folder:
+            if not os.path.isdir(path):
                 yield name, path, ""
-                continue
-            real = os.path.realpath(path)
-            if real not in around:
+            elif (real := os.path.realpath(path)) not in around:
                 waiting.append((path, name + "/", around | {real}))
 
 
@@ -170,10 +160,8 @@ def _is_index(folder: Path, names: set[str]) -> bool:
     if "versions" not in names:
         return False
     try:
-        if INDEX_FILE in names:
-            with (folder / INDEX_FILE).open("rb") as stream:
-                if _POINTER.match(stream.read(256)):
-                    return True
+        if INDEX_FILE in names and _POINTER.match((folder / INDEX_FILE).read_bytes()):
+            return True
         return any(
             path.parent.name.isdecimal() and _STORED_TABLE.fullmatch(path.name)
             for path in folder.glob("versions/*/*.parquet")

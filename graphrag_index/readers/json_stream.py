@@ -14,17 +14,8 @@ _MAX_VALUE = 1 << 27
 # Characters at the end of the buffer where a literal or an escape may be cut.
 _MARGIN = 16
 _SPACE = re.compile(r"[ \t\n\r]*")
-
-
-def _null(_: str) -> None:
-    """Parse NaN and Infinity, which JSON does not allow, as null."""
-
-
-_DECODER = json.JSONDecoder(parse_constant=_null)
-
-
-def parse_json(source: str) -> Any:
-    return _DECODER.decode(source)
+# NaN and Infinity, which JSON does not allow, become null.
+DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 
 
 class JsonStream:
@@ -51,13 +42,13 @@ class JsonStream:
         self.is_list = self._skip("[")
         if self.is_list and self._skip("]"):
             return
-        while self._next():
+        while self._peek():
             self.count += 1
             yield self._value()
             if not self.is_list:
                 continue
             if self._skip("]"):
-                if self._next():
+                if self._peek():
                     raise self._error("there is more after the list")
                 return
             if not self._skip(","):
@@ -68,7 +59,7 @@ class JsonStream:
     def _value(self) -> tuple[Any, str]:
         while True:
             try:
-                value, end = _DECODER.raw_decode(self.buffer, self.position)
+                value, end = DECODER.raw_decode(self.buffer, self.position)
             except json.JSONDecodeError as error:
                 at_end = error.pos >= len(self.buffer) - _MARGIN
                 if self.ended or not (at_end or error.msg.startswith("Unterminated string")):
@@ -86,8 +77,8 @@ class JsonStream:
                 raise self._error(f"it is longer than {_MAX_VALUE:,} characters")
             self._read()
 
-    def _next(self) -> str:
-        """Peek at the next character that is not white space; empty at the end of the file."""
+    def _peek(self) -> str:
+        """Return the next character that is not white space; empty at the end of the file."""
         while True:
             match = _SPACE.match(self.buffer, self.position)
             self.position = match.end() if match else self.position
@@ -96,7 +87,7 @@ class JsonStream:
             self._read()
 
     def _skip(self, character: str) -> bool:
-        found = self._next() == character
+        found = self._peek() == character
         self.position += found
         return found
 

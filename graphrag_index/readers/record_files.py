@@ -4,10 +4,10 @@ import csv
 import difflib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TextIO
 
 import polars as pl
 
@@ -28,11 +28,8 @@ from graphrag_index.readers.document import (
     to_json,
 )
 from graphrag_index.readers.encodings import open_text
-from graphrag_index.readers.json_stream import JsonStream, parse_json
+from graphrag_index.readers.json_stream import DECODER, JsonStream
 from graphrag_index.schema.settings.embedded_steps import LoadDocuments
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 # A record number, from 1, with the record or the reason why it is invalid.
 Numbered = tuple[int, Record | str]
@@ -44,6 +41,14 @@ _PARQUET_ROWS = 256
 # Delimiters of CSV files, most likely first.
 _DELIMITERS = ",;\t|"
 _UNDECODABLE = "holds bytes that are not in the file's encoding"
+_TYPE_NAMES = {
+    type(None): "null",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    str: "a text",
+    list: "a list",
+}
 
 
 def read_csv(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
@@ -52,25 +57,25 @@ def read_csv(path: Path, name: str, settings: LoadDocuments) -> Iterator[Documen
     A first line such as ``sep=;``, as Excel writes it, names the delimiter.
     """
     with open_text(path, settings.encoding) as stream:
-        yield from to_documents(_csv_records(stream, path, settings), "record", name, settings)
+        yield from _to_documents(_csv_records(stream, path, settings), "record", name, settings)
 
 
 def read_json(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
     """Read one record, or stream a list of records."""
     with open_text(path, settings.encoding) as stream:
-        yield from to_documents(_json_records(JsonStream(stream)), "record", name, settings)
+        yield from _to_documents(_json_records(JsonStream(stream)), "record", name, settings)
 
 
 def read_json_lines(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
     with open_text(path, settings.encoding) as stream:
-        yield from to_documents(_json_line_records(stream), "line", name, settings)
+        yield from _to_documents(_json_line_records(stream), "line", name, settings)
 
 
 def read_parquet(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
-    yield from to_documents(_parquet_records(path, settings), "record", name, settings)
+    yield from _to_documents(_parquet_records(path, settings), "record", name, settings)
 
 
-def to_documents(
+def _to_documents(
     records: Iterator[Numbered], noun: str, name: str, settings: LoadDocuments
 ) -> Iterator[Document | Unread]:
     """Convert each record to a document.
@@ -105,7 +110,7 @@ def to_documents(
                 yield Unread(f"{noun} {earlier:,} {_no_field(column, fields)}")
             without = None
             title = f"{name} ({number})" if len(first) > 1 else name
-            yield to_document(record, value, place, title, settings)
+            yield _to_document(record, value, place, title, settings)
         elif without is None:
             yield Unread(f"{place} {_no_field(column, tuple(record))}")
         else:
@@ -124,7 +129,7 @@ def _until_error(
         yield error
 
 
-def to_document(
+def _to_document(
     record: Record, value: Any, place: str, title: str, settings: LoadDocuments
 ) -> Document | Unread:
     """Convert a record to a document; `title` is the default title."""
@@ -132,7 +137,7 @@ def to_document(
         return Unread(f"{place}: field {settings.text_column!r} is null")
     text = normalize_newlines(as_text(value))
     if not text.strip():
-        what = "has no text" if isinstance(value, str) else f"is {_kind(value)}, not text"
+        what = "has no text" if isinstance(value, str) else f"is {_type_name(value)}, not text"
         return Unread(f"{place}: field {settings.text_column!r} {what}")
     identity = None
     if settings.id_column is not None:
@@ -152,13 +157,39 @@ def to_document(
     )
 
 
-def _csv_records(stream: Iterable[str], path: Path, settings: LoadDocuments) -> Iterator[Numbered]:
+def _no_text_column(column: str, without: Sequence[tuple[int, Sequence[str]]]) -> str:
+    by_lower = {name.lower(): name for _, fields in without[:1000] for name in fields}
+    close = difflib.get_close_matches(column.lower(), by_lower, n=1, cutoff=0.5)
+    hint = (
+        f"did you mean {by_lower[close[0]]!r}?"
+        if close
+        else f"its fields are {listed(by_lower.values()) or 'none'}."
+    )
+    return f"has no field {column!r}; {hint} Set load_documents.text_column"
+
+
+def _no_field(column: str, fields: tuple[str, ...]) -> str:
+    return f"has no field {column!r}; its fields are {listed(fields) or 'none'}"
+
+
+def _type_name(value: Any) -> str:
+    return _TYPE_NAMES.get(type(value), "an object")
+
+
+def _check_columns(columns: list[str], settings: LoadDocuments) -> None:
+    """Reject a table without the text column before reading rows."""
+    column = settings.text_column
+    if column not in columns and column.split(".")[0] not in columns:
+        raise UnreadableFile(_no_text_column(column, [(0, columns)]))
+
+
+def _csv_records(stream: TextIO, path: Path, settings: LoadDocuments) -> Iterator[Numbered]:
     csv.field_size_limit(_MAX_FIELD)
-    lines = iter(stream)
-    first = next(lines, "")
+    first = next(stream, "")
     named = re.fullmatch(r'"?sep=([^"\r\n])"?[\r\n]*', first)
     delimiter = named[1] if named else _delimiter(first, path, settings)
-    rows = csv.reader(lines if named else chain([first], lines), delimiter=delimiter, strict=True)
+    lines = stream if named else chain([first], stream)
+    rows = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
         header = next(rows, [])
     except csv.Error as error:
@@ -167,10 +198,8 @@ def _csv_records(stream: Iterable[str], path: Path, settings: LoadDocuments) -> 
         _check_header(header, settings)
     header = _distinct(header)
     number = 0
-    # Lines before the next record.
-    n_lines = above = 1 if named else 0
-    n_lines += rows.line_num
     while True:
+        line = rows.line_num + (2 if named else 1)
         try:
             row = next(rows)
         except StopIteration:
@@ -182,15 +211,12 @@ def _csv_records(stream: Iterable[str], path: Path, settings: LoadDocuments) -> 
                 # No record begins where the parser would resume.
                 raise UnreadableFile(
                     f"has a field of more than {_MAX_FIELD:,} characters in record {number:,} "
-                    f"(line {n_lines + 1:,}): is its quotation mark closed? "
-                    "What follows is not read"
+                    f"(line {line:,}): is its quotation mark closed? What follows is not read"
                 ) from error
             if what == "unexpected end of data":
                 what = "a quotation mark is not closed, all after it is one field"
-            yield number, f"(line {n_lines + 1:,}) is not valid CSV: {what}"
-            n_lines = above + rows.line_num
+            yield number, f"(line {line:,}) is not valid CSV: {what}"
             continue
-        n_lines = above + rows.line_num
         if not row:
             continue
         number += 1
@@ -210,10 +236,7 @@ def _delimiter(header: str, path: Path, settings: LoadDocuments) -> str:
     choices = sorted(_DELIMITERS, key="\t".__ne__) if path.suffix.lower() == ".tsv" else _DELIMITERS
     line = [header.rstrip("\r\n")]
     fields = {choice: next(csv.reader(line, delimiter=choice), []) for choice in choices}
-    for delimiter in choices:
-        if settings.text_column in fields[delimiter]:
-            return delimiter
-    return max(choices, key=lambda delimiter: len(fields[delimiter]))
+    return max(choices, key=lambda c: (settings.text_column in fields[c], len(fields[c])))
 
 
 def _check_header(header: list[str], settings: LoadDocuments) -> None:
@@ -227,13 +250,11 @@ def _check_header(header: list[str], settings: LoadDocuments) -> None:
             "a tab or |, or the character that a first line such as sep=: names"
         )
     _check_columns(header, settings)
-    for used in (
-        *(column, settings.title_column, settings.id_column, settings.date_column),
-        *settings.metadata_columns,
-    ):
-        if used is not None and header.count(used) > 1:
+    used = (column, settings.title_column, settings.id_column, settings.date_column)
+    for name in (*used, *settings.metadata_columns):
+        if name is not None and header.count(name) > 1:
             raise UnreadableFile(
-                f"has {header.count(used)} columns {used!r}: rename all but the one to be read"
+                f"has {header.count(name)} columns {name!r}: rename all but the one to be read"
             )
 
 
@@ -252,19 +273,12 @@ def _distinct(header: list[str]) -> list[str]:
 
 def _json_records(stream: JsonStream) -> Iterator[Numbered]:
     for number, (value, source) in enumerate(stream, 1):
-        if number == 1 and not stream.is_list and _holds_records(value):
+        is_only = isinstance(value, dict) and number == 1 and not stream.is_list
+        if is_only and len(value) > 1 and all(isinstance(v, dict) for v in value.values()):
             raise UnreadableFile(
                 "is an object of records: write a list of them, or one a line in a .jsonl file"
             )
         yield number, _checked(value, source)
-
-
-def _holds_records(value: Any) -> bool:
-    return (
-        isinstance(value, dict)
-        and len(value) > 1
-        and all(isinstance(item, dict) for item in value.values())
-    )
 
 
 def _json_line_records(lines: Iterable[str]) -> Iterator[Numbered]:
@@ -272,7 +286,7 @@ def _json_line_records(lines: Iterable[str]) -> Iterator[Numbered]:
         if not line.strip():
             continue
         try:
-            yield number, _checked(parse_json(line), line)
+            yield number, _checked(DECODER.decode(line), line)
         except json.JSONDecodeError as error:
             yield number, f"is not valid JSON: {error.msg}, character {error.pos + 1:,}"
         except (ValueError, RecursionError) as error:
@@ -283,7 +297,7 @@ def _json_line_records(lines: Iterable[str]) -> Iterator[Numbered]:
 def _checked(value: Any, source: str) -> Record | str:
     if has_surrogates(source):
         return _UNDECODABLE
-    return value if isinstance(value, dict) else f"is {_kind(value)}, not an object"
+    return value if isinstance(value, dict) else f"is {_type_name(value)}, not an object"
 
 
 def _parquet_records(path: Path, settings: LoadDocuments) -> Iterator[Numbered]:
@@ -295,9 +309,11 @@ def _parquet_records(path: Path, settings: LoadDocuments) -> Iterator[Numbered]:
             # A buffered stream reads a column in chunks, not a whole row group.
             file = pq.ParquetFile(stream, buffer_size=1 << 20, pre_buffer=False)
             _check_columns(file.schema_arrow.names, settings)
-            _check_type(file.schema_arrow, settings.text_column)
+            _check_not_nested(file.schema_arrow, settings.text_column)
             batches = file.iter_batches(batch_size=_PARQUET_ROWS, use_threads=False)
-            yield from enumerate(chain.from_iterable(map(_rows, batches)), 1)
+            # By polars, since pyarrow needs pandas for nanosecond timestamps.
+            rows = (row for batch in batches for row in pl.DataFrame(batch).iter_rows(named=True))
+            yield from enumerate(rows, 1)
     except (pa.ArrowException, pl.exceptions.PolarsError, OSError) as error:
         # An errno means a system failure; without it the content is damaged.
         if isinstance(error, OSError) and error.errno is not None:
@@ -306,61 +322,18 @@ def _parquet_records(path: Path, settings: LoadDocuments) -> Iterator[Numbered]:
         raise UnreadableFile(f"is not a readable Parquet file: {reason}") from error
 
 
-def _check_type(schema: "pa.Schema", column: str) -> None:
-    """Reject a file whose text column is nested."""
+def _check_not_nested(schema: Any, column: str) -> None:
+    """Reject a Parquet file whose text column is nested."""
     import pyarrow as pa
 
-    if schema.get_field_index(column) < 0:
+    if column not in schema.names:
         return
-    kind = schema.field(column).type
-    if pa.types.is_struct(kind):
-        names = listed([repr(f"{column}.{field.name}") for field in kind])
+    dtype = schema.field(column).type
+    if pa.types.is_struct(dtype):
+        names = listed([repr(f"{column}.{field.name}") for field in dtype])
         raise UnreadableFile(
             f"has objects in field {column!r}, not text; "
             f"set load_documents.text_column to a field of them: {names}"
         )
-    if pa.types.is_nested(kind):
+    if pa.types.is_nested(dtype):
         raise UnreadableFile(f"has lists in field {column!r}, not text")
-
-
-def _rows(batch: "pa.RecordBatch") -> Iterator[Record]:
-    # By polars, since pyarrow needs pandas for nanosecond timestamps.
-    return pl.DataFrame(batch).iter_rows(named=True)
-
-
-def _check_columns(columns: list[str], settings: LoadDocuments) -> None:
-    """Reject a table without the text column before reading rows."""
-    column = settings.text_column
-    if column not in columns and column.split(".")[0] not in columns:
-        raise UnreadableFile(_no_text_column(column, [(0, tuple(columns))]))
-
-
-def _no_text_column(column: str, without: list[tuple[int, tuple[str, ...]]]) -> str:
-    by_lower = {name.lower(): name for _, fields in without[:1000] for name in fields}
-    close = difflib.get_close_matches(column.lower(), by_lower, n=1, cutoff=0.5)
-    hint = (
-        f"did you mean {by_lower[close[0]]!r}?"
-        if close
-        else f"its fields are {listed(by_lower.values()) or 'none'}."
-    )
-    return f"has no field {column!r}; {hint} Set load_documents.text_column"
-
-
-def _no_field(column: str, fields: tuple[str, ...]) -> str:
-    return f"has no field {column!r}; its fields are {listed(fields) or 'none'}"
-
-
-def _kind(value: Any) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true or false"
-        case int() | float():
-            return "a number"
-        case str():
-            return "a text"
-        case list():
-            return "a list"
-        case _:
-            return "an object"

@@ -23,7 +23,7 @@ from graphrag_index.readers.document import UnreadableFile
 from graphrag_index.readers.encodings import Encoding, detect_encoding
 from graphrag_index.readers.html import Page
 from graphrag_index.readers.json_stream import JsonStream
-from graphrag_index.readers.plain_text import first_heading, split_front_matter
+from graphrag_index.readers.text_pdf_and_office import first_heading, split_front_matter
 from graphrag_index.schema.settings.embedded_steps import LoadDocuments
 from graphrag_index.text.sentences import find_headings
 
