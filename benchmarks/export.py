@@ -18,7 +18,7 @@ from pathlib import Path
 from index import MIB, describe_machine, markdown, working_folder
 from synthetic import RELATIONSHIPS, make_graph_index
 
-from graphrag_index.cli.export_command import GRAPH_FORMS
+from graphrag_index.cli.exchange_commands import GRAPH_FORMS
 
 
 def main() -> None:

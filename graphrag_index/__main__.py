@@ -2,15 +2,10 @@
 
 import typer
 
-from graphrag_index.cli import (
-    estimate_commands,
-    export_command,
-    import_command,
-    index_commands,
-    project_commands,
-    run_commands,
-    version_commands,
-)
+from graphrag_index.cli.exchange_commands import export, import_
+from graphrag_index.cli.index_commands import check, diff, gc, resolve, rollback, show, versions
+from graphrag_index.cli.project_commands import download_model, init, schema, validate
+from graphrag_index.cli.run_commands import estimate, retry, run, status
 from graphrag_index.errors import run_program
 from graphrag_index.storage.lancedb_stub import stub_unused_imports
 
@@ -22,16 +17,15 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for module in (
-    project_commands,
-    run_commands,
-    estimate_commands,
-    index_commands,
-    version_commands,
-    export_command,
-    import_command,
+# In the order of the help.
+for command in (
+    *(init, validate, schema, download_model),
+    *(run, retry, status, estimate),
+    *(show, check, resolve, versions, diff, rollback, gc),
+    export,
 ):
-    module.add_commands(app)
+    app.command()(command)
+app.command("import")(import_)
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ import graphrag_query
 from benchmarks.planted import make_corpus
 from benchmarks.score import adjusted_rand_index
 from benchmarks.synthetic import make_graph_index, make_index, title_of
-from graphrag_index.cli.export_command import GRAPH_FORMS
+from graphrag_index.cli.exchange_commands import GRAPH_FORMS
 from graphrag_index.export.graph_databases import property_graph
 from tests.conftest import REPOSITORY
 from tests.fixtures.small_graph import graph_of

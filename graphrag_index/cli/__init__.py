@@ -1,1 +1,48 @@
-"""Commands of graphrag-index: they parse arguments, print and exit."""
+"""The command line of `graphrag-index`: options of several commands, and loading of a project.
+
+Heavy modules are imported inside of the commands, so that `--help` answers at once.
+"""
+
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from graphrag_index.pipeline.workflow import Workflow
+    from graphrag_index.schema.settings.settings import Settings
+
+Root = Annotated[Path, typer.Option("--root", help="Folder of settings.yaml.", metavar="DIR")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Override a setting: section.key=value.", metavar="KEY=VALUE"),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
+
+
+def quote(path: Path) -> str:
+    """Quote a path for a shell."""
+    return f'"{path}"' if os.name == "nt" else shlex.quote(str(path))
+
+
+def root_option(root: Path) -> str:
+    """Return the option that makes a command work in this folder."""
+    return "" if root.resolve() == Path.cwd() else f" --root {quote(root)}"
+
+
+def settings_of(root: Path, overrides: Sequence[str] | None, *, needed: bool = True) -> "Settings":
+    """Load the settings of a project, with overrides; unless needed, the file may be missing."""
+    from graphrag_index.schema.settings.settings import load_settings
+
+    return load_settings(root, tuple(overrides or ()), needed=needed)
+
+
+def load(root: Path, overrides: Sequence[str] | None) -> "tuple[Settings, Workflow]":
+    """Load the settings of a project, with overrides, and its workflow."""
+    from graphrag_index.pipeline.workflow import load_workflow
+
+    settings = settings_of(root, overrides)
+    return settings, load_workflow(root, settings.workflow)

@@ -1,13 +1,16 @@
-"""The commands on an index: `show`, `check` and `resolve`."""
+"""The commands on an index and its versions."""
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphrag_index.cli.options import Root, Set
+from graphrag_index.cli import Json, Root, Set, root_option, settings_of
 from graphrag_index.errors import ExitCode
+
+if TYPE_CHECKING:
+    from graphrag_index.storage.table_store import TableStore
 
 
 def show(
@@ -19,16 +22,15 @@ def show(
     set_: Set = None,
 ) -> None:
     """Print the size of everything, the largest communities and the top entities."""
-    from graphrag_index.cli.overview_tables import write_overview
-    from graphrag_index.schema.settings.settings import load_settings
-
-    settings = load_settings(root, tuple(set_ or ()))
+    output = root / settings_of(root, set_).output
     if html is None:
-        write_overview(root / settings.output, sys.stdout)
+        from graphrag_index.cli.index_tables import write_overview
+
+        write_overview(output, sys.stdout)
         return
     from graphrag_index.export.graph_page import write_page
 
-    write_page(root / settings.output, html)
+    write_page(output, html)
     print(f"Wrote {html}")
 
 
@@ -40,7 +42,7 @@ def check(
         ),
     ] = None,
     root: Root = Path(),
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    as_json: Json = False,
     html: Annotated[
         Path | None, typer.Option("--html", help="Write a page with plots.", metavar="FILE")
     ] = None,
@@ -50,22 +52,16 @@ def check(
     set_: Set = None,
 ) -> None:
     """Check an index: inconsistencies, missing parts, and statistics."""
-    from graphrag_index.schema.settings.settings import load_settings
-
-    settings = load_settings(root, tuple(set_ or ()), needed=folder is None)
-    import json
-
+    settings = settings_of(root, set_, needed=folder is None)
     from graphrag_index.cli.terminal import passing_bar
     from graphrag_index.health.checked_index import open_for_check, open_own
     from graphrag_index.health.checks import check_index
-    from graphrag_index.health.health_page import write_page
-    from graphrag_index.health.health_text import as_json as to_json
-    from graphrag_index.health.health_text import as_text
+    from graphrag_index.health.health_report import as_json as to_json
+    from graphrag_index.health.health_report import as_text, write_page
     from graphrag_index.schema.settings.models import vector_identity
 
-    own = root / settings.output
     if folder is None:
-        index = open_own(own, as_of)
+        index = open_own(root / settings.output, as_of)
         if as_of is None:
             model = settings.generate_text_embeddings.model
             index.question_model = vector_identity(settings.models, model)
@@ -74,7 +70,7 @@ def check(
     with passing_bar(sys.stderr, "check") as progress:
         health = check_index(index, settings.check, progress)
     if as_json:
-        print(json.dumps(to_json(health), ensure_ascii=False, indent=1, allow_nan=False))
+        _print_json(to_json(health), indent=1)
     else:
         print(as_text(health), end="")
     if html is not None:
@@ -108,9 +104,8 @@ def resolve(
 ) -> None:
     """Decide which names are one thing: stored in resolutions.yaml, applied by the next run."""
     from graphrag_index.cli import resolve_dialog as dialog
-    from graphrag_index.schema.settings.settings import load_settings
 
-    settings = load_settings(root, tuple(set_ or ()))
+    settings = settings_of(root, set_)
     path, output = root / settings.resolve_entities.file, root / settings.output
     if sum((merge is not None, never is not None, undo is not None, list_ or as_json)) > 1:
         raise typer.BadParameter("give one of --merge, --never, --undo and --list.")
@@ -126,7 +121,97 @@ def resolve(
         dialog.ask(output, path, sys.stdout)
 
 
-def add_commands(app: typer.Typer) -> None:
-    """Add the commands of this module to the command line."""
-    for command in (show, check, resolve):
-        app.command()(command)
+def versions(root: Root = Path(), as_json: Json = False, set_: Set = None) -> None:
+    """List the versions of the index, with their dates, sizes and costs."""
+    from graphrag_index.cli.index_tables import version_as_json, write_versions
+    from graphrag_index.pipeline.history import current_version, read_versions
+
+    store = _store(root, set_)
+    current = current_version(store).number
+    found = read_versions(store)
+    if as_json:
+        _print_json([version_as_json(version, current) for version in found])
+        return
+    write_versions(found, current, sys.stdout)
+
+
+def diff(
+    before: Annotated[int, typer.Argument(help="Number of a version.", metavar="A")],
+    after: Annotated[
+        int | None,
+        typer.Argument(help="Number of another version; the current one by default.", metavar="B"),
+    ] = None,
+    root: Root = Path(),
+    as_json: Json = False,
+    set_: Set = None,
+) -> None:
+    """Print the rows added, removed and changed between two versions."""
+    from graphrag_index.cli.index_tables import difference_as_json, write_difference
+    from graphrag_index.pipeline.changes import compare
+    from graphrag_index.pipeline.history import current_version
+
+    store = _store(root, set_)
+    current = current_version(store)
+    old = store.read_version(before)
+    new = current if after is None else store.read_version(after)
+    found = compare(store, old, new)
+    if as_json:
+        _print_json(difference_as_json(old, new, found))
+        return
+    write_difference(old, new, found, sys.stdout)
+
+
+def rollback(
+    number: Annotated[int, typer.Argument(help="Number of the version.", metavar="N")],
+    root: Root = Path(),
+    set_: Set = None,
+) -> None:
+    """Restore the tables of an earlier version, as a new version; nothing is lost."""
+    from graphrag_index.pipeline.history import current_version, roll_back
+
+    store = _store(root, set_)
+    before = current_version(store).number
+    version = roll_back(store, number)
+    if version.number == before:
+        print(f"Nothing changed: the index has the tables of version {number} (version {before}).")
+        return
+    print(f"The index has the tables of version {number} again (version {version.number}).")
+    print(
+        "The next `graphrag-index run` brings it up to what the input folder and the settings "
+        f"then are; `graphrag-index rollback {before}{root_option(root)}` undoes this."
+    )
+
+
+def gc(
+    keep: Annotated[
+        int, typer.Option("--keep", min=1, help="Number of versions to keep.", metavar="N")
+    ] = 5,
+    root: Root = Path(),
+    set_: Set = None,
+) -> None:
+    """Delete old versions, with the files and vectors that only they use."""
+    from graphrag_index.pipeline.garbage import collect_garbage
+
+    freed = collect_garbage(_store(root, set_), keep)
+    gone = ", ".join(map(str, freed.deleted))
+    what = "no version" if not gone else f"version{'s' * (len(freed.deleted) > 1)} {gone}"
+    kept = ", ".join(map(str, freed.kept))
+    print(f"Deleted {what}; {freed.n_bytes / 1e6:,.1f} MB are free. Kept: {kept}.")
+    if freed.in_use:
+        print(
+            f"{len(freed.in_use)} files are in use by another program, such as "
+            f"{freed.in_use[0]}: the next gc deletes them.",
+            file=sys.stderr,
+        )
+
+
+def _store(root: Path, overrides: list[str] | None) -> "TableStore":
+    from graphrag_index.storage.table_store import TableStore
+
+    return TableStore(root / settings_of(root, overrides).output)
+
+
+def _print_json(content: object, indent: int = 2) -> None:
+    import json
+
+    print(json.dumps(content, ensure_ascii=False, indent=indent, allow_nan=False))

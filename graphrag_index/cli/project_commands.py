@@ -1,13 +1,11 @@
 """The commands about a project: `init`, `validate`, `schema` and `download-model`."""
 
-import os
-import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from graphrag_index.cli.options import Root, Set, load, root_option
+from graphrag_index.cli import Root, Set, load, quote, root_option
 
 
 def init(
@@ -94,18 +92,9 @@ def _migrate(
         if items:
             lines += ["", title, *(f"  {line}" for line in items)]
     root = root_option(folder)
-    quoted = f'"{source}"' if os.name == "nt" else shlex.quote(str(source))
     return [
         *lines,
         "",
-        f"Next: graphrag-index import {quoted}{root}, which makes its index ours;",
+        f"Next: graphrag-index import {quote(source)}{root}, which makes its index ours;",
         f"or graphrag-index run{root}, which makes a new one from the documents.",
     ]
-
-
-def add_commands(app: typer.Typer) -> None:
-    """Add the commands of this module to the command line."""
-    app.command()(init)
-    app.command()(validate)
-    app.command()(schema)
-    app.command("download-model")(download_model)

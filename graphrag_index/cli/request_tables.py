@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TextIO
 
+from graphrag_index.cli.index_tables import align, format_cost
 from graphrag_index.llm.batch_ledger import Batch
 from graphrag_index.llm.ledger import Quarantined, StepStatus
 from graphrag_index.llm.prices import price_list_date
-from graphrag_index.pipeline.changes import KINDS, UNCHANGED, Changes
+from graphrag_index.pipeline.changes import KINDS, UNCHANGED
 from graphrag_index.pipeline.counting_models import MIN_CALLS
 from graphrag_index.pipeline.dry_run import DryRun
 from graphrag_index.pipeline.estimate import Estimate, Line
@@ -19,7 +20,6 @@ from graphrag_index.steps.load_documents import load_documents
 MAX_REQUESTS = 20
 # Names of documents and files on one line.
 MAX_NAMES = 5
-ESTIMATE_COLUMNS = ("step", "model", "answered", "to ask", "prompt", "reply", "$", "low", "high")
 
 
 def write_status(
@@ -32,36 +32,73 @@ def write_status(
     if not rows:
         print("No model was asked.", file=out)
         return
-    heading = ("step", "model", "done", "open", "quarantined", "skipped", "prompt", "reply", "$")
-    table = [heading, *(_cells(row) for row in rows)]
-    if len(rows) > 1:
-        table.append(_total(rows))
-    write_table(table, out)
-    if any(row.cost is None for row in rows):
-        print(describe_unknown_price(), file=out)
+    counts = ("done", "open", "quarantined", "skipped", "prompt_tokens", "completion_tokens")
+    cells = _cells(rows, counts, ["cost"])
+    for line, row in zip(cells, rows, strict=False):
+        if row.cached_tokens:
+            line[6] += f" ({row.cached_tokens:,} cached)"
+    headings = ["done", "open", "quarantined", "skipped", "prompt", "reply", "$"]
+    _print_table(headings, cells, rows, out)
     if batches:
-        print(file=out)
-        print("\n".join(map(describe_batch, batches)), file=out)
+        print(*("", *map(describe_batch, batches)), sep="\n", file=out)
     if quarantined:
-        print(file=out)
-        print(describe_quarantined(quarantined), file=out)
+        print(f"\n{describe_quarantined(quarantined)}", file=out)
 
 
-def write_table(table: Sequence[Sequence[str]], out: TextIO) -> None:
-    """Print rows in columns: step and model aligned left, numbers right."""
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for line in table:
-        cells = [cell.ljust(width) for cell, width in zip(line[:2], widths, strict=False)]
-        cells += [cell.rjust(width) for cell, width in zip(line[2:], widths[2:], strict=True)]
-        print("  ".join(cells).rstrip(), file=out)
+def write_estimate(estimate: Estimate, out: TextIO) -> None:
+    """Print a line for each step and model, the sum, and the assumptions."""
+    lines = estimate.lines
+    counts = ("n_answered", "n_to_ask", "prompt_tokens", "reply_tokens")
+    cells = _cells(lines, counts, ["cost", "low", "high"])
+    headings = ["answered", "to ask", "prompt", "reply", "$", "low", "high"]
+    _print_table(headings, cells, lines, out)
+    if not all(line.replies_are_known for line in lines):
+        print(
+            f"Until a step has had {MIN_CALLS} calls the length of its replies is a guess: low "
+            "is half of it, high twice as much, and a reasoning model's thoughts come on top.",
+            file=out,
+        )
+    if estimate.n_sampled < estimate.n_documents:
+        hint = " Summaries and reports that were paid for are known with all of them only."
+        print(
+            f"From {estimate.n_sampled:,} of {estimate.n_documents:,} documents, evenly chosen: "
+            f"--sample {estimate.n_documents} reads all.{hint * estimate.has_past}",
+            file=out,
+        )
 
 
-def describe_unknown_price() -> str:
-    """Explain the mark ? in a table."""
-    return (
-        f"The price of a model that is marked ? is not in the list of {price_list_date()}: "
-        "set `price` of this model."
-    )
+def _cells(
+    rows: Sequence[StepStatus | Line], counts: Sequence[str], costs: Sequence[str]
+) -> list[list[str]]:
+    """Return the cells of each row: step, model, counts and costs; and the sum of several rows."""
+    lines = [
+        [
+            *(row.step, row.model),
+            *(f"{getattr(row, name):,}" for name in counts),
+            *(format_cost(getattr(row, name)) for name in costs),
+        ]
+        for row in rows
+    ]
+    if len(rows) > 1:
+        sums = [f"{sum(getattr(row, name) for row in rows):,}" for name in counts]
+        for name in costs:
+            known = [cost for row in rows if (cost := getattr(row, name)) is not None]
+            sums.append(f"{sum(known):.4f}" + (" + ?" if len(known) < len(rows) else ""))
+        lines.append(["all", "", *sums])
+    return lines
+
+
+def _print_table(
+    headings: list[str], cells: list[list[str]], rows: Sequence[StepStatus | Line], out: TextIO
+) -> None:
+    """Print the table, and explain the mark ? if it occurs."""
+    print("\n".join(align([["step", "model", *headings], *cells], left=[0, 1])), file=out)
+    if any(row.cost is None for row in rows):
+        print(
+            "The price of a model that is marked ? is not in the list of "
+            f"{price_list_date()}: set `price` of this model.",
+            file=out,
+        )
 
 
 def describe_batch(batch: Batch) -> str:
@@ -79,80 +116,13 @@ def describe_batch(batch: Batch) -> str:
 def describe_quarantined(quarantined: Sequence[Quarantined]) -> str:
     """List failed requests, on one screen."""
     n = len(quarantined)
-    lines = [f"{n} request{'' if n == 1 else 's'} gave nothing:"]
+    lines = [f"{n} request{'' if n == 1 else 's'} {'has' if n == 1 else 'have'} no valid reply:"]
     lines += [f"  {row.step}, {row.unit}: {row.reason}" for row in quarantined[:MAX_REQUESTS]]
     if n > MAX_REQUESTS:
         lines.append(
             f"  ... and {n - MAX_REQUESTS} more: `graphrag-index status --all` lists them."
         )
     return "\n".join(lines)
-
-
-def _cells(row: StepStatus) -> tuple[str, ...]:
-    counts = (row.done, row.open, row.quarantined, row.skipped)
-    cost = "?" if row.cost is None else f"{row.cost:.4f}"
-    cached = f" ({row.cached_tokens:,} cached)" if row.cached_tokens else ""
-    tokens = (f"{row.prompt_tokens:,}{cached}", f"{row.completion_tokens:,}")
-    return (row.step, row.model, *(f"{count:,}" for count in counts), *tokens, cost)
-
-
-def _total(rows: Sequence[StepStatus]) -> tuple[str, ...]:
-    known = [row.cost for row in rows if row.cost is not None]
-    return (
-        *("all", ""),
-        *(
-            f"{sum(getattr(row, name) for row in rows):,}"
-            for name in ("done", "open", "quarantined", "skipped")
-        ),
-        f"{sum(row.prompt_tokens for row in rows):,}",
-        f"{sum(row.completion_tokens for row in rows):,}",
-        f"{sum(known):.4f}" + (" + ?" if len(known) < len(rows) else ""),
-    )
-
-
-def write_estimate(estimate: Estimate, out: TextIO) -> None:
-    """Print a line for each step and model, the sum, and the assumptions."""
-    lines = estimate.lines
-    table = [ESTIMATE_COLUMNS, *(_estimate_cells(line) for line in lines)]
-    if len(lines) > 1:
-        table.append(
-            (
-                *("all", ""),
-                *(
-                    f"{sum(getattr(line, name) for line in lines):,}"
-                    for name in ("n_answered", "n_to_ask", "prompt_tokens", "reply_tokens")
-                ),
-                *(_sum(lines, name) for name in ("cost", "low", "high")),
-            )
-        )
-    write_table(table, out)
-    if any(line.cost is None for line in lines):
-        print(describe_unknown_price(), file=out)
-    if not all(line.replies_are_known for line in lines):
-        print(
-            f"Until a step has had {MIN_CALLS} calls the length of its replies is a guess: low "
-            "is half of it, high twice as much, and a reasoning model's thoughts come on top.",
-            file=out,
-        )
-    if estimate.n_sampled < estimate.n_documents:
-        hint = " Summaries and reports that were paid for are known with all of them only."
-        print(
-            f"From {estimate.n_sampled:,} of {estimate.n_documents:,} documents, evenly chosen: "
-            f"--sample {estimate.n_documents} reads all.{hint * estimate.has_past}",
-            file=out,
-        )
-
-
-def _estimate_cells(line: Line) -> tuple[str, ...]:
-    numbers = (line.n_answered, line.n_to_ask, line.prompt_tokens, line.reply_tokens)
-    costs = ("?" if cost is None else f"{cost:.4f}" for cost in (line.cost, line.low, line.high))
-    return (line.step, line.model, *(f"{number:,}" for number in numbers), *costs)
-
-
-def _sum(lines: Sequence[Line], name: str) -> str:
-    """Sum the known costs; unknown ones are a question mark."""
-    known = [cost for line in lines if (cost := getattr(line, name)) is not None]
-    return f"{sum(known):.4f}" + (" + ?" if len(known) < len(lines) else "")
 
 
 def write_dry_run(found: DryRun, out: TextIO) -> None:
@@ -168,8 +138,9 @@ def write_dry_run(found: DryRun, out: TextIO) -> None:
         print(f"{since}: {found.changes}, {found.changes.count(UNCHANGED):,} unchanged.", file=out)
         for kind in KINDS:
             names = found.changes.names(kind)
+            more = f" and {len(names) - MAX_NAMES:,} more" if len(names) > MAX_NAMES else ""
             if names:
-                print(f"  {kind:<8} {_some(names)}", file=out)
+                print(f"  {kind:<8} {', '.join(names[:MAX_NAMES])}{more}", file=out)
     elif load_documents.name in found.plan.run:
         print("Which documents the index was made of is not known: all are read anew.", file=out)
     elif load_documents.name in found.plan.kept:
@@ -202,10 +173,16 @@ def write_dry_run(found: DryRun, out: TextIO) -> None:
 
 def dry_run_as_json(found: DryRun) -> str:
     """Return the result of a dry run as JSON."""
+    changes = found.changes
+    documents = (
+        changes
+        if changes is None
+        else {kind: {"count": changes.count(kind), "names": changes.names(kind)} for kind in KINDS}
+    )
     return json.dumps(
         {
             "version": found.version,
-            "documents": _changes_as_json(found.changes) if found.changes is not None else None,
+            "documents": documents,
             "unread": [{"path": path, "reason": reason} for path, reason in found.unread],
             "steps": asdict(found.plan),
             "requests": [asdict(line) for line in found.estimate.lines] if found.estimate else [],
@@ -213,12 +190,3 @@ def dry_run_as_json(found: DryRun) -> str:
         indent=2,
         ensure_ascii=False,
     )
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MAX_NAMES:,} more" if len(names) > MAX_NAMES else ""
-    return ", ".join(names[:MAX_NAMES]) + more
-
-
-def _changes_as_json(changes: Changes) -> dict[str, object]:
-    return {kind: {"count": changes.count(kind), "names": changes.names(kind)} for kind in KINDS}

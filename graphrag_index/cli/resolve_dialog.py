@@ -1,7 +1,7 @@
 """Lists, questions and messages of `graphrag-index resolve`."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -77,30 +77,24 @@ def write_list(output: Path, path: Path, as_json: bool, out: TextIO) -> None:
 def describe(row: Row) -> str:
     """Describe a pair on one line."""
     model = f", a model: {row['model']}" if row["model"] else ""
-    one, other = (
-        f"{row[name]} ({_brackets(row[kind], row[count])})"
-        for name, kind, count in (
-            ("title", "type", "frequency"),
-            ("other", "other_type", "other_frequency"),
-        )
-    )
+    one = _describe_name(row["title"], row["type"], row["frequency"])
+    other = _describe_name(row["other"], row["other_type"], row["other_frequency"])
     return f"{row['score']:.2f}  {one} | {other}: {', '.join(row['evidence'])}{model}"
 
 
-def _brackets(kind: str, count: int) -> str:
-    units = f"in {count:,} text unit{'s' * (count != 1)}"
-    return f"{kind}, {units}" if kind else units
+def _describe_name(title: str, type_: str, n_units: int) -> str:
+    units = f"in {n_units:,} text unit{'s' * (n_units != 1)}"
+    return f"{title} ({type_}, {units})" if type_ else f"{title} ({units})"
 
 
-def merge(path: Path, names: Sequence[str], out: TextIO) -> None:
-    """Record that names are one thing; the first becomes the title."""
-    title, *others = names
-    decision = f"{', '.join(others)} {'is' if len(others) == 1 else 'are'} {title}"
-    _report(decisions_edit.merge(path, title, others), decision, path, out)
+def merge(path: Path, names: tuple[str, str], out: TextIO) -> None:
+    """Record that two names are one thing; the first becomes the title."""
+    title, other = names
+    _report(decisions_edit.merge(path, title, [other]), f"{other} is {title}", path, out)
 
 
-def never(path: Path, names: Sequence[str], out: TextIO) -> None:
-    """Record that names are never one thing."""
+def never(path: Path, names: tuple[str, str], out: TextIO) -> None:
+    """Record that two names are never one thing."""
     _report(decisions_edit.never(path, names), f"{' and '.join(names)} stay apart", path, out)
 
 
@@ -119,23 +113,15 @@ def undo(output: Path, path: Path, one: str, other: str, out: TextIO) -> None:
     if decisions_edit.undo(path, one, other):
         print(f"{path} says nothing of {one} and {other} any more: {APPLY}", file=out)
         return
-    if not _are_joined(_table(output, "entity_resolutions"), one, other):
+    resolved = _table(output, "entity_resolutions").select("title", "resolved")
+    titles = {title_key(title): title_key(become) for title, become in resolved.iter_rows()}
+    keys = title_key(one), title_key(other)
+    if keys[0] == keys[1] or len({titles.get(key, key) for key in keys}) > 1:
         raise SettingsError(
             f"Nothing to undo: neither {path} nor the index says that {one} and {other} are one, "
             "or are not. `--never` keeps two names apart."
         )
-    decided = decisions_edit.never(path, (one, other))
-    _report(decided, f"{one} and {other} stay apart", path, out)
-
-
-def _are_joined(resolved: pl.DataFrame, one: str, other: str) -> bool:
-    """Return whether two names have one title in the index."""
-    titles = {
-        title_key(title): title_key(become)
-        for title, become in resolved.select("title", "resolved").iter_rows()
-    }
-    one, other = title_key(one), title_key(other)
-    return one != other and titles.get(one, one) == titles.get(other, other)
+    never(path, (one, other), out)
 
 
 def _report(is_new: bool, decision: str, path: Path, out: TextIO) -> None:
@@ -167,7 +153,7 @@ def ask(output: Path, path: Path, out: TextIO, read_line: Callable[[str], str] =
 
 
 def _decide(row: Row, answer: str, path: Path, out: TextIO) -> bool:
-    """Record a decision about a pair; print a contradiction and return False."""
+    """Record a decision about a pair; return False if it contradicts an earlier one."""
     names = row["title"], row["other"]
     try:
         if answer == "n":
@@ -175,8 +161,8 @@ def _decide(row: Row, answer: str, path: Path, out: TextIO) -> bool:
         else:
             # A name that was merged before is replaced by its title.
             titles = read_decisions(path).titles
-            meant = [titles.get(title_key(name), name) for name in names]
-            merge(path, meant if answer == "m" else meant[::-1], out)
+            one, other = (titles.get(title_key(name), name) for name in names)
+            merge(path, (one, other) if answer == "m" else (other, one), out)
     except SettingsError as error:
         print(error, file=out)
         return False

@@ -1,27 +1,27 @@
-"""The commands `graphrag-index run` and `retry`."""
+"""The commands that send requests to models or list them: `run`, `retry`, `status`, `estimate`."""
 
 import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphrag_index.cli.options import Root, Set, load, root_option
+from graphrag_index.cli import Root, Set, load, root_option
 from graphrag_index.errors import ExitCode, WaitingError
 
 if TYPE_CHECKING:
-    from graphrag_index.llm.ledger import Quarantined
-    from graphrag_index.llm.registry import Purged
     from graphrag_index.pipeline.run import RunResult
     from graphrag_index.storage.versions import StepRecord
 
 # Unread files on one screen.
 MAX_FILES = 20
+# Default number of documents in the sample of an estimate.
+SAMPLE = 100
 
 Budget = Annotated[
     float | None,
@@ -70,9 +70,7 @@ def run(
     if purge and dry_run:
         raise typer.BadParameter("--purge does not go with --dry-run, which deletes nothing.")
     if dry_run:
-        from graphrag_index.cli.estimate_commands import print_dry_run
-
-        print_dry_run(root, set_, batch, json)
+        _print_dry_run(root, set_, batch, json)
         return
     options = RunOptions(quiet, verbose, budget, _share(allow_partial), batch, wait, purge=purge)
     with _session(root, set_, options) as session:
@@ -97,6 +95,72 @@ def retry(
         from graphrag_index.pipeline.run import run_workflow
 
         session.report(run_workflow(*session.arguments, **session.hooks))
+
+
+def status(
+    root: Root = Path(),
+    every: Annotated[
+        bool, typer.Option("--all", help="List all quarantined requests, with their replies.")
+    ] = False,
+    set_: Set = None,
+) -> None:
+    """Print the requests to models: done, open and quarantined; tokens and money."""
+    settings, workflow = load(root, set_)
+    from graphrag_index.cli.request_tables import write_status
+    from graphrag_index.pipeline.services import models_of
+
+    with closing(models_of(workflow, settings, root)) as models:
+        if not models.has_ledger:
+            print("No model was asked.")
+            return
+        rows = models.ledger.status()
+        quarantined = models.quarantined(list(dict.fromkeys(row.step for row in rows)))
+        batches = models.batches()
+    write_status(rows, [] if every else quarantined, sys.stdout, batches)
+    for row in quarantined if every else ():
+        print(f"\n{row.step}, {row.unit}: {row.reason}\n{row.raw}".rstrip())
+
+
+def estimate(
+    root: Root = Path(),
+    sample: Annotated[
+        int,
+        typer.Option("--sample", min=1, help="Number of documents to sample.", metavar="N"),
+    ] = SAMPLE,
+    set_: Set = None,
+    batch: Annotated[bool, typer.Option("--batch", help="At the price of run --batch.")] = False,
+) -> None:
+    """Estimate the requests of a run and their price; nothing is sent."""
+    settings, workflow = load(root, set_)
+    from graphrag_index.cli.request_tables import write_estimate
+    from graphrag_index.cli.terminal import BarWatcher
+    from graphrag_index.pipeline.estimate import estimate
+    from graphrag_index.pipeline.workflow import check_steps
+
+    check_steps(workflow, settings, root)
+    found = estimate(workflow, settings, root, sample, BarWatcher(), batch)
+    if found is None:
+        print(f"The workflow {workflow.name} asks no model: a run costs nothing.")
+        return
+    write_estimate(found, sys.stdout)
+
+
+def _print_dry_run(root: Path, overrides: list[str] | None, batch: bool, as_json: bool) -> None:
+    """Print the steps and the price of a run."""
+    settings, workflow = load(root, overrides)
+    from graphrag_index.cli.request_tables import dry_run_as_json, write_dry_run
+    from graphrag_index.cli.terminal import BarWatcher
+    from graphrag_index.pipeline.dry_run import dry_run
+    from graphrag_index.pipeline.services import services_of
+    from graphrag_index.pipeline.workflow import check_workflow
+
+    check_workflow(workflow, settings, root, services_of(settings, None, root))
+    watcher = BarWatcher(out=sys.stderr if as_json else sys.stdout)
+    found = dry_run(workflow, settings, root, SAMPLE, watcher, batch)
+    if as_json:
+        print(dry_run_as_json(found))
+    else:
+        write_dry_run(found, sys.stdout)
 
 
 @dataclass(frozen=True)
@@ -175,11 +239,11 @@ class _Session:
             # No other run may send requests meanwhile.
             with lock(self.store):
                 self.models.release([step.name for step in self.workflow.steps])
-        self.purge = (
-            Purge(self.models, self.workflow, self.settings, self.store, self._is_whole)
-            if options.purge
-            else None
-        )
+        self.purge = None
+        if options.purge:
+            self.purge = Purge(
+                self.models, self.workflow, self.settings, self.store, self._is_whole
+            )
         self.arguments = (self.workflow, self.settings, root, services, new_watcher())
         self.hooks: dict[str, Any] = {
             "quarantined": lambda step: len(self.models.quarantined([step])),
@@ -214,16 +278,10 @@ class _Session:
         return f"Since version {version.number}: {changes}." if version and changes else ""
 
     def _is_whole(self, result: "RunResult") -> bool:
-        return not self._unread(result) and self._failed_share(result) <= self.options.allowed_share
-
-    def _failed(self, result: "RunResult") -> "list[Quarantined]":
-        """Return the failed requests of the steps that miss any."""
-        return self.models.quarantined([r.name for r in result.version.steps if r.quarantined])
-
-    def _failed_share(self, result: "RunResult") -> float:
-        """Return the largest share of failed requests of a step."""
-        incomplete = [record.name for record in result.version.steps if record.quarantined]
-        return max((self.models.quarantined_share(step) for step in incomplete), default=0.0)
+        """Return whether nothing is missing but the share of requests that may fail."""
+        steps = (record.name for record in result.version.steps if record.quarantined)
+        share = max(map(self.models.quarantined_share, steps), default=0.0)
+        return share <= self.options.allowed_share and not self._unread(result)
 
     def _unread(self, result: "RunResult") -> list[tuple[str, str]]:
         table = result.version.tables.get("unread_files")
@@ -234,19 +292,18 @@ class _Session:
     def report(self, result: "RunResult") -> None:
         """Print the outcome; exit with a code if the index lacks anything."""
         self.models.finished()
-        unread, failed = self._unread(result), self._failed(result)
         if not self.options.quiet:
             self._summarize(result)
-            if self.purge and self.purge.purged:
-                print(_describe_purged(self.purge.purged, self.root))
+        unread = self._unread(result)
         if unread:
             print(_describe_unread(unread), file=sys.stderr)
+        failed = self.models.quarantined([r.name for r in result.version.steps if r.quarantined])
         if failed:
             from graphrag_index.cli.request_tables import describe_quarantined
 
             hint = f"`graphrag-index retry{root_option(self.root)}` sends them again."
             print(f"\n{describe_quarantined(failed)}\n{hint}", file=sys.stderr)
-        if unread or self._failed_share(result) > self.options.allowed_share:
+        if not self._is_whole(result):
             if self.purge:
                 why = "requests about the missing parts would be paid again"
                 print(f"Nothing was purged, since something is missing: {why}.", file=sys.stderr)
@@ -264,15 +321,13 @@ class _Session:
             print(f"The tables are in {self.store.output} (version {number}).")
         root = root_option(self.root)
         print(f'Ask it: graphrag-query global "What are the main themes?"{root}')
-
-
-def _describe_purged(purged: "Purged", root: Path) -> str:
-    n, kept = purged.n_deleted, purged.n_kept
-    return (
-        f"Purged: {n:,} request{'' if n == 1 else 's'} deleted, {kept:,} kept. Earlier versions "
-        f"still hold what was deleted: `graphrag-index gc --keep 1{root_option(root)}` deletes "
-        "them."
-    )
+        if self.purge and self.purge.purged:
+            n, kept = self.purge.purged.n_deleted, self.purge.purged.n_kept
+            print(
+                f"Purged: {n:,} request{'' if n == 1 else 's'} deleted, {kept:,} kept. Earlier "
+                f"versions still hold what was deleted: `graphrag-index gc --keep 1{root}` "
+                "deletes them."
+            )
 
 
 def _describe_unread(unread: list[tuple[str, str]]) -> str:
@@ -295,9 +350,3 @@ def _share(text: str) -> float:
     if rest or not 0 <= share <= 1:
         raise typer.BadParameter("--allow-partial takes a share such as 2%.")
     return share
-
-
-def add_commands(app: typer.Typer) -> None:
-    """Add the commands of this module to the command line."""
-    app.command()(run)
-    app.command()(retry)

@@ -13,17 +13,12 @@ from graphrag_index.step import Progress, Silent, Step
 from graphrag_index.storage.versions import StepRecord
 
 # Tables whose rows are counted in the line of a step; others are intermediate.
-_COUNTED = (
-    *(
-        "loaded_documents",
-        "base_text_units",
-        "extracted_entities",
-        "extracted_relationships",
-        "entities",
-    ),
-    *("relationships", "communities", "text_units", "community_reports", "covariates"),
-    *("text_unit_text", "entity_description", "community_full_content"),
-    *("entity_resolutions", "doubtful_pairs"),
+_COUNTED = frozenset(
+    (
+        "loaded_documents base_text_units extracted_entities extracted_relationships entities "
+        "relationships communities text_units community_reports covariates entity_resolutions "
+        "doubtful_pairs"
+    ).split()
 )
 _PREFIX = re.compile(r"^(?:extracted|described|base|loaded)_")
 
@@ -127,37 +122,35 @@ def passing_bar(out: TextIO, name: str) -> Iterator[Progress]:
 
 
 def wait_for_batches(
-    standing: Callable[[], tuple[int, int, bool]], seconds: float, out: TextIO | None
+    progress: Callable[[], tuple[int, int, bool]], seconds: float, out: TextIO | None
 ) -> None:
     """Poll the state of batches, at growing intervals, until one has ended.
 
-    `standing` returns the number of requests, how many are done, and whether any has ended.
+    `progress` returns the number of requests, how many are done, and whether any has ended.
     On a terminal the line is rewritten each time, elsewhere it is printed when it changes.
     """
-    delay, printed = seconds, ""
-    has_ended = False
+    delay, printed, has_ended = seconds, "", False
+    is_terminal = out is not None and out.isatty()
     while not has_ended:
         time.sleep(delay)
         delay = min(delay * 1.5, seconds * 10)
-        n_requests, n_done, has_ended = standing()
+        n_requests, n_done, has_ended = progress()
         line = f"     {n_done:,} of {n_requests:,} requests in batches are done"
         if out is not None and line != printed:
-            print(f"\r{line}" if out.isatty() else line, end="", file=out, flush=True)
+            text = f"\r{line}" if is_terminal else line
+            print(text, end="" if is_terminal else "\n", file=out, flush=True)
             printed = line
-            if not out.isatty():
-                print(file=out, flush=True)
-    if out is not None and out.isatty():
+    if is_terminal:
         print(file=out)
 
 
 def describe(record: StepRecord) -> str:
     """Describe the tables of a step: "27 documents, 94 text units"."""
-    counts = [
-        f"{table.rows:,} {_PREFIX.sub('', name).replace('_', ' ')}"
-        for name, table in record.tables.items()
-        if name in _COUNTED or name not in TABLES
-    ]
     vectors = [table.rows for table in record.tables.values() if table.lance_version is not None]
     if vectors:
         return f"{sum(vectors):,} vectors"
-    return ", ".join(counts)
+    return ", ".join(
+        f"{table.rows:,} {_PREFIX.sub('', name).replace('_', ' ')}"
+        for name, table in record.tables.items()
+        if name in _COUNTED or name not in TABLES
+    )

@@ -1,9 +1,9 @@
 """An index opened for checks, ours or Microsoft's, and the findings that checks return."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import polars as pl
 
@@ -12,6 +12,7 @@ from graphrag_index.microsoft.read_communities import members_from_nodes
 from graphrag_index.microsoft.read_files import (
     VECTOR_TABLES,
     LanceVectors,
+    MicrosoftVectors,
     RawTable,
     find_folder,
     open_table,
@@ -32,8 +33,6 @@ NEEDED_COLUMNS = {
     "community_reports": "id community full_content",
     "covariates": "id text_unit_id",
 }
-# Claims are extracted on demand.
-_OPTIONAL = ("covariates",)
 # Columns of records, which no check reads.
 _RECORDS = ("raw_data", "metadata")
 MAX_EXAMPLES = 5
@@ -68,21 +67,14 @@ class CheckResult:
     """The findings of one check; `of` is None if the index lacks what it reads."""
 
     of: int | None
-    findings: tuple[Finding, ...] = ()
+    findings: Sequence[Finding] = ()
 
     @property
     def count(self) -> int:
         return sum(finding.count for finding in self.findings)
 
 
-class Vectors(Protocol):
-    """The rows of one vector table."""
-
-    @property
-    def dimension(self) -> int: ...
-
-    def batches(self) -> Iterator[pl.DataFrame]:
-        """Yield `id`, `vector` (an array) and, if it is stored, the embedded `text`."""
+NOT_CHECKED = CheckResult(None)
 
 
 @dataclass
@@ -93,7 +85,7 @@ class CheckedIndex:
     made_by: str
     version: int | None  # None for another program's index
     tables: dict[str, pl.LazyFrame] = field(default_factory=dict)
-    vectors: dict[str, Vectors] = field(default_factory=dict)
+    vectors: dict[str, MicrosoftVectors] = field(default_factory=dict)
     search_tables: dict[str, pl.LazyFrame] = field(default_factory=dict)
     damaged: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # parts that are not checked, and why
@@ -112,39 +104,47 @@ class CheckedIndex:
     def has(self, name: str, *columns: str) -> bool:
         return name in self._columns and self._columns[name].issuperset(columns)
 
+    def first_column(self, name: str, *columns: str) -> str | None:
+        """Return the first of these columns that a table has; None if it has none."""
+        return next((column for column in columns if self.has(name, column)), None)
+
     def label(self, name: str) -> str:
         """Return the column that identifies a row for a person: its number, if it has one."""
-        if name == "community_reports" and self.has(name, "community"):
-            return "community"
-        return "human_readable_id" if self.has(name, "human_readable_id") else "id"
+        number = "community" if name == "community_reports" else "human_readable_id"
+        return self.first_column(name, number, "human_readable_id") or "id"
 
     def text_unit_documents(self) -> pl.LazyFrame | None:
-        """Return `id` and `document_id` of text units."""
-        for column in ("document_id", "document_ids"):
-            if self.has("text_units", "id", column):
-                rows = self.tables["text_units"].select("id", document_id=column)
-                return explode(rows, "document_id") if column == "document_ids" else rows
-        return None
+        """Return the hashes `unit` and `key` of the ids of text units and their documents."""
+        column = self.first_column("text_units", "document_id", "document_ids")
+        if column is None or not self.has("text_units", "id"):
+            return None
+        rows = self.tables["text_units"].select(unit=pl.col("id").hash(), key=column)
+        if column == "document_ids":
+            rows = explode(rows, "key")
+        return rows.with_columns(pl.col("key").hash())
 
     def drop_unreadable(self) -> bool:
-        """Read all tables to the end and drop the damaged ones; tell if there are any."""
+        """Read all tables to the end and drop the damaged ones; return whether there are any."""
         n_before = len(self.damaged)
         for tables in (self.tables, self.search_tables):
             for name, rows in list(tables.items()):
-                reason = _read_error(rows)
-                if reason is not None:
+                try:
+                    for start in range(0, count_rows(rows), _BATCH):
+                        rows.slice(start, _BATCH).collect()
+                except (pl.exceptions.PolarsError, OSError) as error:
                     del tables[name]
                     self._columns.pop(name, None)
-                    self.damaged.append(damaged_table(name, reason))
+                    self.damaged.append(damaged_table(name, describe_error(error)))
         return len(self.damaged) > n_before
 
     def missing_parts(self) -> list[str]:
         """Return a sentence for each table and column that is missing."""
         lines = []
-        damaged = {finding.table for finding in self.damaged}
+        # Claims are extracted on demand.
+        expected = {"covariates", *(finding.table for finding in self.damaged)}
         for name, columns in NEEDED_COLUMNS.items():
             if name not in self._columns:
-                if name not in (*_OPTIONAL, *damaged):
+                if name not in expected:
                     lines.append(f"There is no table {name}: checks that need it are skipped.")
                 continue
             has = self._columns[name]
@@ -187,10 +187,12 @@ def open_own(output: Path, as_of: int | None = None) -> CheckedIndex:
     else:
         version = store.read_version(as_of)
     tables: dict[str, dict[str, pl.LazyFrame]] = {"public": {}, "mapped": {}}
-    vectors: dict[str, Vectors] = {}
-    damaged = []
+    vectors: dict[str, MicrosoftVectors] = {}
+    models, damaged = {}, []
     for name, stored in version.tables.items():
         kind = TABLES[name].kind if name in TABLES else "other"
+        if stored.vectors is not None and stored.vectors.identity is not None:
+            models[name] = stored.vectors.identity
         try:
             if kind == "vectors":
                 opened = VectorTable.open(store.lancedb, name, stored.lance_version)
@@ -212,11 +214,7 @@ def open_own(output: Path, as_of: int | None = None) -> CheckedIndex:
         vectors,
         tables["mapped"],
         damaged,
-        vector_models={
-            name: stored.vectors.identity
-            for name, stored in version.tables.items()
-            if stored.vectors is not None and stored.vectors.identity is not None
-        },
+        vector_models=models,
         is_imported=any(record.name == "read_imported" for record in version.steps),
     )
 
@@ -314,13 +312,3 @@ def damaged_table(name: str, reason: str, place: Path | None = None) -> Finding:
         f"The table {name} cannot be read ({reason[:160]}): restore its file, or rebuild the index."
     )
     return Finding(name, 1, 1, (str(place),) if place else (), means)
-
-
-def _read_error(rows: pl.LazyFrame) -> str | None:
-    """Read a table to its end; return the error message, None without an error."""
-    try:
-        for start in range(0, count_rows(rows), _BATCH):
-            rows.slice(start, _BATCH).collect()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        return describe_error(error)
-    return None

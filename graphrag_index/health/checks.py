@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import polars as pl
@@ -19,10 +20,12 @@ from graphrag_index.health.report_checks import (
 from graphrag_index.health.row_checks import (
     dangling_ids,
     duplicates,
+    embedded_tables,
     equal_documents,
+    missing_vectors,
     stale_search_tables,
+    stale_vectors,
 )
-from graphrag_index.health.vector_checks import VectorChecks
 from graphrag_index.schema.settings.embedded_steps import Check as Limits
 from graphrag_index.step import Progress, Silent
 
@@ -69,38 +72,33 @@ def check_index(index: CheckedIndex, limits: Limits, progress: Progress | None =
 
 
 def _check(index: CheckedIndex, limits: Limits, progress: Progress) -> Health:
-    vectors = VectorChecks(index)
-    checks: Mapping[str, tuple[str, Callable[[], CheckResult]]] = {
-        "dangling_ids": ("ids that do not resolve", lambda: dangling_ids(index)),
-        "duplicates": ("duplicate rows", lambda: duplicates(index)),
-        "unresolved_citations": (
-            "citations that do not resolve",
-            lambda: unresolved_citations(index),
-        ),
-        "missing_vectors": ("missing vectors", vectors.missing),
-        "stale_vectors": ("stale vectors", vectors.stale),
-        "stale_search_tables": ("stale rows of search tables", lambda: stale_search_tables(index)),
-        "uncovered_entities": ("entities not covered", lambda: uncovered_entities(index)),
-        "uncovered_documents": ("documents not covered", lambda: uncovered_documents(index)),
-        "missing_reports": ("communities without a report", lambda: missing_reports(index)),
-        "empty_reports": ("empty reports", lambda: empty_reports(index)),
-        "oversized_communities": (
-            "oversized communities",
-            lambda: oversized_communities(index, limits.oversized_above),
-        ),
-        "equal_documents": ("documents with equal text", lambda: equal_documents(index)),
+    vectors = embedded_tables(index)
+    oversized = partial(oversized_communities, max_size=limits.oversized_above)
+    checks: Mapping[str, tuple[str, Callable[[CheckedIndex], CheckResult]]] = {
+        "dangling_ids": ("ids that do not resolve", dangling_ids),
+        "duplicates": ("duplicate rows", duplicates),
+        "unresolved_citations": ("citations that do not resolve", unresolved_citations),
+        "missing_vectors": ("missing vectors", lambda _: missing_vectors(vectors)),
+        "stale_vectors": ("stale vectors", lambda index: stale_vectors(index, vectors)),
+        "stale_search_tables": ("stale rows of search tables", stale_search_tables),
+        "uncovered_entities": ("entities not covered", uncovered_entities),
+        "uncovered_documents": ("documents not covered", uncovered_documents),
+        "missing_reports": ("communities without a report", missing_reports),
+        "empty_reports": ("empty reports", empty_reports),
+        "oversized_communities": ("oversized communities", oversized),
+        "equal_documents": ("documents with equal text", equal_documents),
     }
     progress.start(len(checks) + 1, "checks")
     outcomes = []
     for name, (title, check) in checks.items():
         limit = getattr(limits, f"max_{name}")
-        outcomes.append(Outcome(name, title, check(), limit, isinstance(limit, float)))
+        outcomes.append(Outcome(name, title, check(index), limit, isinstance(limit, float)))
         progress.advance()
     statistics = compute_statistics(index)
     progress.advance()
     damaged = {finding.table for finding in index.damaged}
     readable = {*index.tables, *index.search_tables, *index.vectors}
-    result = CheckResult(len(damaged | readable), tuple(index.damaged))
+    result = CheckResult(len(damaged | readable), index.damaged)
     unreadable = Outcome("unreadable_tables", "unreadable tables", result, 0, False)
     return Health(
         index, (unreadable, *outcomes), statistics, (*index.missing_parts(), *index.notes)

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.communities.simple_graph import (
-    Graph,
     Integers,
     components,
     degrees,
@@ -87,27 +85,18 @@ def histogram(values: Integers) -> tuple[tuple[str, int], ...]:
         return ()
     bins = np.where(values > 0, np.ceil(np.log2(np.maximum(values, 1))).astype(np.int64) + 1, 0)
     counts = np.bincount(bins)
+    names = ["0", "1", "2", *(f"{2**n + 1:,}-{2 ** (n + 1):,}" for n in range(1, len(counts)))]
     first = int(np.flatnonzero(counts)[0])
-    return tuple((_bin(at), int(counts[at])) for at in range(first, len(counts)))
-
-
-def _bin(at: int) -> str:
-    if at <= 2:
-        return str(at)
-    return f"{2 ** (at - 2) + 1:,}-{2 ** (at - 1):,}"
+    return tuple((names[at], int(counts[at])) for at in range(first, len(counts)))
 
 
 def _graph(index: CheckedIndex) -> GraphStatistics | None:
-    if not index.has("entities", "id") or not index.has("relationships"):
-        return None
     # Only our relationships hold the ids of their ends.
-    by_id = index.has("relationships", "source_id", "target_id")
-    if not by_id and not (
-        index.has("entities", "title") and index.has("relationships", "source", "target")
-    ):
+    key, ends = "id", ["source_id", "target_id"]
+    if not index.has("relationships", *ends):
+        key, ends = "title", ["source", "target"]
+    if not (index.has("entities", "id", key) and index.has("relationships", *ends)):
         return None
-    key = "id" if by_id else "title"
-    ends = [f"{end}_id" if by_id else end for end in ("source", "target")]
     nodes = (
         index.tables["entities"]
         .select(pl.col("id").hash(), name=pl.col(key).hash())
@@ -118,7 +107,7 @@ def _graph(index: CheckedIndex) -> GraphStatistics | None:
     weight = pl.col("weight").cast(pl.Float64) if has_weight else pl.lit(1.0)
     links = (
         index.tables["relationships"]
-        .select(pl.col(ends[0]).hash(), pl.col(ends[1]).hash(), weight=weight)
+        .select(pl.col(ends).hash(), weight=weight)
         .collect(engine="streaming")
     )
     source, target = (positions(links[end], nodes["name"]) for end in ends)
@@ -126,11 +115,7 @@ def _graph(index: CheckedIndex) -> GraphStatistics | None:
     weights = links["weight"].to_numpy()
     weights = np.where(np.isfinite(weights) & (weights > 0), weights, 0.0)
     graph = simple_graph(nodes.height, source[is_known], target[is_known], weights[is_known])
-    return _graph_statistics(graph, _labels(index, nodes))
-
-
-def _graph_statistics(graph: Graph, labels: Integers | None) -> GraphStatistics:
-    degree, component = degrees(graph), components(graph)
+    labels, degree, component = _labels(index, nodes), degrees(graph), components(graph)
     n, m = graph.n_nodes, len(graph.sources)
     between = None
     if labels is not None:
@@ -160,12 +145,8 @@ def _labels(index: CheckedIndex, nodes: pl.DataFrame) -> Integers | None:
         .select("community", pl.col("key").hash())
         .unique("key", keep="any")
     )
-    joined = (
-        nodes.lazy()
-        .select(key="id")
-        .join(members, on="key", how="left", maintain_order="left")
-        .collect()
-    )
+    keys = nodes.lazy().select(key="id")
+    joined = keys.join(members, on="key", how="left", maintain_order="left").collect()
     labels = joined["community"].fill_null(-1).to_numpy()
     own = labels.max(initial=0) + 1 + np.arange(len(labels))
     numbered: Integers = np.unique(np.where(labels >= 0, labels, own), return_inverse=True)[1]
@@ -173,35 +154,31 @@ def _labels(index: CheckedIndex, nodes: pl.DataFrame) -> Integers | None:
 
 
 def _levels(index: CheckedIndex) -> tuple[Level, ...]:
-    if not index.has("communities", "level"):
+    members = index.first_column("communities", "entity_ids", "size")
+    if members is None or not index.has("communities", "level"):
         return ()
-    if index.has("communities", "entity_ids"):
-        size = pl.col("entity_ids").list.len()
-    elif index.has("communities", "size"):
-        size = pl.col("size").fill_null(0)
-    else:
-        return ()
+    size = pl.col(members).list.len() if members == "entity_ids" else pl.col(members)
     sizes = (
         index.tables["communities"]
-        .select(pl.col("level"), size=size.cast(pl.Int64).fill_null(0))
+        .select("level", size=size.cast(pl.Int64).fill_null(0))
         .drop_nulls("level")
+        .group_by("level")
+        .agg(
+            communities=pl.len(),
+            entities=pl.col("size").sum(),
+            smallest=pl.col("size").min(),
+            median=pl.col("size").median(),
+            largest=pl.col("size").max(),
+            sizes=pl.col("size"),
+        )
+        .sort("level")
         .collect(engine="streaming")
     )
-    levels = []
-    for (level,), rows in sorted(sizes.partition_by("level", as_dict=True).items()):
-        values = rows["size"].to_numpy()
-        levels.append(
-            Level(
-                level=int(level),
-                communities=len(values),
-                entities=int(values.sum()),
-                smallest=int(values.min()),
-                median=float(np.median(values)),
-                largest=int(values.max()),
-                size_histogram=histogram(values),
-            )
-        )
-    return tuple(levels)
+    histograms = [histogram(np.array(values)) for values in sizes["sizes"]]
+    rows = sizes.drop("sizes").iter_rows(named=True)
+    return tuple(
+        Level(**row, size_histogram=bins) for row, bins in zip(rows, histograms, strict=True)
+    )
 
 
 def _documents(index: CheckedIndex) -> pl.DataFrame:
@@ -214,23 +191,23 @@ def _documents(index: CheckedIndex) -> pl.DataFrame:
     }
     if not index.has("documents", "id"):
         return pl.DataFrame(schema=schema)
-    named = ("path", "title", "id")
-    document = next(name for name in named if index.has("documents", name))
-    title = next(name for name in ("title", "id") if index.has("documents", name))
     rows = (
         index.tables["documents"]
-        .select(pl.col("id").hash().alias("key"), document=pl.col(document), title=pl.col(title))
+        .select(
+            pl.col("id").hash().alias("key"),
+            document=index.first_column("documents", "path", "title", "id"),
+            title=index.first_column("documents", "title", "id"),
+        )
         .collect(engine="streaming")
         .with_columns(language=_languages(index))
     )
     units = index.text_unit_documents()
     if units is not None:
-        units = units.select(unit=pl.col("id").hash(), key=pl.col("document_id").hash())
         counts = [units.group_by("key").agg(text_units=pl.len())]
-        if index.has("text_units", "id", "n_tokens"):
+        if index.has("text_units", "n_tokens"):
             tokens = index.tables["text_units"].select("n_tokens", unit=pl.col("id").hash())
-            sums = units.join(tokens, on="unit").group_by("key").agg(pl.col("n_tokens").sum())
-            counts.append(sums.rename({"n_tokens": "tokens"}))
+            of_documents = units.join(tokens, on="unit").group_by("key")
+            counts.append(of_documents.agg(tokens=pl.col("n_tokens").sum()))
         for name in ("entities", "relationships"):
             if index.has(name, "id", "text_unit_ids"):
                 things = index.tables[name].select(thing=pl.col("id").hash(), unit="text_unit_ids")
@@ -238,9 +215,9 @@ def _documents(index: CheckedIndex) -> pl.DataFrame:
                 pairs = of_units.join(units, on="unit").select("key", "thing").unique()
                 counts.append(pairs.group_by("key").agg(pl.len().alias(name)))
         for count in counts:
-            rows = rows.join(
-                count.collect(engine="streaming"), on="key", how="left", maintain_order="left"
-            ).with_columns(pl.col(count.collect_schema().names()[-1]).fill_null(0))
+            found = count.collect(engine="streaming")
+            rows = rows.join(found, on="key", how="left", maintain_order="left")
+            rows = rows.with_columns(pl.col(found.columns[-1]).fill_null(0))
     columns = [
         pl.col(name).cast(dtype) if name in rows.columns else pl.lit(None, dtype).alias(name)
         for name, dtype in schema.items()
@@ -263,11 +240,3 @@ def _languages(index: CheckedIndex) -> pl.Series:
         for text in begins.slice(start, _BATCH).collect()["text"]
     ]
     return pl.Series("language", found, dtype=pl.String)
-
-
-def spread(values: pl.Series) -> tuple[int, float, int]:
-    """Return minimum, median and maximum; zeros if empty."""
-    if not len(values):
-        return 0, 0.0, 0
-    numbers: npt.NDArray[np.int64] = values.to_numpy()
-    return int(numbers.min()), float(np.median(numbers)), int(numbers.max())

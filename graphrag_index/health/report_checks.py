@@ -9,6 +9,7 @@ import polars as pl
 
 from graphrag_index.health.checked_index import (
     MAX_EXAMPLES,
+    NOT_CHECKED,
     CheckedIndex,
     CheckResult,
     Finding,
@@ -29,71 +30,74 @@ _CITED = {
     "Reports": ("communities", "community"),
     "Sources": ("text_units", "human_readable_id"),
 }
+# Columns with the text of a report, the better one first.
+_TEXTS = ("full_content", "summary")
 _RETRY = "`graphrag-index retry` requests failed reports again."
 
 
 def uncovered_entities(index: CheckedIndex) -> CheckResult:
     """Find entities in no community, and those in communities without a report."""
     if not (index.has("entities", "id") and index.has("communities", "community", "entity_ids")):
-        return CheckResult(None)
+        return NOT_CHECKED
     label = "title" if index.has("entities", "title") else index.label("entities")
-    entities = index.tables["entities"].select(label=pl.col(label), key=pl.col("id").hash())
-    members, reported = _members(index.tables["communities"]), _reported(index)
     return _uncovered(
-        entities,
-        members,
-        None if reported is None else _members(reported),
+        index,
         "entities",
+        label,
+        _members(index.tables["communities"]),
+        _members(_reported(index)),
         "entities are in no community: no report covers them, and global search misses "
         "them. Local search finds them.",
-        f"entities are only in communities without a report. {_RETRY}",
     )
 
 
 def uncovered_documents(index: CheckedIndex) -> CheckResult:
     """Find documents that are in no community, by text unit or entity, or in none with a report."""
     units = index.text_unit_documents()
-    if units is None or not index.has("documents", "id") or not index.has("communities"):
-        return CheckResult(None)
-    label = next(c for c in ("path", "title", "id") if index.has("documents", c))
-    documents = index.tables["documents"].select(label=pl.col(label), key=pl.col("id").hash())
-    units = units.select(unit=pl.col("id").hash(), key=pl.col("document_id").hash())
-    covered, reported = _documents_of(index, index.tables["communities"], units), _reported(index)
-    if covered is None:
-        return CheckResult(None)
+    label = index.first_column("documents", "path", "title", "id")
+    if units is None or label is None or not index.has("documents", "id"):
+        return NOT_CHECKED
+    if not (
+        index.has("communities", "text_unit_ids")
+        or (index.has("communities", "entity_ids") and index.has("entities", "id", "text_unit_ids"))
+    ):
+        return NOT_CHECKED
     return _uncovered(
-        documents,
-        covered,
-        None if reported is None else _documents_of(index, reported, units),
+        index,
         "documents",
+        label,
+        _documents_of(index, index.tables["communities"], units),
+        _documents_of(index, _reported(index), units),
         "documents are in no community, mostly because they name no entity: only searches of text "
         "units find them.",
-        f"documents are only in communities without a report. {_RETRY}",
     )
 
 
 def _uncovered(
-    rows: pl.LazyFrame,
-    covered: pl.LazyFrame,
-    reported: pl.LazyFrame | None,
+    index: CheckedIndex,
     table: str,
+    label: str,
+    covered: pl.LazyFrame,
+    reported: pl.LazyFrame,
     means: str,
-    means_unreported: str,
 ) -> CheckResult:
-    """Find rows whose `key` is not covered, and rows that are covered but not reported."""
+    """Find rows of a table that are not covered, and rows that are covered but not reported.
+
+    `covered` and `reported` hold the hashed ids of rows as `key`.
+    """
+    rows = index.tables[table].select(label=pl.col(label), key=pl.col("id").hash())
     n_rows, by = count_rows(rows), ["label", "key"]
 
-    def label(row: dict[str, object]) -> str:
+    def shown(row: dict[str, object]) -> str:
         return str(row["label"])
 
     outside = rows.join(covered, on="key", how="anti")
-    findings = find(outside, table, n_rows, means, by=by, example=label)
-    if reported is not None:
+    findings = find(outside, table, n_rows, means, by=by, example=shown)
+    if _has_reports(index):
+        means = f"{table} are only in communities without a report. {_RETRY}"
         silent = rows.join(reported, on="key", how="anti").join(covered, on="key", how="semi")
-        findings += find(
-            silent, "community_reports", n_rows, means_unreported, by=by, example=label
-        )
-    return CheckResult(n_rows, tuple(findings))
+        findings += find(silent, "community_reports", n_rows, means, by=by, example=shown)
+    return CheckResult(n_rows, findings)
 
 
 def _members(communities: pl.LazyFrame) -> pl.LazyFrame:
@@ -101,41 +105,40 @@ def _members(communities: pl.LazyFrame) -> pl.LazyFrame:
     return explode(communities.select(key="entity_ids"), "key").select(pl.col("key").hash())
 
 
-def _reported(index: CheckedIndex) -> pl.LazyFrame | None:
-    """Return the communities that have a report; None if there are no reports at all."""
-    if not index.has("community_reports", "community") or not index.has("communities", "community"):
-        return None
+def _has_reports(index: CheckedIndex) -> bool:
+    return index.has("community_reports", "community") and index.has("communities", "community")
+
+
+def _reported(index: CheckedIndex) -> pl.LazyFrame:
+    """Return the communities that have a report; all of them if there are no reports."""
+    communities = index.tables["communities"]
+    if not _has_reports(index):
+        return communities
     reports = index.tables["community_reports"].select("community")
-    return index.tables["communities"].join(reports, on="community", how="semi")
+    return communities.join(reports, on="community", how="semi")
 
 
 def _documents_of(
     index: CheckedIndex, communities: pl.LazyFrame, units: pl.LazyFrame
-) -> pl.LazyFrame | None:
+) -> pl.LazyFrame:
     """Return the documents with a text unit of these communities or of their members, as `key`."""
     named = []
     if index.has("communities", "text_unit_ids"):
-        named.append(explode(communities.select(unit="text_unit_ids"), "unit"))
+        named.append(communities)
     if index.has("communities", "entity_ids") and index.has("entities", "id", "text_unit_ids"):
-        entities = index.tables["entities"].select("text_unit_ids", key=pl.col("id").hash())
-        inside = entities.join(_members(communities), on="key", how="semi")
-        named.append(explode(inside.select(unit="text_unit_ids"), "unit"))
-    if not named:
-        return None
-    covered = pl.concat(named).select(pl.col("unit").hash())
-    return units.join(covered, on="unit", how="semi").select("key").unique()
+        entities = index.tables["entities"].with_columns(key=pl.col("id").hash())
+        named.append(entities.join(_members(communities), on="key", how="semi"))
+    covered = [explode(rows.select(unit="text_unit_ids"), "unit") for rows in named]
+    hashed = pl.concat(covered).select(pl.col("unit").hash())
+    return units.join(hashed, on="unit", how="semi").select("key").unique()
 
 
 def oversized_communities(index: CheckedIndex, max_size: int) -> CheckResult:
     """Find leaf communities with more than `max_size` entities."""
-    if not index.has("communities", "community"):
-        return CheckResult(None)
-    if index.has("communities", "entity_ids"):
-        size = pl.col("entity_ids").list.n_unique()
-    elif index.has("communities", "size"):
-        size = pl.col("size")
-    else:
-        return CheckResult(None)
+    members = index.first_column("communities", "entity_ids", "size")
+    if members is None or not index.has("communities", "community"):
+        return NOT_CHECKED
+    size = pl.col(members).list.n_unique() if members == "entity_ids" else pl.col(members)
     communities = index.tables["communities"]
     leaves = communities.select("community", n=size.cast(pl.Int64))
     if index.has("communities", "parent"):
@@ -152,13 +155,13 @@ def oversized_communities(index: CheckedIndex, max_size: int) -> CheckResult:
         by=["smallness", "community"],
         example=lambda r: f"{name_row('communities', r['community'])}: {r['n']:,} entities",
     )
-    return CheckResult(n_leaves, tuple(findings))
+    return CheckResult(n_leaves, findings)
 
 
 def missing_reports(index: CheckedIndex) -> CheckResult:
     """Find communities without a report; none is missing where there are no reports at all."""
-    if not index.has("communities", "community") or not index.has("community_reports", "community"):
-        return CheckResult(None)
+    if not _has_reports(index):
+        return NOT_CHECKED
     communities = index.tables["communities"].select("community")
     reports = index.tables["community_reports"].select("community")
     n_communities = count_rows(communities)
@@ -170,14 +173,14 @@ def missing_reports(index: CheckedIndex) -> CheckResult:
         by=["community"],
         example=lambda row: name_row("communities", row["community"]),
     )
-    return CheckResult(n_communities, tuple(findings))
+    return CheckResult(n_communities, findings)
 
 
 def empty_reports(index: CheckedIndex) -> CheckResult:
     """Find reports without a word, or with a title only."""
-    text = _report_text(index)
+    text = index.first_column("community_reports", *_TEXTS)
     if text is None:
-        return CheckResult(None)
+        return NOT_CHECKED
     reports = index.tables["community_reports"]
     n_reports = count_rows(reports)
     content = pl.col(text).fill_null("")
@@ -186,7 +189,7 @@ def empty_reports(index: CheckedIndex) -> CheckResult:
         content = content.str.replace(r"^\s*#[^\n]*", "")
     empty = reports.filter(content.str.strip_chars() == "")
     findings = find(
-        empty.select(row=pl.col(index.label("community_reports"))),
+        empty.select(row=index.label("community_reports")),
         "community_reports",
         n_reports,
         "reports are empty: global search learns nothing from them. Write them again, with "
@@ -194,12 +197,7 @@ def empty_reports(index: CheckedIndex) -> CheckResult:
         by=["row"],
         example=lambda row: name_row("community_reports", row["row"]),
     )
-    return CheckResult(n_reports, tuple(findings))
-
-
-def _report_text(index: CheckedIndex) -> str | None:
-    columns = ("full_content", "summary")
-    return next((c for c in columns if index.has("community_reports", c)), None)
+    return CheckResult(n_reports, findings)
 
 
 class _BrokenCitation(NamedTuple):
@@ -212,30 +210,23 @@ class _BrokenCitation(NamedTuple):
 
 def unresolved_citations(index: CheckedIndex) -> CheckResult:
     """Find citations in reports, of either form, whose rows do not exist."""
-    text = _report_text(index)
+    text = index.first_column("community_reports", *_TEXTS)
     if text is None:
-        return CheckResult(None)
+        return NOT_CHECKED
     known = {section: _numbers(index, section) for section in _CITED}
     n_cited: dict[str, int] = defaultdict(int)
     broken: dict[str, list[_BrokenCitation]] = defaultdict(list)
-    for row, content in _reports(index, text):
-        for start, end, cited in find_citations(content):
-            sections: dict[str, set[int]] = defaultdict(set)
-            for section, number in cited:
-                sections[section].add(number)
-            for section, numbers in sections.items():
-                # A table without numbers can confirm nothing.
-                if section in known and known[section] is None:
-                    continue
-                n_cited[section] += len(numbers)
-                n_unknown = _n_unknown(numbers, known.get(section))
-                if n_unknown:
-                    citation = _BrokenCitation(row, n_unknown, content[start:end].strip())
-                    broken[section].append(citation)
+    for row, citation, section, numbers in _citations(index, text):
+        # A table without numbers can confirm nothing.
+        if section in known and known[section] is None:
+            continue
+        n_cited[section] += len(numbers)
+        if n_unknown := _n_unknown(numbers, known.get(section)):
+            broken[section].append(_BrokenCitation(row, n_unknown, citation))
     quoted = _quoted(index, {citation.text for rows in broken.values() for citation in rows})
     findings = []
-    for section, rows in broken.items():
-        rows = [citation for citation in rows if citation.text not in quoted]
+    for section, found in broken.items():
+        rows = [citation for citation in found if citation.text not in quoted]
         if not rows:
             continue
         count = sum(citation.n_unknown for citation in rows)
@@ -253,15 +244,19 @@ def unresolved_citations(index: CheckedIndex) -> CheckResult:
         findings.append(
             Finding(f"community_reports.{text}", count, n_cited[section], examples, means)
         )
-    return CheckResult(sum(n_cited.values()), tuple(findings))
+    return CheckResult(sum(n_cited.values()), findings)
 
 
-def _reports(index: CheckedIndex, text: str) -> Iterator[tuple[object, str]]:
+def _citations(index: CheckedIndex, text: str) -> Iterator[tuple[object, str, str, set[int]]]:
+    """Yield the number of a report, a citation in it, and a section of it with its numbers."""
     label = index.label("community_reports")
-    rows = index.tables["community_reports"].select(label, text)
-    for start in range(0, count_rows(rows), _BATCH):
-        for row, content in rows.slice(start, _BATCH).collect().iter_rows():
-            yield row, content or ""
+    reports = index.tables["community_reports"].select(label, pl.col(text).fill_null(""))
+    for first in range(0, count_rows(reports), _BATCH):
+        for row, content in reports.slice(first, _BATCH).collect().iter_rows():
+            for start, end, cited in find_citations(content):
+                for section in dict.fromkeys(section for section, _ in cited):
+                    numbers = {number for other, number in cited if other == section}
+                    yield row, content[start:end].strip(), section, numbers
 
 
 def _numbers(index: CheckedIndex, section: str) -> Integers | None:

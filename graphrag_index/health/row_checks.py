@@ -1,21 +1,28 @@
-"""Checks of rows: ids that no row has, duplicates, and stale search tables."""
+"""Checks of rows and of their copies in vector tables and search tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
+from graphrag_index.errors import TableError
 from graphrag_index.health.checked_index import (
     MAX_EXAMPLES,
     NEEDED_COLUMNS,
+    NOT_CHECKED,
+    SINGULAR,
     CheckedIndex,
     CheckResult,
     Finding,
+    ModelIdentity,
     count_rows,
+    explode,
     find,
     name_row,
 )
+from graphrag_index.microsoft.read_files import MicrosoftVectors
 
 # Columns whose values must be those of another table's column.
 REFERENCES = (
@@ -62,6 +69,12 @@ _ROWS_OF = {
     "report_rows": "community_reports",
     "claim_rows": "covariates",
 }
+# The table and the columns that each vector table embeds, joined by colons.
+_EMBEDDED = {
+    "text_unit_text": ("text_units", ("text",)),
+    "entity_description": ("entities", ("title", "description")),
+    "community_full_content": ("community_reports", ("full_content",)),
+}
 
 
 def dangling_ids(index: CheckedIndex) -> CheckResult:
@@ -84,19 +97,19 @@ def dangling_ids(index: CheckedIndex) -> CheckResult:
             "those rows were deleted or never written, and searches skip them. Rebuild the index "
             "from its documents.",
             by=["row", "named"],
-            example=partial(_reference_name, table),
+            example=partial(_name_reference, table),
         )
-    return CheckResult(n_references or None, tuple(findings))
+    return CheckResult(n_references or None, findings)
 
 
-def _reference_name(table: str, row: Mapping[str, object]) -> str:
+def _name_reference(table: str, row: Mapping[str, object]) -> str:
     return f"{name_row(table, row['row'])}: {row['named']}"
 
 
 def _references(index: CheckedIndex, table: str, column: str) -> pl.LazyFrame:
     """Return the values of a column as `named`, and the labels of their rows as `row`."""
     label = index.label(table) if index.has(table, index.label(table)) else column
-    rows = index.tables[table].select(row=pl.col(label), named=pl.col(column))
+    rows = index.tables[table].select(row=label, named=column)
     dtype = rows.collect_schema()["named"]
     if isinstance(dtype, pl.List):
         rows = rows.explode("named")
@@ -121,44 +134,36 @@ def duplicates(index: CheckedIndex) -> CheckResult:
     findings: list[Finding] = []
     n_values = 0
     for table in NEEDED_COLUMNS:
-        columns = ["id", "human_readable_id"]
-        if table in ("communities", "community_reports"):
-            # Their human_readable_id is a copy of this number.
-            columns = ["id", "community"]
+        # The human_readable_id of communities and reports is a copy of their number.
+        has_community = table in ("communities", "community_reports")
+        columns = ["id", "community" if has_community else "human_readable_id"]
         if table == "entities":
             columns.append("title")
         for column in columns:
             if index.has(table, column):
-                rows, name = index.tables[table], f"{table}.{column}"
-                found, n = _repeated(rows, [column], name, _DUPLICATE_MEANS[column])
-                findings += found
-                n_values += n
-    ends = ["source", "target"]
-    if index.has("relationships", *ends):
-        rows = index.tables["relationships"]
+                rows, name = index.tables[table].select(column), f"{table}.{column}"
+                n_values += _add_repeated(findings, rows, name, _DUPLICATE_MEANS[column])
+    if index.has("relationships", "source", "target"):
+        ends = index.tables["relationships"].select("source", "target")
         if index.is_own:
             # Only ours have no direction.
-            rows = rows.select(source=pl.min_horizontal(ends), target=pl.max_horizontal(ends))
-        found, n = _repeated(rows, ends, "relationships", _DUPLICATE_MEANS["link"])
-        findings += found
-        n_values += n
-    return CheckResult(n_values or None, tuple(findings))
+            ends = ends.select(
+                source=pl.min_horizontal(pl.all()), target=pl.max_horizontal(pl.all())
+            )
+        n_values += _add_repeated(findings, ends, "relationships", _DUPLICATE_MEANS["link"])
+    return CheckResult(n_values or None, findings)
 
 
-def _repeated(
-    rows: pl.LazyFrame, columns: Sequence[str], name: str, means: str
-) -> tuple[list[Finding], int]:
-    """Find values that several rows have; also return the number of values."""
-    key = pl.concat_str(
-        [pl.col(column).cast(pl.String) for column in columns], separator="\x1f"
-    ).alias("key")
+def _add_repeated(findings: list[Finding], rows: pl.LazyFrame, name: str, means: str) -> int:
+    """Add a finding if several rows are equal; return the number of rows without nulls."""
+    key = pl.concat_str(pl.all().cast(pl.String), separator="\x1f").alias("key")
     rows = rows.select(key).drop_nulls()
     hashes = rows.select(pl.col("key").hash()).collect(engine="streaming")["key"].to_numpy()
     hashes = np.sort(hashes)
     repeated_hashes = np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
     n_rows = len(hashes)
     if not len(repeated_hashes):
-        return [], n_rows
+        return n_rows
     # Hashes may collide, so compare the values.
     repeated = (
         rows.filter(pl.col("key").hash().is_in(pl.Series(repeated_hashes).implode()))
@@ -169,70 +174,77 @@ def _repeated(
         .sort("key")
     )
     count = int((repeated["len"] - 1).sum())
-    if not count:
-        return [], n_rows
-    examples = tuple(
-        f"{value.replace(chr(31), ' - ')} ({n} times)"
-        for value, n in repeated.head(MAX_EXAMPLES).iter_rows()
-    )
-    message = f"{count:,} of {n_rows:,} rows of {name} repeat another. {means} Rebuild the index."
-    return [Finding(name, count, n_rows, examples, message)], n_rows
+    if count:
+        examples = tuple(
+            f"{value.replace(chr(31), ' - ')} ({n} times)"
+            for value, n in repeated.head(MAX_EXAMPLES).iter_rows()
+        )
+        message = (
+            f"{count:,} of {n_rows:,} rows of {name} repeat another. {means} Rebuild the index."
+        )
+        findings.append(Finding(name, count, n_rows, examples, message))
+    return n_rows
 
 
 def equal_documents(index: CheckedIndex) -> CheckResult:
     """Find documents with the same text."""
     if not index.has("documents", "text"):
-        return CheckResult(None)
-    named = next((c for c in ("path", "title", "id") if index.has("documents", c)), "text")
-    texts = index.tables["documents"].select(pl.col("text").hash(), name=pl.col(named))
-    repeated = (
-        texts.collect(engine="streaming")
-        .group_by("text", maintain_order=True)
-        .agg("name")
-        .filter(pl.col("name").list.len() > 1)
+        return NOT_CHECKED
+    name = index.first_column("documents", "path", "title", "id") or "text"
+    texts = (
+        index.tables["documents"]
+        .select(pl.col("text").hash(), name=name)
+        .collect(engine="streaming")
     )
-    n_documents = int(texts.select(pl.len()).collect().item())
-    count = int((repeated["name"].list.len() - 1).sum())
+    groups = texts.group_by("text", maintain_order=True).agg("name")["name"]
+    repeated = groups.filter(groups.list.len() > 1)
+    n_documents = len(texts)
+    count = int((repeated.list.len() - 1).sum())
     if not count:
         return CheckResult(n_documents)
-    groups = repeated["name"].head(MAX_EXAMPLES).to_list()
-    examples = tuple(" = ".join(map(str, names[:3])) for names in groups)
+    examples = tuple(" = ".join(map(str, names[:3])) for names in repeated.head(MAX_EXAMPLES))
     means = (
         f"{count:,} of {n_documents:,} documents have the same text as another and count "
         "twice. Exclude the copies with load_documents.exclude."
     )
-    finding = Finding("documents.text", count, n_documents, examples, means)
-    return CheckResult(n_documents, (finding,))
+    return CheckResult(
+        n_documents, [Finding("documents.text", count, n_documents, examples, means)]
+    )
 
 
 def stale_search_tables(index: CheckedIndex) -> CheckResult:
     """Compare search tables with the tables that they derive from: row counts and ids."""
-    findings: list[Finding] = []
-    n_checked = 0
-    for name, table in _ROWS_OF.items():
-        if name not in index.search_tables or not index.has(table):
-            continue
+    # The table that a search table derives from, and the number of rows that it implies.
+    expected = {
+        name: (table, count_rows(index.tables[table]))
+        for name, table in _ROWS_OF.items()
+        if name in index.search_tables and index.has(table)
+    }
+    n_checked = sum(n for _, n in expected.values())
+    if "relationships_of_entities" in index.search_tables and index.has("relationships"):
+        # Each relationship is listed at both of its ends.
+        expected["relationships_of_entities"] = ("relationships", 2 * _n_links(index))
+    if "communities_of_entities" in index.search_tables and index.has("communities", "entity_ids"):
+        members = explode(index.tables["communities"].select("entity_ids"), "entity_ids")
+        expected["communities_of_entities"] = ("communities", count_rows(members))
+    findings = []
+    for name, (table, n_expected) in expected.items():
         rows, source = index.search_tables[name], index.tables[table]
-        n_rows, n_source = count_rows(rows), count_rows(source)
-        n_checked += n_source
-        n_wrong = abs(n_rows - n_source)
-        if not n_wrong and "id" in rows.collect_schema() and index.has(table, "id"):
+        n_rows = count_rows(rows)
+        n_wrong = abs(n_rows - n_expected)
+        has_ids = "id" in rows.collect_schema() and index.has(table, "id")
+        if not n_wrong and name in _ROWS_OF and has_ids:
             ids = pl.concat([rows.select(here="id"), source.select(there="id")], how="horizontal")
             differ = ids.select((pl.col("here") != pl.col("there")).sum())
             n_wrong = int(differ.collect(engine="streaming").item())
-        findings += _stale(name, table, n_rows, n_source, n_wrong)
-    name = "relationships_of_entities"
-    if name in index.search_tables and index.has("relationships"):
-        # Each relationship is listed at both of its ends.
-        n_rows, n_expected = count_rows(index.search_tables[name]), 2 * _n_links(index)
-        findings += _stale(name, "relationships", n_rows, n_expected, abs(n_rows - n_expected))
-    name = "communities_of_entities"
-    if name in index.search_tables and index.has("communities", "entity_ids"):
-        n_rows = count_rows(index.search_tables[name])
-        lengths = index.tables["communities"].select(pl.col("entity_ids").list.len().sum())
-        n_expected = int(lengths.collect(engine="streaming").item() or 0)
-        findings += _stale(name, "communities", n_rows, n_expected, abs(n_rows - n_expected))
-    return CheckResult(n_checked or None, tuple(findings))
+        if n_wrong:
+            means = (
+                f"{name} has {n_rows:,} rows where {table} implies {n_expected:,}, or rows with "
+                "other ids: searches would show the wrong rows. Delete its file, and "
+                "`graphrag-index run` writes it again."
+            )
+            findings.append(Finding(name, n_wrong, n_expected, (), means))
+    return CheckResult(n_checked or None, findings)
 
 
 def _n_links(index: CheckedIndex) -> int:
@@ -249,12 +261,135 @@ def _n_links(index: CheckedIndex) -> int:
     return count_rows(ends)
 
 
-def _stale(name: str, table: str, n_rows: int, n_expected: int, n_wrong: int) -> list[Finding]:
-    if not n_wrong:
-        return []
-    means = (
-        f"{name} has {n_rows:,} rows where {table} implies {n_expected:,}, or rows with other "
-        "ids: searches would show the wrong rows. Delete its file, and `graphrag-index run` writes "
-        "it again."
-    )
-    return [Finding(name, n_wrong, n_expected, (), means)]
+class EmbeddedTable(NamedTuple):
+    """A vector table and the table whose rows it embeds."""
+
+    name: str
+    table: str
+    rows: pl.LazyFrame  # `row`, a label; `key`, a hash of the id; `text_hash`
+    vectors: pl.LazyFrame
+    n_vectors: int
+
+    def find(self, n_checked: int, defects: pl.LazyFrame, means: str) -> list[Finding]:
+        """Report defective rows by their `row`, a label; vectors by their `id`."""
+        by, noun = "row", SINGULAR[self.table]
+        if by not in defects.collect_schema():
+            by = noun = "id"
+        means = means.replace("ROWS", self.table.replace("_", " "))
+        return find(
+            defects, self.name, n_checked, means, by=[by], example=lambda row: f"{noun} {row[by]}"
+        )
+
+
+def embedded_tables(index: CheckedIndex) -> list[EmbeddedTable]:
+    """Read the vector tables; those that cannot be read are recorded as damaged."""
+    tables = []
+    for name, (table, columns) in _EMBEDDED.items():
+        if name not in index.vectors or not index.has(table, "id", *columns):
+            continue
+        try:
+            vectors = read_vectors(index.vectors[name])
+        except TableError as error:
+            del index.vectors[name]
+            index.damaged.append(Finding(name, 1, 1, (), str(error)))
+            continue
+        text = pl.concat_str([pl.col(c).fill_null("") for c in columns], separator=":")
+        rows = index.tables[table].select(
+            row=index.label(table), key=pl.col("id").hash(), text_hash=text.hash()
+        )
+        tables.append(EmbeddedTable(name, table, rows, vectors.lazy(), vectors.height))
+    return tables
+
+
+def missing_vectors(tables: list[EmbeddedTable]) -> CheckResult:
+    """Find rows without a vector, and vectors of zeros or non-finite numbers."""
+    findings: list[Finding] = []
+    n_checked = 0
+    for table in tables:
+        rows, vectors = table.rows, table.vectors
+        n_rows = count_rows(rows)
+        n_checked += n_rows
+        findings += table.find(
+            n_rows,
+            rows.join(vectors, on="key", how="anti"),
+            "ROWS have no vector: vector search does not find them. Generate the vectors again.",
+        )
+        findings += table.find(
+            n_rows,
+            rows.join(vectors.filter(~pl.col("is_valid")), on="key", how="semi"),
+            "ROWS have a vector of zeros or non-finite numbers because the model returned none: "
+            "only full-text search finds them. `graphrag-index retry` requests them again.",
+        )
+    return CheckResult(n_checked if tables else None, findings)
+
+
+def stale_vectors(index: CheckedIndex, tables: list[EmbeddedTable]) -> CheckResult:
+    """Find vectors of earlier texts or deleted rows, repeated ones, and mixed models."""
+    findings: list[Finding] = []
+    for table in tables:
+        rows, vectors, n = table.rows, table.vectors, table.n_vectors
+        findings += table.find(
+            n,
+            vectors.join(rows, on="key", how="anti"),
+            "vectors belong to ROWS that no longer exist: searches find rows that they cannot "
+            "show. Generate the vectors again.",
+        )
+        pairs = rows.join(vectors, on="key", suffix="_embedded")
+        findings += table.find(
+            n,
+            pairs.filter(pl.col("text_hash") != pl.col("text_hash_embedded")),
+            "vectors embed an earlier text of their ROWS: searches find the old text. Generate "
+            "the vectors again.",
+        )
+        findings += table.find(
+            n,
+            vectors.filter(~pl.col("key").is_first_distinct()),
+            "vectors repeat the id of another: searches find its row twice. Generate the vectors "
+            "again.",
+        )
+    dimensions = {t.name: index.vectors[t.name].dimension for t in tables if t.n_vectors}
+    if len(set(dimensions.values())) > 1:
+        examples = tuple(f"{name}: {dimension:,}" for name, dimension in dimensions.items())
+        means = (
+            "The vector tables have different dimensions, so different models made them: one "
+            "question cannot be compared with all of them. Generate the vectors again."
+        )
+        findings.append(Finding("vectors", 1, len(dimensions), examples, means))
+    current, models = index.question_model, index.vector_models
+    others = {t.name: models[t.name] for t in tables if models.get(t.name, current) != current}
+    if current is not None and others:
+        examples = tuple(f"{name}: {_describe_model(model)}" for name, model in others.items())
+        means = (
+            f"The settings embed with {_describe_model(current)}, and another model made these "
+            "vectors: questions are refused. `graphrag-index run` embeds again."
+        )
+        findings.append(Finding("vectors", 1, len(models), examples, means))
+    return CheckResult(sum(table.n_vectors for table in tables) if tables else None, findings)
+
+
+def _describe_model(model: ModelIdentity) -> str:
+    name, dimensions = model
+    return f"{name} ({dimensions:,} dimensions)" if dimensions else name
+
+
+def read_vectors(vectors: MicrosoftVectors) -> pl.DataFrame:
+    """Read `id`, `key` (its hash), `text_hash` (null if no text is stored) and `is_valid`.
+
+    A vector is valid if all its numbers are finite and one is not zero.
+    """
+    schema = {"id": pl.String, "key": pl.UInt64, "text_hash": pl.UInt64, "is_valid": pl.Boolean}
+    parts = [pl.DataFrame(schema=schema)]
+    for batch in vectors.batches():
+        values = batch["vector"].to_numpy()
+        is_valid = np.isfinite(values).all(axis=1) & np.any(values, axis=1)
+        text = (pl.col("text") if "text" in batch.columns else pl.lit(None)).cast(pl.String)
+        parts.append(
+            batch.select(
+                "id",
+                key=pl.col("id").hash(),
+                # The hash of null is a number, but a vector without a text cannot be stale.
+                text_hash=pl.when(text.is_not_null()).then(text.hash()),
+                is_valid=pl.Series(is_valid, dtype=pl.Boolean),
+            )
+        )
+    return pl.concat(parts)

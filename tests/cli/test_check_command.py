@@ -8,8 +8,13 @@ import pytest
 
 from graphrag_index.health.checked_index import open_for_check
 from graphrag_index.health.checks import check_index
-from graphrag_index.health.health_page import horizontal_bars, vertical_bars, write_page
-from graphrag_index.health.health_text import as_json, as_text
+from graphrag_index.health.health_report import (
+    as_json,
+    as_text,
+    horizontal_bars,
+    vertical_bars,
+    write_page,
+)
 from graphrag_index.schema.settings.embedded_steps import Check
 from tests.conftest import REPOSITORY
 from tests.fixtures.checked import change, check, found, healthy

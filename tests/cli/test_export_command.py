@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from graphrag_index.__main__ import app
-from graphrag_index.cli.export_command import FORMS, GRAPH_FORMS
+from graphrag_index.cli.exchange_commands import FORMS, GRAPH_FORMS
 from graphrag_index.errors import ExitCode, ExportError, TableError
 from graphrag_index.storage.atomic import new_file, new_folder
 from tests.fixtures.commands import call, environment

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from graphrag_index.cli.overview_tables import Section, _plain, _show, write_overview
+from graphrag_index.cli.index_tables import Section, as_text, write_overview
 from graphrag_index.errors import TableError
+from graphrag_index.text.terminal_line import fit_line
 from tests.fixtures.small_index import table, write_index
 
 
@@ -119,19 +120,19 @@ def test_a_terminal_gets_tables_with_lines_and_names_as_they_are(tmp_path):
 
 
 def test_names_cannot_steer_the_terminal():
-    assert _show("red \x1b[31m and\r\nback \u202eward") == "red [31m and back ward"
+    assert fit_line("red \x1b[31m and\r\nback \u202eward") == "red [31m and back ward"
 
 
 def test_long_names_are_cut():
-    assert _show("x" * 60) == "x" * 60
-    assert _show("x" * 61) == "x" * 59 + "…"
-    assert _show("南" * 31) == "南" * 29 + "…"
+    assert fit_line("x" * 60) == "x" * 60
+    assert fit_line("x" * 61) == "x" * 59 + "…"
+    assert fit_line("南" * 31) == "南" * 29 + "…"
 
 
 @given(st.lists(st.text(), min_size=1, max_size=5))
 def test_columns_stay_aligned_whatever_the_names(names):
     section = Section("Names", ("name", "number"), [(name, 7) for name in names])
-    lines = _plain(section).splitlines()
+    lines = as_text(section).splitlines()
     assert len(lines) == len(names) + 2
     assert all(line.isprintable() for line in lines)
     assert all(line.endswith("7") for line in lines[2:])
@@ -140,5 +141,5 @@ def test_columns_stay_aligned_whatever_the_names(names):
 @pytest.mark.parametrize("name", ["Amundsen", "南極大陸", "Nordenskjo\u0308ld", "Тихий океан"])
 def test_wide_letters_and_accents_are_counted_as_a_terminal_shows_them(name):
     section = Section("Names", ("name", "number"), [(name, 7), ("a name that is longer", 8)])
-    first, second = _plain(section).splitlines()[2:]
+    first, second = as_text(section).splitlines()[2:]
     assert cell_len(first) == cell_len(second)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.cli.version_tables import difference_as_json, write_difference
+from graphrag_index.cli.index_tables import difference_as_json, write_difference
 from graphrag_index.pipeline.changes import Difference, compare
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.storage.table_store import TableStore

@@ -115,7 +115,7 @@ def test_five_poisoned_text_units_cost_exactly_those_five(
         result = run(root, "--set", "workflow=extraction")
         # Prose around a reply is no fault of it.
         assert result.returncode == 3
-        assert "4 requests gave nothing" in result.stderr
+        assert "4 requests have no valid reply" in result.stderr
         ledger = Ledger(root / "output")
         quarantined = ledger.quarantined(["extract_graph"])
         ledger.close()
@@ -134,7 +134,7 @@ def test_five_poisoned_text_units_cost_exactly_those_five(
             again = call(root, "retry", "--set", "workflow=extraction", MODEL_KEY=KEY)
             assert again.returncode == 2
             assert "Another run is writing" in again.stderr
-            assert "4 requests gave nothing" in call(root, "status", MODEL_KEY=KEY).stdout
+            assert "4 requests have no valid reply" in call(root, "status", MODEL_KEY=KEY).stdout
         again = call(root, "retry", "--set", "workflow=extraction", MODEL_KEY=KEY)
         assert again.returncode == 0, again.stderr
         chats = [request for request in bad.requests[asked:] if "chat" in request.path]

@@ -16,7 +16,7 @@ import polars as pl
 
 from graphrag_index.errors import InputError, SettingsError
 from graphrag_index.readers.document import listed, system_reason
-from graphrag_index.readers.graph.graph_files import (
+from graphrag_index.readers.graph.given_files import (
     NODE_ID,
     ROW,
     read_csv,

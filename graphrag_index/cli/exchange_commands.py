@@ -1,0 +1,275 @@
+"""The commands `export` and `import`: other programs' formats, and Microsoft GraphRAG's index."""
+
+import signal
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from graphrag_index.cli import Root, Set, root_option, settings_of
+from graphrag_index.errors import ExitCode
+
+if TYPE_CHECKING:
+    from graphrag_index.export.exported_graph import Filters
+    from graphrag_index.pipeline.import_version import ImportResult
+    from graphrag_index.schema.settings.settings import Settings
+    from graphrag_index.storage.table_store import TableStore
+    from graphrag_index.storage.versions import Version
+
+
+class GraphForm(NamedTuple):
+    """A format of the graph: a module in `export/`, and the function that writes it.
+
+    The function takes a graph and a path, and returns lines to print, in which TARGET stands for
+    the target. `files` names a set in the module, the file names in a folder of this format; it
+    is empty for a single file.
+    """
+
+    description: str
+    module: str
+    writer: str
+    files: str = ""
+
+
+# Formats of the whole index: a module with the function `export`.
+FORMS: dict[str, str] = {"microsoft": "graphrag_index.microsoft.export_index"}
+GRAPH_FORMS = {
+    "graphml": GraphForm(
+        "GraphML, for Gephi, yEd, Cytoscape, igraph and networkx", "graph_files", "write_graphml"
+    ),
+    "gexf": GraphForm(
+        "GEXF 1.3, drawn: positions, sizes, a colour for each community",
+        "graph_files",
+        "write_gexf",
+    ),
+    "node-link": GraphForm("node-link JSON, for networkx and d3", "graph_files", "write_node_link"),
+    "neo4j": GraphForm(
+        "a folder of CSV files for neo4j-admin database import",
+        "graph_databases",
+        "write_neo4j",
+        "NEO4J_FILES",
+    ),
+    "cypher": GraphForm(
+        "a script of MERGE statements for cypher-shell", "graph_databases", "write_cypher"
+    ),
+    "parquet": GraphForm(
+        "a folder of nodes and edges in Parquet, for Kùzu and its like",
+        "graph_databases",
+        "write_kuzu",
+        "KUZU_FILES",
+    ),
+    "ntriples": GraphForm("RDF 1.1 N-Triples", "ntriples", "write_ntriples"),
+}
+
+
+# The tables whose rows are counted in the message of an import.
+_COUNTED = (
+    *("documents", "text_units", "entities", "relationships", "communities"),
+    *("community_reports", "covariates"),
+)
+_FORMS_HELP = "; ".join(f"{name}: {form.description}" for name, form in GRAPH_FORMS.items())
+
+
+def export(
+    target: Annotated[Path, typer.Argument(help="File or folder to write.", metavar="TARGET")],
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            help=f"The form: {_FORMS_HELP}; microsoft: a folder as Microsoft GraphRAG 3 writes it.",
+            metavar="FORM",
+        ),
+    ],
+    root: Root = Path(),
+    as_of: Annotated[
+        int | None, typer.Option("--as-of", help="Number of an earlier version.", metavar="N")
+    ] = None,
+    level: Annotated[
+        int | None,
+        typer.Option(
+            "--level",
+            help="Only entities in communities of this level, coloured by them; 0 is the coarsest.",
+            metavar="N",
+        ),
+    ] = None,
+    community: Annotated[
+        int | None,
+        typer.Option("--community", help="Only entities of this community.", metavar="N"),
+    ] = None,
+    types: Annotated[
+        list[str] | None,
+        typer.Option("--type", help="Only entities of this type; may be repeated.", metavar="TYPE"),
+    ] = None,
+    min_degree: Annotated[
+        int,
+        typer.Option(
+            "--min-degree",
+            min=0,
+            help="Only entities with so many neighbours or more.",
+            metavar="N",
+        ),
+    ] = 0,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace what an earlier export has written.")
+    ] = False,
+    set_: Set = None,
+) -> None:
+    """Write the index, or its graph, in the form that another program reads."""
+    if to not in FORMS and to not in GRAPH_FORMS:
+        raise typer.BadParameter(f"--to takes one of: {', '.join([*FORMS, *GRAPH_FORMS])}.")
+    from graphrag_index.export.exported_graph import Filters
+    from graphrag_index.pipeline.history import current_version
+    from graphrag_index.storage.atomic import check_outside
+    from graphrag_index.storage.table_store import TableStore
+
+    # `kill` and `docker stop` leave nothing behind, as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    filters = Filters(level, community, tuple(types or ()), min_degree)
+    store = TableStore(root / settings_of(root, set_).output)
+    version = current_version(store) if as_of is None else store.read_version(as_of)
+    check_outside(target, store.output)
+    if to in GRAPH_FORMS:
+        lines = _export_graph(store, version, target, to, filters, overwrite)
+    elif filters:
+        raise typer.BadParameter(f"--to {to} writes the whole index: filters do not go with it.")
+    else:
+        write: Callable[..., list[str]] = import_module(FORMS[to]).export
+        lines = write(store, version, target, overwrite=overwrite)
+    for line in lines:
+        print(line)
+
+
+def _export_graph(
+    store: "TableStore",
+    version: "Version",
+    target: Path,
+    form: str,
+    filters: "Filters",
+    overwrite: bool,
+) -> list[str]:
+    from graphrag_index.cli.terminal import passing_bar
+    from graphrag_index.export.exported_graph import select_graph
+    from graphrag_index.storage.atomic import new_file, new_folder
+
+    description = GRAPH_FORMS[form]
+    module = import_module(f"graphrag_index.export.{description.module}")
+    if description.files:
+        names = getattr(module, description.files)
+        place = new_folder(target, names, overwrite=overwrite)
+    else:
+        place = new_file(target, overwrite=overwrite)
+    with place as path, passing_bar(sys.stderr, f"export to {form}") as progress:
+        graph = select_graph(store, version, filters, progress)
+        lines: list[str] = getattr(module, description.writer)(graph, path)
+    messages = [
+        f"Wrote {graph.n_nodes:,} entities and {graph.n_edges:,} relationships of version "
+        f"{version.number} to {target}."
+    ]
+    if graph.n_dangling:
+        were = "relationship was" if graph.n_dangling == 1 else "relationships were"
+        messages.append(f"{graph.n_dangling:,} {were} left out: an end is no entity of the index.")
+    return messages + [line.replace("TARGET", str(target)) for line in lines]
+
+
+def import_(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            help="Folder of its tables, or around it; or one that export --to microsoft wrote.",
+            metavar="DIR",
+        ),
+    ],
+    root: Root = Path(),
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace the index that is there.")
+    ] = False,
+    vectors: Annotated[
+        bool, typer.Option(help="Import its vectors; otherwise a run makes new ones.")
+    ] = True,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
+    set_: Set = None,
+) -> None:
+    """Import an index of Microsoft GraphRAG with its ids and numbers; no model is asked."""
+    # `kill` and `docker stop` stop it as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    from graphrag_index.cli.terminal import TerminalWatcher
+    from graphrag_index.pipeline.import_version import import_index
+    from graphrag_index.pipeline.run import Watcher
+
+    settings = settings_of(root, set_)
+    watcher = Watcher() if quiet else TerminalWatcher(bars=True)
+    try:
+        result = import_index(
+            folder, settings, root, replace=replace, vectors=vectors, watcher=watcher
+        )
+    except KeyboardInterrupt:
+        print("Stopped. The index is as it was: the same command begins again.", file=sys.stderr)
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
+    for line in [*_import_lines(folder, result, root), *_continue_from_import(settings, root)]:
+        if not quiet:
+            print(line)
+
+
+def _import_lines(folder: Path, result: "ImportResult", root: Path) -> list[str]:
+    tables = result.version.tables
+    counts = ", ".join(
+        f"{tables[name].rows:,} {name.replace('_', ' ')}" for name in _COUNTED if tables[name].rows
+    )
+    lines = [
+        f"Imported {folder} ({result.generation}) as version {result.version.number}: {counts}.",
+        "No model was asked. What was imported lies in imported/, and belongs to the project.",
+    ]
+    embed = f"`graphrag-index run --set workflow=imported{root_option(root)}` makes them"
+    if not result.has_vectors:
+        lines.append(f"There are no vectors: {embed}; path and neighbourhood need none.")
+    lacking = [f"{n:,} rows of {name}" for name, n in result.without_vectors.items() if n]
+    if lacking:
+        lines.append(f"Without a vector are {', '.join(lacking)}: {embed}.")
+    changes = [
+        f"{number:,} {what}"
+        for number, what in (
+            (result.n_both_ways, "relationships are merged with their reverse"),
+            (result.n_dangling, "relationships with an unknown end are dropped"),
+            (result.n_outside, "entities outside of any community get one"),
+        )
+        if number
+    ]
+    if changes:
+        lines.append(f"Searches use it as it is. In the first run {'; '.join(changes)}.")
+    return lines
+
+
+def _continue_from_import(settings: "Settings", root: Path) -> list[str]:
+    """Write and name a workflow that extends the imported index; return lines that say so."""
+    from graphrag_index.errors import WorkflowError
+    from graphrag_index.microsoft.import_folder import Imported
+    from graphrag_index.pipeline.import_version import set_workflow, write_continuing_workflow
+    from graphrag_index.schema.settings.project_files import write_missing_workflows
+    from graphrag_index.schema.settings.settings import SETTINGS_FILE
+
+    write_missing_workflows(root)
+    try:
+        name = write_continuing_workflow(root, settings.workflow)
+    except (OSError, ValueError, WorkflowError) as error:
+        return [f"No workflow goes on from it: {error}"]
+    lines = []
+    steps = (root / "workflows" / f"{name}.yaml").read_text(encoding="utf-8")
+    if Imported(root).has("community_reports") and "create_community_reports_nlp" in steps:
+        lines.append(
+            f"The workflow {name} writes all reports anew from sentences; to keep those that were "
+            "imported, put create_community_reports, which asks a model, into it."
+        )
+    path, run = root / SETTINGS_FILE, f"`graphrag-index run{root_option(root)}`"
+    if name == settings.workflow:
+        lines.append(f"{run} goes on from here with the workflow {name}.")
+    elif set_workflow(path, settings.workflow, name):
+        lines.append(
+            f"{path} says `workflow: {name}` now (before: {settings.workflow}), so that {run} goes "
+            "on from here."
+        )
+    else:
+        lines.append(f"Write `workflow: {name}` into {path}, so that {run} goes on from here.")
+    return lines

@@ -1,0 +1,264 @@
+"""Printed tables of an index, of its versions and their differences."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, TextIO
+
+import polars as pl
+
+from graphrag_index.pipeline.changes import Difference
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.table_store import TableStore, open_index, scan_table
+from graphrag_index.storage.versions import Made, Version
+from graphrag_index.text.terminal_line import display_width, fit_line
+
+TOP_COMMUNITIES = 10
+TOP_ENTITIES = 15
+# Tables with a column in the list of versions, and the heading of each.
+COUNTED = {
+    "documents": "documents",
+    "entities": "entities",
+    "communities": "communities",
+    "community_reports": "reports",
+}
+# Names of each kind of difference on one screen.
+MAX_NAMES = 5
+
+
+class Section(NamedTuple):
+    """A small printed table; columns of numbers are aligned right."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: Sequence[tuple[str | int | None, ...]]
+
+    def is_number(self, column: int) -> bool:
+        return all(isinstance(row[column], int) for row in self.rows)
+
+    def cells(self) -> list[list[str]]:
+        return [
+            [f"{cell:,}" if isinstance(cell, int) else fit_line(cell or "") for cell in row]
+            for row in self.rows
+        ]
+
+
+def align(rows: Sequence[Sequence[str]], left: Sequence[int]) -> list[str]:
+    """Return rows as lines of equal columns, aligned right but for the columns `left`."""
+    widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = []
+        for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            space = " " * (width - display_width(cell))
+            cells.append(cell + space if column in left else space + cell)
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
+def write_overview(output: Path, out: TextIO) -> None:
+    """Describe an index: tables with lines on a terminal, aligned text elsewhere.
+
+    Raises
+    ------
+    TableError
+        There is no index in the folder, or a table is missing.
+    """
+    store, version = open_index(output)
+    head = (
+        f"Version {version.number} of {store.output}, "
+        f"by the workflow {version.workflow} of graphrag-index {version.program}"
+    )
+    sections = [section for section in _sections(store, version) if section.rows]
+    if not out.isatty():
+        out.write("\n\n".join([head, *map(as_text, sections)]) + "\n")
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(file=out, highlight=False)
+    console.print(head, style="bold", markup=False)
+    for section in sections:
+        table = Table(
+            title=section.title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold"
+        )
+        for column, name in enumerate(section.header):
+            table.add_column(name, justify="right" if section.is_number(column) else "left")
+        for row in section.cells():
+            # A plain string would be parsed for markup such as [bold].
+            table.add_row(*map(Text, row))
+        console.print()
+        console.print(table)
+
+
+def as_text(section: Section) -> str:
+    """Return a section as aligned lines."""
+    left = [n for n in range(len(section.header)) if not section.is_number(n)]
+    lines = align([section.header, *section.cells()], left)
+    return "\n".join([section.title, *(f"  {line}" for line in lines)])
+
+
+def _sections(store: TableStore, version: Version) -> Iterator[Section]:
+    yield Section("Tables", ("table", "rows"), _sizes(version, "public"))
+    yield Section("Vectors", ("table", "rows"), _sizes(version, "vectors"))
+    size = sum(
+        path.lstat().st_size
+        for path in store.output.rglob("*")
+        if path.is_file() and not path.is_symlink()
+    )
+    yield Section("On disk", ("folder", "size"), [(store.output.name, _bytes(size))])
+
+    documents = scan_table(store, version, "documents")
+    languages = (
+        documents.group_by("language").len().sort("len", "language", descending=[True, False])
+    )
+    yield Section("Languages", ("language", "documents"), _rows(languages))
+
+    communities = scan_table(store, version, "communities")
+    levels = communities.group_by("level").agg(pl.len(), pl.col("size").sum()).sort("level")
+    yield Section("Levels", ("level", "communities", "entities"), _rows(levels))
+    yield Section(
+        "Largest communities of level 0",
+        ("community", "entities", "title of the report"),
+        _rows(_largest_communities(communities, scan_table(store, version, "community_reports"))),
+    )
+    entities = (
+        scan_table(store, version, "entities")
+        .sort("degree", "frequency", "human_readable_id", descending=[True, True, False])
+        .head(TOP_ENTITIES)
+        .select("title", "type", "degree", "frequency")
+    )
+    yield Section("Main entities", ("entity", "type", "neighbours", "text units"), _rows(entities))
+
+
+def _sizes(version: Version, kind: str) -> list[tuple[str | int, ...]]:
+    return [
+        (name, version.tables[name].rows)
+        for name, table in TABLES.items()
+        if table.kind == kind and name in version.tables
+    ]
+
+
+def _largest_communities(communities: pl.LazyFrame, reports: pl.LazyFrame) -> pl.LazyFrame:
+    largest = (
+        communities.filter(pl.col("level") == 0)
+        .select("community", "size", "title")
+        .sort("size", "community", descending=[True, False])
+        .head(TOP_COMMUNITIES)
+    )
+    titles = reports.select("community", report="title")
+    # A workflow without reports still names its communities.
+    return largest.join(titles, on="community", how="left", maintain_order="left").select(
+        "community", "size", pl.coalesce("report", "title")
+    )
+
+
+def _rows(table: pl.LazyFrame) -> list[tuple[str | int, ...]]:
+    return table.collect(engine="streaming").rows()
+
+
+def _bytes(size: int) -> str:
+    if size < 1_000:
+        return f"{size} bytes"
+    amount = float(size)
+    for unit in ("kB", "MB", "GB"):
+        amount /= 1_000
+        # 999.95 and more would be written 1,000.0.
+        if amount < 999.95:
+            return f"{amount:.1f} {unit}"
+    return f"{amount / 1_000:,.1f} TB"
+
+
+def version_as_json(version: Version, current: int) -> dict[str, object]:
+    """Return the JSON description of a version."""
+    made = version.made
+    return {
+        "version": version.number,
+        "current": version.number == current,
+        "date": made.date if made else None,
+        "workflow": version.workflow,
+        "rows": {name: table.rows for name, table in version.tables.items() if name in COUNTED},
+        "steps_run": list(made.steps_run) if made else None,
+        "tables_of": made.tables_of if made else None,
+        **_spent_as_json(made),
+    }
+
+
+def _spent_as_json(made: Made | None) -> dict[str, object]:
+    """Return the JSON description of the costs of a version; null if unknown."""
+    names = ("calls", "prompt_tokens", "completion_tokens", "cost")
+    return {name: getattr(made, name, None) for name in names}
+
+
+def write_versions(versions: Sequence[Version], current: int, out: TextIO) -> None:
+    """Print a line for each version; a star marks the current one."""
+    heading = ("version", "made", *COUNTED.values(), "calls", "$", "what ran")
+    rows = [heading, *(_cells(version, version.number == current) for version in versions)]
+    print("\n".join(align(rows, left=[len(heading) - 1])), file=out)
+
+
+def _cells(version: Version, is_current: bool) -> tuple[str, ...]:
+    tables, made = version.tables, version.made
+    number = f"{version.number}{'*' if is_current else ' '}"
+    counts = [f"{tables[name].rows:,}" if name in tables else "-" for name in COUNTED]
+    if made is None:
+        return (number, "-", *counts, "-", "-", "-")
+    if made.tables_of is not None:
+        ran = f"rollback to version {made.tables_of}"
+    elif len(made.steps_run) == len(version.steps):
+        ran = "all steps"
+    else:
+        n_more = len(made.steps_run) - 2
+        ran = ", ".join(made.steps_run[:2]) + (f" and {n_more} more" if n_more > 0 else "")
+    date = made.date[:16].replace("T", " ")
+    return (number, date, *counts, f"{made.calls:,}", format_cost(made.cost), ran)
+
+
+def format_cost(dollars: float | None) -> str:
+    """Format a cost; a question mark if it is not known."""
+    return "?" if dollars is None else f"{dollars:.4f}"
+
+
+def difference_as_json(
+    before: Version, after: Version, found: Mapping[str, Difference]
+) -> dict[str, object]:
+    """Return the JSON description of all differences."""
+    old, new = ({"version": one.number, **_spent_as_json(one.made)} for one in (before, after))
+    tables = {
+        name: {kind: {"count": n, "names": one.names[kind]} for kind, n in one.counts.items()}
+        for name, one in found.items()
+    }
+    return {"before": old, "after": new, "tables": tables}
+
+
+def write_difference(
+    before: Version, after: Version, found: Mapping[str, Difference], out: TextIO
+) -> None:
+    """Print the number of differing rows of each table, with a few names."""
+    print(f"From version {before.number} to version {after.number}:", file=out)
+    for name, one in found.items():
+        nothing = ": no difference" * (not any(one.counts.values()))
+        print(f"\n{name.replace('_', ' ')}{nothing}", file=out)
+        for kind, n in one.counts.items():
+            names = one.names[kind]
+            more = f", and {len(names) - MAX_NAMES:,} more" if len(names) > MAX_NAMES else ""
+            if n:
+                print(f"  {n:,} {kind}: {', '.join(names[:MAX_NAMES])}{more}", file=out)
+    print(file=out)
+    for version in (before, after):
+        print(_describe_cost(version), file=out)
+
+
+def _describe_cost(version: Version) -> str:
+    made = version.made
+    if made is None:
+        return f"The cost of version {version.number} was not recorded."
+    if not made.calls:
+        return f"Version {version.number} asked no model."
+    calls = f"{made.calls:,} call{'' if made.calls == 1 else 's'} to models"
+    tokens = f"{made.prompt_tokens:,} + {made.completion_tokens:,} tokens"
+    dollars = (
+        f"{made.cost:.4f} dollars" if made.cost is not None else "at a price that is not known"
+    )
+    return f"Version {version.number}: {calls}, {tokens}, {dollars}."

@@ -1,0 +1,384 @@
+"""The report of `graphrag-index check`: a screen of text, all of it as JSON, or a page with plots.
+
+The page is self-contained and runs no program: `health_page.html` holds its style.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from errno import EISDIR
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from statistics import median
+from textwrap import wrap
+from typing import Any
+
+import polars as pl
+
+from graphrag_index.health.checked_index import SINGULAR, Finding
+from graphrag_index.health.checks import Health, Outcome
+from graphrag_index.health.index_statistics import IndexStatistics, histogram
+from graphrag_index.text.terminal_line import fit_line
+
+# Limits of the text, in columns and lines.
+_COLUMNS = 100
+_MAX_FINDINGS, _MAX_EXAMPLES = 6, 3
+_MAX_LISTED = 6  # levels of the hierarchy, languages and notes
+_MAX_JSON_DOCUMENTS = 10_000
+# Limits of the page.
+_MAX_DOCUMENTS, _MAX_LANGUAGES = 200, 20
+_MAX_TITLE = 80  # characters
+# Units of the drawing; the page sets the width in pixels.
+_WIDTH, _HEIGHT = 480, 190
+_LEFT, _BOTTOM, _TOP = 8, 24, 18
+_ROW, _NAME = 24, 150
+# Wider bars look like blocks when there are few.
+_WIDEST_BAR = 64
+# Labels below bars that fit beside each other.
+_LABELS = 12
+
+Bars = Sequence[tuple[str, int]]
+
+
+def as_text(health: Health) -> str:
+    """Return a line for each check, the findings with examples, and the statistics."""
+    lines = [f"{health.index.place}", f"  {health.index.made_by}", ""]
+    width = max(len(outcome.title) for outcome in health.outcomes)
+    for outcome in health.outcomes:
+        lines.append(
+            f"  {_mark(outcome):<5} {outcome.title:<{width}}  {_describe(outcome)}".rstrip()
+        )
+    lines += _finding_lines(health)
+    lines += ["", *(f"  {line}" for line in _describe_statistics(health.statistics))]
+    if health.skipped:
+        lines.append("")
+        for note in health.skipped[:_MAX_LISTED]:
+            lines += wrap(note, _COLUMNS, initial_indent="  ", subsequent_indent="  ")
+    return "\n".join([*lines, "", _verdict(health)]) + "\n"
+
+
+def _mark(outcome: Outcome) -> str:
+    if outcome.failed:
+        return "FAIL"
+    if outcome.result.count:
+        return "note"
+    return "ok" if outcome.result.of is not None else "-"
+
+
+def _describe(outcome: Outcome) -> str:
+    """Describe the number of findings: "7 of 814, at most 0"."""
+    count, of = outcome.result.count, outcome.result.of
+    if of is None:
+        return "not checked"
+    if not count:
+        return f"none of {of:,}"
+    limit = f"{outcome.limit:.0%}" if outcome.is_share else f"{outcome.limit:,}"
+    return f"{count:,} of {of:,}" + (f", at most {limit}" if outcome.failed else "")
+
+
+def _verdict(health: Health) -> str:
+    failed = [outcome for outcome in health.outcomes if outcome.failed]
+    if failed:
+        return f"Failed: {', '.join(f'{o.title} ({o.result.count:,})' for o in failed)}."
+    if any(outcome.result.count for outcome in health.outcomes):
+        return "Passed: all findings are within the limits of the section check in settings.yaml."
+    return "Passed: nothing was found."
+
+
+def _sorted_findings(health: Health) -> list[tuple[Outcome, Finding]]:
+    """Return the findings, those of failed checks first."""
+    outcomes = sorted(health.outcomes, key=lambda outcome: not outcome.failed)
+    return [(outcome, finding) for outcome in outcomes for finding in outcome.result.findings]
+
+
+def _finding_lines(health: Health) -> Iterator[str]:
+    found = _sorted_findings(health)
+    for _, finding in found[:_MAX_FINDINGS]:
+        yield ""
+        yield from wrap(finding.means, _COLUMNS, initial_indent="  ", subsequent_indent="  ")
+        for example in finding.examples[:_MAX_EXAMPLES]:
+            yield f"    {fit_line(example, _COLUMNS - 4)}"
+    if len(found) > _MAX_FINDINGS:
+        yield ""
+        yield f"  ... and {len(found) - _MAX_FINDINGS} more findings: see --json or --html FILE."
+
+
+def _describe_statistics(statistics: IndexStatistics) -> Iterator[str]:
+    """Yield the statistics line by line."""
+    if statistics.rows:
+        rows = (_counted(n, name) for name, n in statistics.rows.items())
+        yield from wrap(", ".join(rows), _COLUMNS - 2)
+    graph = statistics.graph
+    if graph is not None:
+        yield (
+            f"graph: {graph.nodes:,} nodes, {graph.edges:,} edges, average degree "
+            f"{graph.average_degree:.2f}, highest {graph.largest_degree:,}"
+        )
+        line = (
+            f"{graph.components:,} component{'s' * (graph.components != 1)}, the largest of "
+            f"{graph.largest_component:,}; {graph.isolated:,} isolated"
+        )
+        if graph.modularity is not None:
+            line += (
+                f"; modularity {graph.modularity:.3f}, {graph.edges_between_communities:,} edges "
+                "between communities"
+            )
+        yield from wrap(f"graph: {line}", _COLUMNS - 2)
+    for level in statistics.levels[:_MAX_LISTED]:
+        yield (
+            f"level {level.level}: {_counted(level.communities, 'communities')} of "
+            f"{_range(level.smallest, level.median, level.largest, 'entities')}"
+        )
+    if statistics.documents.height:
+        counts = {
+            name.replace("_", " "): statistics.documents[name].to_list()
+            for name in ("text_units", "entities", "relationships")
+            if not statistics.documents[name].null_count()
+        }
+        parts = [_range(min(n), median(n), max(n), name) for name, n in counts.items()]
+        if parts:
+            yield from wrap(f"per document: {'; '.join(parts)}", _COLUMNS - 2)
+    if statistics.languages:
+        named = [
+            f"{language['language'] or 'und'} {language['documents']:,}"
+            for language in statistics.languages[:_MAX_LISTED]
+        ]
+        yield f"languages: {', '.join(named)}{', ...' * (len(statistics.languages) > _MAX_LISTED)}"
+
+
+def _counted(n: int, table: str) -> str:
+    """Render a number of rows: "1 document"."""
+    return f"{n:,} {SINGULAR[table] if n == 1 else table.replace('_', ' ')}"
+
+
+def _range(smallest: int, median: float, largest: int, what: str) -> str:
+    if smallest == largest:
+        return f"{smallest:,} {what}"
+    return f"{smallest:,} to {largest:,} {what}, median {median:g}"
+
+
+def as_json(health: Health) -> dict[str, Any]:
+    """Return the whole report as JSON values."""
+    statistics = health.statistics
+    documents = statistics.documents.head(_MAX_JSON_DOCUMENTS)
+    graph = statistics.graph
+    return {
+        "index": str(health.index.place),
+        "made_by": health.index.made_by,
+        "version": health.index.version,
+        "failed": health.failed,
+        "checks": [
+            {
+                "name": outcome.name,
+                "title": outcome.title,
+                "count": outcome.result.count,
+                "of": outcome.result.of,
+                "limit": outcome.limit,
+                "limit_is_share": outcome.is_share,
+                "failed": outcome.failed,
+                "findings": [asdict(finding) for finding in outcome.result.findings],
+            }
+            for outcome in health.outcomes
+        ],
+        "not_looked_at": list(health.skipped),
+        "rows": dict(statistics.rows),
+        "graph": graph and {**asdict(graph), "degree_histogram": _bins(graph.degree_histogram)},
+        "levels": [
+            {**asdict(level), "size_histogram": _bins(level.size_histogram)}
+            for level in statistics.levels
+        ],
+        "languages": list(statistics.languages),
+        "documents": documents.to_dicts(),
+        "documents_left_out": statistics.documents.height - documents.height,
+    }
+
+
+def _bins(bins: Bars) -> list[dict[str, Any]]:
+    return [{"bin": name, "count": count} for name, count in bins]
+
+
+def write_page(health: Health, file: Path) -> None:
+    """Write the page, replacing `file` atomically."""
+    if file.is_dir():
+        raise IsADirectoryError(EISDIR, "This is a folder, name a file in it", str(file))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(f".{file.name}.tmp")
+    try:
+        with temporary.open("w", encoding="utf-8", newline="\n") as page:
+            page.write(_page(health))
+        temporary.replace(file)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _page(health: Health) -> str:
+    template = files(__package__).joinpath("health_page.html").read_text(encoding="utf-8")
+    parts = {
+        "place": escape(str(health.index.place)),
+        "made_by": escape(health.index.made_by),
+        "verdict": escape(_verdict(health)),
+        "outcome": "failed" if health.failed else "passed",
+        "checks": "".join(_checks(health)),
+        "findings": "".join(_findings(health)),
+        "numbers": "".join(_numbers(health.statistics)),
+        "plots": "".join(_plots(health.statistics)),
+        "documents": _documents(health.statistics.documents),
+    }
+    pieces = re.split(r"\{\{(\w+)\}\}", template)
+    return "".join(piece if at % 2 == 0 else parts[piece] for at, piece in enumerate(pieces))
+
+
+def _checks(health: Health) -> Iterator[str]:
+    for outcome in health.outcomes:
+        state = _mark(outcome)
+        name = {"FAIL": "fail", "-": "none"}.get(state, state)
+        yield (
+            f'<tr class="{name}"><td><span class="mark">{escape(state)}</span></td>'
+            f"<td>{escape(outcome.title)}</td>"
+            f'<td class="number">{escape(_describe(outcome))}</td></tr>'
+        )
+
+
+def _findings(health: Health) -> Iterator[str]:
+    found = _sorted_findings(health)
+    if found or health.skipped:
+        yield "<h2>Findings</h2>"
+    for outcome, finding in found:
+        name = "fail" if outcome.failed else "note"
+        yield f'<section class="finding {name}"><h3>{escape(outcome.title)}</h3>'
+        yield f"<p>{escape(finding.means)}</p>"
+        if finding.examples:
+            items = "".join(f'<li dir="auto">{escape(e)}</li>' for e in finding.examples)
+            yield f"<ul>{items}</ul>"
+        yield "</section>"
+    for note in health.skipped:
+        yield f'<p class="muted">{escape(note)}</p>'
+
+
+def _numbers(statistics: IndexStatistics) -> Iterator[str]:
+    numbers = {name.replace("_", " "): f"{n:,}" for name, n in statistics.rows.items()}
+    graph = statistics.graph
+    if graph is not None:
+        numbers |= {
+            "edges": f"{graph.edges:,}",
+            "average degree": f"{graph.average_degree:.2f}",
+            "components": f"{graph.components:,}",
+            "nodes in the largest component": f"{graph.largest_component:,}",
+            "isolated nodes": f"{graph.isolated:,}",
+        }
+        if graph.modularity is not None:
+            numbers["modularity"] = f"{graph.modularity:.3f}"
+            numbers["edges between communities"] = f"{graph.edges_between_communities:,}"
+    for name, number in numbers.items():
+        yield f"<div><dt>{escape(name)}</dt><dd>{number}</dd></div>"
+
+
+def _plots(statistics: IndexStatistics) -> Iterator[str]:
+    plots: list[tuple[str, Bars, str]] = []
+    if statistics.graph is not None:
+        plots.append(("Entities by degree", statistics.graph.degree_histogram, "entities"))
+    for level in statistics.levels:
+        title = f"Communities of level {level.level} by entities"
+        plots.append((title, level.size_histogram, "communities"))
+    documents = statistics.documents
+    for name in ("text_units", "entities") if documents.height else ():
+        if not documents[name].null_count():
+            bars = histogram(documents[name].to_numpy())
+            plots.append((f"Documents by {name.replace('_', ' ')}", bars, "documents"))
+    drawings = [(title, vertical_bars(bars, title, unit)) for title, bars, unit in plots]
+    title = "Documents by language"
+    languages = [
+        (str(language["language"] or "und"), int(language["documents"]))
+        for language in statistics.languages[:_MAX_LANGUAGES]
+    ]
+    for name, drawing in [*drawings, (title, horizontal_bars(languages, title, "documents"))]:
+        if drawing:
+            yield f"<figure><figcaption>{escape(name)}</figcaption>{drawing}</figure>"
+
+
+def _documents(documents: pl.DataFrame) -> str:
+    if not documents.height:
+        return ""
+    head = ("document", "language", "text units", "tokens", "entities", "relationships")
+    shown = documents.head(_MAX_DOCUMENTS)
+    cells = []
+    for row in shown.iter_rows(named=True):
+        title = str(row["title"] or row["document"])
+        title = title if len(title) <= _MAX_TITLE else f"{title[: _MAX_TITLE - 1]}…"
+        counts = (row[name.replace(" ", "_")] for name in head[2:])
+        numbers = "".join(
+            f'<td class="number">{"–" if n is None else f"{n:,}"}</td>' for n in counts
+        )
+        cells.append(
+            f'<tr><td dir="auto">{escape(title)}</td>'
+            f"<td>{escape(str(row['language'] or 'und'))}</td>{numbers}</tr>"
+        )
+    names = "".join(
+        f"<th{' class=number' if at > 1 else ''}>{name}</th>" for at, name in enumerate(head)
+    )
+    n_more = documents.height - shown.height
+    more = f'<p class="muted">... and {n_more:,} more: --json lists them.</p>' if n_more else ""
+    return (
+        f'<h2>Documents</h2><div class="scroll"><table><thead><tr>{names}</tr></thead>'
+        f"<tbody>{''.join(cells)}</tbody></table></div>{more}"
+    )
+
+
+def vertical_bars(bars: Bars, title: str, unit: str) -> str:
+    """Draw a histogram as SVG; each bar shows its count on hover."""
+    if not bars:
+        return ""
+    most = max(count for _, count in bars) or 1
+    room = _HEIGHT - _BOTTOM - _TOP
+    step = (_WIDTH - 2 * _LEFT) / len(bars)
+    width = min(step * 0.82, _WIDEST_BAR)
+    every = -(-len(bars) // _LABELS)
+    parts = []
+    for at, (name, count) in enumerate(bars):
+        middle = _LEFT + step * (at + 0.5)
+        # Even the smallest count must be visible.
+        height = max(room * count / most, 1.5) if count else 0
+        top = _HEIGHT - _BOTTOM - height
+        parts.append(
+            f"<g><title>{escape(name)}: {count:,} {escape(unit)}</title>"
+            f'<rect class="bar" x="{middle - width / 2:.1f}" y="{top:.1f}" width="{width:.1f}" '
+            f'height="{height:.1f}" rx="2"/>'
+        )
+        if count and len(bars) <= _LABELS:
+            parts.append(f'<text class="value" x="{middle:.1f}" y="{top - 5:.1f}">{count:,}</text>')
+        if at % every == 0:
+            parts.append(
+                f'<text class="name" x="{middle:.1f}" y="{_HEIGHT - 7}">{escape(name)}</text>'
+            )
+        parts.append("</g>")
+    line = _HEIGHT - _BOTTOM
+    axis = f'<line class="axis" x1="0" y1="{line}" x2="{_WIDTH}" y2="{line}"/>'
+    return _svg(_HEIGHT, title, "".join(parts) + axis)
+
+
+def horizontal_bars(bars: Bars, title: str, unit: str) -> str:
+    """Draw bars with their names before them as SVG."""
+    if not bars:
+        return ""
+    most = max(count for _, count in bars) or 1
+    room = _WIDTH - _NAME - 70
+    parts = []
+    for at, (name, count) in enumerate(bars):
+        y = at * _ROW
+        width = max(room * count / most, 1.5) if count else 0
+        shown = name if len(name) <= 22 else f"{name[:21]}…"
+        parts.append(
+            f"<g><title>{escape(name)}: {count:,} {escape(unit)}</title>"
+            f'<text class="row" x="{_NAME - 8}" y="{y + 16}">{escape(shown)}</text>'
+            f'<rect class="bar" x="{_NAME}" y="{y + 4}" width="{width:.1f}" height="16" rx="2"/>'
+            f'<text class="count" x="{_NAME + width + 6:.1f}" y="{y + 16}">{count:,}</text></g>'
+        )
+    return _svg(len(bars) * _ROW + 4, title, "".join(parts))
+
+
+def _svg(height: int, title: str, content: str) -> str:
+    return (
+        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(title)}">'
+        f"{content}</svg>"
+    )
