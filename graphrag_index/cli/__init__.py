@@ -1,4 +1,4 @@
-"""The command line of `graphrag-index`: options of several commands, and loading of a project.
+"""The command line of `graphrag-index`: options of several commands, loading of a project.
 
 Heavy modules are imported inside of the commands, so that `--help` answers at once.
 """

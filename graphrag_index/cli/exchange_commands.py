@@ -1,4 +1,4 @@
-"""The commands `export` and `import`: other programs' formats, and Microsoft GraphRAG's index."""
+"""The commands `export`, to other programs' formats, and `import`, from Microsoft GraphRAG."""
 
 import signal
 import sys

@@ -1,4 +1,4 @@
-"""The commands that send requests to models or list them: `run`, `retry`, `status`, `estimate`."""
+"""The commands about requests to models: `run`, `retry`, `status` and `estimate`."""
 
 import signal
 import sys

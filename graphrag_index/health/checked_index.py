@@ -1,9 +1,8 @@
 """An index opened for checks, ours or Microsoft's, and the findings that checks return."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -262,13 +261,7 @@ def open_microsoft(folder: Path) -> CheckedIndex:
 
 
 def find(
-    rows: pl.LazyFrame,
-    table: str,
-    of: int,
-    means: str,
-    *,
-    by: Sequence[str],
-    example: Callable[[dict[str, Any]], str],
+    rows: pl.LazyFrame, table: str, of: int, means: str, example: str, by: Sequence[str]
 ) -> list[Finding]:
     """Return a finding on defective rows if there are any, and the first ones as examples.
 
@@ -276,10 +269,10 @@ def find(
     ----------
     means
         The explanation, which follows "3 of 50 ".
+    example
+        Describes a row, with the names of columns in braces.
     by
         The columns that order the examples.
-    example
-        Renders a row.
     """
     count, first = pl.collect_all(
         [rows.select(pl.len()), rows.bottom_k(MAX_EXAMPLES, by=by)], engine="streaming"
@@ -287,7 +280,7 @@ def find(
     n = int(count.item())
     if not n:
         return []
-    examples = tuple(example(row) for row in first.sort(by).iter_rows(named=True))
+    examples = tuple(example.format(**row) for row in first.sort(by).iter_rows(named=True))
     return [Finding(table, n, of, examples, f"{n:,} of {of:,} {means}")]
 
 

@@ -87,16 +87,12 @@ def _uncovered(
     """
     rows = index.tables[table].select(label=pl.col(label), key=pl.col("id").hash())
     n_rows, by = count_rows(rows), ["label", "key"]
-
-    def shown(row: dict[str, object]) -> str:
-        return str(row["label"])
-
     outside = rows.join(covered, on="key", how="anti")
-    findings = find(outside, table, n_rows, means, by=by, example=shown)
+    findings = find(outside, table, n_rows, means, "{label}", by)
     if _has_reports(index):
         means = f"{table} are only in communities without a report. {_RETRY}"
         silent = rows.join(reported, on="key", how="anti").join(covered, on="key", how="semi")
-        findings += find(silent, "community_reports", n_rows, means, by=by, example=shown)
+        findings += find(silent, "community_reports", n_rows, means, "{label}", by)
     return CheckResult(n_rows, findings)
 
 
@@ -152,8 +148,8 @@ def oversized_communities(index: CheckedIndex, max_size: int) -> CheckResult:
         f"communities that are not split further have more than {max_size:,} entities: one report "
         "cannot cover them all. Lower create_communities.max_cluster_size, or raise max_levels or "
         "the resolution.",
+        "community {community}: {n:,} entities",
         by=["smallness", "community"],
-        example=lambda r: f"{name_row('communities', r['community'])}: {r['n']:,} entities",
     )
     return CheckResult(n_leaves, findings)
 
@@ -170,8 +166,8 @@ def missing_reports(index: CheckedIndex) -> CheckResult:
         "community_reports",
         n_communities,
         f"communities have no report: global search misses them. {_RETRY}",
+        "community {community}",
         by=["community"],
-        example=lambda row: name_row("communities", row["community"]),
     )
     return CheckResult(n_communities, findings)
 
@@ -194,8 +190,8 @@ def empty_reports(index: CheckedIndex) -> CheckResult:
         n_reports,
         "reports are empty: global search learns nothing from them. Write them again, with "
         "another model if they stay empty.",
+        "report on community {row}",
         by=["row"],
-        example=lambda row: name_row("community_reports", row["row"]),
     )
     return CheckResult(n_reports, findings)
 

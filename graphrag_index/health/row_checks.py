@@ -1,7 +1,5 @@
 """Checks of rows and of their copies in vector tables and search tables."""
 
-from collections.abc import Mapping
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -96,14 +94,10 @@ def dangling_ids(index: CheckedIndex) -> CheckResult:
             f"{_KEY_NAMES.get(key, 'numbers')} in {table}.{column} belong to no row of {target}: "
             "those rows were deleted or never written, and searches skip them. Rebuild the index "
             "from its documents.",
+            name_row(table, "{row}") + ": {named}",
             by=["row", "named"],
-            example=partial(_name_reference, table),
         )
     return CheckResult(n_references or None, findings)
-
-
-def _name_reference(table: str, row: Mapping[str, object]) -> str:
-    return f"{name_row(table, row['row'])}: {row['named']}"
 
 
 def _references(index: CheckedIndex, table: str, column: str) -> pl.LazyFrame:
@@ -271,14 +265,13 @@ class EmbeddedTable(NamedTuple):
     n_vectors: int
 
     def find(self, n_checked: int, defects: pl.LazyFrame, means: str) -> list[Finding]:
-        """Report defective rows by their `row`, a label; vectors by their `id`."""
-        by, noun = "row", SINGULAR[self.table]
-        if by not in defects.collect_schema():
-            by = noun = "id"
+        """Report defective rows by their label, vectors by their id; ROWS stands for the table."""
         means = means.replace("ROWS", self.table.replace("_", " "))
-        return find(
-            defects, self.name, n_checked, means, by=[by], example=lambda row: f"{noun} {row[by]}"
-        )
+        if "row" in defects.collect_schema():
+            example, by = f"{SINGULAR[self.table]} {{row}}", ["row"]
+        else:
+            example, by = "id {id}", ["id"]
+        return find(defects, self.name, n_checked, means, example, by)
 
 
 def embedded_tables(index: CheckedIndex) -> list[EmbeddedTable]:

@@ -9,9 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from graphrag_index.readers.document import Document, Unread, UnreadableFile, system_reason
-from graphrag_index.readers.html import read_html
 from graphrag_index.readers.record_files import read_csv, read_json, read_json_lines, read_parquet
-from graphrag_index.readers.text_pdf_and_office import read_markdown, read_office, read_text_file
+from graphrag_index.readers.text_html_pdf_office import (
+    read_html,
+    read_markdown,
+    read_office,
+    read_text_file,
+)
 from graphrag_index.schema.settings.embedded_steps import LoadDocuments
 
 # Parameters: the file, its path below the input folder, the settings.

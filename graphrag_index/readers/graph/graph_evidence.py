@@ -34,14 +34,16 @@ Row = dict[str, Any]
 
 _EVIDENCE = dict.fromkeys(("owner", "document", "start_char", "end_char"), pl.Int64)
 # Rows that are kept until the end.
-_KEPT = {
+_KEPT: Mapping[str, Any] = {
     "mentions": dict.fromkeys(("entity", "text_unit", "start_char", "end_char"), pl.Int32),
     "entities": _EVIDENCE,
     "relationships": _EVIDENCE,
     "units": dict.fromkeys(("owner", "unit"), pl.Int64),
 }
 # Tables that are written batch by batch.
-_WRITTEN = {name: TABLES[name].schema for name in ("documents", "base_text_units", "sentences")}
+_WRITTEN: Mapping[str, Any] = {
+    name: TABLES[name].schema for name in ("documents", "base_text_units", "sentences")
+}
 
 
 class Passage(NamedTuple):

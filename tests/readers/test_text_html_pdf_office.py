@@ -1,0 +1,308 @@
+"""Files that are one document each: text, Markdown, HTML, PDF and Office files."""
+
+import subprocess
+import sys
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_index.readers import Document, Unread, read_file
+from graphrag_index.readers.document import UnreadableFile
+from graphrag_index.readers.text_html_pdf_office import Page, first_heading, split_front_matter
+from graphrag_index.schema.settings.embedded_steps import LoadDocuments
+from graphrag_index.text.sentences import find_headings
+from tests.fixtures.read_documents import read_one, reasons, texts
+
+
+class TestPlainText:
+    def test_a_text_file_is_called_as_the_file_and_keeps_all_but_its_line_ends(
+        self, tmp_path: Path
+    ) -> None:
+        found = read_one(
+            tmp_path / "a.txt", "  One\r\n\r\ntwo\rthree\t\u2028e\u0301 <|endoftext|>\n"
+        )
+        assert found.text == "  One\n\ntwo\nthree\t\u2028e\u0301 <|endoftext|>\n"
+        assert (found.title, found.creation_date, found.raw_data) == ("a.txt", "", None)
+
+    @pytest.mark.parametrize("content", ["", " \n\t ", "\ufeff\n"])
+    def test_a_file_without_text_is_not_a_document(self, tmp_path: Path, content: str) -> None:
+        assert reasons(tmp_path / "a.txt", content) == ["has no text"]
+
+    def test_a_binary_file_is_not_text(self, tmp_path: Path) -> None:
+        said = "looks binary; if it is text, set load_documents.encoding"
+        assert reasons(tmp_path / "a.txt", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0") == [said]
+        assert reasons(tmp_path / "b.txt", bytes(range(1, 32)) * 9) == [said]
+        late = b"a" * 100_000 + b"\0"
+        assert reasons(tmp_path / "c.txt", late) == ["looks binary: null at byte 100,000"]
+
+    def test_a_missing_file_says_so(self, tmp_path: Path) -> None:
+        (unread,) = read_file(tmp_path / "no.txt", "no.txt", LoadDocuments())
+        assert unread == Unread("cannot be read: No such file or directory")
+
+
+class TestMarkdown:
+    def test_front_matter_gives_title_date_and_metadata_and_leaves_the_text(
+        self, tmp_path: Path
+    ) -> None:
+        found = read_one(
+            tmp_path / "a.md",
+            "---\ntitle: The  Voyage\ndate: 1914-08-01\ntags: [sea, ice]\nn: 1\n---\n\n# H\nText\n",
+            metadata_columns=["tags", "missing"],
+        )
+        assert found == Document(
+            text="\n# H\nText\n",
+            title="The Voyage",
+            creation_date="1914-08-01",
+            metadata='{"tags": ["sea", "ice"]}',
+        )
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "---\ntitle: [broken\n---\nText",
+            "---\njust words\n---\nText",
+            "---\ndate: 2024-13-45\n---\nText",
+            "---\ntitle: never closed\nText",
+            "Text\n---\ntitle: too late\n---\n",
+        ],
+    )
+    def test_front_matter_that_is_none_stays_in_the_text(self, text: str) -> None:
+        assert split_front_matter(text) == ({}, text)
+
+    def test_the_title_is_the_first_heading_else_the_file(self, tmp_path: Path) -> None:
+        text = "## Second\n```sh\n# comment\n```\n# First #\n# Other\n"
+        assert first_heading(text) == "First"
+        assert read_one(tmp_path / "a.md", text).title == "First"
+        assert read_one(tmp_path / "b.md", "#hashtag").title == "b.md"
+
+    def test_times_of_day_are_kept_and_other_values_are_text(self, tmp_path: Path) -> None:
+        at_noon = "---\ndate: 2024-05-01 12:00:00\n---\nText"
+        assert read_one(tmp_path / "a.md", at_noon).creation_date == "2024-05-01T12:00:00"
+        assert read_one(tmp_path / "a.md", "---\ndate: 1912\n---\nText").creation_date == "1912"
+        assert read_one(tmp_path / "a.md", "---\ndate: [1]\n---\nText").creation_date == ""
+
+    def test_front_matter_that_holds_itself_costs_only_its_file(self, tmp_path: Path) -> None:
+        text = "---\ntags: &a [*a]\n---\nText"
+        assert reasons(tmp_path / "a.md", text, metadata_columns=["tags"]) == [
+            "is nested too deeply to be read"
+        ]
+
+
+class TestHtml:
+    def test_what_a_reader_sees_becomes_markdown(self) -> None:
+        page = Page(
+            """<!DOCTYPE html><html><head><title>Polar &amp; Co</title><style>p{}</style></head>
+            <body><header><h1>Site</h1></header><nav><ul><li>Home<li>About</ul></nav>
+            <main><article><header><h1>Robert
+            Scott</h1></header>
+            <p>He was <b>born</b>&nbsp;in   1868.<br>In Devonport &#8211; <i>Devon</i>.
+            <p>Second.
+            <ul><li>one<li>two<ul><li>inner</ul></ul>
+            <table><tr><th>Ship<th>Year<tr><td>Terra Nova</td><td>1910</td></tr>
+            <tr><td></td><td>x</td></tr></table>
+            <h2>Log</h2><pre>
+  a
+    b
+</pre><script>no()</script><aside>no</aside><form>A <button>no</button>form</form>
+            </article></main><footer>no</footer></body></html>"""
+        )
+        assert page.title == "Polar & Co"
+        assert page.text == (
+            "# Robert Scott\n\n"
+            "He was born in 1868.\nIn Devonport – Devon.\n\n"
+            "Second.\n\n"
+            "- one\n- two\n  - inner\n\n"
+            "Ship | Year\nTerra Nova | 1910\n | x\n\n"
+            "## Log\n\n"
+            "```\n  a\n    b\n```\n\n"
+            "A form"
+        )
+
+    def test_a_table_that_lays_out_the_page_is_no_table(self) -> None:
+        page = Page(
+            "<table><tr><td><p>One</p><p>Two</p></td>"
+            "<td><table><tr><td>a<td>b</table></td></tr></table>"
+        )
+        assert page.text == "One\n\nTwo\n\na | b"
+
+    @pytest.mark.parametrize(
+        ("source", "text"),
+        [
+            ("<p>a<p hidden>b<p>c", "a\n\nc"),
+            ('<div style="color: red; Display : none !important">a<p>b</div>c', "c"),
+            ('a <span style="visibility:hidden">b</span>c', "a c"),
+            ('<div hidden="until-found">a</div><div hidden="">b</div>', "a"),
+            ('<div style="overflow:hidden">a</div>', "a"),
+            ('<body style="display:none"><p>Shown by a script.</body>', "Shown by a script."),
+            ("<table><tr hidden><td>a<tr><td>b<td hidden>c<td>d</table>", "b | d"),
+            ("<table><tr><td>a<table hidden><tr><td>b</table><td>c</table>", "a | c"),
+            ("<ul><li hidden>a<li>b</ul>", "- b"),
+        ],
+    )
+    def test_what_is_marked_as_hidden_is_left_out(self, source: str, text: str) -> None:
+        assert Page(source).text == text
+
+    @pytest.mark.parametrize(
+        ("source", "text"),
+        [
+            ("<pre>\n# no heading\n\nls  -l\n</pre>a", "```\n# no heading\n\nls  -l\n```\n\na"),
+            ("<pre>a\n```\nb</pre>", "```\na\n ```\nb\n```"),
+            ("<pre><div># a</div><div>b\n</div><div>c</div></pre>", "```\n# a\nb\nc\n```"),
+            ("<ul><li><pre># a</pre>b<li>c</ul>", "```\n# a\n```\nb\n- c"),
+            ("<table><tr><td><pre>a</pre><td>b</table>", "a | b"),
+            (
+                "<table><tr><td><pre>1\n2</pre><td><pre># a\nb</pre></table>",
+                "```\n1\n2\n```\n\n```\n# a\nb\n```",
+            ),
+            ("<pre> \n</pre>a", "a"),
+        ],
+    )
+    def test_preformatted_text_is_a_fenced_block(self, source: str, text: str) -> None:
+        page = Page(source)
+        assert page.text == text
+        assert find_headings(text) == []
+
+    @pytest.mark.parametrize(
+        "subset",
+        [
+            '<!ENTITY x "y">',
+            "<!ENTITY x 'y>]'> <!-- don't ]> -->\n<!ELEMENT b (c)>",
+            "",
+        ],
+    )
+    def test_what_a_document_type_declares_is_no_text(self, subset: str) -> None:
+        start = '<?xml version="1.0"?>\n<!doctype html PUBLIC "-//W3C//[DTD" "x.dtd" ['
+        assert Page(f"{start}\n{subset}\n] >\n<p>a [b] > c").text == "a [b] > c"
+
+    def test_an_element_left_open_hides_no_more_than_what_it_stands_in(self) -> None:
+        assert Page("<div>a<nav>hidden</div>b").text == "a\n\nb"
+        assert Page("<html><head><title>T</title><body>text").text == "text"
+
+    def test_the_title_is_that_of_the_page_else_its_heading_else_the_file(
+        self, tmp_path: Path
+    ) -> None:
+        assert read_one(tmp_path / "a.html", "<h1>Head <i>ing</i></h1>text").title == "Head ing"
+        assert read_one(tmp_path / "a.html", "<p>text").title == "a.html"
+        assert read_one(tmp_path / "a.html", "<title>T</title><h1>H</h1>").title == "T"
+
+    def test_a_page_without_text_is_not_a_document(self, tmp_path: Path) -> None:
+        assert reasons(tmp_path / "a.htm", "<nav>Home</nav><script>x</script>") == ["has no text"]
+
+    def test_the_encoding_that_a_page_names_is_believed_where_bytes_do_not_tell(
+        self, tmp_path: Path
+    ) -> None:
+        page = '<meta charset="{}"><p>Лев'
+        assert texts(tmp_path / "a.html", page.format("koi8-r").encode("koi8-r")) == ["Лев"]
+        assert texts(tmp_path / "b.html", page.format("koi8-r").encode("utf-8")) == ["Лев"]
+        quoted = '<?xml version="1.0" encoding="iso-8859-1"?><p>“x”'.encode("cp1252")
+        assert texts(tmp_path / "c.xhtml", quoted) == ["“x”"]
+
+    @given(st.text(st.sampled_from("<>/!-[]&;#x=\"' \nabpliultdrhe1"), max_size=60))
+    def test_no_markup_stops_the_program(self, source: str) -> None:
+        with suppress(UnreadableFile):
+            text = Page(source).text
+            assert text == text.strip("\n")
+
+
+class TestOffice:
+    """Small files made by hand, as the formats allow."""
+
+    pytest.importorskip("markitdown")
+
+    def test_a_word_file_becomes_text(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.docx"
+        write_docx(path, "Tom Crean was born in Annascaul.")
+        (found,) = read_file(path, "b/a.docx", LoadDocuments())
+        assert found == Document(text="Tom Crean was born in Annascaul.", title="a.docx")
+
+    def test_a_pdf_becomes_text(self, tmp_path: Path) -> None:
+        found = read_one(tmp_path / "a.pdf", pdf("Ernest Shackleton sailed south."))
+        assert found.text.strip() == "Ernest Shackleton sailed south."
+
+    def test_a_pdf_of_pictures_says_what_it_needs(self, tmp_path: Path) -> None:
+        assert reasons(tmp_path / "a.pdf", pdf("")) == [
+            "has no text: a scanned PDF needs text recognition (OCR) first"
+        ]
+
+    def test_slides_and_sheets_bear_no_marks_of_the_converter(self, tmp_path: Path) -> None:
+        openpyxl = pytest.importorskip("openpyxl")
+        pptx = pytest.importorskip("pptx")
+        book = openpyxl.Workbook()
+        for row in [["Name", "City"], ["Ada Lovelace", "London"], ["Alan Turing", None]]:
+            book.active.append(row)
+        book.save(tmp_path / "a.xlsx")
+        slides = pptx.Presentation()
+        slide = slides.slides.add_slide(slides.slide_layouts[1])
+        slide.shapes.title.text = "Terra Nova"
+        slide.placeholders[1].text = "Scott led it."
+        slides.save(tmp_path / "a.pptx")
+        (sheet,) = read_file(tmp_path / "a.xlsx", "a.xlsx", LoadDocuments())
+        (show,) = read_file(tmp_path / "a.pptx", "a.pptx", LoadDocuments())
+        assert isinstance(sheet, Document)
+        assert sheet.text.splitlines()[-1] == "| Alan Turing |  |"
+        assert isinstance(show, Document)
+        assert show.text == "# Terra Nova\nScott led it."
+
+    def test_without_the_extra_the_reason_says_how_to_install_it(self) -> None:
+        # None in sys.modules is how Python is told that a module is not there.
+        program = (
+            "import sys; sys.modules['markitdown'] = None\n"
+            "from pathlib import Path\n"
+            "from graphrag_index.schema.settings.embedded_steps import LoadDocuments\n"
+            "from graphrag_index.readers import read_file\n"
+            "print(next(read_file(Path('a.pdf'), 'a.pdf', LoadDocuments())).reason)"
+        )
+        found = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        )
+        assert found.stdout == 'needs more packages: pip install "graphrag-index[documents]"\n'
+
+    @pytest.mark.parametrize("suffix", [".pdf", ".docx", ".pptx", ".xlsx"])
+    def test_a_damaged_file_does_not_pass_for_text(self, tmp_path: Path, suffix: str) -> None:
+        (reason,) = reasons(tmp_path / f"a{suffix}", "These are not the bytes of such a file.")
+        assert reason.startswith(f"is not a readable {suffix} file: ")
+
+
+def write_docx(path: Path, text: str) -> None:
+    kind = "application/vnd.openxmlformats-"
+    office = "http://schemas.openxmlformats.org"
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{office}/package/2006/content-types">'
+        f'<Default Extension="rels" ContentType="{kind}package.relationships+xml"/>'
+        '<Override PartName="/word/document.xml" '
+        f'ContentType="{kind}officedocument.wordprocessingml.document.main+xml"/></Types>',
+        "_rels/.rels": f'<Relationships xmlns="{office}/package/2006/relationships">'
+        f'<Relationship Id="r" Type="{office}/officeDocument/2006/relationships/officeDocument" '
+        'Target="word/document.xml"/></Relationships>',
+        "word/document.xml": f'<w:document xmlns:w="{office}/wordprocessingml/2006/main">'
+        f"<w:body><w:p><w:r><w:t>{text}</w:t></w:r></w:p></w:body></w:document>",
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, '<?xml version="1.0"?>' + content)
+
+
+def pdf(text: str) -> bytes:
+    """Write a PDF of one page with one line."""
+    stream = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET"
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R "
+        "/Resources << /Font << /F1 5 0 R >> >> >>",
+        f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    content, offsets = "%PDF-1.4\n", []
+    for number, body in enumerate(objects, 1):
+        offsets.append(len(content))
+        content += f"{number} 0 obj\n{body}\nendobj\n"
+    table = "".join(f"{offset:010} 00000 n \n" for offset in offsets)
+    return (
+        f"{content}xref\n0 6\n0000000000 65535 f \n{table}"
+        f"trailer << /Size 6 /Root 1 0 R >>\nstartxref\n{len(content)}\n%%EOF\n"
+    ).encode("ascii")
