@@ -74,7 +74,7 @@ class Passage:
 
     def find(self, name: str) -> Places | None:
         """Return the mentions of a name, in any case and punctuation; None if there are none."""
-        spans = self._exact(name) or self._by_letters(name)
+        spans = self._spans(name)
         return Places(tuple(spans), True) if spans else None
 
     def align(self, names: Iterable[str]) -> dict[str, Places]:
@@ -87,7 +87,7 @@ class Passage:
             placed at the first sentence with most of its words, or at the whole text.
         """
         names = list(dict.fromkeys(names))
-        found = {name: self._exact(name) or self._by_letters(name) for name in names}
+        found = {name: self._spans(name) for name in names}
         spans = {name: _not_within_others(name, found) for name in names if found[name]}
         # A part of a name does not count inside of another name.
         taken = [span for others in spans.values() for span in others]
@@ -136,6 +136,9 @@ class Passage:
             groups[word[:MIN_STEM]].append(number)
         return groups
 
+    def _spans(self, name: str) -> list[Span]:
+        return self._exact(name) or self._by_letters(name)
+
     def _exact(self, name: str) -> list[Span]:
         text, spans = self.text, []
         at = text.find(name)
@@ -179,20 +182,16 @@ class Passage:
                 return None
             if self._is_function_word(words, anchor):
                 continue
-            runs = [self._run(words, anchor, at) for at in self._alike(words, anchor)]
+            near = self._by_stem.get(words.letters[anchor][:MIN_STEM], ())
+            runs = [self._run(words, anchor, at) for at in near if self._is_form(at, words, anchor)]
             wholes = [run for run in runs if run[1] - run[0] == len(words)]
-            spans = [self._words.span(*run) for run in wholes or runs]
-            spans = [span for span in spans if not any(_overlap(span, other) for other in taken)]
+            spans = _free([self._words.span(*run) for run in wholes or runs], taken)
             if spans:
                 return Places(tuple(spans), bool(wholes))
         return None
 
-    def _alike(self, words: Words, number: int) -> list[int]:
-        """Return the words of the text that may be forms of a word of the name."""
-        places = self._by_stem.get(words.letters[number][:MIN_STEM], ())
-        return [at for at in places if self._is_form(at, words, number)]
-
     def _is_form(self, at: int, words: Words, number: int) -> bool:
+        """Return whether a word of the text may be a form of a word of the name."""
         if words.is_capital(number) and not self._words.is_capital(at):
             return False
         return is_form(self._words.letters[at], words.letters[number], self.language)
@@ -220,7 +219,7 @@ class Passage:
         for length in range(len(name) - 1, max(1, (len(name) - 1) // 2), -1):
             for start in range(len(name) - length + 1):
                 spans = self._exact(name[start : start + length])
-                spans = [s for s in spans if not any(_overlap(s, other) for other in taken)]
+                spans = _free(spans, taken)
                 if spans:
                     return Places(tuple(spans), False)
         return None
@@ -231,19 +230,18 @@ class Passage:
             characters = set(filter(str.isalnum, name))
             shares = [len(characters & set(self.text[a:b])) for a, b in self._sentences]
         else:
-            shares = [0] * len(self._sentences)
-            starts = [start for start, _ in self._sentences]
             words = Words(name)
             telling = {
                 word
                 for number, word in enumerate(words.letters)
                 if not self._is_function_word(words, number)
             }
-            for word in telling:
-                numbers = self._by_stem.get(word[:MIN_STEM], ())
-                places = [self._words.starts[n] for n in numbers if self._words.letters[n] == word]
-                for sentence in {bisect_right(starts, place) - 1 for place in places}:
-                    shares[sentence] += 1
+            found: list[set[str]] = [set() for _ in self._sentences]
+            starts = [start for start, _ in self._sentences]
+            for word, start in zip(self._words.letters, self._words.starts, strict=True):
+                if word in telling:
+                    found[bisect_right(starts, start) - 1].add(word)
+            shares = list(map(len, found))
         most = max(shares, default=0)
         return self._sentences[shares.index(most)] if most else (0, len(self.text))
 
@@ -263,9 +261,8 @@ def is_form(form: str, word: str, language: Language) -> bool:
 
 def is_whole(text: str, start: int, end: int) -> bool:
     """Return whether a span begins and ends at word boundaries."""
-    return not (
-        (start > 0 and _are_joined(text[start - 1], text[start]))
-        or (end < len(text) and _are_joined(text[end - 1], text[end]))
+    return not any(
+        0 < at < len(text) and _are_joined(text[at - 1], text[at]) for at in (start, end)
     )
 
 
@@ -294,5 +291,6 @@ def _not_within_others(name: str, found: Mapping[str, list[Span]]) -> list[Span]
     return free or own
 
 
-def _overlap(one: Span, other: Span) -> bool:
-    return one[0] < other[1] and other[0] < one[1]
+def _free(spans: list[Span], taken: list[Span]) -> list[Span]:
+    """Return the spans that overlap none of those that are taken."""
+    return [(a, b) for a, b in spans if not any(a < end and start < b for start, end in taken)]

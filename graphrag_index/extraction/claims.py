@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat
+from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, object_schema
 from graphrag_index.text.normalize import title_key
-from graphrag_index.text.quotations import find_quotation
-from graphrag_index.text.sentences import split_sentences
+from graphrag_index.text.sentences import find_quotation, split_sentences
 
 # A longer name is a sentence.
 MAX_NAME = 200
@@ -25,22 +24,7 @@ _PROPERTIES = {
     "description": _TEXT,
     "source_text": _TEXT,
 }
-SCHEMA = {
-    "type": "object",
-    "properties": {
-        "claims": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": _PROPERTIES,
-                "required": list(_PROPERTIES),
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["claims"],
-    "additionalProperties": False,
-}
+SCHEMA = object_schema({"claims": {"type": "array", "items": object_schema(_PROPERTIES)}})
 IN_WORDS = """\
 Reply with one JSON object and nothing else, each claim on a line of its own:
 {"claims": [

@@ -5,14 +5,16 @@ when other text units change, and a later run can reuse the rows of unchanged te
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from graphrag_index.extraction.alignment import Passage, Places
+from graphrag_index.extraction.graph_reply import type_key
 from graphrag_index.extraction.reply_records import Found, clean
-from graphrag_index.extraction.schema_history import type_key
+from graphrag_index.llm.request import Outcome
 from graphrag_index.schema.list_columns import Integers, gather_lists
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.text.normalize import title_key
@@ -28,10 +30,9 @@ class Findings:
     """Builds the table `text_unit_findings`; text units are added in order."""
 
     def __init__(self) -> None:
-        self._units: dict[str, list[Any]] = {
-            name: [] for name in ("text_unit", "input_hash", "request_keys", "dropped")
-        }
-        self._columns = {name: _Columns(name) for name in _PARTS}
+        self._units: list[tuple[int, str, Sequence[str], int]] = []
+        # Rows of each column of lists, after the position of their text unit in `_units`.
+        self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in _PARTS}
         self._frames: list[pl.DataFrame] = []
 
     def add(
@@ -40,47 +41,34 @@ class Findings:
         passage: Passage,
         found: Found,
         places: Mapping[str, Places],
-        *,
-        input_hash: str = "",
-        request_keys: Sequence[str] = (),
-        dropped: int = 0,
+        input_hash: str,
+        outcome: Outcome,
     ) -> None:
         """Add the records of one text unit, with the mentions of each entity."""
-        units = self._units
-        units["text_unit"].append(number)
-        units["input_hash"].append(input_hash)
-        units["request_keys"].append(request_keys)
-        units["dropped"].append(dropped)
-        entities = sorted(found.entities, key=lambda entity: places[entity.name].spans[0][0])
+        if len(self._units) == BATCH:
+            self._frames.append(self._frame())
+        unit = len(self._units)
+        self._units.append((number, input_hash, outcome.keys, outcome.dropped))
         at: dict[str, int] = {}
-        mentions: dict[tuple[int, int, int], None] = {}
-        for entity in entities:
+        mentions: dict[tuple[int, ...], None] = {}
+        for entity in sorted(found.entities, key=lambda e: places[e.name].spans[0][0]):
             place = places[entity.name]
             n = at.setdefault(title_key(entity.name), len(at))
             forms: dict[str, None] = {}
             if place.whole:
                 spelled = (passage.text[start:end] for start, end in place.spans)
                 forms = {clean(form): None for form in spelled if form != entity.name}
-            mentions.update(((n, *span), None) for span in place.spans)
+            mentions.update(((unit, n, *span), None) for span in place.spans)
             span = passage.sentences_around(*place.spans[0])
-            self._columns["entities"].add(
-                (n, entity.name, entity.type, entity.description, *span, list(forms))
-            )
-        for mention in mentions:
-            self._columns["mentions"].add(mention)
+            self._rows["entities"].append((unit, n, *entity, *span, list(forms)))
+        self._rows["mentions"].extend(mentions)
         links = [
             (passage.evidence(places[link.source], places[link.target]), link)
             for link in found.relationships
         ]
-        for span, link in sorted(links, key=lambda pair: pair[0]):
-            ends = at[title_key(link.source)], at[title_key(link.target)]
-            self._columns["relationships"].add(
-                (*ends, link.type, link.description, link.strength, *span)
-            )
-        for columns in self._columns.values():
-            columns.close_list()
-        if len(units["text_unit"]) == BATCH:
-            self._frames.append(self._frame())
+        for span, (source, target, *record) in sorted(links, key=itemgetter(0)):
+            ends = at[title_key(source)], at[title_key(target)]
+            self._rows["relationships"].append((unit, *ends, *record, *span))
 
     def frame(self) -> pl.DataFrame:
         """Return a row for each text unit, with its number as `text_unit`."""
@@ -88,43 +76,17 @@ class Findings:
 
     def _frame(self) -> pl.DataFrame:
         """Move the rows added since the last call into a frame, to save memory."""
-        schema: dict[str, Any] = {"text_unit": pl.Int64, **TABLE.columns}
-        columns = {name: pl.Series(v, dtype=schema[name]) for name, v in self._units.items()}
-        columns |= {name: part.lists() for name, part in self._columns.items()}
-        for values in self._units.values():
-            values.clear()
-        return pl.DataFrame(columns)
-
-
-class _Columns:
-    """A column of lists, as a flat column for each field of the structs."""
-
-    def __init__(self, name: str) -> None:
-        self._type: Any = TABLE.columns[name]
-        self._clear()
-
-    def _clear(self) -> None:
-        self._fields: list[list[Any]] = [[] for _ in self._type.inner.fields]
-        self._lengths: list[int] = []
-        self._length = 0
-
-    def add(self, values: Sequence[Any]) -> None:
-        for field, value in zip(self._fields, values, strict=True):
-            field.append(value)
-        self._length += 1
-
-    def close_list(self) -> None:
-        """Begin the list of the next text unit."""
-        self._lengths.append(self._length)
-        self._length = 0
-
-    def lists(self) -> pl.Series:
-        parts = zip(self._type.inner.fields, self._fields, strict=True)
-        values = pl.DataFrame(pl.Series(part.name, v, part.dtype) for part, v in parts).to_struct()
-        owners = np.repeat(np.arange(len(self._lengths)), self._lengths)
-        lists = gather_lists(owners, values, len(self._lengths))
-        self._clear()
-        return lists
+        names = ("input_hash", "request_keys", "dropped")
+        schema = {"text_unit": pl.Int64, **{name: TABLE.columns[name] for name in names}}
+        units = pl.DataFrame(self._units, schema, orient="row")
+        for name, rows in self._rows.items():
+            kind: Any = TABLE.columns[name]
+            fields = {"owner": pl.Int64, **kind.inner.to_schema()}
+            lists = _lists(pl.DataFrame(rows, fields, orient="row"), len(units))
+            units = units.with_columns(lists.alias(name))
+            rows.clear()
+        self._units.clear()
+        return units
 
 
 def merge_findings(findings: pl.DataFrame, text_units: pl.DataFrame) -> dict[str, pl.DataFrame]:
@@ -145,9 +107,10 @@ def merge_findings(findings: pl.DataFrame, text_units: pl.DataFrame) -> dict[str
     mentions = _explode(findings, places, "mentions")
     keys = _map(entities["name"], title_key)
     numbers, firsts = _number_rows(keys.to_frame())
-    entity_numbers = _EntityNumbers(entities, numbers)
-    links = entity_numbers.replace(links, "source", "target")
-    mentions = entity_numbers.replace(mentions, "entity")
+    of_units = entities.select("text_unit", "number", index=numbers).unique()
+    for end in ("source", "target"):
+        links = _replace_numbers(links, end, of_units)
+    mentions = _replace_numbers(mentions, "entity", of_units)
     columns = TABLES["extracted_mentions"].columns
     return {
         "extracted_entities": _entities(entities, numbers, keys.gather(firsts)),
@@ -171,23 +134,11 @@ def _explode(findings: pl.DataFrame, places: pl.DataFrame, name: str) -> pl.Data
     )
 
 
-class _EntityNumbers:
-    """Maps the number of an entity in a text unit to its number in the index."""
-
-    def __init__(self, entities: pl.DataFrame, numbers: Integers) -> None:
-        units, own = (entities[name].to_numpy() for name in ("text_unit", "number"))
-        sizes = np.zeros(units.max(initial=-1) + 1, np.int64)
-        np.maximum.at(sizes, units, own + 1)
-        self._starts = np.cumsum(sizes) - sizes
-        self._numbers = np.zeros(sizes.sum(), np.int64)
-        self._numbers[self._starts[units] + own] = numbers
-
-    def replace(self, rows: pl.DataFrame, *ends: str) -> pl.DataFrame:
-        """Replace the numbers of entities in text units by those in the index."""
-        starts = self._starts[rows["text_unit"].to_numpy()]
-        return rows.with_columns(
-            pl.Series(end, self._numbers[starts + rows[end].to_numpy()]) for end in ends
-        )
+def _replace_numbers(rows: pl.DataFrame, end: str, of_units: pl.DataFrame) -> pl.DataFrame:
+    """Replace the numbers of entities in text units by those in the index."""
+    on = ["text_unit", end]
+    found = rows.join(of_units.rename({"number": end}), on=on, how="left", maintain_order="left")
+    return found.drop(end).rename({"index": end})
 
 
 def _entities(rows: pl.DataFrame, owners: Integers, keys: pl.Series) -> pl.DataFrame:
@@ -298,9 +249,10 @@ def _most_frequent(owners: pl.Series, values: pl.Series, keys: pl.Series, n: int
 
 def _types(rows: pl.DataFrame, n: int) -> pl.Series:
     """Return the types of each `owner`: of each text unit the first that is not empty."""
-    given = rows.select("owner", "text_unit", "type")
     # Rows without a type come last in their text unit.
-    ordered = given.sort("owner", "text_unit", pl.col("type") == "", maintain_order=True)
+    ordered = rows.select("owner", "text_unit", "type").sort(
+        "owner", "text_unit", pl.col("type") == "", maintain_order=True
+    )
     return _lists(_drop_adjacent_repeats(ordered, "owner", "text_unit").drop("text_unit"), n)
 
 

@@ -1,21 +1,24 @@
-"""Requests about text units: prompts, gleanings, and requests for added types."""
+"""Requests about text units: prompts, gleanings, and requests for added types.
+
+The chains of schemas that were requested are stored beside the replies, so that the replies are
+found again.
+"""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from graphrag_index.extraction.alignment import Passage
-from graphrag_index.extraction.graph_reply import AddedFormat, ExtractionFormat, TypeFilter
-from graphrag_index.extraction.reply_records import Found, FoundEntity, FoundRelationship, clean
-from graphrag_index.extraction.schema_history import (
-    History,
+from graphrag_index.extraction.graph_reply import (
+    ExtractionFormat,
+    Kind,
     Schema,
     SchemaChain,
-    choose_chain,
+    TypeFilter,
     merge_schemas,
     type_key,
 )
+from graphrag_index.extraction.reply_records import Found, FoundEntity, FoundRelationship, clean
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Message, ReplyFormat, Request
@@ -23,6 +26,93 @@ from graphrag_index.text.normalize import title_key
 
 # The key of the requested schemas, which the ledger stores beside the replies.
 HISTORY = "schemas of extract_graph"
+
+
+def choose_chain(answered: Iterable[SchemaChain], wanted: Schema) -> SchemaChain:
+    """Return the chain of requests that covers all wanted types of a text unit.
+
+    Parameters
+    ----------
+    answered
+        Chains whose requests have replies. The one with most of the wanted types is chosen, then
+        the shortest, then the first. One more request asks for the missing types. If no chain
+        has a wanted type of entities, all types are requested again.
+    """
+    missing = {
+        chain: _missing(chain, wanted) for chain in answered if chain[0].is_comparable(wanted)
+    }
+    best = min(missing, key=lambda chain: (_n_types(missing[chain]), len(chain)), default=())
+    if not best or (wanted.names and missing[best].names == wanted.names):
+        return (wanted,)
+    return (*best, missing[best]) if _n_types(missing[best]) else best
+
+
+def _missing(chain: SchemaChain, wanted: Schema) -> Schema:
+    """Return the wanted types that no request of a chain asks for."""
+    asked = merge_schemas(chain)
+    names = (name for key, name in wanted.names.items() if key not in asked.names)
+    kinds = (kind for kind in wanted.kinds if not any(_has(other, kind) for other in asked.kinds))
+    return Schema(tuple(names), tuple(kinds), wanted.strict)
+
+
+def _has(asked: Kind, kind: Kind) -> bool:
+    """Return whether a request for one kind of relationship includes another."""
+    ends = zip(asked.key[1:], kind.key[1:], strict=True)
+    return asked.key[0] == kind.key[0] and all(mine in ("", other) for mine, other in ends)
+
+
+def _n_types(schema: Schema) -> int:
+    return len(schema.names) + len(schema.kinds)
+
+
+class History:
+    """All chains of requests of an index, oldest first."""
+
+    def __init__(self, text: str | None = None) -> None:
+        self.chains: list[SchemaChain] = [
+            tuple(
+                Schema(tuple(names), tuple(Kind(*kind) for kind in kinds), strict)
+                for names, kinds, strict in chain
+            )
+            for chain in json.loads(text or "[]")
+        ]
+
+    def as_json(self) -> str:
+        """Return the chains as JSON."""
+        return json.dumps(
+            [
+                [[schema.entity_types, schema.kinds, schema.strict] for schema in chain]
+                for chain in self.chains
+            ],
+            ensure_ascii=False,
+        )
+
+    def next_schemas(self, chain: SchemaChain) -> list[Schema]:
+        """Return the schemas that were requested after a chain."""
+        n = len(chain)
+        longer = (other for other in self.chains if len(other) > n and other[:n] == chain)
+        return list(dict.fromkeys(other[n] for other in longer))
+
+    def find(self, chain: SchemaChain) -> SchemaChain | None:
+        """Return the stored chain with the same types, in its own spelling."""
+        keys = [schema.key for schema in chain]
+        for other in self.chains:
+            if [schema.key for schema in other[: len(chain)]] == keys:
+                return other[: len(chain)]
+        return None
+
+    def removed_types(self, wanted: Schema) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the keys of the types of entities and relationships that were removed.
+
+        If the model may choose types, none is removed.
+        """
+        schemas = [schema for chain in self.chains for schema in chain]
+        names = frozenset(key for schema in schemas for key in schema.names)
+        kinds = frozenset(key for schema in schemas for key in schema.joined)
+        return (
+            names - wanted.names.keys() if wanted.entity_types else frozenset(),
+            kinds - wanted.joined.keys() if wanted.kinds else frozenset(),
+        )
 
 
 @dataclass(frozen=True)
@@ -64,19 +154,18 @@ class ExtractionPrompt:
         answered = tuple(self._answered(passage, (), Found())) if self._filter else ()
         if answered not in self._chosen:
             chain = choose_chain(answered, self.wanted)
-            self._chosen[answered] = self.history.find(chain) or self._store(chain)
+            stored = self.history.find(chain)
+            if stored is None:
+                # Before its requests are sent, so that their replies will be found.
+                self.history.chains.append(chain)
+                self.chat_model.set_meta(HISTORY, self.history.as_json())
+            self._chosen[answered] = stored or chain
         return self._request(passage, self._chosen[answered], 0, Found())
 
     def merge_replies(self, replies: Sequence[Found]) -> Found:
         """Merge the replies about one text unit; drop records of removed types."""
         found = merge_replies(replies)
         return self._filter.filter(found) if self._filter else found
-
-    def _store(self, chain: SchemaChain) -> SchemaChain:
-        """Store a chain before its requests are sent, so that their replies will be found."""
-        self.history.chains.append(chain)
-        self.chat_model.set_meta(HISTORY, self.history.as_json())
-        return chain
 
     def _answered(
         self, passage: PassagePrompt, chain: SchemaChain, found: Found
@@ -86,10 +175,8 @@ class ExtractionPrompt:
             longer = (*chain, schema)
             if not longer[0].is_comparable(self.wanted):
                 continue
-            values = self.chat_model.cached_values(
-                self._request(passage, longer, len(chain), found)
-            )
-            if values:
+            request = self._request(passage, longer, len(chain), found)
+            if values := self.chat_model.cached_values(request):
                 yield longer
                 yield from self._answered(passage, longer, merge_replies([found, *values]))
 
@@ -98,42 +185,28 @@ class ExtractionPrompt:
     ) -> Request:
         """Build the request for the next schema of a chain, after `found` in earlier replies."""
         prompt = self._prompt_of(chain[: n_done + 1])
-        section = f"Section: {clean(passage.headings)}\n\n" if passage.headings else ""
-        known = f"{_known_in_words(found)}\n\n" if n_done else ""
-        user = Message(role="user", content=f"{known}{section}Passage:\n{passage.passage.text}")
-        messages = [prompt.system, user]
-        return self._build(passage, chain, n_done, messages, found, Found(), 0)
+        is_last = n_done + 1 == len(chain)
 
-    def _build(
-        self,
-        passage: PassagePrompt,
-        chain: SchemaChain,
-        n_done: int,
-        messages: Sequence[Message],
-        found: Found,
-        own: Found,
-        n: int,
-    ) -> Request:
-        """Build one request; `own` are the records of earlier replies for the same schema."""
-        then: Callable[[Any], Request | None] | None = None
-        if n < self.max_gleanings or n_done + 1 < len(chain):
+        def build(messages: Sequence[Message], found: Found, own: Found, n: int) -> Request:
+            """Build the request or gleaning `n`, after `own` in replies for the same schema."""
 
             def then(value: Found) -> Request | None:
                 now = merge_replies([found, value])
                 if n < self.max_gleanings and now != found:
-                    more = [
-                        *messages,
-                        Message(role="assistant", content=_as_json(value)),
-                        Message(role="user", content=self.continuing),
-                    ]
-                    added = merge_replies([own, value])
-                    return self._build(passage, chain, n_done, more, now, added, n + 1)
-                if n_done + 1 < len(chain):
-                    return self._request(passage, chain, n_done + 1, now)
-                return None
+                    reply = Message(role="assistant", content=_as_json(value))
+                    gleaning = Message(role="user", content=self.continuing)
+                    own_now = merge_replies([own, value])
+                    return build([*messages, reply, gleaning], now, own_now, n + 1)
+                return None if is_last else self._request(passage, chain, n_done + 1, now)
 
-        format = self._prompt_of(chain[: n_done + 1]).format(passage.passage, found, own)
-        return Request(passage.label, messages, format, then=then)
+            format = prompt.format(passage.passage, found, own)
+            may_follow = n < self.max_gleanings or not is_last
+            return Request(passage.label, messages, format, then=then if may_follow else None)
+
+        section = f"Section: {clean(passage.headings)}\n\n" if passage.headings else ""
+        known = f"{_known_in_words(found)}\n\n" if n_done else ""
+        user = Message(role="user", content=f"{known}{section}Passage:\n{passage.passage.text}")
+        return build([prompt.system, user], found, Found(), 0)
 
     def _prompt_of(self, chain: SchemaChain) -> "_SchemaPrompt":
         if chain not in self._schema_prompts:
@@ -145,11 +218,14 @@ class _SchemaPrompt:
     """The system prompt and the reply format for the last schema of a chain."""
 
     def __init__(self, chain: SchemaChain, prompts: Prompts) -> None:
-        self.first = ExtractionFormat(chain[0])
-        self.added = AddedFormat(chain) if len(chain) > 1 else None
-        values = _added_in_words(chain) if self.added else _schema_in_words(chain[0])
+        self.extraction = ExtractionFormat(chain)
+        values = _schema_in_words(merge_schemas(chain))
+        if len(chain) > 1:
+            # New entities may have relationships of any type.
+            name = "entity_types" if chain[-1].entity_types else "relationship_types"
+            values[name] = _schema_in_words(replace(chain[-1], strict=True))[name]
         texts = [prompts.fill("extract_graph", values).strip()]
-        if self.added:
+        if len(chain) > 1:
             wanted = {"wanted": "\n".join(_wanted_in_words(chain[-1]))}
             texts.append(prompts.fill("add_types", wanted).strip())
         # Equal for all text units, so that providers can cache it.
@@ -159,9 +235,7 @@ class _SchemaPrompt:
         known: dict[str, FoundEntity] = {}
         for entity in found.entities:
             known.setdefault(title_key(entity.name), entity)
-        if self.added:
-            return self.added.reply_format(passage.contains, known, own)
-        return self.first.reply_format(passage.contains, known)
+        return self.extraction.reply_format(passage.contains, known, own)
 
 
 def _schema_in_words(schema: Schema) -> dict[str, str]:
@@ -176,22 +250,13 @@ def _schema_in_words(schema: Schema) -> dict[str, str]:
     if schema.entity_types:
         entity_types = f"one of: {', '.join(schema.names.values())}.{otherwise}"
     if schema.kinds:
-        link_types = f"one of: {'; '.join(_joined_types(schema))}.{otherwise}"
+        link_types = f"one of: {_joined_in_words(schema)}.{otherwise}"
     return {"entity_types": entity_types, "relationship_types": link_types}
-
-
-def _added_in_words(chain: SchemaChain) -> dict[str, str]:
-    """Return the values of the prompt that describe types, if some were added."""
-    asked = _schema_in_words(merge_schemas(chain))
-    only = _schema_in_words(replace(chain[-1], strict=True))
-    # New entities may have relationships of any type.
-    name = "entity_types" if chain[-1].entity_types else "relationship_types"
-    return {**asked, name: only[name]}
 
 
 def _wanted_in_words(added: Schema) -> Iterator[str]:
     """Yield the lines of the prompt that list the records to add."""
-    names, kinds = ", ".join(added.names.values()), "; ".join(_joined_types(added))
+    names, kinds = ", ".join(added.names.values()), _joined_in_words(added)
     if names:
         yield f"- entities of these types: {names}"
         yield "- relationships that join one of these new entities with another, known or new"
@@ -201,15 +266,17 @@ def _wanted_in_words(added: Schema) -> Iterator[str]:
         yield "- of entities that are not known, only those that such a relationship joins"
 
 
-def _joined_types(schema: Schema) -> Iterator[str]:
-    """Yield each type of relationship, with the types that it joins."""
+def _joined_in_words(schema: Schema) -> str:
+    """Return the types of relationships, each with the types that it joins."""
+    types = []
     for kinds in schema.joined.values():
         joins = [
             f"{kind.source or 'anything'} → {kind.target or 'anything'}"
             for kind in kinds
             if kind.source or kind.target
         ]
-        yield f"{kinds[0].type} ({', '.join(joins)})" if joins else kinds[0].type
+        types.append(f"{kinds[0].type} ({', '.join(joins)})" if joins else kinds[0].type)
+    return "; ".join(types)
 
 
 def _known_in_words(found: Found) -> str:

@@ -88,19 +88,35 @@ def read_records(data: Any) -> tuple[Found, int]:
 
 
 def _entity(record: Any) -> FoundEntity | None:
-    name, kind, description = _entity_fields(record)
+    if isinstance(record, list):
+        name, kind, description = _padded(record[1:] if _marked_kind(record) else record, 3)
+    elif isinstance(record, str):
+        name, kind, description = record, None, None
+    else:
+        fields = _lower(record) if isinstance(record, dict) else {}
+        name, kind, description = (_get(fields, keys) for keys in (_NAME, _TYPE, _DESCRIPTION))
     entity = FoundEntity(_name(name), _first(kind), clean(_text(description)))
     return entity if title_key(entity.name) else None
 
 
 def _relationship(record: Any, names: Set[str]) -> FoundRelationship | None:
-    source, target, kind, description, strength = _relationship_fields(record, names)
+    kind = description = strength = None
+    if isinstance(record, list):
+        record = record[1:] if _marked_kind(record) else record
+        source, target, *others = _padded(record, max(2, len(record)))
+        if len(record) == 3 and title_key(_name(record[1])) not in names:
+            source, kind, target = record
+        elif len(record) == 3 or (len(record) == 4 and _NUMBER.match(_text(record[3]))):
+            description, strength = _padded(others, 2)
+        else:
+            kind, description, strength = _padded(others, 3)
+    else:
+        fields = _lower(record) if isinstance(record, dict) else {}
+        columns = (_SOURCE, _TARGET, _LINK_TYPE, _DESCRIPTION, _STRENGTH)
+        source, target, kind, description, strength = (_get(fields, keys) for keys in columns)
+    kind, description = _first(kind), clean(_text(description))
     link = FoundRelationship(
-        _name(source),
-        _name(target),
-        _first(kind),
-        clean(_text(description)),
-        read_strength(strength),
+        _name(source), _name(target), kind, description, read_strength(strength)
     )
     ends = title_key(link.source), title_key(link.target)
     return link if all(ends) and ends[0] != ends[1] else None
@@ -141,7 +157,8 @@ def _records(data: Any) -> Iterator[tuple[str, Any]]:
                 yield kind, records
                 continue
             for name, record in records.items():
-                yield kind, {"name": name, **_lower(_as_fields(record))}
+                fields = record if isinstance(record, dict) else {"description": record}
+                yield kind, {"name": name, **_lower(fields)}
         elif isinstance(records, list):
             yield from ((kind, record) for record in records)
         elif records:
@@ -160,10 +177,7 @@ def _lists(fields: Mapping[str, Any]) -> list[tuple[str, Any]]:
 def _kind(record: Any) -> str:
     """Classify a record as entity or relationship by its first field, kind or keys."""
     if isinstance(record, list):
-        first = record[0] if record else None
-        if isinstance(first, str) and first.strip("\"'( ").lower() in _KINDS:
-            return _KINDS[first.strip("\"'( ").lower()]
-        return "entity" if len(record) < 4 else "link"
+        return _marked_kind(record) or ("entity" if len(record) < 4 else "link")
     if not isinstance(record, dict):
         return "entity"
     fields = _lower(record)
@@ -174,46 +188,14 @@ def _kind(record: Any) -> str:
     return "link" if _has(fields, _SOURCE) and _has(fields, _TARGET) else "entity"
 
 
-def _entity_fields(record: Any) -> tuple[Any, Any, Any]:
-    """Return name, type and description."""
-    if isinstance(record, list):
-        record = _without_kind(record)
-        return _padded(record, 3) if record else (None, None, None)
-    if isinstance(record, str):
-        return record, None, None
-    fields = _lower(record) if isinstance(record, dict) else {}
-    return _get(fields, _NAME), _get(fields, _TYPE), _get(fields, _DESCRIPTION)
-
-
-def _relationship_fields(record: Any, names: Set[str]) -> tuple[Any, Any, Any, Any, Any]:
-    """Return source, target, type, description and strength."""
-    if isinstance(record, list):
-        record = _without_kind(record)
-        if len(record) == 3 and title_key(_name(record[1])) not in names:
-            # Subject, predicate, object.
-            return record[0], record[2], record[1], None, None
-        if len(record) == 3 or (len(record) == 4 and _NUMBER.match(_text(record[3]))):
-            return record[0], record[1], None, *_padded(record[2:], 2)
-        first, second, kind, description, strength = _padded(record, 5)
-        return first, second, kind, description, strength
-    fields = _lower(record) if isinstance(record, dict) else {}
-    ends = _get(fields, _SOURCE), _get(fields, _TARGET)
-    texts = _get(fields, _LINK_TYPE), _get(fields, _DESCRIPTION)
-    return *ends, *texts, _get(fields, _STRENGTH)
-
-
-def _without_kind(record: list[Any]) -> list[Any]:
+def _marked_kind(record: list[Any]) -> str:
+    """Return the kind that the first field of a record names; empty if it names none."""
     first = record[0] if record else None
-    is_kind = isinstance(first, str) and first.strip("\"'( ").lower() in _KINDS
-    return record[1:] if is_kind else record
+    return _KINDS.get(first.strip("\"'( ").lower(), "") if isinstance(first, str) else ""
 
 
 def _padded(values: Sequence[Any], n: int) -> Any:
     return (*values, *[None] * n)[:n]
-
-
-def _as_fields(record: Any) -> dict[str, Any]:
-    return record if isinstance(record, dict) else {"description": record}
 
 
 def _lower(record: dict[Any, Any]) -> dict[str, Any]:

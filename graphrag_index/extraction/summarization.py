@@ -1,7 +1,6 @@
 """Requests that summarize the descriptions of one entity or relationship."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate, chain, islice
 from typing import Any
 
@@ -15,6 +14,7 @@ from graphrag_index.llm.request import (
     ReplyError,
     ReplyFormat,
     Request,
+    object_schema,
 )
 from graphrag_index.schema.settings.llm_steps import SummarizeDescriptions
 from graphrag_index.text.sentences import split_sentences
@@ -23,15 +23,6 @@ from graphrag_index.text.sentences import split_sentences
 MARGIN = 300
 _DESCRIPTION = ("description", "summary", "text")
 _STOPS = (*".!?…。！？؟।", *"\"'”’»)")
-
-
-@dataclass(frozen=True)
-class Pieces:
-    """Descriptions of one thing, cut so that any two fit into a request."""
-
-    texts: Sequence[str]
-    # The piece after the last of a request, by its first piece and the summary before it.
-    stops: dict[tuple[int, str], int] = field(default_factory=dict)
 
 
 class SummaryPrompt:
@@ -57,44 +48,37 @@ class SummaryPrompt:
         text, most = " ".join(descriptions), self.settings.max_tokens_without_call
         return self.budget.most_of(text) > most and self.count(text) > most
 
-    def pieces(self, descriptions: Sequence[str]) -> Pieces:
+    def pieces(self, descriptions: Sequence[str]) -> list[str]:
         """Cut long descriptions, so that any two pieces fit into a request."""
-        return Pieces(
-            [piece for text in descriptions for piece in self._cut(text, self.max_tokens // 2)]
-        )
+        return [piece for text in descriptions for piece in self._cut(text, self.max_tokens // 2)]
 
-    def request(self, about: str, pieces: Pieces, first: int = 0, summary: str = "") -> Request:
+    def request(
+        self, about: str, pieces: Sequence[str], first: int = 0, summary: str = ""
+    ) -> Request:
         """Build a request for as many pieces from `first` on as fit, with the summary so far."""
         stop = self._stop(pieces, first, summary)
-        shown = [*([self._beginning(summary)] if summary else []), *pieces.texts[first:stop]]
+        shown = [*([self._beginning(summary)] if summary else []), *pieces[first:stop]]
         listed = "\n".join(f"- {text}" for text in shown)
         user = Message(role="user", content=f"{about}\n\nDescriptions:\n{listed}")
 
         def then(value: str) -> Request | None:
-            is_last = stop == len(pieces.texts)
-            return None if is_last else self.request(about, pieces, stop, value)
+            return None if stop == len(pieces) else self.request(about, pieces, stop, value)
 
         label = f"description of {about.splitlines()[0].partition(': ')[2]}"
         return Request(label, [self.system, user], FORMAT, then=then)
 
-    def description(self, outcome: Outcome, pieces: Pieces) -> str:
+    def description(self, outcome: Outcome, pieces: Sequence[str]) -> str:
         """Return the last summary; after a failure, with the descriptions that it lacks."""
         first, summary = 0, ""
         for value in outcome.values:
             first, summary = self._stop(pieces, first, summary), value
-        if first >= len(pieces.texts):
+        if first >= len(pieces):
             return summary
-        rest = join([*([summary] if summary else []), *pieces.texts[first:]])
+        rest = join([*([summary] if summary else []), *pieces[first:]])
         return self._beginning(rest, self.max_tokens)
 
-    def _stop(self, pieces: Pieces, first: int, summary: str) -> int:
+    def _stop(self, pieces: Sequence[str], first: int, summary: str) -> int:
         """Return the piece after the last of a request that begins with `first`."""
-        begins = first, summary
-        if begins not in pieces.stops:
-            pieces.stops[begins] = self._find_stop(pieces.texts, first, summary)
-        return pieces.stops[begins]
-
-    def _find_stop(self, pieces: Sequence[str], first: int, summary: str) -> int:
         texts = chain((summary,), islice(pieces, first, None))
         # Three tokens for the mark and the line end of a list item.
         most = accumulate(self.budget.most_of(text) + 3 for text in texts)
@@ -179,12 +163,7 @@ def _read(data: Any) -> ParsedReply:
 
 FORMAT = ReplyFormat(
     "description",
-    {
-        "type": "object",
-        "properties": {"description": {"type": "string"}},
-        "required": ["description"],
-        "additionalProperties": False,
-    },
+    object_schema({"description": {"type": "string"}}),
     _read,
     'Reply with one JSON object and nothing else: {"description": "..."}',
 )

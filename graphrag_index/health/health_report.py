@@ -19,7 +19,7 @@ import polars as pl
 from graphrag_index.health.checked_index import SINGULAR, Finding
 from graphrag_index.health.checks import Health, Outcome
 from graphrag_index.health.index_statistics import IndexStatistics, histogram
-from graphrag_index.text.terminal_line import fit_line
+from graphrag_index.text.normalize import fit_line
 
 # Limits of the text, in columns and lines.
 _COLUMNS = 100

@@ -44,6 +44,16 @@ class ReplyFormat:
     find: Callable[[str], Any] | None = None
 
 
+def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of an object that has all of these properties and no other."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
 def _read_text(text: Any) -> ParsedReply:
     if not text:
         raise ReplyError("it is empty")

@@ -16,8 +16,8 @@ import polars as pl
 
 from graphrag_index.errors import GraphRAGError
 from graphrag_index.extraction.alignment import Passage
+from graphrag_index.extraction.graph_reply import schema_of
 from graphrag_index.extraction.prompting import ExtractionPrompt, PassagePrompt
-from graphrag_index.extraction.schema_history import schema_of
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.embeddings import text_key
 from graphrag_index.llm.ledger import Ledger

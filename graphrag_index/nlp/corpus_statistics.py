@@ -1,11 +1,10 @@
-"""CorpusStatistics statistics of capitalized spans and their words in the whole corpus."""
+"""Statistics of capitalized spans and their words in the whole corpus."""
 
 import re
 from collections import Counter, defaultdict
 
 import numpy as np
 
-from graphrag_index.nlp.base_forms import base_forms
 from graphrag_index.nlp.name_spans import (
     BEFORE_NOUN,
     DETERMINER,
@@ -16,10 +15,8 @@ from graphrag_index.nlp.name_spans import (
     PROSE,
     Names,
 )
-from graphrag_index.nlp.type_keywords import PLACES
-from graphrag_index.text.languages import Language
-from graphrag_index.text.titles import is_title
-from graphrag_index.text.word_lists import read_lists, word_set
+from graphrag_index.nlp.name_words import PLACES, base_forms
+from graphrag_index.text.languages import Language, is_title, read_lists, word_set
 
 _LISTS = read_lists("nlp/data/words")
 _SUFFIXES = word_set(_LISTS["suffixes"])
@@ -47,23 +44,21 @@ class CorpusStatistics:
         self.found = found
         # How often the corpus writes each word in lower case.
         self.lower = lower
-        surface = np.frombuffer(found.surface, np.int32) if found.surface else np.zeros(0, np.int32)
-        flags = np.frombuffer(found.flags, np.uint8) if found.flags else np.zeros(0, np.uint8)
-        n = len(found.names)
+        surface = np.frombuffer(found.surface, np.int32)
+        flags = np.frombuffer(found.flags, np.uint8)
 
-        def count(mask: np.ndarray) -> np.ndarray:
-            return np.bincount(surface[mask], minlength=n)
+        def count(mask: int, value: int) -> np.ndarray:
+            return np.bincount(surface[flags & mask == value], minlength=len(found.names))
 
-        prose, initial = (flags & PROSE) > 0, (flags & INITIAL) > 0
-        self.total = np.bincount(surface, minlength=n)
-        self.in_prose = count(prose)
+        self.total = count(0, 0)
+        self.in_prose = count(PROSE, PROSE)
         # Inside of sentences, where a capital is not owed to the start.
-        self.inside = count(prose & ~initial)
-        self.determiner = count((flags & DETERMINER) > 0)
-        self.place = count((flags & PLACE) > 0)
-        self.preposition = count((flags & PREPOSITION) > 0)
-        self.before_noun = count((flags & BEFORE_NOUN) > 0)
-        self.person = count((flags & PERSON) > 0)
+        self.inside = count(PROSE | INITIAL, PROSE)
+        self.determiner = count(DETERMINER, DETERMINER)
+        self.place = count(PLACE, PLACE)
+        self.preposition = count(PREPOSITION, PREPOSITION)
+        self.before_noun = count(BEFORE_NOUN, BEFORE_NOUN)
+        self.person = count(PERSON, PERSON)
         self.words = [name.split(" ") for name in found.names]
         self.inside_words: Counter[str] = Counter()
         self.in_longer: set[str] = set()
@@ -83,6 +78,7 @@ class CorpusStatistics:
             self.heads[words[0]] += total
             self.determined[words[0]] += int(self.determiner[number])
         self._bases = self._base_forms()
+        # Names in their base forms that are parts of longer spans.
         self._longer_bases = {
             (code, bases[word])
             for code, bases in self._bases.items()
@@ -160,8 +156,6 @@ class CorpusStatistics:
         """Tell whether the corpus uses a span as a name."""
         verdict = self._verdicts.get(number)
         if verdict is None:
-            # Against loops: a span is no name while it is being judged.
-            self._verdicts[number] = False
             verdict = self._verdicts[number] = self._judge(number)
         return verdict
 
@@ -225,10 +219,6 @@ class CorpusStatistics:
             or self.preposition[number]
             or self.person[number]
             or (self.total[number] > 1 and self.determiner[number] == 0)
-            or self.owns(word)
+            # Only names have a genitive without an article.
+            or (self.heads[word + "s"] > 0 and self.determined[word + "s"] == 0)
         )
-
-    def owns(self, word: str) -> bool:
-        """Tell whether a German word has a genitive without an article, as only names do."""
-        genitive = word + "s"
-        return self.heads[genitive] > 0 and self.determined[genitive] == 0

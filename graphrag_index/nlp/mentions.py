@@ -1,7 +1,11 @@
-"""Mentions of entities in a corpus: names, terms, and recurring strings."""
+"""Mentions of entities in a corpus, and the pairs of entities that are mentioned together.
+
+Entities are names, terms and recurring strings. Pairs are formed by arithmetic on columns: one
+row per mention, in the order of the text.
+"""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,10 +13,11 @@ import polars as pl
 
 from graphrag_index.nlp.name_classifier import ClassifiedNames, classify_names
 from graphrag_index.nlp.name_spans import PROSE, Names
-from graphrag_index.nlp.type_keywords import type_of
+from graphrag_index.nlp.name_words import type_of
 from graphrag_index.nlp.uncased import find_uncased
 from graphrag_index.nlp.variants import Variants, merge_variants
 from graphrag_index.nlp.word_table import Terms, Vocabulary
+from graphrag_index.schema.list_columns import distinct_pairs, gather_lists
 from graphrag_index.schema.settings.embedded_steps import ExtractGraphNlp
 from graphrag_index.step import Progress
 from graphrag_index.text.languages import language_of
@@ -20,6 +25,15 @@ from graphrag_index.text.sentences import Sentence
 
 # Streams number, text and language of each document, as often as it is called.
 Texts = Callable[[], Iterable[tuple[int, str, str]]]
+
+# Mentions whose pairs are formed at once: bounds memory, not results.
+BLOCK = 400_000
+# Two entities as one number: source * _WIDTH + target.
+_WIDTH = 1 << 32
+# Evidence that scores less is no quotable sentence that names both.
+_SAID = 5.0
+# The best evidence is a sentence of about this many characters.
+GOOD_LENGTH = 160
 
 MENTIONS = {
     **{"document": pl.Int32, "start": pl.Int32, "end": pl.Int32},
@@ -94,8 +108,7 @@ def _read(
     names, terms = Names(), Terms()
     vocabularies: dict[str, Vocabulary] = {}
     # The sentences of document i are rows bounds[i] to bounds[i + 1].
-    counts = np.bincount(sentences["document"].to_numpy()) if len(sentences) else np.zeros(0, int)
-    bounds = [0, *np.cumsum(counts).tolist()]
+    bounds = [0, *np.cumsum(np.bincount(sentences["document"].to_numpy())).tolist()]
     columns = [sentences[name].to_numpy() for name in ("start_char", "end_char", "quotable")]
     for number, text, code in texts():
         progress.advance()
@@ -119,15 +132,9 @@ def _named(
     if not found.surfaces:
         return pl.DataFrame(schema=MENTIONS), Entities([], [], [])
     classified = classify_names(found, lower)
+    columns = {name: getattr(found, name) for name in ("document", "start", "surface", "flags")}
     mentions = (
-        pl.DataFrame(
-            {
-                "document": np.frombuffer(found.document, np.int32),
-                "start": np.frombuffer(found.start, np.int32),
-                "surface": np.frombuffer(found.surface, np.int32),
-                "flags": np.frombuffer(found.flags, np.uint8),
-            }
-        )
+        pl.DataFrame({name: np.frombuffer(a, a.typecode) for name, a in columns.items()})
         .join(classified.parts, on="surface", maintain_order="left")
         .with_columns(start=pl.col("start") + pl.col("offset"))
         .with_columns(end=pl.col("start") + pl.col("length"))
@@ -171,8 +178,6 @@ def _assign(mentions: pl.DataFrame, variants: Variants) -> pl.DataFrame:
     """Add the `entity` of each mention's `name` in its document."""
     entity = variants.entity_of[mentions["name"].to_numpy()].astype(np.int32)
     mentions = mentions.with_columns(entity=pl.Series(entity, dtype=pl.Int32))
-    if not variants.in_document:
-        return mentions
     local = pl.DataFrame(
         [(*place, entity) for place, entity in variants.in_document.items()],
         schema={"document": pl.Int32, "name": pl.Int32, "local": pl.Int32},
@@ -227,3 +232,136 @@ def _term_mentions(terms: Terms, settings: ExtractGraphNlp, entities: Entities) 
         },
         schema=MENTIONS,
     )
+
+
+def pair_mentions(mentions: pl.DataFrame, max_links: int, neighbour_weight: float) -> pl.DataFrame:
+    """Link mentions of two entities in one sentence or in neighbouring ones.
+
+    A mention is linked with at most `max_links` mentions after it, so the number of
+    pairs grows with the text, however many names stand in one place.
+
+    Parameters
+    ----------
+    mentions
+        `document`, `sentence`, `start`, `entity`, `text_unit`, `quotable`, `sentence_length`,
+        sorted by document and start; one row per mention.
+    neighbour_weight
+        Value of a pair in neighbouring sentences; one in the same sentence counts 1.
+
+    Returns
+    -------
+    pairs
+        One row per pair of entities, `source` < `target`, sorted by both: `evidence`, the
+        summed value of its links, `mention`, the row of the first mention of the best
+        evidence, and `said`, whether a quotable sentence names both.
+    """
+    parts = [
+        _best_of_pairs(links, pl.col("worth").sum())
+        for links in _links(mentions, max_links, neighbour_weight)
+    ]
+    pairs = _best_of_pairs(pl.concat(parts), pl.col("evidence").sum())
+    return pairs.select(
+        (pl.col("pair") // _WIDTH).cast(pl.Int32).alias("source"),
+        (pl.col("pair") % _WIDTH).cast(pl.Int32).alias("target"),
+        "evidence",
+        pl.col("mention").cast(pl.Int32),
+        said=pl.col("score") >= _SAID,
+    )
+
+
+def text_units_of_pairs(
+    pairs: pl.DataFrame, mentions: pl.DataFrame, max_links: int, neighbour_weight: float
+) -> pl.Series:
+    """List the text units in which each pair stands together, ascending.
+
+    The links are formed a second time, for the pairs that were kept: most pairs are
+    pruned, and to carry lists for all of them would take several times the memory.
+    """
+    keys = pairs["source"].cast(pl.Int64) * _WIDTH + pairs["target"]
+    order = np.argsort(keys.to_numpy(), kind="stable")
+    ordered = keys.to_numpy()[order]
+    text_unit = mentions["text_unit"].to_numpy()
+    owners, values = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for links in _links(mentions, max_links, neighbour_weight):
+        linked = links["pair"].to_numpy()
+        at = np.minimum(np.searchsorted(ordered, linked), max(len(ordered) - 1, 0))
+        kept = ordered[at] == linked if len(ordered) else np.zeros(len(linked), bool)
+        owners.append(order[at[kept]])
+        values.append(text_unit[links["mention"].to_numpy()[kept]].astype(np.int64))
+    owner, value = distinct_pairs(np.concatenate(owners), np.concatenate(values))
+    return gather_lists(owner, pl.Series(value), len(keys))
+
+
+def _links(
+    mentions: pl.DataFrame, max_links: int, neighbour_weight: float
+) -> Iterator[pl.DataFrame]:
+    """Yield the links between neighbouring mentions, block by block.
+
+    `pair` is one number for both entities, `worth` the value of the link, `score` the quality
+    of its sentence, `mention` the row of the first mention.
+    """
+    names = ("document", "sentence", "start", "quotable", "sentence_length")
+    document, sentence, start, quotable, length = (mentions[name].to_numpy() for name in names)
+    entity = mentions["entity"].to_numpy().astype(np.int64)
+    for begin in range(0, max(len(entity), 1), BLOCK):
+        rows = np.arange(begin, min(begin + BLOCK, len(entity)))
+        blocks = []
+        for distance in range(1, max_links + 1):
+            first = rows[rows + distance < len(entity)]
+            second = first + distance
+            apart = sentence[second] - sentence[first]
+            near = (document[first] == document[second]) & (apart <= 1)
+            # If a mention is too far, so are those behind it.
+            rows = first[near]
+            linked = near & (entity[first] != entity[second])
+            if neighbour_weight == 0:
+                linked &= apart == 0
+            a, b = first[linked], second[linked]
+            same = apart[linked] == 0
+            # The best evidence names both close together in a quotable sentence of a good
+            # length; a long sentence is still better than any heading or list.
+            gap = np.minimum(start[b] - start[a], 400).astype(np.float32)
+            off = np.minimum(np.abs(length[a] - GOOD_LENGTH), 400).astype(np.float32)
+            score = 4.0 * same + 2 * _SAID * (quotable[a] & same) - gap / 400 - off / 400
+            source, target = np.minimum(entity[a], entity[b]), np.maximum(entity[a], entity[b])
+            blocks.append(
+                pl.DataFrame(
+                    {
+                        "pair": source * _WIDTH + target,
+                        "worth": np.where(same, 1.0, neighbour_weight),
+                        "score": score.astype(np.float64),
+                        "mention": a,
+                    }
+                )
+            )
+            if not len(rows):
+                break
+        yield pl.concat(blocks)
+
+
+def _best_of_pairs(links: pl.DataFrame, evidence: pl.Expr) -> pl.DataFrame:
+    """Sum the evidence of equal pairs; the earliest of equally good mentions is kept."""
+    return (
+        links.sort("pair", "score", "mention", descending=[False, True, False])
+        .group_by("pair", maintain_order=True)
+        .agg(evidence=evidence, score=pl.col("score").first(), mention=pl.col("mention").first())
+    )
+
+
+def associate(pairs: pl.DataFrame, n_mentions: np.ndarray) -> pl.DataFrame:
+    """Add the `weight` of each pair: its evidence times how far it exceeds chance.
+
+    The factor is log2(1 + observed / expected), where two names are expected to
+    meet in proportion to the mentions of both; it is always positive, unlike
+    pointwise mutual information, which it approaches for strong associations.
+    It is divided by its largest possible value, so that a weight is at most the evidence.
+    """
+    total = float(n_mentions.sum())
+    expected = (
+        n_mentions[pairs["source"].to_numpy()].astype(np.float64)
+        * n_mentions[pairs["target"].to_numpy()]
+        / max(total, 1.0)
+    )
+    evidence = pairs["evidence"].to_numpy()
+    lift = np.log2(1 + evidence / expected) / np.log2(2 + total)
+    return pairs.with_columns(weight=pl.Series(evidence * lift, dtype=pl.Float64))

@@ -2,19 +2,19 @@
 
 import re
 from collections import defaultdict
+from operator import eq
 
-from graphrag_index.nlp.base_forms import GIVEN_NAMES, is_oblique
 from graphrag_index.nlp.name_classifier import ClassifiedNames
-from graphrag_index.nlp.type_keywords import KINDS, SURNAMES
+from graphrag_index.nlp.name_words import GIVEN_NAMES, KINDS, SURNAMES, is_oblique
+from graphrag_index.text.languages import NAMING_TITLES, n_titles, read_lists, word_set
 from graphrag_index.text.normalize import fold
-from graphrag_index.text.titles import NAMING_TITLES, n_titles
-from graphrag_index.text.word_lists import read_lists, word_set
 
 # Shares of mentions behind an article (a thing) and behind a preposition of place.
 THING = 0.25
 PLACE = 0.3
 # Words that make another name of the one behind them: New South Wales is not South Wales.
 DISTINGUISHING = word_set(read_lists("nlp/data/words")["distinguishing"])
+NO_ROLES = DISTINGUISHING | KINDS
 _INITIAL = re.compile(r"[^\W\d_]\.(?=[^\W\d_]\.|$)")
 _ADJECTIVE_ENDING = re.compile(r"(?<=[^\W\d_]{3})e[nmrs]?$")
 Words = tuple[str, ...]
@@ -31,13 +31,14 @@ class JoinedNames:
         self.common = classified.common
         self.parent = list(range(len(self.names)))
         self.number = {name: number for number, name in enumerate(self.names)}
-        # The article makes a thing of it; German gives one to persons too, if rarely.
+        # An article stands before things; in German, rarely, before persons too.
         self.thing: list[bool] = (classified.determiner_share >= THING).tolist()
         self.place: list[bool] = (classified.place_share >= PLACE).tolist()
-        # Used as a place often enough not to be the name of one who is not known for a person.
+        # Used as a place so often that other evidence must prove a person.
         self.placed: list[bool] = (classified.place_share >= PLACE / 3).tolist()
-        self.told: list[bool] = (classified.person_share > 0).tolist()
-        # Names that are people, beyond doubt.
+        # Beside a verb of persons.
+        self.acts: list[bool] = (classified.person_share > 0).tolist()
+        # Names that are certainly of persons.
         self.persons: set[int] = set()
 
     def root(self, name: int) -> int:
@@ -75,10 +76,13 @@ class JoinedNames:
                 forms[language.code, words].append(number)
         for (_, words), numbers in forms.items():
             base = self.number.get(" ".join(words))
-            if base is None and self._all_inflected(numbers[0]):
-                base = self._add(" ".join(words), words, like=numbers[0])
             if base is None:
-                base = min(numbers, key=lambda n: self._unlikeliness(n))
+                first = _apart(tuple(self.names[numbers[0]].split(" ")))
+                # If every word is inflected, the base form is certain.
+                if self.languages[numbers[0]].genitive_s or not any(map(eq, first, words)):
+                    base = self._add_name(" ".join(words), words, like=numbers[0])
+                else:
+                    base = min(numbers, key=self._base_form_key)
             for number in numbers:
                 self.join(number, base)
 
@@ -99,31 +103,24 @@ class JoinedNames:
                 owners = forms.pop((*name[:-1], genitive), [])
                 numbers.extend(n for n in owners if self._n_oblique_adjectives(n))
         for numbers in forms.values():
-            if len(numbers) > 1:
-                base = min(numbers, key=self._unlikeliness_of_adjectives)
-                for number in numbers:
-                    self.join(number, base)
-
-    def _unlikeliness_of_adjectives(self, number: int) -> tuple[int, int, int, int]:
-        """Rank forms of a name by how little they look like the first case."""
-        length = len(self.words[number][-1])
-        return self._n_oblique_adjectives(number), length, -self.counts[number], number
+            # The form that looks most like the first case.
+            base = min(
+                numbers,
+                key=lambda n: (
+                    *(self._n_oblique_adjectives(n), len(self.words[n][-1])),
+                    *(-self.counts[n], n),
+                ),
+            )
+            for number in numbers:
+                self.join(number, base)
 
     def _n_oblique_adjectives(self, number: int) -> int:
         return sum(word.endswith(("en", "em")) for word in self.words[number][:-1])
 
-    def _all_inflected(self, number: int) -> bool:
-        """Tell whether every word of a name is inflected, so that its base form is certain."""
-        words = self.names[number].split(" ")
-        if self.languages[number].genitive_s:
-            return True
-        return all(a != b for a, b in zip(words, self.words[number], strict=True))
-
-    def _unlikeliness(self, number: int) -> tuple[int, int, int]:
-        """Rank forms of a name by how little they look like the base form."""
-        name, language = self.names[number], self.languages[number]
-        oblique = sum(is_oblique(word, language) for word in name.split(" "))
-        return oblique, -self.counts[number], number
+    def _base_form_key(self, number: int) -> tuple[int, int, int]:
+        """Return a sort key: names that look like base forms come first."""
+        words, language = self.names[number].split(" "), self.languages[number]
+        return sum(is_oblique(word, language) for word in words), -self.counts[number], number
 
     def join_titled(self) -> None:
         """Join "Agent Alex Mercer" to "Alex Mercer", which is added if it does not occur."""
@@ -131,11 +128,13 @@ class JoinedNames:
             words = self.words[number]
             first = n_titles(words)
             if not first:
-                if self._has_role(words):
-                    known = self.number.get(" ".join(words[1:]))
-                    if known is not None and not self.thing[known]:
-                        self.join(number, known)
-                        self.persons.add(known)
+                # A common word may tell the role of the person behind it.
+                has_role = len(words) >= 3 and words[0] in self.common
+                known = self.number.get(" ".join(words[1:])) if has_role else None
+                is_role = words[0].lower() not in NO_ROLES
+                if known is not None and is_role and not self.thing[known]:
+                    self.join(number, known)
+                    self.persons.add(known)
                 continue
             if any(word.lower() in KINDS - SURNAMES for word in words[first:]):
                 # King Edward VII Land is no king, Major League Baseball no officer.
@@ -145,28 +144,19 @@ class JoinedNames:
             known = self.number.get(bare)
             naming = any(word.lower().rstrip(".") in NAMING_TITLES for word in words[:first])
             if known is None and len(words) - first > 1 and not naming:
-                known = self._add(bare, words[first:], number)
+                known = self._add_name(bare, words[first:], number)
             if known is not None and (len(words) - first > 1 or not naming):
                 self.join(number, known)
                 self.persons.add(known)
 
-    def _has_role(self, words: Words) -> bool:
-        """Tell whether a common word stands before a possible name of a person."""
-        return (
-            len(words) >= 3
-            and words[0] in self.common
-            and words[0].lower() not in DISTINGUISHING
-            and words[0].lower() not in KINDS
-        )
-
-    def _add(self, name: str, words: Words, like: int) -> int:
+    def _add_name(self, name: str, words: Words, like: int) -> int:
         number = self.number[name] = len(self.names)
         self.names.append(name)
         self.words.append(words)
         self.languages.append(self.languages[like])
         self.counts.append(0)
         self.parent.append(number)
-        for column in (self.thing, self.place, self.placed, self.told):
+        for column in (self.thing, self.place, self.placed, self.acts):
             column.append(False)
         return number
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,12 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphrag_index.nlp.base_forms import GIVEN_NAMES, is_given_name
-from graphrag_index.nlp.name_pattern import (
+from graphrag_index.nlp.name_words import (
+    GIVEN_NAMES,
     capital_pattern,
-    counts_as_prose,
     end_behind_possessive,
-    is_in_capitals,
+    is_given_name,
     is_wrapped,
     name_pattern,
     up_to_line_end,
@@ -39,10 +39,8 @@ from graphrag_index.nlp.word_table import (
     Words,
     kind_before,
 )
-from graphrag_index.text.languages import Language
+from graphrag_index.text.languages import Language, is_title, read_lists, word_set
 from graphrag_index.text.sentences import Sentence
-from graphrag_index.text.titles import is_title
-from graphrag_index.text.word_lists import read_lists, word_set
 
 _LISTS = read_lists("nlp/data/words")
 MAX_WORDS = 8
@@ -53,8 +51,7 @@ INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN, PERSON, PREPOSITION = (
     *(1, 2, 4, 8, 16, 32, 64, 128),
 )
 
-# Marks that are not kept: words stand before it, or behind it, that tell how it is used; it
-# wears an apostrophe.
+# Marks for `_usage` alone: the word before or behind a span shows its usage; an apostrophe follows.
 BEHIND, BEFORE, OWNER = 256, 512, 1024
 
 CALENDAR = word_set(_LISTS["calendar"])
@@ -73,6 +70,7 @@ _NAME_CLOSING = word_set(_LISTS["name_closings"])
 _ELISION = re.compile(r"(?:[LDQld]|Qu|Dell|All|Nell|Dall|Sull)['’](?=[^\W\d_])")
 _APOSTROPHES = frozenset(("'", "’"))
 _OPENING_MARKS = frozenset("\"'“„«‘:")
+_TERMINAL = frozenset(".!?…")
 
 
 class Trimmed(NamedTuple):
@@ -103,8 +101,7 @@ class Names:
     languages: list[Language] = field(default_factory=list)
     # Pairs of spans that the text explains as short and long: "Long Name (LN)".
     abbreviations: set[tuple[int, int]] = field(default_factory=set)
-    # What is left of a span that is no surface itself, by language and by whether it begins
-    # a sentence.
+    # Trimmed spans, by language and by whether they begin a sentence.
     _trimmed: dict[tuple[str, bool], dict[str, Trimmed | None]] = field(default_factory=dict)
     # Rows that may be longer names, with the characters before them and those names.
     _longer: list[tuple[int, int, str]] = field(default_factory=list)
@@ -139,10 +136,9 @@ class Names:
         times = Counter(name for _, ahead, name in self._longer if not ahead)
         flags = np.frombuffer(self.flags, np.uint8)
         surface = np.frombuffer(self.surface, np.int32)
-        inside = np.unique(surface[(flags & (PROSE | INITIAL)) == PROSE]).tolist()
-        totals = np.bincount(surface, minlength=len(self.names)).tolist()
-        proven = {self.names[number] for number in inside}
-        del flags, surface
+        totals = np.bincount(surface).tolist()
+        inside = surface[flags & (PROSE | INITIAL) == PROSE]
+        proven = {self.names[number] for number in np.unique(inside).tolist()}
         for row, ahead, name in self._longer:
             if ahead and name in proven:
                 self.start[row] -= ahead
@@ -163,24 +159,25 @@ class Names:
         trimmed = self._trimmed.setdefault((language.code, False), {})
         trimmed_initial = self._trimmed.setdefault((language.code, True), {})
         rows: list[tuple[int, int, int, int]] = []
-        ended = reached = 0
-        upcoming = iter(sentences)
-        sentence = next(upcoming)
-        following = next(upcoming, None)
-        shouted = is_in_capitals(text, sentence)
-        prose = counts_as_prose(text, sentence, all_prose)
+        ended = reached = current = 0
+        sentence, shouted, prose = sentences[0], False, False
+        starts = [sentence.start for sentence in sentences]
         for capital in capital_pattern().finditer(text):
             start = capital.start()
-            if start < reached or start < sentence.start:
+            if start < reached or start < starts[0]:
                 continue
             match = pattern.match(text, start)
             if match is None:
                 continue
             reached = end = match.end()
-            while following is not None and following.start <= start:
-                sentence, following = following, next(upcoming, None)
-                shouted = is_in_capitals(text, sentence)
-                prose = counts_as_prose(text, sentence, all_prose)
+            n_begun = bisect_right(starts, start, current)
+            if n_begun > current:
+                current, sentence = n_begun, sentences[n_begun - 1]
+                words = text[sentence.start : sentence.end]
+                # All in capitals, which then mark nothing.
+                shouted = words.isupper() and " " in words
+                # In headings and tables capitals may not mark names.
+                prose = sentence.prose or all_prose or words[-1] in _TERMINAL
             if shouted:
                 continue
             raw = match.group()
@@ -240,7 +237,7 @@ class Names:
     ) -> Trimmed | None:
         """Cut function words and dates from both ends of a span; number what is left.
 
-        `dated` tells that what stands before it makes a date of its first word.
+        If it is `dated`, the words before the span make a date of its first word.
         """
         words = raw.split()
         first, last = 0, len(words)
@@ -333,12 +330,7 @@ def _is_dating(word: str) -> bool:
 
 
 def _usage(
-    text: str,
-    words: Words,
-    start: Integers,
-    end: Integers,
-    marks: Integers,
-    language: Language,
+    text: str, words: Words, start: Integers, end: Integers, marks: Integers, language: Language
 ) -> Integers:
     """Return the flags of spans, from their marks and the words around them."""
     flags = marks & (PROSE | INITIAL | PERSON)

@@ -16,8 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from graphrag_index.text.languages import language_of
-from graphrag_index.text.word_lists import read_lists, word_set
+from graphrag_index.text.languages import language_of, read_lists, word_set
 
 _LISTS = read_lists("nlp/data/uncased")
 UNSPACED, SPACED = word_set(_LISTS["unspaced"]), word_set(_LISTS["spaced"])
@@ -35,6 +34,7 @@ EDGE_SHARE = 0.6
 MAX_FALLBACK = 40
 
 _HARD_EDGES, _SOFT_EDGES = _LISTS["hard_edges"], _LISTS["soft_edges"]
+_EDGES = _HARD_EDGES + _SOFT_EDGES
 _ENDINGS, _NO_NAME = tuple(_LISTS["endings"].split()), _LISTS["no_name"]
 _BREAKS = re.compile(f"({'|'.join(_ENDINGS)})|{'|'.join(_LISTS['breaks'].split())}")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
@@ -75,14 +75,11 @@ def find_uncased(
         def of_language(code: str = code) -> Iterator[str]:
             return (text for _, text, language in texts() if language == code)
 
-        if code in UNSPACED:
-            names = _unspaced_names(of_language, code, min_frequency)
-        else:
-            spaced = _SpacedNames(of_language, code, min_frequency)
+        names_of = _UnspacedNames if code in UNSPACED else _SpacedNames
+        names: _UnspacedNames | _SpacedNames = names_of(of_language, code, min_frequency)
         for number, text, language in texts():
             if language == code:
-                found = _find_unspaced(text, names) if code in UNSPACED else spaced.find(text)
-                yield from ((number, *place) for place in found)
+                yield from ((number, *place) for place in names.find(text))
 
 
 def find_fallback(text: str, code: str) -> tuple[int, int]:
@@ -110,14 +107,12 @@ def find_fallback(text: str, code: str) -> tuple[int, int]:
 
 
 class _Word(NamedTuple):
-    """A word of a text with its span, and the same without affixes."""
+    """A word of a text, and its form and span without affixes."""
 
+    text: str
+    bare: str
     start: int
     end: int
-    text: str
-    bare_start: int
-    bare_end: int
-    bare: str
 
 
 class _SpacedNames:
@@ -133,10 +128,8 @@ class _SpacedNames:
         self._only_first = code in _LISTS["prefixes"]
         frequency: Counter[str] = Counter()
         for word, times in counts.items():
-            frequency[word] += times
-            bare = self._bare[word][1] if word in self._bare else word
-            if bare != word:
-                frequency[bare] += times
+            for form in {word, self._bare[word][1] if word in self._bare else word}:
+                frequency[form] += times
         self._frequent = {word for word, times in frequency.items() if times >= min_frequency}
         phrases: Counter[str] = Counter()
         for text in texts():
@@ -165,7 +158,7 @@ class _SpacedNames:
             reached = end
             word = match.group()
             cut, bare, length = self._bare.get(word, (0, word, len(word)))
-            clause.append(_Word(start, end, word, start + cut, start + cut + length, bare))
+            clause.append(_Word(word, bare, start + cut, start + cut + length))
         if clause:
             yield clause
 
@@ -179,7 +172,6 @@ class _SpacedNames:
             if head.text in self._stop or head.bare in self._stop:
                 continue
             opening = head.bare if self._only_first else head.text
-            start = head.bare_start if self._only_first else head.start
             for last in range(min(first + MAX_WORDS, len(clause)) - 1, first, -1):
                 tail = clause[last]
                 closing = tail.text if self._only_first else tail.bare
@@ -187,10 +179,9 @@ class _SpacedNames:
                 if tail.text in self._stop or closing in self._stop:
                     continue
                 if all(word in self._frequent for word in words):
-                    end = tail.end if self._only_first else tail.bare_end
-                    yield start, end, " ".join(words)
+                    yield head.start, tail.end, " ".join(words)
             if len(head.bare) > 1 and head.bare in self._frequent:
-                yield head.bare_start, head.bare_end, head.bare
+                yield head.start, head.end, head.bare
 
 
 def _bare_words(words: Counter[str], code: str) -> dict[str, tuple[int, str, int]]:
@@ -209,7 +200,7 @@ def _bare_words(words: Counter[str], code: str) -> dict[str, tuple[int, str, int
         # A form that occurs by itself is more likely a word.
         for option in sorted(options, key=lambda option: option[1] not in words):
             others = forms[option[1]] - {word}
-            # Kamal is not "like money", even if money comes up once.
+            # Kamal is not "like money", even if the word for money occurs once.
             likely = code not in _LISTS["prefixes"] or option[1].startswith("ال")
             if others and (likely or sum(words[other] for other in others) >= words[word]):
                 bare_words[word] = option
@@ -234,57 +225,55 @@ def _candidates(word: str, code: str) -> Iterator[tuple[int, str, int]]:
             yield 0, word[:length], length
 
 
-def _unspaced_names(texts: Callable[[], Iterable[str]], code: str, min_frequency: int) -> set[str]:
-    """Return the strings that recur as names do.
+class _UnspacedNames:
+    """Strings that recur as names do, in scripts without spaces."""
 
-    `texts` streams the documents: they are read once for each length of string, so that
-    only strings whose parts are frequent need to be counted.
-    """
-    max_characters = _MAX_CHARACTERS.get(code, MAX_CHARACTERS)
-    frequent = _frequent_strings(texts, max_characters, min_frequency)
-    edges: Counter[str] = Counter()
-    left: dict[str, set[str]] = defaultdict(set)
-    right: dict[str, set[str]] = defaultdict(set)
-    for text in texts() if frequent else ():
-        for run in _runs(text):
-            edges.update(run)
-            padded = f" {run} "
-            for start, end in _strings(run, frequent):
-                string = run[start:end]
-                # Two are enough to know that they change.
-                if len(left[string]) < 2:
-                    left[string].add(_neighbour(padded[start]))
-                if len(right[string]) < 2:
-                    right[string].add(_neighbour(padded[end + 1]))
-    free = {
-        string: times
-        for string, times in frequent.items()
-        if _changes(left[string])
-        and _changes(right[string])
-        and _is_edge(string[0], times, edges)
-        and _is_edge(string[-1], times, edges)
-        and string[0] not in _MARKS
-        and not string.startswith(_ENDINGS)
-    }
-    return _without_parts("", free)
+    def __init__(self, texts: Callable[[], Iterable[str]], code: str, min_frequency: int) -> None:
+        """Read the texts of one language once for each length of string.
 
+        So only strings with frequent parts need to be counted.
+        """
+        max_characters = _MAX_CHARACTERS.get(code, MAX_CHARACTERS)
+        frequent = _frequent_strings(texts, max_characters, min_frequency)
+        edges: Counter[str] = Counter()
+        # Different characters beside each string, those between words as one space.
+        beside: tuple[dict[str, set[str]], ...] = (defaultdict(set), defaultdict(set))
+        for text in texts() if frequent else ():
+            for run in _runs(text):
+                edges.update(run)
+                padded = f" {run} "
+                for start, end in _frequent_spans(run, frequent):
+                    for sets, at in zip(beside, (start, end + 1), strict=True):
+                        # Two are enough to know that they change.
+                        if len(sets[run[start:end]]) < 2:
+                            sets[run[start:end]].add(" " if padded[at] in _EDGES else padded[at])
+        free = {
+            string: times
+            for string, times in frequent.items()
+            if all(len(sets[string]) > 1 or " " in sets[string] for sets in beside)
+            and all(_may_be_edge(character, times, edges) for character in (string[0], string[-1]))
+            and string[0] not in _MARKS
+            and not string.startswith(_ENDINGS)
+        }
+        self.names = _without_parts("", free)
+        self._max_length = max(map(len, self.names), default=0)
 
-def _find_unspaced(text: str, names: Collection[str]) -> Iterator[tuple[int, int, str]]:
-    """Yield the names in a text, the longest first where they overlap: start, end, name."""
-    longest = max(map(len, names), default=0)
-    for match in _RUN.finditer(text):
-        run, offset, start = match.group(), match.start(), 0
-        while start < len(run):
-            for end in range(min(start + longest, len(run)), start + 1, -1):
-                if run[start:end] in names:
-                    yield offset + start, offset + end, run[start:end]
-                    start = end
-                    break
-            else:
-                start += 1
+    def find(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Yield the names in a text, the longest first where they overlap: start, end, name."""
+        for match in _RUN.finditer(text):
+            run, offset, start = match.group(), match.start(), 0
+            while start < len(run):
+                for end in range(min(start + self._max_length, len(run)), start + 1, -1):
+                    if run[start:end] in self.names:
+                        yield offset + start, offset + end, run[start:end]
+                        start = end
+                        break
+                else:
+                    start += 1
 
 
 def _runs(text: str) -> Iterator[str]:
+    """Yield the parts of a text between breaks."""
     for run in _RUN.findall(text):
         # Every second part is an ending, or None for another break.
         parts = [*_BREAKS.split(run), None]
@@ -298,26 +287,23 @@ def _frequent_strings(
 ) -> dict[str, int]:
     """Count strings by length: a string is frequent only if both its shorter parts are."""
     frequent: dict[str, int] = {}
-    shorter: set[str] | None = None
     for length in range(2, max_characters + 1):
         counts: Counter[str] = Counter()
         for text in texts():
             for run in _runs(text):
                 strings = (run[at : at + length] for at in range(len(run) - length + 1))
-                if shorter is None:
+                if length == 2:
                     counts.update(strings)
                 else:
-                    counts.update(s for s in strings if s[1:] in shorter and s[:-1] in shorter)
-        level = {string: times for string, times in counts.items() if times >= min_frequency}
-        if not level:
+                    counts.update(s for s in strings if s[1:] in frequent and s[:-1] in frequent)
+        longer = {string: times for string, times in counts.items() if times >= min_frequency}
+        if not longer:
             break
-        frequent |= level
-        shorter = level.keys() | set()
+        frequent |= longer
     return frequent
 
 
-def _strings(run: str, frequent: dict[str, int]) -> Iterator[tuple[int, int]]:
-    """Yield the spans of frequent strings in a run."""
+def _frequent_spans(run: str, frequent: Collection[str]) -> Iterator[tuple[int, int]]:
     for start in range(len(run) - 1):
         for end in range(start + 2, min(start + MAX_CHARACTERS, len(run)) + 1):
             if run[start:end] not in frequent:
@@ -326,16 +312,8 @@ def _strings(run: str, frequent: dict[str, int]) -> Iterator[tuple[int, int]]:
             yield start, end
 
 
-def _neighbour(character: str) -> str:
-    """Replace a character that separates words by a space."""
-    return " " if character in _HARD_EDGES or character in _SOFT_EDGES else character
-
-
-def _changes(neighbours: set[str]) -> bool:
-    return len(neighbours) > 1 or " " in neighbours
-
-
-def _is_edge(character: str, times: int, counts: Counter[str]) -> bool:
+def _may_be_edge(character: str, times: int, counts: Counter[str]) -> bool:
+    """Tell whether a name may begin or end with a character, by its meaning and its uses."""
     if character in _HARD_EDGES:
         return False
     return character not in _SOFT_EDGES or times >= EDGE_SHARE * counts[character]

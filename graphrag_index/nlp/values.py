@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from typing import NamedTuple
 
-from graphrag_index.text.languages import language_of
-from graphrag_index.text.word_lists import read_lists, word_set
+from graphrag_index.text.languages import language_of, read_lists, word_set
 
 _LISTS = read_lists("nlp/data/values")
 _MONTHS = {
@@ -116,7 +115,8 @@ def find_numbers(text: str, language: str) -> Iterator[FoundNumber]:
             kind, unit = "number", None
             # A dot behind it may make an ordinal, or end the sentence.
             ordinal = re.match(r"\. ?[^\W\d_]", text[found.end() :])
-            if not scale and (_may_be_year(digits) or ordinal or found["sign"]):
+            may_be_year = re.fullmatch(r"[12]\d{3}", digits)
+            if not scale and (may_be_year or ordinal or found["sign"]):
                 continue
             if _is_part_of_name(text[max(0, found.start() - 40) : found.start()], language):
                 continue
@@ -130,9 +130,9 @@ def _is_part_of_name(before: str, language: str) -> bool:
     word = re.search(r"([^\W\d_]+)(\.?) ?$", before)
     if word is None or not word[1][0].isupper():
         return False
-    is_numbered = word[1].lower() in ("no", "nr") and word[2]
-    is_name = word[1].lower() not in language_of(language).function_words and not word[2]
-    return bool(is_numbered) or is_name
+    if word[2]:
+        return word[1].lower() in ("no", "nr")
+    return word[1].lower() not in language_of(language).function_words
 
 
 def parse_number(digits: str, language: str) -> float | None:
@@ -183,16 +183,12 @@ def _scale(word: str, language: str) -> float | None:
     return _SCALES.get(word, 1.0)
 
 
-def _may_be_year(digits: str) -> bool:
-    return len(digits) == 4 and digits.isdigit() and digits[0] in "12"
-
-
 _MONTH = _any_of(_MONTHS)
 _YEAR = r"(?:1\d|20)\d\d"
 _DATE = re.compile(
     rf"""
     (?<![\w.,/:#-])(?:
-      (?P<iso>{_YEAR})-(?P<iso_month>\d\d)-(?P<iso_day>\d\d)(?!-?\d)
+      (?P<iso_year>{_YEAR})-(?P<iso_month>\d\d)-(?P<iso_day>\d\d)(?!-?\d)
     | (?P<day>\d{{1,2}})(?:st|nd|rd|th|er|\.|º)?\s(?:of\s|de\s)?(?P<month>{_MONTH})\.?,?\s
       (?:de\s)?(?P<year>{_YEAR})
     | (?P<us_month>{_MONTH})\.?\s(?P<us_day>\d{{1,2}})(?:st|nd|rd|th)?,\s(?P<us_year>{_YEAR})
@@ -233,19 +229,15 @@ def find_dates(text: str, language: str) -> Iterator[FoundDate]:
 
 def _span(found: re.Match[str], text: str, language: str) -> tuple[date, date] | None:
     part = found.groupdict()
-    if part["iso"]:
-        return _day(part["iso"], int(part["iso_month"]), part["iso_day"])
-    if part["day"]:
-        return _day(part["year"], _MONTHS[part["month"].lower()], part["day"])
-    if part["us_day"]:
-        return _day(part["us_year"], _MONTHS[part["us_month"].lower()], part["us_day"])
+    for kind in ("iso_", "", "us_", "dot_"):
+        if day := part[f"{kind}day"]:
+            month = part[f"{kind}month"].lower()
+            return _day(part[f"{kind}year"], _MONTHS.get(month) or int(month), day)
     if part["only_month"]:
         if language == "en" and part["only_month"][0].islower():
             # Two of them are verbs too: may, march.
             return None
         return _months(part["month_year"], _MONTHS[part["only_month"].lower()], 1)
-    if part["dot_day"]:
-        return _day(part["dot_year"], int(part["dot_month"]), part["dot_day"])
     if part["left"]:
         left, right = int(part["left"]), int(part["right"])
         if left > 12 or left == right:

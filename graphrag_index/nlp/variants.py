@@ -8,15 +8,15 @@ stays by itself if there are two.
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 
-from graphrag_index.nlp.base_forms import GIVEN_NAMES, is_given_name
 from graphrag_index.nlp.name_classifier import ClassifiedNames
 from graphrag_index.nlp.name_forms import DISTINGUISHING, JoinedNames, Words
-from graphrag_index.nlp.type_keywords import KINDS, SURNAMES
-from graphrag_index.text.languages import Language
-from graphrag_index.text.titles import PARTICLES, n_titles
+from graphrag_index.nlp.name_words import GIVEN_NAMES, KINDS, SURNAMES, is_given_name
+from graphrag_index.text.languages import PARTICLES, Language, n_titles
 
 # Share of the documents with a clear meaning in which a short form means one name.
 USUAL = 0.9
@@ -62,7 +62,10 @@ def merge_variants(
     names.join_titled()
     for short, long in abbreviations:
         names.join(short, long)
-    by_document = list(_by_document(documents_of))
+    by_document = [
+        (document, [name for _, name in pairs])
+        for document, pairs in groupby(documents_of, itemgetter(0))
+    ]
     short_forms = _ShortForms(names)
     short_forms.join_initials(by_document)
     in_document = short_forms.join_single_words(by_document)
@@ -76,14 +79,8 @@ def merge_variants(
     )
 
 
-def _by_document(documents_of: Sequence[tuple[int, int]]) -> Iterator[tuple[int, list[int]]]:
-    """Group sorted pairs (document, name): each document with its names."""
-    present: list[int] = []
-    for index, (document, name) in enumerate(documents_of):
-        present.append(name)
-        if index + 1 == len(documents_of) or documents_of[index + 1][0] != document:
-            yield document, present
-            present = []
+# Documents with the names that each mentions.
+ByDocument = Sequence[tuple[int, list[int]]]
 
 
 class _ShortForms:
@@ -93,42 +90,37 @@ class _ShortForms:
         self.names = names
         # Words of each name that may be a person's, without its titles.
         self.full_names: dict[int, Words] = {}
-        self._find_full_names()
-
-    def _find_full_names(self) -> None:
-        """Find the full names that short forms can stand for, and the certain persons."""
-        for number, words in enumerate(self.names.words):
+        for number, words in enumerate(names.words):
             bare = words[n_titles(words) :]
-            language = self.names.languages[number]
-            if len(bare) == 1 and bare[0] in GIVEN_NAMES and not self.names.place[number]:
-                self.names.persons.add(number)
+            language = names.languages[number]
+            if len(bare) == 1 and bare[0] in GIVEN_NAMES and not names.place[number]:
+                names.persons.add(number)
             if len(bare) < 2 or (len(bare) == 2 and bare[0].lower() in PARTICLES):
                 continue
-            if number not in self.names.persons:
-                if self.names.thing[number] or not _may_be_person(
-                    bare, self.names.common, language
-                ):
+            if number not in names.persons:
+                if names.thing[number] or not _may_be_person(bare, names.common, language):
                     continue
-                given = is_given_name(bare[0], language)
-                if given or self.names.told[number] or _has_initial(bare):
-                    self.names.persons.add(number)
+                has_initial = any(len(word) == 2 and word[1] == "." for word in bare[:-1])
+                if has_initial or names.acts[number] or is_given_name(bare[0], language):
+                    names.persons.add(number)
             self.full_names[number] = bare
 
-    def join_initials(self, by_document: Sequence[tuple[int, list[int]]]) -> None:
+    def join_initials(self, by_document: ByDocument) -> None:
         """Join "R. F. Scott" and "Robert Scott" to the one "Robert Falcon Scott" of a document."""
         by_ends: dict[tuple[str, str], list[int]] = defaultdict(list)
-        for number, words in self.full_names.items():
+        full_names = self.full_names
+        for number, words in full_names.items():
             by_ends[words[0][0], words[-1]].append(number)
         candidates = {
             short: long
             for group in by_ends.values()
             if 1 < len(group) <= 50
             for short in group
-            if (long := [n for n in group if self._abbreviates(short, n)])
+            if (long := [n for n in group if _abbreviates(full_names[short], full_names[n])])
         }
         # Dudley Docker is Frank Dudley Docker.
-        numbers = {words: number for number, words in self.full_names.items()}
-        for number, words in self.full_names.items():
+        numbers = {words: number for number, words in full_names.items()}
+        for number, words in full_names.items():
             behind = numbers.get(words[1:])
             if behind is not None and len(words) > 2:
                 candidates.setdefault(behind, []).append(number)
@@ -142,12 +134,7 @@ class _ShortForms:
             if len({self.names.root(n) for n in together}) == 1:
                 self.names.join(short, together[0])
 
-    def _abbreviates(self, short: int, long: int) -> bool:
-        return _abbreviates(self.full_names[short], self.full_names[long])
-
-    def join_single_words(
-        self, by_document: Sequence[tuple[int, list[int]]]
-    ) -> dict[tuple[int, int], int]:
+    def join_single_words(self, by_document: ByDocument) -> dict[tuple[int, int], int]:
         """Let single words stand for the one full name that they are part of.
 
         Returns what they stand for in single documents only.
@@ -190,9 +177,7 @@ class _ShortForms:
         self.names.persons.update(in_document.values())
         return {k: n for k, n in in_document.items() if self.names.root(k[1]) != self.names.root(n)}
 
-    def _weak_short_forms(
-        self, by_document: Sequence[tuple[int, list[int]]], short: dict[int, str]
-    ) -> set[str]:
+    def _weak_short_forms(self, by_document: ByDocument, short: dict[int, str]) -> set[str]:
         """Find single words that mostly occur without the longer name.
 
         They do not make a person of it: Canada is not short for Air Canada.
@@ -240,13 +225,9 @@ class _ShortForms:
         if usual and usual[0][1] >= max(3, USUAL * sum(meant.values())):
             # Where several bear the name, the corpus may still nearly always mean one of them.
             candidates = {self.names.root(usual[0][0])}
-        if not candidates:
-            # Beyond its document a given name is too weak, unless it is always one person's.
-            candidates = (
-                set(map(self.names.root, meant))
-                if len({*map(self.names.root, given)}) == 1
-                else set()
-            )
+        # Beyond its document a given name is too weak, unless it is always one person's.
+        if not candidates and len({*map(self.names.root, given)}) == 1:
+            candidates = set(map(self.names.root, meant))
         mentions = sum(self.names.counts[n] for n in surnames | given)
         if len(candidates) == 1 and self.names.counts[name] <= 20 * mentions:
             self.names.join(name, min(candidates))
@@ -254,9 +235,7 @@ class _ShortForms:
         elif surnames & self.names.persons:
             self.names.persons.add(name)
 
-    def join_heads(
-        self, by_document: Sequence[tuple[int, list[int]]]
-    ) -> dict[tuple[int, int], int]:
+    def join_heads(self, by_document: ByDocument) -> dict[tuple[int, int], int]:
         """Let "(the) Institute" stand for the one "Radium Institute" of its document."""
         heads = {
             number: words[0]
@@ -273,18 +252,15 @@ class _ShortForms:
             headed: dict[str, set[int]] = defaultdict(set)
             for name in present:
                 if len(self.names.words[name]) > 1 and name not in self.full_names:
-                    headed[_head(self.names.words[name])].add(self.names.root(name))
+                    words = self.names.words[name]
+                    # The head noun stands before the particle: University of Oslo.
+                    particle = next((i for i, w in enumerate(words) if w.islower()), len(words))
+                    headed[words[particle - 1]].add(self.names.root(name))
             for name in alone:
                 fitting = headed.get(heads[name], set())
                 if len(fitting) == 1:
                     in_document[document, name] = min(fitting)
         return in_document
-
-
-def _head(words: Words) -> str:
-    """Return the head noun of a name, such as University in University of Oslo."""
-    particle = next((i for i, word in enumerate(words) if word.islower()), len(words))
-    return words[particle - 1]
 
 
 def _may_be_person(words: Words, common: Collection[str], language: Language) -> bool:
@@ -305,10 +281,6 @@ def _may_be_person(words: Words, common: Collection[str], language: Language) ->
             if not surname or not is_given_name(words[0], language):
                 return False
     return True
-
-
-def _has_initial(words: Words) -> bool:
-    return any(len(word) == 2 and word[1] == "." for word in words[:-1])
 
 
 def _abbreviates(short: Words, long: Words) -> bool:

@@ -17,8 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from graphrag_index.text.languages import Language
-from graphrag_index.text.word_lists import read_lists, word_set
+from graphrag_index.text.languages import Language, read_lists, word_set
 
 _LISTS = read_lists("nlp/data/words")
 # Kinds of words, one bit each. In any case, before a name:
@@ -33,7 +32,7 @@ BARE_FUNCTION, LETTERS, PUNCTUATED, NO_MODIFIER, NO_NOUN, WEAK_HEAD = (
 )
 
 PUNCTUATION = ".,;:!?)"
-_WORN = ".,;:!?()[]{}\"'“”„«»‘’*_"
+_AROUND_WORDS = ".,;:!?()[]{}\"'“”„«»‘’*_"
 # Characters of the longest word: whole paragraphs have no space in some scripts.
 MAX_WORD_LENGTH = 40
 # Before verbs as well as before nouns.
@@ -59,51 +58,46 @@ class Words(NamedTuple):
     ends: Integers
 
 
-class Vocabulary:
-    """The distinct words of the documents in one language: kinds and counts."""
+class Vocabulary(dict[str, int]):
+    """The distinct words of the documents in one language: numbers, kinds and counts.
+
+    A word gets its number at first sight; words without case are 0.
+    """
 
     def __init__(self, language: Language) -> None:
-        self._numbers = _Numbers(language)
-        self._counts = array("q")
+        super().__init__({"": 0})
+        self._language = language
+        self._kinds, self._counts = array("H", [0]), array("q")
+        self._opening = (
+            language.determiners | language.place_prepositions | language.other_prepositions
+        ) - _BEFORE_VERBS
 
     def read(self, text: str) -> Words:
         """Count the words of a document and return their kinds."""
         words = text.replace("\n", " ").split(" ")
-        numbers = np.fromiter(map(self._numbers.__getitem__, words), np.int64, len(words))
-        self._counts.extend([0] * (len(self._numbers) - len(self._counts)))
+        numbers = np.fromiter(map(self.__getitem__, words), np.int64, len(words))
+        self._counts.extend([0] * (len(self) - len(self._counts)))
         np.add.at(np.frombuffer(self._counts, np.int64), numbers, 1)
         lengths = np.fromiter(map(len, words), np.int64, len(words))
         ends = np.cumsum(lengths + 1) - 1
-        kinds = np.frombuffer(self._numbers.kinds, np.uint16)[numbers]
+        kinds = np.frombuffer(self._kinds, np.uint16)[numbers]
         return Words(kinds, ends - lengths, ends)
 
     def add_lower_words(self, counts: Counter[str]) -> None:
         """Add the counts of words in lower case, without punctuation."""
-        for word, kind, count in zip(self._numbers, self._numbers.kinds, self._counts, strict=True):
+        for word, kind, count in zip(self, self._kinds, self._counts, strict=True):
             if kind & LOWER:
-                counts[word.strip(_WORN)] += count
-
-
-class _Numbers(dict[str, int]):
-    """Numbers of words, given at first sight; words without case are 0."""
-
-    def __init__(self, language: Language) -> None:
-        super().__init__({"": 0})
-        self.language = language
-        self.kinds = array("H", [0])
-        self._opening = (
-            language.determiners | language.place_prepositions | language.other_prepositions
-        ) - _BEFORE_VERBS
+                counts[word.strip(_AROUND_WORDS)] += count
 
     def __missing__(self, word: str) -> int:
         if len(word) > MAX_WORD_LENGTH or word.lower() == word.upper():
             return 0
         number = self[word] = len(self)
-        self.kinds.append(self._kind(word))
+        self._kinds.append(self._kind(word))
         return number
 
     def _kind(self, word: str) -> int:
-        language = self.language
+        language = self._language
         functions = language.function_words
         bare = word.rstrip(PUNCTUATION)
         return kind_before(word, language) | sum(
@@ -205,7 +199,7 @@ def _noun_phrases(kinds: Kinds) -> tuple[Integers, Integers]:
     window = padded[first[:, None] + np.arange(MAX_TERM_WORDS + 1)]
     part = (window & (LETTERS | BARE_FUNCTION)) == LETTERS
     punctuated = (window & PUNCTUATED) > 0
-    # A phrase ends with a word that wears punctuation, or before the first that is no part.
+    # A phrase ends with a word that has punctuation, or before the first that is no part.
     ends = ~part | punctuated
     end = ends.argmax(axis=1)
     row = np.arange(len(first))

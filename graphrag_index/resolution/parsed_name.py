@@ -5,17 +5,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from graphrag_index.nlp.type_keywords import KINDS, SURNAMES
-from graphrag_index.text.normalize import fold
-from graphrag_index.text.titles import (
+from graphrag_index.nlp.name_words import KINDS, SURNAMES
+from graphrag_index.text.languages import (
     HONORIFICS,
     NAMING_TITLES,
     PARTICLES,
     RANKS,
     TITLE_PARTS,
     n_titles,
+    read_lists,
+    word_set,
 )
-from graphrag_index.text.word_lists import read_lists, word_set
+from graphrag_index.text.normalize import fold
 
 _LISTS = read_lists("resolution/data/words")
 _COMPANY_FORMS = word_set(_LISTS["company_forms"])

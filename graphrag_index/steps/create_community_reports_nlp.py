@@ -14,7 +14,7 @@ from graphrag_index.reports.report import Report, community_rows, join_titles, r
 from graphrag_index.schema.list_columns import Grouped, Integers, positions
 from graphrag_index.schema.settings.embedded_steps import CreateCommunityReportsNlp
 from graphrag_index.step import Progress, step
-from graphrag_index.text.quotations import Quotations, quotable
+from graphrag_index.text.sentences import Quotations, quotable
 
 # Sentences among which those of one report are chosen.
 CANDIDATES = 24

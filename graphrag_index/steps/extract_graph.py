@@ -11,10 +11,10 @@ import polars as pl
 
 from graphrag_index import __version__
 from graphrag_index.extraction.alignment import Passage, Places
+from graphrag_index.extraction.graph_reply import schema_of
 from graphrag_index.extraction.merging import TABLE, Findings, merge_findings
 from graphrag_index.extraction.prompting import ExtractionPrompt, PassagePrompt
 from graphrag_index.extraction.reply_records import Found, FoundEntity, FoundRelationship, clean
-from graphrag_index.extraction.schema_history import schema_of
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request
@@ -119,16 +119,9 @@ def extract_graph(
         places: Mapping[str, Places] = passage.align(entity.name for entity in found.entities)
         if unit.key and settings.star and outcome.values:
             found, places = _with_star(found, places, passage, unit.key, settings.star)
-        findings.add(
-            unit.number,
-            passage,
-            found,
-            places,
-            # A failed request is sent again when it is released.
-            input_hash="" if outcome.failure else input_hash[unit.number],
-            request_keys=outcome.keys,
-            dropped=outcome.dropped,
-        )
+        # A failed request is sent again when it is released.
+        row_hash = "" if outcome.failure else input_hash[unit.number]
+        findings.add(unit.number, passage, found, places, row_hash, outcome)
         n_failed += bool(outcome.failure)
         progress.advance()
     rows = add_reply_hashes(findings.frame(), chat_model)

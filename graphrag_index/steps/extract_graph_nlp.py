@@ -6,8 +6,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.nlp.association import associate, pair_mentions, text_units_of_pairs
-from graphrag_index.nlp.mentions import MENTIONS, Entities, find_mentions
+from graphrag_index.nlp.mentions import (
+    MENTIONS,
+    Entities,
+    associate,
+    find_mentions,
+    pair_mentions,
+    text_units_of_pairs,
+)
 from graphrag_index.nlp.name_spans import DEFINED, INITIAL
 from graphrag_index.nlp.uncased import find_fallback
 from graphrag_index.schema.list_columns import gather_lists
@@ -15,7 +21,7 @@ from graphrag_index.schema.settings.embedded_steps import ExtractGraphNlp
 from graphrag_index.schema.table import INTEGERS, STRINGS
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
-from graphrag_index.text.quotations import Quotations, quotable
+from graphrag_index.text.sentences import Quotations, quotable
 
 # Documents per batch: bounds memory, not results.
 BATCH_DOCUMENTS = 512

@@ -8,7 +8,7 @@ from itertools import chain
 import polars as pl
 
 from graphrag_index import __version__
-from graphrag_index.extraction.summarization import Pieces, SummaryPrompt, join
+from graphrag_index.extraction.summarization import SummaryPrompt, join
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request
@@ -71,7 +71,7 @@ def summarize_descriptions(
     kept, todo = reuse_rows(previous, TABLE, input_hash, replies=chat_model)
     progress.advance(kept.height)
     rows: list[tuple[int, str, Sequence[str], str]] = []
-    waiting: deque[tuple[int, Pieces]] = deque()
+    waiting: deque[tuple[int, Sequence[str]]] = deque()
 
     def requests() -> Iterator[Request]:
         for several in _several(extracted_entities, extracted_relationships):

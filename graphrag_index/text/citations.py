@@ -10,9 +10,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import cache
 
+from graphrag_index.text.languages import read_lists, word_set
 from graphrag_index.text.normalize import UNSPACED
-from graphrag_index.text.word_lists import read_lists, word_set
 
+# Numbers of the rows in a context, by section.
+Shown = Mapping[str, Set[int]]
+# Maps section and number to the new number; None if the row may not be cited.
+NumberOf = Callable[[str, int], int | None]
+# A section of a citation, its distinct numbers, and whether there are more.
+Part = tuple[str, list[int], bool]
 # A citation is no longer than this, in characters, unless it is made of names and numbers alone.
 MAX_CITATION = 300
 # Such a number in round brackets is a year, unless it was shown.
@@ -24,7 +30,7 @@ _OTHER_WORDS, _JOINING_WORDS = _LISTS["other_tables"].split(), _LISTS["joining"]
 
 
 def _one_of(words: Iterable[str]) -> str:
-    # A longer word comes first; Chinese and Japanese part theirs by no space.
+    # Longer words come first. In Chinese and Japanese no space follows a word.
     ordered = sorted(words, key=lambda word: (-len(word), word))
     # `re` folds the case of each character of a class at compiling: these have none.
     return rf"(?:{'|'.join(ordered)})(?!(?-i:(?!{UNSPACED})[^\W\d_]))"
@@ -72,14 +78,14 @@ _STRICT = (
     rf"(?P<strict>{_ROWS})\s*[.;,]?\s*{_ANY_CLOSE}"
 )
 _NAMED = rf"[(（{{｛]\s*(?P<table>{_TABLE}(?P<colon>\s*[:：])?\s*{_ROWS})\s*[.;,]?\s*[)）}}｝]"
-# A bracket that is never closed goes where the citation ends its sentence.
+# A bracket that is never closed counts where the citation ends its sentence.
 _UNCLOSED = rf"{_ANY_OPEN}\s*{_DATA}\s*[:：]\s*(?P<unclosed>{_GROUPS}){_ENDS}"
 _BARE = (
     rf"(?<![\w]){_DATA}\s*[:：]\s*"
     rf"(?:(?P<bare>{_GROUPS})|(?P<listed>{_ANY_TABLE}\s+{_NUMBERS}){_ENDS})"
 )
-# What a citation begins with, behind the space before it. Most characters are none of it: to
-# try all forms of citations at each takes five times as long.
+# First characters of citations, behind a space. Most characters are none of these: to try all
+# forms of citations at each takes five times as long.
 _FIRST = rf"*_`\[［【(（{{｛{''.join(dict.fromkeys(word[0] for word in _DATA_WORDS))}"
 _AHEAD = rf"(?=[\s{_FIRST}])(?=[{_FIRST}]|(?<![^\S\n])[^\S\n]+[{_FIRST}])"
 # Emphasis and further brackets around a citation go with it, and the space before it.
@@ -117,22 +123,17 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-def citations_in(text: str) -> Iterator[re.Match[str]]:
+def _citations_in(text: str) -> Iterator[re.Match[str]]:
     """Yield each citation of a text, with the space before it."""
     return (found for found in _compiled(_CITATION).finditer(text) if _is_meant(found))
 
 
-def rows_of(citation: re.Match[str]) -> str:
-    """Return the part of a citation that names tables and numbers."""
-    forms = ("data", "square", "strict", "table", "unclosed", "bare", "listed")
-    return next((citation[form] for form in forms if citation[form]), "")
-
-
-def may_be_prose(citation: re.Match[str], numbers: Iterable[int]) -> bool:
+def _may_be_prose(citation: re.Match[str], parts: Iterable[Part]) -> bool:
     """Tell whether a citation may be a year of prose: "(Source: 1914)"."""
     named = citation["table"] or (citation["strict"] and not _names_table(citation["strict"]))
     is_square = citation["strict"] and citation.group().lstrip()[:1] in "[［【"
-    return bool(named) and not is_square and all(number in YEARS for number in numbers)
+    is_year = all(number in YEARS for _, numbers, _ in parts for number in numbers)
+    return bool(named) and not is_square and is_year
 
 
 def unfinished_from(text: str) -> int:
@@ -143,7 +144,7 @@ def unfinished_from(text: str) -> int:
 
 def cut_off_from(text: str) -> int | None:
     """Return the start of a citation that the end of the text cuts off; None if none is."""
-    whole = [citation.span() for citation in citations_in(text)]
+    whole = [citation.span() for citation in _citations_in(text)]
     found = _compiled(_CUT_OFF).search(text)
     while found:
         place = found.start()
@@ -180,18 +181,14 @@ def _names_table(rows: str) -> bool:
     return _compiled(_ANY_TABLE).match(rows) is not None
 
 
-# Numbers of the rows in a context, by section.
-Shown = Mapping[str, Set[int]]
-# Maps section and number to the new number; None if the row may not be cited.
-NumberOf = Callable[[str, int], int | None]
-
 # A name precedes a number; "(3-5)" means 3, 4 and 5, but "(-1)" is no row.
 _TOKEN = re.compile(
     r"(?P<name>[^\W\d_]+)[\s:：(（\[#]+(?=[-–]?\d)"
     r"|(?<![^\W_和及])(?P<first>\d+)\s*[-–—]\s*(?P<last>\d+)(?![^\W和及])"
     r"|(?<![^\W_和及])(?P<number>[-–]?\d+)(?![^\W和及])|(?P<more>\+)"
 )
-# What `renumber_citations` writes behind a space, with which a search would take twice as long.
+# The form that `renumber_citations` writes, without the space before it: a search for both takes
+# twice as long.
 _PART = re.compile(r"(\w+) \((-?\d+(?:, -?\d+)*(?:, \+more)?)\)")
 _WRITTEN = re.compile(rf"\[Data: ({_PART.pattern}(?:; {_PART.pattern})*)\]")
 _SECTIONS: dict[str, tuple[str, ...]] = {
@@ -218,10 +215,11 @@ def find_citations(
 
     "(Source: 1914)" is prose unless it is among what was `shown`.
     """
-    for citation in citations_in(text):
-        rows = [(section, n) for section, numbers, _ in _parts(citation) for n in numbers]
+    for citation in _citations_in(text):
+        parts = _parts(citation)
+        rows = [(section, number) for section, numbers, _ in parts for number in numbers]
         is_shown = any(number in (shown or {}).get(section, ()) for section, number in rows)
-        if is_shown or not may_be_prose(citation, [number for _, number in rows]):
+        if is_shown or not _may_be_prose(citation, parts):
             yield *citation.span(), list(dict.fromkeys(rows))
 
 
@@ -234,26 +232,28 @@ def check_citations(text: str, shown: Shown) -> tuple[str, int]:
 
 def renumber_citations(text: str, number_of: NumberOf) -> tuple[str, int]:
     """Renumber the citations of a text; return how many numbers were removed."""
-    n_removed = 0
+    pieces: list[str] = []
+    n_removed = start = 0
+    for citation in _citations_in(text):
+        parts = _parts(citation)
+        written, n_unknown = _write_citation(parts, number_of)
+        if written or not _may_be_prose(citation, parts):
+            n_removed += n_unknown
+            pieces += text[start : citation.start()], written
+            start = citation.end()
+    return "".join([*pieces, text[start:]]).strip(), n_removed
 
-    checked, start = [], 0
-    for citation in citations_in(text):
-        parts, cites, n_unknown = [], [], 0
-        for section, numbers, has_more in _parts(citation):
-            cites += numbers
-            found = [number_of(section, number) for number in numbers]
-            kept = [str(number) for number in found if number is not None]
-            n_unknown += len(numbers) - len(kept)
-            if kept:
-                more = ["+more"] if has_more else []
-                parts.append(f"{section} ({', '.join([*kept, *more])})")
-        if not parts and may_be_prose(citation, cites):
-            continue
-        n_removed += n_unknown
-        checked.append(text[start : citation.start()])
-        checked.append(f" [Data: {'; '.join(parts)}]" if parts else "")
-        start = citation.end()
-    return "".join([*checked, text[start:]]).strip(), n_removed
+
+def _write_citation(parts: Iterable[Part], number_of: NumberOf) -> tuple[str, int]:
+    """Write a citation with new numbers behind a space, and count the removed numbers."""
+    written, n_removed = [], 0
+    for section, numbers, has_more in parts:
+        found = [number_of(section, number) for number in numbers]
+        kept = [str(number) for number in found if number is not None]
+        n_removed += len(numbers) - len(kept)
+        if kept:
+            written.append(f"{section} ({', '.join([*kept, *['+more'] * has_more])})")
+    return f" [Data: {'; '.join(written)}]" if written else "", n_removed
 
 
 def renumber_written(text: str, number_of: NumberOf) -> str:
@@ -263,33 +263,33 @@ def renumber_written(text: str, number_of: NumberOf) -> str:
     """
     if "[Data: " not in text:
         return text.strip()
-    renumbered, start = [], 0
+    pieces: list[str] = []
+    start = 0
     for citation in _WRITTEN.finditer(text):
-        parts = []
-        for part in _PART.finditer(citation[1]):
-            cells = part[2].split(", ")
-            found = [number_of(part[1], int(cell)) for cell in cells if cell != "+more"]
-            kept = [str(number) for number in found if number is not None]
-            if kept:
-                kept += ["+more"] * (cells[-1] == "+more")
-                parts.append(f"{part[1]} ({', '.join(kept)})")
-        renumbered.append(text[start : citation.start()].removesuffix(" "))
-        renumbered.append(f" [Data: {'; '.join(parts)}]" if parts else "")
+        parts = [
+            (part[1], list(map(int, part[2].removesuffix(", +more").split(", "))), "+" in part[2])
+            for part in _PART.finditer(citation[1])
+        ]
+        written, _ = _write_citation(parts, number_of)
+        pieces += text[start : citation.start()].removesuffix(" "), written
         start = citation.end()
-    return "".join([*renumbered, text[start:]]).strip()
+    return "".join([*pieces, text[start:]]).strip()
 
 
-def _parts(citation: re.Match[str]) -> list[tuple[str, list[int], bool]]:
-    """Return the sections of a citation with their distinct numbers, and whether there are more.
-
-    Numbers without a name are those of sources.
-    """
+def _parts(citation: re.Match[str]) -> list[Part]:
+    """Return the sections of a citation; numbers without a name are those of sources."""
+    forms = ("data", "square", "strict", "table", "unclosed", "bare", "listed")
+    rows = next((citation[form] for form in forms if citation[form]), "")
     parts: list[tuple[str, dict[int, None], bool]] = []
     section = "Sources"
-    for token in _TOKEN.finditer(rows_of(citation)):
+    for token in _TOKEN.finditer(rows):
         if token["name"]:
-            if token["name"].lower() not in _NO_SECTION:
-                section = _section(token["name"])
+            name = token["name"].lower()
+            if name not in _NO_SECTION:
+                # "entity" is Entities.
+                section = next(
+                    (s for s, starts in _SECTIONS.items() if name.startswith(starts)), name
+                )
             continue
         if not parts or parts[-1][0] != section:
             parts.append((section, {}, False))
@@ -308,12 +308,3 @@ def _parts(citation: re.Match[str]) -> list[tuple[str, list[int], bool]]:
 def _number(digits: str) -> int:
     """Parse a number, of at most 18 digits."""
     return int(digits.replace("–", "-")[:18])
-
-
-def _section(name: str) -> str:
-    """Return the section that a name means: "entity" is Entities."""
-    name = name.lower()
-    for section, beginnings in _SECTIONS.items():
-        if name.startswith(beginnings):
-            return section
-    return name

@@ -1,27 +1,40 @@
-"""Languages: closed word classes, detection, and stems of inflected names.
+"""Word lists of languages: closed word classes, detection, inflected names, titles of persons.
 
-The word lists in `data/languages.yaml` are short on purpose: what is common in a corpus beyond
-them is learned from the corpus itself.
-
-`stems_of` is no stemmer: an ambiguous ending leaves several possible stems, and two words may be
-forms of one name if they have a stem in common. `normalize.stem` is for words of English texts.
+The lists lie as YAML in the `data` folders of the package. They are short on purpose: other common
+words are learned from the corpus itself.
 """
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any
 
 from graphrag_index.text.normalize import fold
-from graphrag_index.text.word_lists import read_lists, word_set
 
+_PACKAGE = Path(__file__).parents[1]
 _WORD = re.compile(r"[^\W\d_]+")
 # Characters at the beginning and end of a document used for detection.
 _SAMPLE = 2_000
 # In a text of at most so many characters, a single function word is enough.
 _SHORT = 200
+
+
+@cache
+def read_lists(name: str) -> Mapping[str, Any]:
+    """Read a YAML file of the package once, such as `text/data/languages`."""
+    import yaml
+
+    text = (_PACKAGE / f"{name}.yaml").read_text(encoding="utf-8")
+    lists: Mapping[str, Any] = yaml.load(text, yaml.CSafeLoader)
+    return lists
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Split a list of words at its spaces."""
+    return frozenset(text.split())
 
 
 @dataclass(frozen=True)
@@ -97,26 +110,20 @@ def language_of(code: str) -> Language:
     return languages().get(code, UNKNOWN)
 
 
-@cache
-def _scripts() -> Mapping[str, re.Pattern[str]]:
-    scripts = read_lists("text/data/languages")["scripts"]
-    return {code: re.compile(script) for code, script in scripts.items()}
-
-
 def detect_language(text: str) -> str:
     """Detect the ISO 639-1 code of a text's language by script and function words, or "und"."""
+    lists = read_lists("text/data/languages")
     sample = text[:_SAMPLE] if len(text) <= 2 * _SAMPLE else text[:_SAMPLE] + text[-_SAMPLE:]
     if not sample.isascii():
-        letters = sum(map(str.isalpha, sample))
-        for code, script in _scripts().items():
-            # Japanese mixes its syllables with Chinese characters, hence the low bar.
-            if len(script.findall(sample)) * (8 if code == "ja" else 2) > letters:
-                return code
-    languages_of_word = _languages_of_words()
+        n_letters = sum(map(str.isalpha, sample))
+        for code, script in lists["scripts"].items():
+            # Japanese mixes its syllables with Chinese characters, hence the low threshold.
+            if len(re.findall(script, sample)) * (8 if code == "ja" else 2) > n_letters:
+                return str(code)
     votes: dict[str, float] = dict.fromkeys(languages(), 0.0)
     times: Counter[str] = Counter()
     for word, count in Counter(_WORD.findall(sample.lower())).items():
-        codes = languages_of_word.get(word, ())
+        codes = _languages_of_words().get(word, ())
         for code in codes:
             # A word of several languages counts less.
             votes[code] = votes.get(code, 0.0) + count / len(codes)
@@ -127,16 +134,9 @@ def detect_language(text: str) -> str:
     alone = all(votes[code] > votes[other] for other in votes if other != code)
     if times[code] >= 2 or (times[code] and alone and len(sample) <= _SHORT):
         return code
-    return _language_of_letters(sample)
-
-
-def _language_of_letters(sample: str) -> str:
-    """Detect a language by its own letters, in words in lower case."""
-    if sample.isascii():
-        return "und"
+    # Letters that only one language has, in words in lower case.
     letters = {c for word in _WORD.findall(sample) if word.islower() for c in word}
-    own_letters = read_lists("text/data/languages")["letters"]
-    codes = [code for code, own in own_letters.items() if letters & {*own}]
+    codes = [code for code, own in lists["letters"].items() if letters & {*own}]
     return codes[0] if len(codes) == 1 else "und"
 
 
@@ -159,7 +159,11 @@ MIN_STEM = 3
 
 
 def stems_of(word: str, language: Language) -> frozenset[str]:
-    """Return the possible stems of a word: the word without one of the endings."""
+    """Return the possible stems of a word: the word without one of the endings.
+
+    Two words may be forms of one name if they have a stem in common. `normalize.stem` is the
+    stemmer for words of English texts.
+    """
     # Parts of a double name are inflected each by themselves: Skłodowskiej-Curie.
     parts = fold(word).split(" ")
     stems = [_stems(part, language.code) for part in parts]
@@ -173,14 +177,12 @@ def stems_of(word: str, language: Language) -> frozenset[str]:
 
 @lru_cache(maxsize=65_536)
 def _stems(word: str, code: str) -> frozenset[str]:
-    stems = {word}
-    for ending in folded_endings(code):
-        if word.endswith(ending) and len(word) - len(ending) >= MIN_STEM:
-            stems.add(word[: len(word) - len(ending)])
-    for ending, stem_end in language_of(code).alternations:
-        if word.endswith(ending) and len(word) - len(ending) + len(stem_end) >= MIN_STEM:
-            stems.add(word[: len(word) - len(ending)] + stem_end)
-    fleeting = language_of(code).fleeting_vowel
+    stems, language = {word}, language_of(code)
+    for ending, stem_end in (*((e, "") for e in folded_endings(code)), *language.alternations):
+        stem = word.removesuffix(ending) + stem_end
+        if word.endswith(ending) and len(stem) >= MIN_STEM:
+            stems.add(stem)
+    fleeting = language.fleeting_vowel
     # Paweł, Pawła: the vowel before the last consonant comes and goes.
     if fleeting and len(word) > MIN_STEM and word[-2] == fleeting:
         stems.add(word[:-2] + word[-1])
@@ -190,3 +192,36 @@ def _stems(word: str, code: str) -> frozenset[str]:
 @cache
 def folded_endings(code: str) -> tuple[str, ...]:
     return tuple(sorted({fold(ending) for ending in language_of(code).endings}))
+
+
+_TITLES = {name: word_set(text) for name, text in read_lists("text/data/titles").items()}
+HONORIFICS, RANKS = _TITLES["honorifics"], _TITLES["ranks"]
+TITLE_PARTS, NAMING_TITLES = _TITLES["title_parts"], _TITLES["naming_titles"]
+PARTICLES = _TITLES["particles"]
+_DOTTED = _TITLES["dotted_titles"]
+ABBREVIATED_TITLES = RANKS | _DOTTED | {"mt"}
+
+
+def is_title(word: str) -> bool:
+    """Tell whether a word stands before a person's name and says what the person is."""
+    lower = word.lower()
+    if lower in HONORIFICS or lower in RANKS:
+        return True
+    if lower.endswith(".") and (lower[:-1] in RANKS or lower[:-1] in _DOTTED):
+        # M. Dupont is a title in French only; elsewhere it is an initial.
+        return len(lower) > 2
+    # Lieutenant-Colonel, Maj.-Gen.
+    return "-" in lower and all(map(is_title, lower.split("-")))
+
+
+def n_titles(name: Sequence[str]) -> int:
+    """Count the titles before a name, of which one word remains at least."""
+    first, titled = 0, False
+    while first < len(name) - 1:
+        if is_title(name[first]):
+            titled = True
+        elif name[first].lower() not in TITLE_PARTS:
+            break
+        first += 1
+    # "of Peru" is no name, and a Third Class nobody's title.
+    return first if titled and name[first][:1].isupper() else 0

@@ -24,7 +24,7 @@ import re
 from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
-from unicodedata import category, normalize
+from unicodedata import category, combining, east_asian_width, normalize
 
 if TYPE_CHECKING:
     import polars as pl
@@ -66,6 +66,8 @@ _is_unspaced = re.compile(UNSPACED).search
 _ASCII_WORD = re.compile("[a-z0-9]+")
 # In a folded text, where every character is of a word, an apostrophe or a space.
 _POSSESSIVE = re.compile(r"'s(?![^\s'])")
+# Terminal columns of a title: a longer one would push the numbers beside it off the screen.
+MAX_WIDTH = 60
 # White space characters of one code unit, which a model or an editor may replace by a space.
 _SPACES = str.maketrans("\t\n\v\f\r\x85\xa0\u2028\u2029\u202f", " " * 10)
 
@@ -74,27 +76,18 @@ class _Folds(dict[int, str]):
     """The folded form of each character by its code; "'" and " " stand between words."""
 
     def __missing__(self, code: int) -> str:
-        decomposed = normalize("NFKD", chr(code)).lower()
-        folded = "".join(_fold_character(c) for c in decomposed if not _is_accent(c))
+        folded = ""
+        for character in normalize("NFKD", chr(code)).lower():
+            if character in "'’":
+                folded += "'"
+            elif not _is_accent(character):
+                is_of_word = category(character)[0] in "LNM"
+                folded += _PLAIN.get(character, character if is_of_word else " ")
         self[code] = folded = normalize("NFC", folded)
         return folded
 
 
-class _Letters(dict[str, str]):
-    """The letters and digits of each character, folded: none, one, or several (ß, ﬁ)."""
-
-    def __missing__(self, character: str) -> str:
-        self[character] = kept = _FOLDS[ord(character)].strip("' ")
-        return kept
-
-
-def _fold_character(character: str) -> str:
-    if character in "'’":
-        return "'"
-    return _PLAIN.get(character, character if category(character)[0] in "LNM" else " ")
-
-
-_FOLDS, _LETTERS = _Folds(), _Letters()
+_FOLDS = _Folds()
 
 
 @lru_cache(maxsize=65_536)
@@ -132,7 +125,8 @@ def letters(text: str) -> str:
 
 def letters_with_offsets(text: str) -> tuple[str, list[int]]:
     """Return `letters` of a text, and the offset of the character that each comes from."""
-    parts = [_LETTERS[character] for character in text]
+    # A character has no letter, one, or several (ß, ﬁ).
+    parts = [_FOLDS[code].strip("' ") for code in map(ord, text)]
     return "".join(parts), [offset for offset, part in enumerate(parts) for _ in part]
 
 
@@ -201,3 +195,23 @@ def sound(word: str) -> str:
     import polars as pl
 
     return str(pl.select(sounds_of(pl.lit(word))).item())
+
+
+def fit_line(text: str, max_width: int = MAX_WIDTH) -> str:
+    """Shorten a text to one terminal line of at most `max_width` columns.
+
+    Names come from documents: characters that move the cursor or reverse the writing direction
+    are removed.
+    """
+    clean = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    if display_width(clean) <= max_width:
+        return clean
+    cut = clean[: max_width - 1]
+    while display_width(cut) >= max_width:
+        cut = cut[:-1]
+    return f"{cut}…"
+
+
+def display_width(text: str) -> int:
+    """Count the terminal columns of a text: wide letters take two, combining accents none."""
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)

@@ -1,17 +1,24 @@
-"""Sentence boundaries by punctuation and layout, Markdown headings, near-duplicates.
+"""Sentences: boundaries, headings, near-duplicates, and sentences that can be quoted.
 
-Rules, not a model: full stops that end abbreviations, initials, ordinals and numbers are told
-from those that end sentences; short brackets and quotations are kept whole; blank lines, headings,
+Boundaries follow rules, not a model. A full stop behind an abbreviation, initial, ordinal or
+number ends no sentence; short brackets and quotations are kept whole; blank lines, headings,
 list items and table rows end the sentence before them.
 """
 
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence, Set
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
-from graphrag_index.text.word_lists import read_lists, word_set
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from graphrag_index.text.languages import read_lists, word_set
+
+Integers = npt.NDArray[np.int64]
 
 
 class Sentence(NamedTuple):
@@ -60,7 +67,7 @@ _ENCLOSED = {
 }
 # An enclosure ends before so many characters, or does not count: a mark may be forgotten.
 MAX_ENCLOSED = 200
-# What ends a paragraph, list item or table row within an enclosure that does not count then.
+# Ends of paragraphs, list items and table rows: an enclosure that contains one does not count.
 _LAYOUT = re.compile(r"\n[^\S\n]*(?:\n|\#{1,6}\s|[-*+•]\s|\d{1,3}[.)]\s|\|)|\|[^\S\n]*\n")
 # The characters at which a boundary can begin: to look for these first is much quicker.
 _MARK = re.compile(r"[.!?…。！？｡؟۔।॥።\n#|]")
@@ -168,7 +175,10 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
     surface = word_match.group() if word_match else ""
     word = surface.lower()
     if len(word) == 1 and word.isalpha():
-        return text[begin - 1].isupper() and _is_no_initial(text, begin)
+        # Such a capital may be a pronoun, a label or a number, and no initial: George V.
+        before = text[max(0, begin - 60) : begin]
+        is_initial = not before.endswith(" I") and _LABEL.search(before) is None
+        return text[begin - 1].isupper() and not is_initial
     dotted = _DOTTED.fullmatch(surface) if "." in surface else None
     if dotted or word in _ABBREVIATIONS:
         if not (word in _MAY_END or (dotted and dotted[1].isupper())):
@@ -181,12 +191,6 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
     return True
 
 
-def _is_no_initial(text: str, begin: int) -> bool:
-    """Tell whether the capital before `begin` is a pronoun, a label or a number: George V."""
-    before = text[max(0, begin - 60) : begin]
-    return before.endswith(" I") or _LABEL.search(before) is not None
-
-
 def _is_prose(sentence: str) -> bool:
     """Tell whether a segment is a whole sentence: no heading, stub, or table row."""
     length, last, first = len(sentence), sentence[-1], sentence[0]
@@ -196,9 +200,7 @@ def _is_prose(sentence: str) -> bool:
         first = next((c for c in sentence[:5] if c.isalnum()), first)
     if first.islower() or not first.isalnum() or "|" in sentence:
         return False
-    if ("(" in sentence or ")" in sentence) and sentence.count("(") != sentence.count(")"):
-        return False
-    if ("[" in sentence or "]" in sentence) and sentence.count("[") != sentence.count("]"):
+    if any(sentence.count(opening) != sentence.count(closing) for opening, closing in ("()", "[]")):
         return False
     if last in "。！？｡":
         # Scripts without spaces say a sentence in few characters.
@@ -231,20 +233,13 @@ def find_headings(text: str) -> list[Heading]:
     """Find Markdown headings outside of code."""
     if "#" not in text and "\n==" not in text and "\n--" not in text:
         return []
-    fenced = "```" in text or "~~~" in text
-    fences = [match.span() for match in _FENCE.finditer(text)] if fenced else []
-    return [
-        _heading(match)
-        for match in _HEADING.finditer(text)
-        if not any(start <= match.start() < end for start, end in fences)
-    ]
-
-
-def _heading(match: re.Match[str]) -> Heading:
-    if match["marks"]:
-        return Heading(match.start(), match.end(), len(match["marks"]), match["words"])
-    depth = 1 if match["line"][0] == "=" else 2
-    return Heading(match.start(), match.end(), depth, match["over"])
+    fences = [match.span() for match in _FENCE.finditer(text)]
+    headings = []
+    for match in _HEADING.finditer(text):
+        if not any(start <= match.start() < end for start, end in fences):
+            depth = len(match["marks"]) if match["marks"] else 1 if match["line"][0] == "=" else 2
+            headings.append(Heading(*match.span(), depth, match["words"] or match["over"]))
+    return headings
 
 
 def breadcrumb(headings: Sequence[Heading], position: int) -> str:
@@ -279,3 +274,112 @@ def telling_words(sentence: str) -> frozenset[str]:
 def are_near_duplicates(a: Set[str], b: Set[str]) -> bool:
     """Tell whether two sentences, as sets of telling words, say the same."""
     return len(a & b) > MAX_SHARED * min(len(a), len(b))
+
+
+# Documents read at once: bounds memory, not results.
+BATCH_DOCUMENTS = 512
+
+# A line in so many documents, or so often in one, is a footer or header.
+MIN_REPEATS = 3
+# A document of so large a share of repeated lines is a copy of others, and keeps them.
+COPIED_SHARE = 0.8
+# Marks of quoted mail before a line, but not "> 5 mm".
+_QUOTE_MARKS = re.compile(r"^(?:[^\S\n]*>)+(?![^\S\n]*\d)", re.MULTILINE)
+# A word cut at the end of a line, but not "Vor- und Nachteile".
+_HYPHEN = re.compile(
+    r"(?<=([^\W\d_]))[-\u00ad\u2010]\s*\n\s*"
+    r"(?!(?:and|or|to|nor|und|oder|bis|bzw|sowie|et|ou|y|o|e|i|lub|oraz)\b)(?=([^\W\d_]))"
+)
+_NO_LETTERS = re.compile(r"[\s>\-\u00ad\u2010]")
+
+
+def quotable(sentences: pl.DataFrame) -> pl.Series:
+    """Return a mask of the rows of `sentences` that can be quoted.
+
+    It is a whole sentence, and its line is not repeated throughout the corpus as footers,
+    notices and running heads are. Lines of documents that are copies of others are
+    no furniture, nor is any paragraph on one long line.
+    """
+    # A run of sentences on one line counts once.
+    begins = pl.any_horizontal(
+        pl.col("document", "line").ne_missing(pl.col("document", "line").shift())
+    )
+    lines = (
+        sentences.select("document", "line", "quotable", run=begins.cum_sum())
+        .with_row_index("row")
+        .filter("quotable", pl.col("line") != 0)
+        # Most lines occur once; without them the rest is quick.
+        .filter(pl.len().over("line") >= MIN_REPEATS)
+    )
+    often = (
+        lines.group_by("line", "document")
+        .agg(times=pl.col("run").n_unique())
+        .group_by("line")
+        .agg(times=pl.max("times"), documents=pl.len())
+        .filter(pl.max_horizontal("times", "documents") >= MIN_REPEATS)
+    )
+    furniture = (
+        lines.join(often, on="line", how="semi")
+        .join(sentences.group_by("document").agg(sentences=pl.sum("quotable")), on="document")
+        .filter(pl.len().over("document") < COPIED_SHARE * pl.col("sentences"))
+    )
+    flags = sentences["quotable"].to_numpy(writable=True)
+    flags[furniture["row"].to_numpy()] = False
+    return pl.Series("quotable", flags)
+
+
+def one_line(text: str) -> str:
+    """Put a quotation on one line, without marks of quoted mail and hyphens of line ends."""
+
+    def joined(hyphen: re.Match[str]) -> str:
+        return "" if hyphen[1].islower() and hyphen[2].islower() else "-"
+
+    if "\n" in text:
+        text = _HYPHEN.sub(joined, _QUOTE_MARKS.sub("", text))
+    return " ".join(text.split())
+
+
+def find_quotation(quotation: str, text: str) -> tuple[int, int] | None:
+    """Find a quotation that `one_line` may have changed; None if the text lacks it."""
+    places = [at for at, c in enumerate(text) if not _NO_LETTERS.match(c)]
+    letters = _NO_LETTERS.sub("", quotation)
+    at = "".join(text[place] for place in places).find(letters)
+    if at < 0 or not letters:
+        return None
+    return places[at], places[at + len(letters) - 1] + 1
+
+
+class Quotations:
+    """Chosen sentences on one line each, with their places.
+
+    `places` has one row per sentence, in order: `document` (its number), `start_char`,
+    `end_char`; `texts` their words.
+    """
+
+    def __init__(self, documents: pl.LazyFrame, sentences: pl.DataFrame, rows: Integers) -> None:
+        self.rows = np.unique(rows)
+        self.places = sentences[self.rows].select("document", "start_char", "end_char")
+        # One Arrow column: a Python string for each would take three times the memory.
+        self.texts = self._read_texts(documents)
+
+    def positions(self, rows: Integers) -> Integers:
+        """Return the positions of sentences in `texts` and `places`."""
+        return np.searchsorted(self.rows, rows)
+
+    def _read_texts(self, documents: pl.LazyFrame) -> pl.Series:
+        """Cut the sentences out of their documents, batch by batch."""
+        n_documents = documents.select(pl.len()).collect().item()
+        steps = np.arange(0, n_documents + BATCH_DOCUMENTS, BATCH_DOCUMENTS)
+        bounds = np.searchsorted(self.places["document"].to_numpy(), steps).tolist()
+        parts = [pl.Series(dtype=pl.String)]
+        for batch, (first, last) in enumerate(pairwise(bounds)):
+            if first == last:
+                continue
+            offset = batch * BATCH_DOCUMENTS
+            texts = documents.select("text").slice(offset, BATCH_DOCUMENTS).collect().to_series()
+            found: list[str] = []
+            for document, rows in groupby(self.places[first:last].iter_rows(), itemgetter(0)):
+                text = texts[document - offset]
+                found.extend(one_line(text[start:end]) for _, start, end in rows)
+            parts.append(pl.Series(found, dtype=pl.String))
+        return pl.concat(parts)

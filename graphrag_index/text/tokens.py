@@ -16,12 +16,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
+
 from graphrag_index.errors import SettingsError
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
     import tiktoken
+
+Integers = npt.NDArray[np.int64]
 
 # How each encoding splits a text before it merges bytes.
 PATTERNS = {
@@ -50,6 +53,8 @@ SPECIAL_TOKENS = {
 
 # tiktoken's regular expressions overflow their stack on some hundred thousand blanks in a row.
 MAX_PIECE = 100_000  # characters
+# A lone surrogate counts as the replacement character.
+_LONE = re.compile("[\ud800-\udfff]")
 
 
 def load_encoding(name: str) -> "tiktoken.Encoding":
@@ -64,9 +69,8 @@ def load_encoding(name: str) -> "tiktoken.Encoding":
 
 
 @functools.cache
-def _load(name: str) -> "tuple[tiktoken.Encoding, npt.NDArray[np.int64]]":
+def _load(name: str) -> "tuple[tiktoken.Encoding, Integers]":
     """Build an encoding, and the number of bytes of each of its tokens."""
-    import numpy as np
     import tiktoken
 
     if name not in PATTERNS:
@@ -105,8 +109,6 @@ class TokenCounts:
     """
 
     def __init__(self, text: str, encoding: "tiktoken.Encoding"):
-        import numpy as np
-
         self._text, self._encoding = text, encoding
         codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
         self._starts = _seams(codes)
@@ -124,8 +126,6 @@ class TokenCounts:
 
     def of(self, start: int, end: int) -> int:
         """Count the tokens of a span."""
-        import numpy as np
-
         first = int(np.searchsorted(self._starts, start, "right")) - 1
         last = int(np.searchsorted(self._starts, end, "left")) - 1
         if first >= last:
@@ -140,8 +140,6 @@ class TokenCounts:
 
         A space before a place counts with what follows it, as encodings do.
         """
-        import numpy as np
-
         bounds = np.append(np.asarray(starts, np.int64), len(self._text))
         part = np.searchsorted(self._starts, bounds, "right") - 1
         into_part = bounds - self._starts[part]
@@ -149,31 +147,21 @@ class TokenCounts:
         counts = np.diff(self._before[part])
         for row in np.flatnonzero(~(at_seam[1:] & at_seam[:-1])):
             counts[row] = count_tokens(self._text[bounds[row] : bounds[row + 1]], self._encoding)
-        return [int(count) for count in counts]
+        return list(map(int, counts))
 
 
-# A lone surrogate counts as the replacement character.
-_LONE = re.compile("[\ud800-\udfff]")
+# Whether each character is space, as far as the last one that is.
+_IS_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])
 
 
-@functools.cache
-def _spaces() -> "npt.NDArray[np.bool_]":
-    """Return a mask of the characters that are space."""
-    import numpy as np
-
-    return np.array([chr(code).isspace() for code in range(0x3002)])
-
-
-def _seams(codes: "npt.NDArray[np.uint32]") -> "npt.NDArray[np.int64]":
+def _seams(codes: npt.NDArray[np.uint32]) -> Integers:
     """Return the offsets that both encodings split a text at, and its end.
 
     Both encodings let a single space only begin a token, and a line end only end one.
     """
-    import numpy as np
-
     if not len(codes):
         return np.zeros(1, np.int64)
-    is_space = _spaces().take(codes, mode="clip")
+    is_space = _IS_SPACE.take(codes, mode="clip")
     is_seam = np.zeros(len(codes) + 1, bool)
     is_seam[[0, -1]] = True
     is_seam[1:-2] |= (codes[1:-1] == ord(" ")) & ~is_space[:-2] & ~is_space[2:]
@@ -181,18 +169,13 @@ def _seams(codes: "npt.NDArray[np.uint32]") -> "npt.NDArray[np.int64]":
     return np.flatnonzero(is_seam)
 
 
-def _tokens(
-    text: str, seams: "npt.NDArray[np.int64]", encoding: "tiktoken.Encoding"
-) -> "npt.NDArray[np.uint32]":
+def _tokens(text: str, seams: Integers, encoding: "tiktoken.Encoding") -> npt.NDArray[np.uint32]:
     """Encode a text in pieces, which end at seams where possible."""
-    import numpy as np
-
     found, start = [np.zeros(0, np.uint32)], 0
     while start < len(text):
         longest = start + MAX_PIECE
         seam = int(seams[np.searchsorted(seams, longest, "right") - 1])
         stop = seam if seam > start else min(longest, len(text))
-        piece = text[start:stop]
-        found.append(encoding.encode_to_numpy(piece, disallowed_special=()))
+        found.append(encoding.encode_to_numpy(text[start:stop], disallowed_special=()))
         start = stop
     return np.concatenate(found)

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from graphrag_index.text.languages import MIN_STEM, Language, stems_of
+from graphrag_index.text.languages import HONORIFICS, MIN_STEM, PARTICLES, RANKS, Language, stems_of
 from graphrag_index.text.normalize import fold, stem
-from graphrag_index.text.titles import HONORIFICS, PARTICLES, RANKS
 from graphrag_query.question.content_words import QUESTION_WORDS
 
 _WORD = re.compile(r"[^\W_]+")

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from graphrag_index.cli.index_tables import Section, as_text, write_overview
 from graphrag_index.errors import TableError
-from graphrag_index.text.terminal_line import fit_line
+from graphrag_index.text.normalize import fit_line
 from tests.fixtures.small_index import table, write_index
 
 

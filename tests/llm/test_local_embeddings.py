@@ -150,7 +150,7 @@ def test_an_unknown_model_is_refused_with_the_known_one() -> None:
 
 def test_importing_the_module_imports_nothing_heavy() -> None:
     code = (
-        "import sys, graphrag_index.llm.local_embeddings, graphrag_index.text.tokens\n"
+        "import sys, graphrag_index.llm.local_embeddings\n"
         "print([m for m in ('numpy', 'onnxruntime', 'tokenizers', 'tiktoken') if m in sys.modules])"
     )
     python = subprocess.run(

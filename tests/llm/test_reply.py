@@ -11,8 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from graphrag_index.extraction.claims import CLAIMS_FORMAT
-from graphrag_index.extraction.graph_reply import ExtractionFormat
-from graphrag_index.extraction.schema_history import Schema
+from graphrag_index.extraction.graph_reply import ExtractionFormat, Schema
 from graphrag_index.llm.parsing.reply import read_reply
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat
 from tests.server.small_model_replies import SMALL_MODEL_REPLIES, SmallModelReply
@@ -58,7 +57,7 @@ def value_of(text: str, format: ReplyFormat = GRAPH) -> Any:
 def extracted(text: str) -> tuple[set[str], set[tuple[str, str]]]:
     """The names and links that extraction reads from a passage."""
     passage = squeezed(text)
-    found = ExtractionFormat(Schema()).reply_format(lambda name: name in passage, {})
+    found = ExtractionFormat((Schema(),)).reply_format(lambda name: name in passage, {})
     try:
         value = read_reply(text, found).value
     except ReplyError:

@@ -43,10 +43,7 @@ from tests.fixtures.extraction import extract
         ("The letter came from Carl August of Weimar.", {"Carl August"}),
         ("They thanked Theresa May for the speech.", {"Theresa May"}),
         # Organizations for something.
-        (
-            "He joined the Council for Foreign Relations in May.",
-            {"Council for Foreign Relations"},
-        ),
+        ("He joined the Council for Foreign Relations in May.", {"Council for Foreign Relations"}),
         # Names with particles, hyphens and prefixes.
         ("We met Otto von Bismarck and Mohammed al-Khwarizmi.", {"Mohammed al-Khwarizmi"}),
         ("The hero of Apsley Cherry-Garrard is Lawrence.", {"Apsley Cherry-Garrard"}),
@@ -203,3 +200,63 @@ def test_the_plural_of_a_term_is_the_same_term() -> None:
 def test_phrases_of_weak_words_are_no_terms() -> None:
     text = "They died on the way back. It was a long day. The best dogs ran. The last place. " * 4
     assert {*extract(text).titles} & {"way back", "long day", "best dogs", "last place"} == set()
+
+
+def test_people_who_are_called_like_a_month_keep_their_given_name() -> None:
+    found = extract(
+        "At noon the painter June Mills arrived in Oslo. Everyone liked June Mills. Her rival "
+        "Robert Mills hated June Mills. A portrait of April Mills hung beside June Mills."
+    )
+    assert found.mentioned == {"June Mills": 4, "Robert Mills": 1, "April Mills": 1, "Oslo": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "aliases"),
+    [
+        ("In 1899 Jan Smuts wrote to London. Later Smuts retired.", "Jan Smuts", {"Smuts"}),
+        (
+            "August Strindberg was born in Stockholm. Critics feared August Strindberg.",
+            "August Strindberg",
+            set(),
+        ),
+        ("They wept for May Parker. Nobody had known Parker.", "May Parker", {"Parker"}),
+        (
+            "Der Prediger Jan Hus lebte in Prag. Viele hörten Jan Hus. Später starb Hus.",
+            "Jan Hus",
+            {"Hus"},
+        ),
+        (
+            "Jan Kowal mieszkał w Krakowie. Anna znała Jana Kowala od lat.",
+            "Jan Kowal",
+            {"Jana Kowala"},
+        ),
+    ],
+)
+def test_a_month_may_be_a_given_name(text: str, title: str, aliases: set[str]) -> None:
+    assert extract(text).aliases[title] == aliases
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "People trusted Tom Carter. In August Carter left. He said that in June Carter sang.",
+        "People trusted Tom Carter. On Monday Carter slept. Since May Carter was ill.",
+        "People trusted Tom Carter. On 15 June Carter left. He said that last March Carter sang.",
+        "Tom Carter sang. Then Carter wept. They said Tuesday Carter was ill.",
+    ],
+)
+def test_behind_what_makes_a_date_a_month_is_no_name(text: str) -> None:
+    assert extract(text).mentioned == {"Tom Carter": 3}
+
+
+def test_a_german_day_before_a_noun_is_no_name() -> None:
+    titles = extract("Am Montag Abend kam Peter Lang. Er war Sonntag Abend nicht da.").titles
+    assert not any("Montag" in title or "Sonntag" in title for title in titles)
+
+
+def test_a_month_or_a_day_may_open_the_name_of_a_thing() -> None:
+    found = extract(
+        "The October Revolution began in Petrograd. He read of the October Revolution in the "
+        "Sunday Times. The Monday Club met in Leeds."
+    )
+    assert {"October Revolution", "Sunday Times", "Monday Club"} <= {*found.titles}

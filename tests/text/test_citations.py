@@ -90,10 +90,7 @@ def test_citations_are_found_where_they_stand() -> None:
     assert list(find_citations(text)) == [(1, text.index(" and"), [("Sources", 1)])]
 
 
-@pytest.mark.parametrize(
-    "around",
-    ["**{}**", "*{}*", "_{}_", "`{}`", "[{}]", "({})"],
-)
+@pytest.mark.parametrize("around", ["**{}**", "*{}*", "_{}_", "`{}`", "[{}]", "({})"])
 @pytest.mark.parametrize("citation", ["[Data: Sources (1)]", "(Data: Sources (1))"])
 def test_what_stands_around_a_citation_goes_with_it(around: str, citation: str) -> None:
     checked, _ = check_citations(f"So {around.format(citation)}.", {"Sources": {1}})

@@ -53,6 +53,11 @@ def test_folding_drops_case_accents_and_width(name: str, folded: str) -> None:
     assert fold(folded) == folded
 
 
+@given(st.text())
+def test_folding_twice_is_folding_once(text: str) -> None:
+    assert fold(fold(text)) == fold(text)
+
+
 def test_names_lose_the_possessive_and_texts_keep_it() -> None:
     assert fold("Goethe’s house") == "goethe s house"
     assert fold_name("Goethe’s house") == "goethe house"

@@ -7,9 +7,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.extraction.graph_reply import AddedFormat, TypeFilter
+from graphrag_index.extraction.graph_reply import (
+    ExtractionFormat,
+    Kind,
+    Schema,
+    SchemaChain,
+    TypeFilter,
+    type_key,
+)
 from graphrag_index.extraction.reply_records import Found, FoundEntity, FoundRelationship
-from graphrag_index.extraction.schema_history import Kind, Schema, SchemaChain, type_key
 from graphrag_index.llm.request import ParsedReply
 from graphrag_index.text.normalize import title_key
 from tests.fixtures.extraction import entity, link, reply
@@ -22,7 +28,7 @@ TEXT = "Ada King London Turin Rome"
 def read(path: SchemaChain, data: Any, before: Found | None = None) -> ParsedReply:
     before = before or Found()
     known = {**KNOWN, **{title_key(entity.name): entity for entity in before.entities}}
-    format = AddedFormat(path).reply_format(TEXT.__contains__, known, before)
+    format = ExtractionFormat(path).reply_format(TEXT.__contains__, known, before)
     return format.read(data)
 
 
@@ -78,11 +84,13 @@ def test_strictly_nothing_comes_in_that_was_never_asked_for() -> None:
     reading = read(path, said)
     assert ends(reading) == [("Ada", "Turin", "marries")]
     assert reading.value.entities == (FoundEntity("Turin", "person", "A man."),)
-    enum = AddedFormat(path).schema["properties"]["relationships"]["items"]["properties"]["type"]
+    enum = ExtractionFormat(path).schema["properties"]["relationships"]["items"]["properties"][
+        "type"
+    ]
     assert enum["enum"] == ["marries"]
     # What new entities are joined by has any type of the schema.
     path = added(["place"], ["knows", "marries"], strict=True)
-    records = AddedFormat(path).schema["properties"]
+    records = ExtractionFormat(path).schema["properties"]
     assert records["entities"]["items"]["properties"]["type"]["enum"] == ["place"]
     assert records["relationships"]["items"]["properties"]["type"]["enum"] == ["knows", "marries"]
     said = reply(entity("Rome", "place"), links=[link("Ada", "Rome", "knows"),

@@ -1,0 +1,279 @@
+"""Known words of names, their base forms, and the patterns of spans of them.
+
+There is no dictionary of base forms: two forms are one word if they share a stem and differ by
+endings that the language knows, and the base form is the one that looks most like it.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from functools import cache
+
+from graphrag_index.text.languages import (
+    ABBREVIATED_TITLES,
+    MIN_STEM,
+    Language,
+    folded_endings,
+    language_of,
+    read_lists,
+    stems_of,
+    word_set,
+)
+from graphrag_index.text.normalize import fold
+
+_LISTS = read_lists("nlp/data/words")
+# Words that tell a type.
+ORGANIZATIONS, PLACES = word_set(_LISTS["organizations"]), word_set(_LISTS["places"])
+EVENTS = word_set(_LISTS["events"])
+KINDS = ORGANIZATIONS | PLACES | EVENTS
+SURNAMES = word_set(_LISTS["surnames"])
+# They distinguish persons from places and firms of two words.
+GIVEN_NAMES = frozenset().union(*map(word_set, read_lists("nlp/data/given_names").values()))
+# Endings of given names with a shorter stem: Ewa, Ewy, Ewie.
+_SHORT_ENDINGS = frozenset(("a", "e", "ie", "o", "ou", "u", "y"))
+# Words with equal first letters are compared pairwise; larger groups are skipped.
+MAX_GROUP = 200
+# Owners and things that form one name: King's College, but Campbell's Northern Party.
+_POSSESSORS = word_set(_LISTS["possessors"])
+_POSSESSED = word_set(_LISTS["possessed"])
+# Shorter lines are headings, entries of lists, verses.
+MIN_WRAPPED = 30
+
+
+def type_of(name: str, person: bool, place_share: float, preposition_share: float) -> str:
+    """Return the type of a name, by its words and its usage.
+
+    The shares are those of its mentions behind a preposition of place, and behind any.
+    """
+    words = [word.lower().rstrip(".,") for word in name.split(" ")]
+    # World War II, West Virginia Route 9
+    if len(words) > 2 and (words[-1].isdigit() or not words[-1].strip("ivx")):
+        words.pop()
+    if len(words) > 1 and not (person and words[-1] in SURNAMES):
+        for word in (words[-1], words[0]):
+            for kind, known in (
+                ("organization", ORGANIZATIONS),
+                ("geo", PLACES),
+                ("event", EVENTS),
+            ):
+                if word in known:
+                    return kind
+    if person:
+        return "person"
+    if any(word in ORGANIZATIONS for word in words[1:-1]):
+        return "organization"
+    if len(words) == 1 and name.isupper():
+        return "acronym"
+    placed = place_share >= 0.4 or (place_share >= 0.15 and preposition_share >= 0.45)
+    return "geo" if placed else "name"
+
+
+def base_forms(
+    counts: Mapping[str, int],
+    language: Language,
+    openings: Collection[str] = (),
+    surnames: Collection[str] = (),
+) -> dict[str, str]:
+    """Map every word to its base form, which is one of the words.
+
+    Parameters
+    ----------
+    counts
+        How often the corpus uses each word.
+    openings
+        Words that begin longer names: they may be given names that no text writes in base form.
+    surnames
+        Words that end longer names: Peters may then be another than Peter.
+    """
+    bases = {word: word for word in counts}
+    if language.genitive_s:
+        for word in counts:
+            # Goethes, Berlins.
+            owner = word.removesuffix("s")
+            is_surname = owner in GIVEN_NAMES and word in surnames
+            if owner in counts and word not in GIVEN_NAMES and not is_surname:
+                bases[word] = owner
+    if language.genitive_s or not language.endings:
+        return bases
+    groups: dict[str, list[str]] = defaultdict(list)
+    for word in counts:
+        groups[fold(word)[:MIN_STEM]].append(word)
+    for group in groups.values():
+        if not 1 < len(group) <= MAX_GROUP:
+            continue
+        # First the words that look most like base forms.
+        group.sort(
+            key=lambda word: (
+                *(word not in GIVEN_NAMES, is_oblique(word, language), len(word)),
+                *(-counts[word], word),
+            )
+        )
+        stems = {word: stems_of(word, language) for word in group}
+        for index, base in enumerate(group):
+            if bases[base] != base:
+                continue
+            for word in group[index + 1 :]:
+                if bases[word] == word and stems[word] & stems[base]:
+                    bases[word] = base
+    for word, base in bases.items():
+        if base not in GIVEN_NAMES and (word in openings or is_oblique(base, language)):
+            names = _given_names(base, language)
+            # Dary are gifts, not a form of Daria, if nobody is called so. But few words except
+            # inflected names have the ending of Adamem.
+            if not base.casefold().endswith(tuple(e for e in language.oblique if len(e) > 1)):
+                names &= counts.keys()
+            if len(names) == 1:
+                bases[word] = names.pop()
+    return bases
+
+
+def is_oblique(word: str, language: Language) -> bool:
+    """Tell whether a word has the ending of a case other than the first."""
+    return word.casefold().endswith(language.oblique)
+
+
+def is_given_name(word: str, language: Language) -> bool:
+    """Tell whether a word is a known given name, in any of its cases."""
+    return word in GIVEN_NAMES or (bool(language.endings) and bool(_given_names(word, language)))
+
+
+def _given_names(word: str, language: Language) -> set[str]:
+    """Return the given names that a word may be a form of."""
+    known = _given_stems(language.code)
+    names = {known[stem] for stem in stems_of(word, language) if stem in known}
+    folded = fold(word)
+    stem, ending = folded[: MIN_STEM - 1], folded[MIN_STEM - 1 :]
+    if stem in known and ending in _SHORT_ENDINGS and ending in folded_endings(language.code):
+        names.add(known[stem])
+    return names
+
+
+@cache
+def _given_stems(code: str) -> dict[str, str]:
+    """Map the stems of given names to the names: without a final vowel, or in full."""
+    stems: dict[str, str] = {}
+    vowels = [fold(vowel) for vowel in "a o y i e е я й а ь ος ης ας α".split()]
+    fleeting = language_of(code).fleeting_vowel
+    for name in sorted(GIVEN_NAMES):
+        folded = fold(name)
+        stems[folded] = name
+        if fleeting and len(folded) > MIN_STEM and folded[-2] == fleeting:
+            stems.setdefault(folded[:-2] + folded[-1], name)
+        for vowel in vowels:
+            short = vowel == "a" and len(folded) == MIN_STEM
+            if folded.endswith(vowel) and (short or len(folded) - len(vowel) >= MIN_STEM):
+                stems.setdefault(folded.removesuffix(vowel), name)
+    return stems
+
+
+def _uppercase_class() -> str:
+    """Return the upper and title case letters of all scripts as a character class."""
+    ranges: list[list[int]] = []
+    scripts = ((0x41, 0x2E00), (0xA640, 0xABC0), (0xFF21, 0xFF3B), (0x10400, 0x10450))
+    for first, last in (*scripts, (0x118A0, 0x118C0), (0x1E900, 0x1E944)):
+        for code in range(first, last):
+            if chr(code).isupper() or chr(code).istitle():
+                if ranges and ranges[-1][1] == code - 1:
+                    ranges[-1][1] = code
+                else:
+                    ranges.append([code, code])
+    return "".join(f"{chr(a)}-{chr(b)}" if b > a else chr(a) for a, b in ranges)
+
+
+@cache
+def name_pattern(code: str) -> re.Pattern[str]:
+    """Match a span of capitalized words, with particles and initials, in one language."""
+    up = _uppercase_class()
+    # Combining marks belong to the letter before them.
+    letter = r"[\w\u0300-\u036f]"
+    # D'Arcy, AT&T, Science+Business, Russo–Japanese, Smith-Jones, Stoke-on-Trent, Kim Jong-il,
+    # Co-operation
+    suffixes = "|".join(_LISTS["hyphen_suffixes"].split())
+    prefixes = "|".join(rf"(?<=\b{prefix}-)" for prefix in _LISTS["hyphen_prefixes"].split())
+    joints = "|".join(
+        (
+            r"['’](?!s\b)",
+            "&",
+            rf"[+–](?=[{up}])",
+            rf"-(?:(?=[{up}\d])|(?:[a-z]{{1,5}}-)+(?=[{up}])"
+            rf"|(?<={letter}{{2}}-)(?!(?:{suffixes})\b)(?=[a-z]{{2,5}}(?![\w-]))"
+            rf"|(?=[a-z])(?:{prefixes}))",
+        )
+    )
+    word = rf"[{up}]{letter}*(?:(?:{joints}){letter}+)*"
+    titles = "|".join(
+        form for title in sorted(ABBREVIATED_TITLES) for form in (title.title(), title.upper())
+    )
+    # Looking for the full stop first is quicker than trying all titles.
+    before = rf"(?:(?=\w{{1,6}}\.)(?:[{up}]|{titles})\.-?[^\S\n]?)*"
+    # One character, so that a span and its words joined by single spaces are equally long.
+    space = r"(?:[^\S\n]|\n(?!\s))"
+    particles = _LISTS["name_particles"].get(code, _LISTS["name_particles"]["other"])
+    particle = rf"(?:(?:{particles}){space})?"
+    # F. W. de Klerk
+    initials = rf"(?:(?:[{up}]\.{space}?)+{particle}|{before})"
+    joined = rf"(?:(?:al|el|ad|an|as|ash|at|az)-|[dD]['’])?{word}"
+    # Apollo 11, West Virginia Route 9
+    number = r"(?:[^\S\n]\d{1,3}(?![\w%°]|[.,:/–-]\d))?"
+    return re.compile(rf"{initials}{word}(?:{space}{particle}{initials}{joined})*{number}")
+
+
+@cache
+def capital_pattern() -> re.Pattern[str]:
+    """Match a capital that can begin a name: not inside a word, an address or a path."""
+    # The look-behind comes after the letter: the engine then skips to letters quickly.
+    return re.compile(rf"[{_uppercase_class()}](?<![\w/@.#\\-].)", re.DOTALL)
+
+
+def word_before(text: str, start: int) -> str:
+    before = text[max(0, start - 20) : max(0, start - 1)].rsplit(None, 1)
+    return before[-1].lower() if before else ""
+
+
+def end_behind_possessive(
+    text: str, start: int, end: int, language: Language, pattern: re.Pattern[str]
+) -> int:
+    """Return the end of a name that may continue behind a possessive or a "for".
+
+    "(the) Patron's Medal", "King's College", "St George's Hospital" and
+    "Institute for Polar Research" are one name, "Campbell's Northern Party" is two.
+    """
+    words = text[start:end].split()
+    if text[end] == " ":
+        next_start = end + 9 if text.startswith("the ", end + 5) else end + 5
+        joins = words[-1].lower() in ORGANIZATIONS
+    else:
+        next_start = end + 3
+        joins = text.startswith("s ", end + 1)
+    if not joins or not text[next_start : next_start + 1].isupper():
+        return end
+    match = pattern.match(text, next_start)
+    if match is None:
+        return end
+    if text[end] != " ":
+        article = word_before(text, start) in language.determiners
+        if len(words) == 2 and words[0].lower() in language.determiners:
+            article, words = True, words[1:]
+        saint = words[0] in ("St", "St.", "Saint") and len(words) == 2
+        owned = match.group().split()[0].lower()
+        common = article or words[0].lower() in _POSSESSORS or owned in _POSSESSED
+        if not (saint or (len(words) == 1 and common)):
+            return end
+    return match.end()
+
+
+def up_to_line_end(text: str, start: int, raw: str) -> str:
+    """Cut a span at the end of a heading; a wrapped line may end inside a name."""
+    for line in re.finditer("\n", raw):
+        if not is_wrapped(text, start + line.start()):
+            return raw[: line.start()]
+    return raw
+
+
+def is_wrapped(text: str, line_end: int) -> bool:
+    """Tell whether a line was wrapped, by its length and the next line's."""
+    length = line_end - text.rfind("\n", 0, line_end) - 1
+    if length < MIN_WRAPPED:
+        return False
+    longest = line_end + 1 + 2 * length
+    return longest >= len(text) or text.find("\n", line_end + 1, longest) >= 0
