@@ -65,8 +65,8 @@ def test_a_graph_to_export_is_linked_in_all_its_parts(tmp_path: Path) -> None:
     make_graph_index(tmp_path, 1_000)
     graph = graph_of(tmp_path / "output", min_degree=1)
     nodes, links = property_graph(graph)
-    n_rows = {part.label: sum(batch.height for batch in part.batches()) for part in nodes}
-    n_rows |= {part.type: sum(batch.height for batch in part.batches()) for part in links}
+    n_rows = {part.name: sum(batch.height for batch in part.batches()) for part in nodes}
+    n_rows |= {part.name: sum(batch.height for batch in part.batches()) for part in links}
     assert n_rows == {
         **{"Entity": 1_000, "Document": 63, "TextUnit": 500, "Community": 111},
         **{"RELATED": 5_000, "PART_OF": 500, "MENTIONS": 10_000, "IN_COMMUNITY": 3_000},

@@ -61,7 +61,7 @@ GRAPH_FORMS = {
         "write_kuzu",
         "KUZU_FILES",
     ),
-    "ntriples": GraphForm("RDF 1.1 N-Triples", "ntriples", "write_ntriples"),
+    "ntriples": GraphForm("RDF 1.1 N-Triples", "graph_databases", "write_ntriples"),
 }
 
 

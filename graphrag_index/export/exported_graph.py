@@ -1,10 +1,13 @@
-"""The graph of an index after filters, read in batches.
+"""The graph of an index after filters, read in batches, and its rows as lines of text.
 
-Only the ids of the entities and their communities are held in memory.
+Only the ids of the entities and their communities are held in memory. Lines are built column by
+column instead of row by row in Python.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
 
 import polars as pl
 
@@ -15,6 +18,13 @@ from graphrag_index.storage.versions import Version
 
 BATCH = 16_384  # rows
 _MAX_TYPES = 20  # in a message
+# XML cannot hold these characters, and readers of CSV fail on some.
+_FORBIDDEN = r"[\x00-\x08\x0B\x0C\x0E-\x1F\x{FFFE}\x{FFFF}]"
+_QUOTED = {chr(code): f"\\u{code:04X}" for code in (*range(0x20), 0x7F)}
+_QUOTED |= {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
+_XML = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
+# A parser turns line ends and tabs in an attribute into spaces, and a return into a line end.
+_XML |= {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
 
 
 @dataclass(frozen=True)
@@ -65,15 +75,20 @@ class Graph:
         """Return the entities of this graph: `id`, and their communities."""
         return self.keys.lazy().filter("kept").drop("row", "kept")
 
+    def node_rows(self) -> pl.LazyFrame:
+        """Return the entities with their communities, in the order of their table."""
+        number = pl.col("human_readable_id").alias("number")
+        columns = "title type description aliases degree frequency x y".split()
+        rows = self.scan("entities").select("id", number, *columns)
+        return rows.join(self.kept(), on="id", maintain_order="left")
+
     def nodes(self) -> Iterator[pl.DataFrame]:
-        """Yield the entities, in the order of their table."""
+        """Yield `node_rows` in batches."""
         self.n_nodes = 0
-        columns = "id human_readable_id title type description aliases degree frequency x y"
-        rows = self.scan("entities").select(columns.split())
-        for batch in in_batches(_with(rows, self.kept(), "id")):
+        for batch in in_batches(self.node_rows()):
             self.n_nodes += batch.height
             self.progress.advance(batch.height)
-            yield batch.rename({"human_readable_id": "number"})
+            yield batch
 
     def edges(self) -> Iterator[pl.DataFrame]:
         """Yield the relationships, in the order of their table.
@@ -88,7 +103,8 @@ class Graph:
             target="target_id",
             type="type",
             description="description",
-            weight=_finite("weight"),
+            # Most formats cannot hold NaN and infinity.
+            weight=pl.when(pl.col("weight").is_finite()).then("weight"),
             text_unit_ids="text_unit_ids",
         )
         for end in ("source", "target"):
@@ -135,7 +151,11 @@ def select_graph(
     for level in levels:
         members = _members(communities.filter(pl.col("level") == level))
         members = members.rename({"community": f"community_level_{level}"})
-        keys = _with(keys.lazy(), members, "id", how="left").collect(engine="streaming")
+        keys = (
+            keys.lazy()
+            .join(members, on="id", how="left", maintain_order="left")
+            .collect(engine="streaming")
+        )
     if levels:
         shown = levels[0] if filters.level is None else filters.level
         keys = keys.with_columns(community=pl.col(f"community_level_{shown}"))
@@ -175,10 +195,6 @@ def of_equal_size(parts: Iterable[pl.DataFrame], size: int) -> Iterator[pl.DataF
         yield pl.concat(pending).rechunk()
 
 
-def _with(rows: pl.LazyFrame, others: pl.LazyFrame, on: str, how: str = "inner") -> pl.LazyFrame:
-    return rows.join(others, on=on, how=how, maintain_order="left")  # type: ignore[arg-type]
-
-
 def _members(communities: pl.LazyFrame) -> pl.LazyFrame:
     """Return `id` of the members, and the first of these communities that holds each."""
     return (
@@ -186,11 +202,6 @@ def _members(communities: pl.LazyFrame) -> pl.LazyFrame:
         .explode("id", empty_as_null=False)
         .unique("id", keep="first", maintain_order=True)
     )
-
-
-def _finite(column: str) -> pl.Expr:
-    """Replace NaN and infinity, which most formats cannot hold, by null."""
-    return pl.when(pl.col(column).is_finite()).then(pl.col(column))
 
 
 def _check_communities(filters: Filters, communities: pl.LazyFrame, levels: list[int]) -> None:
@@ -231,3 +242,47 @@ def _listed(values: list[int] | list[str]) -> str:
     if len(values) > len(shown):
         shown.append(f"{len(values) - len(shown)} more")
     return ", ".join(shown) or "none"
+
+
+def text_file(path: Path) -> TextIO:
+    """Open a file for UTF-8 text with plain line ends."""
+    return path.open("w", encoding="utf-8", newline="\n")
+
+
+def write_rows(file: TextIO, batches: Iterable[pl.DataFrame], line: pl.Expr) -> None:
+    """Write the line of each row, which contains its own line end."""
+    for batch in batches:
+        file.write(batch.select(line.str.join("")).item())
+
+
+def clean(column: str | pl.Expr) -> pl.Expr:
+    """Replace the control characters that XML forbids by the replacement character."""
+    text = pl.col(column) if isinstance(column, str) else column
+    return text.str.replace_all(_FORBIDDEN, "\ufffd")
+
+
+def xml(column: str | pl.Expr) -> pl.Expr:
+    """Escape a text for an element or an attribute of XML."""
+    return clean(column).str.replace_many(_XML)
+
+
+def quoted(column: str | pl.Expr) -> pl.Expr:
+    """Quote and escape a text as JSON, Cypher and N-Triples all read it."""
+    text = pl.col(column) if isinstance(column, str) else column
+    return pl.format('"{}"', text.str.replace_many(_QUOTED))
+
+
+def fields(columns: dict[str, str], batch: pl.DataFrame) -> pl.Expr:
+    """Write the columns of a row as a map in JSON or Cypher, without nulls.
+
+    `columns` has the key of each as it is written, with its colon.
+    """
+    parts = []
+    for name, key in columns.items():
+        dtype = batch.schema[name]
+        value = quoted(name) if dtype == pl.String else pl.col(name)
+        if isinstance(dtype, pl.List):
+            value = pl.format("[{}]", value.list.eval(quoted(pl.element())).list.join(","))
+        parts.append(pl.format(f",{key}{{}}", value).fill_null(""))
+    # Without the comma of the first field that is not null.
+    return pl.format("{{{}}}", pl.concat_str(parts).str.slice(1))

@@ -9,14 +9,23 @@ those that name a remaining entity, documents theirs, and communities those that
 to a node that is left out is left out too.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 import polars as pl
 
-from graphrag_index.export.exported_graph import BATCH, Graph, in_batches
-from graphrag_index.export.text_rows import TextFile, clean, fields
+from graphrag_index.export.exported_graph import (
+    BATCH,
+    Graph,
+    clean,
+    fields,
+    in_batches,
+    quoted,
+    text_file,
+    write_rows,
+)
 from graphrag_index.schema.table import STRINGS
 
 # Rows of long texts that are held in memory at once.
@@ -24,15 +33,14 @@ _TEXT_BATCH = 4_096
 # Rows of one Cypher statement: databases read long ones slowly.
 _STATEMENT_ROWS = 100
 
-_TEXT, _INTEGER, _NUMBER = pl.String(), pl.Int64(), pl.Float64()
 _RELATED: dict[str, pl.DataType] = {
-    "source": _TEXT,
-    "target": _TEXT,
-    "id": _TEXT,
-    "number": _INTEGER,
-    "type": _TEXT,
-    "description": _TEXT,
-    "weight": _NUMBER,
+    "source": pl.String(),
+    "target": pl.String(),
+    "id": pl.String(),
+    "number": pl.Int64(),
+    "type": pl.String(),
+    "description": pl.String(),
+    "weight": pl.Float64(),
     "text_unit_ids": STRINGS,
 }
 _ROW_NUMBER = pl.col("human_readable_id").alias("number")
@@ -57,101 +65,98 @@ _NEO4J_LINKS = {
     "PARENT": "parent.csv",
 }
 _NEO4J_TYPES: dict[pl.DataType, str] = {
-    _INTEGER: ":long",
-    _NUMBER: ":double",
+    pl.Int64(): ":long",
+    pl.Float64(): ":double",
     pl.Boolean(): ":boolean",
-    _TEXT: "",
+    pl.String(): "",
     STRINGS: ":string[]",
 }
-_KUZU_TYPES = {_TEXT: "STRING", _INTEGER: "INT64", _NUMBER: "DOUBLE", STRINGS: "STRING[]"}
+_KUZU_TYPES: dict[pl.DataType, str] = {
+    pl.String(): "STRING",
+    pl.Int64(): "INT64",
+    pl.Float64(): "DOUBLE",
+    STRINGS: "STRING[]",
+}
 # The files of the formats that are folders.
 NEO4J_FILES = frozenset([*_NEO4J_NODES.values(), *_NEO4J_LINKS.values()])
 KUZU_FILES = frozenset(["nodes.parquet", "edges.parquet", "schema.cypher", "copy.cypher"])
 
-Batches = Callable[[], Iterator[pl.DataFrame]]
+BASE = "urn:graphrag-index:"
+SCHEMA = f"{BASE}schema#"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+_OWL = "http://www.w3.org/2002/07/owl#"
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_PREDICATES = {
+    "title": f"{RDFS}label",
+    "description": f"{RDFS}comment",
+    "aliases": f"{SCHEMA}alias",
+    "text_unit_ids": f"{SCHEMA}foundIn",
+}
+_RDF_LINKS = {
+    "RELATED": "related",
+    "PART_OF": "partOf",
+    "MENTIONS": "mentions",
+    "IN_COMMUNITY": "inCommunity",
+    "PARENT": "parent",
+}
+_RDF_TYPES: dict[pl.DataType, str] = {
+    pl.Int64(): "integer",
+    pl.Float64(): "double",
+    pl.Boolean(): "boolean",
+}
+# Characters that an IRI cannot hold, or that would divide an id.
+_ENCODED = {chr(code): f"%{code:02X}" for code in (*range(0x21), *map(ord, '<>"{}|^`\\%/#?[]'))}
 
 
 @dataclass(frozen=True)
-class Nodes:
-    """The nodes of one label. The first column is `id`, unique within the label."""
+class Part:
+    """The nodes of one label, or the links of one type from nodes of one label to another.
 
-    label: str
-    schema: pl.Schema
-    batches: Batches
-
-
-@dataclass(frozen=True)
-class Links:
-    """The links of one type. The first columns are `source` and `target`, ids of nodes.
-
-    A column `id` tells the links between the same two nodes apart.
+    The first column of nodes is `id`, unique within the label. The first columns of links are
+    `source` and `target`, ids of nodes; a column `id` tells the links between the same two nodes
+    apart.
     """
 
-    type: str
-    source: str
-    target: str
+    name: str
     schema: pl.Schema
-    batches: Batches
+    batches: Callable[[], Iterator[pl.DataFrame]]
+    source: str = ""
+    target: str = ""
 
 
-def property_graph(graph: Graph) -> tuple[Sequence[Nodes], Sequence[Links]]:
+def property_graph(graph: Graph) -> tuple[list[Part], list[Part]]:
     """Open the nodes and links of an index; they are read by `batches`."""
     documents, text_units, communities = (
         _remaining_rows(graph, name) for name in ("documents", "text_units", "communities")
     )
     nodes = [
-        Nodes("Entity", pl.Schema(_entity_columns(graph)), graph.nodes),
-        _nodes("Document", documents.select(*_DOCUMENT)),
-        _nodes("TextUnit", text_units.select(*_TEXT_UNIT), _TEXT_BATCH),
-        _nodes("Community", _with_reports(graph, communities), _TEXT_BATCH),
+        Part("Entity", graph.node_rows().collect_schema(), graph.nodes),
+        _part("Document", documents.select(*_DOCUMENT)),
+        _part("TextUnit", text_units.select(*_TEXT_UNIT), size=_TEXT_BATCH),
+        _part("Community", _with_reports(graph, communities), size=_TEXT_BATCH),
     ]
     part_of = _only(text_units.select(source="id", target="document_id"), "target", documents)
     mentions = graph.scan("entities").select(source="text_unit_ids", target="id")
     mentions = _only(mentions, "target", graph.kept()).explode("source")
-    members = communities.select(source="entity_ids", target="id", level="level")
+    members = communities.select(source="entity_ids", target="id", level="level").explode("source")
     parents = communities.select("parent", source="id").join(
-        communities.select(target="id", parent="community"),
-        on="parent",
-        how="inner",
-        maintain_order="left",
+        communities.select(target="id", parent="community"), on="parent", maintain_order="left"
     )
     links = [
-        Links("RELATED", "Entity", "Entity", pl.Schema(_RELATED), lambda: _related(graph)),
-        _links("PART_OF", "TextUnit", "Document", part_of),
-        _links("MENTIONS", "TextUnit", "Entity", _only(mentions, "source", text_units)),
-        _links(
-            "IN_COMMUNITY",
-            "Entity",
-            "Community",
-            _only(members.explode("source"), "source", graph.kept()),
-        ),
-        _links("PARENT", "Community", "Community", parents.select("source", "target")),
+        Part("RELATED", pl.Schema(_RELATED), lambda: _related(graph), "Entity", "Entity"),
+        _part("PART_OF", part_of, "TextUnit", "Document"),
+        _part("MENTIONS", _only(mentions, "source", text_units), "TextUnit", "Entity"),
+        _part("IN_COMMUNITY", _only(members, "source", graph.kept()), "Entity", "Community"),
+        _part("PARENT", parents.select("source", "target"), "Community", "Community"),
     ]
     return nodes, links
 
 
-def _entity_columns(graph: Graph) -> dict[str, pl.DataType]:
-    return {
-        "id": _TEXT,
-        "number": _INTEGER,
-        "title": _TEXT,
-        "type": _TEXT,
-        "description": _TEXT,
-        "aliases": STRINGS,
-        "degree": _INTEGER,
-        "frequency": _INTEGER,
-        "x": _NUMBER,
-        "y": _NUMBER,
-        **dict.fromkeys(graph.communities, _INTEGER),
-    }
-
-
-def _nodes(label: str, rows: pl.LazyFrame, size: int = BATCH) -> Nodes:
-    return Nodes(label, rows.collect_schema(), lambda: in_batches(rows, size))
-
-
-def _links(name: str, source: str, target: str, rows: pl.LazyFrame) -> Links:
-    return Links(name, source, target, rows.collect_schema(), lambda: in_batches(rows))
+def _part(
+    name: str, rows: pl.LazyFrame, source: str = "", target: str = "", size: int = BATCH
+) -> Part:
+    return Part(name, rows.collect_schema(), lambda: in_batches(rows, size), source, target)
 
 
 def _related(graph: Graph) -> Iterator[pl.DataFrame]:
@@ -176,7 +181,7 @@ def _remaining_rows(graph: Graph, name: str) -> pl.LazyFrame:
 def _only(rows: pl.LazyFrame, column: str, among: pl.LazyFrame) -> pl.LazyFrame:
     """Keep, in order, the rows whose value is an id of other rows."""
     ids = among.select(pl.col("id").alias(column)).drop_nulls().unique()
-    return rows.join(ids, on=column, how="inner", maintain_order="left")
+    return rows.join(ids, on=column, maintain_order="left")
 
 
 def _with_reports(graph: Graph, communities: pl.LazyFrame) -> pl.LazyFrame:
@@ -202,10 +207,10 @@ def write_neo4j(graph: Graph, path: Path) -> list[str]:
     """
     nodes, links = property_graph(graph)
     for part in nodes:
-        _write_csv(path / _NEO4J_NODES[part.label], part, {"id": f"id:ID({part.label})"})
+        _write_csv(path / _NEO4J_NODES[part.name], part, {"id": f"id:ID({part.name})"})
     for link in links:
         ends = {"source": f":START_ID({link.source})", "target": f":END_ID({link.target})"}
-        _write_csv(path / _NEO4J_LINKS[link.type], link, ends)
+        _write_csv(path / _NEO4J_LINKS[link.name], link, ends)
     # Texts have line ends, and their backslashes escape nothing.
     command = ["neo4j-admin database import full neo4j --multiline-fields=true"]
     command += [f"--nodes={label}={file}" for label, file in _NEO4J_NODES.items()]
@@ -213,7 +218,7 @@ def write_neo4j(graph: Graph, path: Path) -> list[str]:
     return ["In TARGET, with the database stopped:", " \\\n  ".join(command)]
 
 
-def _write_csv(path: Path, part: Nodes | Links, names: dict[str, str]) -> None:
+def _write_csv(path: Path, part: Part, names: dict[str, str]) -> None:
     head = [names.get(name, f"{name}{_NEO4J_TYPES[dtype]}") for name, dtype in part.schema.items()]
     values = [_csv_value(name, dtype) for name, dtype in part.schema.items()]
     with path.open("wb", buffering=1 << 20) as file:
@@ -241,22 +246,22 @@ def write_cypher(graph: Graph, path: Path) -> list[str]:
     First come constraints, then nodes, then links, several rows in each statement.
     """
     nodes, links = property_graph(graph)
-    with TextFile(path) as file:
+    with text_file(path) as file:
         for part in nodes:
-            name = f"graphrag_{part.label.lower()}_id"
+            name = f"graphrag_{part.name.lower()}_id"
             file.write(
                 f"CREATE CONSTRAINT {name} IF NOT EXISTS "
-                f"FOR (n:{part.label}) REQUIRE n.id IS UNIQUE;\n"
+                f"FOR (n:{part.name}) REQUIRE n.id IS UNIQUE;\n"
             )
         for part in nodes:
-            merge = f"MERGE (n:{part.label} {{id: row.id}}) SET n += row"
+            merge = f"MERGE (n:{part.name} {{id: row.id}}) SET n += row"
             _write_statements(file, part, merge)
         for link in links:
             _write_statements(file, link, _merge_link(link))
     return ['Run it with: cypher-shell --file "TARGET"']
 
 
-def _merge_link(link: Links) -> str:
+def _merge_link(link: Part) -> str:
     match = (
         f"MATCH (a:{link.source} {{id: row.source}}) MATCH (b:{link.target} {{id: row.target}}) "
     )
@@ -264,20 +269,16 @@ def _merge_link(link: Links) -> str:
     key = " {id: row.id}" if has_id else ""
     values = [f"r.{name} = row.{name}" for name in list(link.schema)[2 + has_id :]]
     setting = f" SET {', '.join(values)}" if values else ""
-    return f"{match}MERGE (a)-[r:{link.type}{key}]->(b){setting}"
+    return f"{match}MERGE (a)-[r:{link.name}{key}]->(b){setting}"
 
 
-def _write_statements(file: TextFile, part: Nodes | Links, merge: str) -> None:
+def _write_statements(file: TextIO, part: Part, merge: str) -> None:
     keys = {name: f"{name}:" for name in part.schema}
     for batch in part.batches():
-        rows = batch.select(row=pl.concat_str(pl.lit("{"), fields(keys, batch), pl.lit("}")))
-        statements = (
-            rows.with_row_index("n")
-            .group_by(pl.col("n") // _STATEMENT_ROWS, maintain_order=True)
-            .agg(pl.col("row").str.join(","))
-            .select(pl.concat_str(pl.lit("UNWIND ["), "row", pl.lit(f"] AS row {merge};\n")))
-        )
-        file.write_column(statements.to_series())
+        rows = batch.select(fields(keys, batch)).to_series()
+        for start in range(0, len(rows), _STATEMENT_ROWS):
+            values = ",".join(rows[start : start + _STATEMENT_ROWS])
+            file.write(f"UNWIND [{values}] AS row {merge};\n")
 
 
 def write_kuzu(graph: Graph, path: Path) -> list[str]:
@@ -286,19 +287,19 @@ def write_kuzu(graph: Graph, path: Path) -> list[str]:
     The first column of the nodes is their key, the first two of the edges are their ends. `IMPORT
     DATABASE` runs `schema.cypher` and `copy.cypher`.
     """
-    node = _entity_columns(graph)
-    edge = {"from": _TEXT, "to": _TEXT, **dict(list(_RELATED.items())[2:])}
-    _write_parquet(path / "nodes.parquet", node, graph.nodes())
+    node = graph.node_rows().collect_schema()
+    properties = dict(list(_RELATED.items())[2:])
     edges = (batch.rename({"source": "from", "target": "to"}) for batch in graph.edges())
+    _write_parquet(path / "nodes.parquet", node, graph.nodes())
+    edge = {"from": pl.String(), "to": pl.String(), **properties}
     _write_parquet(path / "edges.parquet", edge, edges)
-    properties = dict(list(edge.items())[2:])
-    schema = (
-        f"CREATE NODE TABLE Entity ({_kuzu_columns(node)}, PRIMARY KEY (id));\n"
-        f"CREATE REL TABLE RELATED (FROM Entity TO Entity, {_kuzu_columns(properties)});\n"
-    )
-    (path / "schema.cypher").write_text(schema, encoding="utf-8", newline="\n")
-    copy = 'COPY Entity FROM "nodes.parquet";\nCOPY RELATED FROM "edges.parquet";\n'
-    (path / "copy.cypher").write_text(copy, encoding="utf-8", newline="\n")
+    scripts = {
+        "schema": f"CREATE NODE TABLE Entity ({_kuzu_columns(node)}, PRIMARY KEY (id));\n"
+        f"CREATE REL TABLE RELATED (FROM Entity TO Entity, {_kuzu_columns(properties)});\n",
+        "copy": 'COPY Entity FROM "nodes.parquet";\nCOPY RELATED FROM "edges.parquet";\n',
+    }
+    for name, text in scripts.items():
+        (path / f"{name}.cypher").write_text(text, encoding="utf-8", newline="\n")
     return ["Load it into an empty database with: IMPORT DATABASE 'TARGET'"]
 
 
@@ -307,7 +308,7 @@ def _kuzu_columns(schema: Mapping[str, pl.DataType]) -> str:
 
 
 def _write_parquet(
-    path: Path, schema: Mapping[str, pl.DataType], batches: Iterator[pl.DataFrame]
+    path: Path, schema: Mapping[str, pl.DataType], batches: Iterable[pl.DataFrame]
 ) -> None:
     import pyarrow.parquet as pq
 
@@ -316,3 +317,68 @@ def _write_parquet(
         for batch in batches:
             rows = batch.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
             out.write_table(rows.to_arrow(compat_level=pl.CompatLevel.oldest()))
+
+
+def write_ntriples(graph: Graph, path: Path) -> list[str]:
+    """Write N-Triples (RDF 1.1): a resource for each row, triples for its columns and links.
+
+    A row is `<urn:graphrag-index:CLASS/ID>` of the class `<urn:graphrag-index:schema#CLASS>`:
+    Entity, Document, TextUnit, Community or Relationship. A column is the property
+    `schema#COLUMN`; the title is `rdfs:label`, and the description `rdfs:comment`. A link is a
+    property too. A relationship is a resource with `schema#source` and `schema#target`, and also
+    the triple `source schema#related target`. The file begins with the domain and range of the
+    links, and says that `schema#related` is symmetric.
+    """
+    nodes, links = property_graph(graph)
+    with text_file(path) as file:
+        file.write(f"<{SCHEMA}related> <{RDF}type> <{_OWL}SymmetricProperty> .\n")
+        for link in links:
+            name = _RDF_LINKS[link.name]
+            file.write(f"<{SCHEMA}{name}> <{RDFS}domain> <{SCHEMA}{link.source}> .\n")
+            file.write(f"<{SCHEMA}{name}> <{RDFS}range> <{SCHEMA}{link.target}> .\n")
+        for part in nodes:
+            triples = _row_triples(part.name, part.schema)
+            write_rows(file, part.batches(), pl.concat_str(triples))
+        for link in links:
+            source, target = (
+                _resource(getattr(link, end), pl.col(end)) for end in ("source", "target")
+            )
+            triples = [_triple(source, f"{SCHEMA}{_RDF_LINKS[link.name]}", target)]
+            if "id" in link.schema:
+                subject = _resource("Relationship", pl.col("id"))
+                triples += _row_triples("Relationship", link.schema)
+                triples.append(_triple(subject, f"{SCHEMA}source", source))
+                triples.append(_triple(subject, f"{SCHEMA}target", target))
+            write_rows(file, link.batches(), pl.concat_str(triples))
+    return []
+
+
+def _resource(label: str, ids: pl.Expr) -> pl.Expr:
+    return pl.format(f"<{BASE}{label}/{{}}>", ids.str.replace_many(_ENCODED))
+
+
+def _row_triples(label: str, schema: pl.Schema) -> list[pl.Expr]:
+    """Return the triples of a row's columns that are not null, without those of its links."""
+    subject = _resource(label, pl.col("id"))
+    triples = [_triple(subject, f"{RDF}type", pl.lit(f"<{SCHEMA}{label}>"))]
+    for name, dtype in schema.items():
+        if name in ("id", "source", "target"):
+            continue
+        predicate = _PREDICATES.get(name, f"{SCHEMA}{name}")
+        if isinstance(dtype, pl.List):
+            item = pl.element()
+            values = quoted(item) if name == "aliases" else _resource("TextUnit", item)
+            between = pl.format(f" .\n{{}} <{predicate}> ", subject)
+            value = pl.col(name).list.eval(values).list.join(between)
+            # A join of no values is the empty text, not null.
+            value = pl.when(pl.col(name).list.len() > 0).then(value)
+        elif dtype == pl.String:
+            value = quoted(name)
+        else:
+            value = pl.format(f'"{{}}"^^<{_XSD}{_RDF_TYPES[dtype]}>', name)
+        triples.append(_triple(subject, predicate, value))
+    return triples
+
+
+def _triple(subject: pl.Expr, predicate: str, value: pl.Expr) -> pl.Expr:
+    return pl.format(f"{{}} <{predicate}> {{}} .\n", subject, value).fill_null("")

@@ -3,34 +3,25 @@
 The ids of nodes and edges are those of their rows in the tables.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TextIO
 
 import polars as pl
 
-from graphrag_index.export.exported_graph import Graph
-from graphrag_index.export.text_rows import TextFile, fields, xml
+from graphrag_index.export.exported_graph import Graph, fields, text_file, write_rows, xml
 
 # Programs draw a node some ten wide, where the layout goes from about -1 to 1.
 _SCALE = 1_000
-# The GraphML attribute of each column, and its type.
-_GRAPHML_NODE = {
-    "title": ("label", "string"),
-    "type": ("type", "string"),
-    "description": ("description", "string"),
-    "number": ("number", "long"),
-    "degree": ("degree", "long"),
-    "frequency": ("frequency", "long"),
-    "x": ("x", "double"),
-    "y": ("y", "double"),
+# Attributes that GraphML and GEXF share, and their types.
+_NODE = {
+    "type": "string",
+    "description": "string",
+    "number": "long",
+    "degree": "long",
+    "frequency": "long",
 }
-_GRAPHML_EDGE = {
-    "weight": ("weight", "double"),
-    "type": ("type", "string"),
-    "description": ("description", "string"),
-    "number": ("number", "long"),
-    "text_units": ("text_units", "long"),
-}
+_EDGE = {"type": "string", "description": "string", "number": "long", "text_units": "long"}
 _GRAPHML_HEAD = """\
 <?xml version="1.0" encoding="UTF-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns" \
@@ -38,15 +29,6 @@ xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" \
 xsi:schemaLocation="http://graphml.graphdrawing.org/xmlns \
 http://graphml.graphdrawing.org/xmlns/1.0/graphml.xsd">
 """
-# GEXF has elements of its own for the other columns.
-_GEXF_NODE = {
-    "type": "string",
-    "description": "string",
-    "number": "long",
-    "degree": "long",
-    "frequency": "long",
-}
-_GEXF_EDGE = {"type": "string", "description": "string", "number": "long", "text_units": "long"}
 _GEXF_HEAD = """\
 <?xml version="1.0" encoding="UTF-8"?>
 <gexf xmlns="http://gexf.net/1.3" xmlns:viz="http://gexf.net/1.3/viz" \
@@ -62,44 +44,29 @@ _NODE_LINK_EDGE = ("source", "target", "id", "number", "type", "description", "w
 
 def write_graphml(graph: Graph, path: Path) -> list[str]:
     """Write GraphML, with all attributes, for Gephi, yEd, Cytoscape, igraph and networkx."""
-    node = _GRAPHML_NODE | {name: (name, "long") for name in graph.communities}
-    node_line = _line('<node id="', xml("id"), '">', _graphml_data("node", node), "</node>\n")
-    edge_line = _line(
-        '<edge id="',
-        xml("id"),
-        '" source="',
-        xml("source"),
-        '" target="',
-        xml("target"),
-        '">',
-        _graphml_data("edge", _GRAPHML_EDGE),
-        "</edge>\n",
+    node = {"label": "string", **_NODE, "x": "double", "y": "double"}
+    node |= dict.fromkeys(graph.communities, "long")
+    edge = {"weight": "double", **_EDGE}
+    values = _attributes('<data key="node_{}">', node, "</data>")
+    node_line = pl.format('<node id="{}">{}</node>\n', xml("id"), values)
+    values = _attributes('<data key="edge_{}">', edge, "</data>")
+    ends = (xml("source"), xml("target"))
+    edge_line = pl.format(
+        '<edge id="{}" source="{}" target="{}">{}</edge>\n', xml("id"), *ends, values
     )
-    with TextFile(path) as file:
+    with text_file(path) as file:
         file.write(_GRAPHML_HEAD)
-        for kind, attributes in (("node", node), ("edge", _GRAPHML_EDGE)):
-            for name, dtype in attributes.values():
+        for kind, attributes in (("node", node), ("edge", edge)):
+            for name, dtype in attributes.items():
                 file.write(
                     f'<key id="{kind}_{name}" for="{kind}" attr.name="{name}" '
                     f'attr.type="{dtype}"/>\n'
                 )
         file.write('<graph edgedefault="undirected">\n')
-        for nodes in graph.nodes():
-            scaled = nodes.with_columns((pl.col("x", "y") * _SCALE).round(3))
-            file.write_column(scaled.select(node_line).to_series())
-        for edges in graph.edges():
-            file.write_column(_with_counts(edges).select(edge_line).to_series())
+        write_rows(file, map(_with_places, graph.nodes()), node_line)
+        write_rows(file, map(_with_counts, graph.edges()), edge_line)
         file.write("</graph>\n</graphml>\n")
     return []
-
-
-def _graphml_data(kind: str, attributes: Mapping[str, tuple[str, str]]) -> pl.Expr:
-    """Return the attributes of a row without those that are null."""
-    parts = []
-    for column, (name, dtype) in attributes.items():
-        text = xml(column) if dtype == "string" else pl.col(column).cast(pl.String)
-        parts.append(_line(f'<data key="{kind}_{name}">', text, "</data>").fill_null(""))
-    return pl.concat_str(parts)
 
 
 def write_gexf(graph: Graph, path: Path) -> list[str]:
@@ -107,59 +74,54 @@ def write_gexf(graph: Graph, path: Path) -> list[str]:
 
     Sizes grow with the number of neighbours. Nodes in no community are grey.
     """
-    node = _GEXF_NODE | dict.fromkeys(graph.communities, "long")
+    node = _NODE | dict.fromkeys(graph.communities, "long")
     made = graph.version.made
     date = f' lastmodifieddate="{made.date[:10]}"' if made else ""
-    node_line = _line(
-        '<node id="',
+    node_line = pl.format(
+        '<node id="{}" label="{}"><attvalues>{}</attvalues>{}{}{}</node>\n',
         xml("id"),
-        '" label="',
-        xml("title").fill_null(""),
-        '">',
-        _gexf_values(node),
+        xml("label").fill_null(""),
+        _attributes('<attvalue for="{}" value="', node, '"/>'),
         pl.format('<viz:color r="{}" g="{}" b="{}"/>', "r", "g", "b"),
         pl.format('<viz:position x="{}" y="{}" z="0.0"/>', "x", "y").fill_null(""),
         pl.format('<viz:size value="{}"/>', "size"),
-        "</node>\n",
     )
-    weight = _line('" weight="', pl.col("weight").cast(pl.String)).fill_null("")
-    edge_line = _line(
-        '<edge id="',
+    edge_line = pl.format(
+        '<edge id="{}" source="{}" target="{}{}"><attvalues>{}</attvalues></edge>\n',
         xml("id"),
-        '" source="',
         xml("source"),
-        '" target="',
         xml("target"),
-        weight,
-        '">',
-        _gexf_values(_GEXF_EDGE),
-        "</edge>\n",
+        pl.format('" weight="{}', "weight").fill_null(""),
+        _attributes('<attvalue for="{}" value="', _EDGE, '"/>'),
     )
-    with TextFile(path) as file:
+    with text_file(path) as file:
         file.write(_GEXF_HEAD)
         file.write(f"<meta{date}><creator>graphrag-index</creator></meta>\n")
         file.write('<graph defaultedgetype="undirected" idtype="string">\n')
-        for kind, attributes in (("node", node), ("edge", _GEXF_EDGE)):
+        for kind, attributes in (("node", node), ("edge", _EDGE)):
             file.write(f'<attributes class="{kind}">\n')
             for name, dtype in attributes.items():
                 file.write(f'<attribute id="{name}" title="{name}" type="{dtype}"/>\n')
             file.write("</attributes>\n")
         file.write("<nodes>\n")
-        for nodes in graph.nodes():
-            file.write_column(_with_drawing(nodes).select(node_line).to_series())
+        write_rows(file, map(_with_drawing, graph.nodes()), node_line)
         file.write("</nodes>\n<edges>\n")
-        for edges in graph.edges():
-            file.write_column(_with_counts(edges).select(edge_line).to_series())
+        write_rows(file, map(_with_counts, graph.edges()), edge_line)
         file.write("</edges>\n</graph>\n</gexf>\n")
     return []
 
 
-def _gexf_values(attributes: Mapping[str, str]) -> pl.Expr:
+def _attributes(opening: str, types: Mapping[str, str], closing: str) -> pl.Expr:
+    """Write the attributes of a row that are not null; `{}` in `opening` is their name."""
     parts = []
-    for name, dtype in attributes.items():
+    for name, dtype in types.items():
         text = xml(name) if dtype == "string" else pl.col(name).cast(pl.String)
-        parts.append(_line(f'<attvalue for="{name}" value="', text, '"/>').fill_null(""))
-    return _line("<attvalues>", *parts, "</attvalues>")
+        parts.append(pl.format(f"{opening.format(name)}{{}}{closing}", text).fill_null(""))
+    return pl.concat_str(parts)
+
+
+def _with_places(nodes: pl.DataFrame) -> pl.DataFrame:
+    return nodes.rename({"title": "label"}).with_columns((pl.col("x", "y") * _SCALE).round(3))
 
 
 def _with_drawing(nodes: pl.DataFrame) -> pl.DataFrame:
@@ -176,7 +138,11 @@ def _with_drawing(nodes: pl.DataFrame) -> pl.DataFrame:
         channel = ((_LIGHTNESS - amount * swing) * 255).round()
         channels[name] = pl.when(hue.is_null()).then(_GREY).otherwise(channel).cast(pl.Int64)
     size = (10 + 4 * (pl.col("degree") + 1).log(2)).round(1)
-    return nodes.with_columns((pl.col("x", "y") * _SCALE).round(3), size=size, **channels)
+    return _with_places(nodes).with_columns(size=size, **channels)
+
+
+def _with_counts(edges: pl.DataFrame) -> pl.DataFrame:
+    return edges.with_columns(text_units=pl.col("text_unit_ids").list.len())
 
 
 def write_node_link(graph: Graph, path: Path) -> list[str]:
@@ -187,20 +153,18 @@ def write_node_link(graph: Graph, path: Path) -> list[str]:
     import numpy as np
 
     pairs = [np.zeros(0, np.int64)]
-    with TextFile(path) as file:
-        file.write(f'{{"directed":false,"graph":{{"version":{graph.version.number}}},\n"nodes":[')
-        is_first = True
-        for nodes in graph.nodes():
-            _write_json_rows(file, nodes, nodes.columns, is_first)
-            is_first = False
-        file.write('\n],\n"edges":[')
-        is_first = True
-        for edges in graph.edges():
-            ends = edges.select(pl.col("source_row", "target_row").cast(pl.Int64)).to_numpy()
+
+    def edges() -> Iterable[pl.DataFrame]:
+        for rows in graph.edges():
+            ends = rows.select(pl.col("source_row", "target_row").cast(pl.Int64)).to_numpy()
             pairs.append(ends.min(axis=1) * len(graph.keys) + ends.max(axis=1))
-            columns = [*_NODE_LINK_EDGE, "text_units"]
-            _write_json_rows(file, _with_counts(edges), columns, is_first)
-            is_first = False
+            yield _with_counts(rows).select(*_NODE_LINK_EDGE, "text_units")
+
+    with text_file(path) as file:
+        file.write(f'{{"directed":false,"graph":{{"version":{graph.version.number}}},\n"nodes":[')
+        _write_objects(file, graph.nodes())
+        file.write('\n],\n"edges":[')
+        _write_objects(file, edges())
         all_pairs = np.concatenate(pairs)
         all_pairs.sort()
         is_multiple = bool((all_pairs[1:] == all_pairs[:-1]).any())
@@ -208,20 +172,11 @@ def write_node_link(graph: Graph, path: Path) -> list[str]:
     return []
 
 
-def _write_json_rows(
-    file: TextFile, rows: pl.DataFrame, columns: list[str], is_first: bool
-) -> None:
-    keys = {name: f'"{name}":' for name in columns}
-    lines = rows.select(_line(",\n{", fields(keys, rows), "}")).to_series()
-    if is_first:
-        lines = lines.scatter(0, lines[0].removeprefix(","))
-    file.write_column(lines)
-
-
-def _with_counts(edges: pl.DataFrame) -> pl.DataFrame:
-    return edges.with_columns(text_units=pl.col("text_unit_ids").list.len())
-
-
-def _line(*parts: str | pl.Expr) -> pl.Expr:
-    """Concatenate literal texts and expressions."""
-    return pl.concat_str([pl.lit(part) if isinstance(part, str) else part for part in parts])
+def _write_objects(file: TextIO, batches: Iterable[pl.DataFrame]) -> None:
+    """Write rows as JSON objects, with commas between them."""
+    separator = "\n"
+    for rows in batches:
+        keys = {name: f'"{name}":' for name in rows.columns}
+        file.write(separator)
+        file.write(rows.select(fields(keys, rows).str.join(",\n")).item())
+        separator = ",\n"

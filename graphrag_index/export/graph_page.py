@@ -19,6 +19,7 @@ from typing import Any
 import polars as pl
 
 from graphrag_index.errors import TableError
+from graphrag_index.storage.atomic import temporary_path
 from graphrag_index.storage.table_store import TableStore, open_index, scan_table
 from graphrag_index.storage.versions import Version
 
@@ -64,7 +65,7 @@ def write_page(
     store, version = open_index(output)
     graph = _read_graph(store, version, max_entities, max_relationships)
     file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{file.name}.tmp")
+    temporary = temporary_path(file)
     try:
         # The page's policy holds the hash of its program, so no line end may change.
         with temporary.open("w", encoding="utf-8", newline="\n") as page:
@@ -94,7 +95,17 @@ def _read_graph(
             f"The index in {store.output} has no entities to draw: "
             "`graphrag-index show` without --html tells what it has."
         )
-    relationships = _strongest(table("relationships"), drawn, max_relationships)
+    relationships = (
+        table("relationships")
+        .filter(pl.col("source_id") != pl.col("target_id"))
+        .drop("source", "target")
+        .join(drawn.lazy().rename({"entity": "source"}), left_on="source_id", right_on="id")
+        .join(drawn.lazy().rename({"entity": "target"}), left_on="target_id", right_on="id")
+        .sort("weight", "human_readable_id", descending=[True, False])
+        .head(max_relationships)
+        .select("source", "target", "weight", _cut("description", _MAX_SENTENCE))
+        .collect(engine="streaming")
+    )
     communities, deepest = _communities(table("communities"), table("community_reports"), drawn)
     documents, mentions = _documents(
         table("entities"), table("text_units"), table("documents"), drawn
@@ -119,27 +130,6 @@ def _read_graph(
         .collect(engine="streaming")
     )
     return _Graph(_placed(entities, relationships), relationships, communities, documents)
-
-
-def _strongest(relationships: pl.LazyFrame, drawn: pl.DataFrame, most: int) -> pl.DataFrame:
-    ends = drawn.lazy()
-    return (
-        relationships.select(
-            "human_readable_id",
-            "source_id",
-            "target_id",
-            "weight",
-            _cut("description", _MAX_SENTENCE),
-        )
-        .filter(pl.col("source_id") != pl.col("target_id"))
-        .join(ends.rename({"entity": "source"}), left_on="source_id", right_on="id")
-        .join(ends.rename({"entity": "target"}), left_on="target_id", right_on="id")
-        .select("source", "target", "weight", "description", "human_readable_id")
-        .sort("weight", "human_readable_id", descending=[True, False])
-        .head(most)
-        .drop("human_readable_id")
-        .collect(engine="streaming")
-    )
 
 
 def _communities(
@@ -167,12 +157,9 @@ def _communities(
         .with_columns(pl.col("number").cast(pl.Int64))
     )
     number = shown.select("community", "number")
-    shown = shown.join(
-        number.rename({"community": "parent", "number": "parent_number"}),
-        on="parent",
-        how="left",
-        maintain_order="left",
-    ).with_columns(parent=pl.col("parent_number").fill_null(-1))
+    parent = number.rename({"community": "parent", "number": "parent_number"})
+    shown = shown.join(parent, on="parent", how="left", maintain_order="left")
+    shown = shown.with_columns(parent=pl.col("parent_number").fill_null(-1))
     deepest = (
         members.join(number, on="community")
         .sort("entity", "level")
@@ -197,9 +184,7 @@ def _documents(
         .join(text_units.select("id", "document_id"), left_on="text_unit_id", right_on="id")
         .group_by("entity", "document_id")
         .agg(times=pl.len())
-        .join(
-            documents.select("human_readable_id", document_id="id"), on="document_id", how="inner"
-        )
+        .join(documents.select("human_readable_id", document_id="id"), on="document_id")
         .select("entity", "times", "human_readable_id")
         .collect(engine="streaming")
         .sort("entity", "times", "human_readable_id", descending=[False, True, False])
@@ -213,11 +198,7 @@ def _documents(
         .with_row_index("document")
     )
     mentions = (
-        most.join(
-            shown.select("human_readable_id", "document"),
-            on="human_readable_id",
-            maintain_order="left",
-        )
+        most.join(shown, on="human_readable_id", maintain_order="left")
         .group_by("entity", maintain_order=True)
         .agg(documents="document", times="times")
         .join(counted.group_by("entity").agg(n_documents=pl.len()), on="entity")
@@ -340,27 +321,23 @@ def _data(graph: _Graph) -> Iterator[str]:
         },
         "documents": graph.documents.select("title", "path").to_dict(),
     }
+    yield from _json_pieces(parts)
+
+
+def _json_pieces(value: Any) -> Iterator[str]:
+    """Yield JSON text, a piece for each value that is no dict."""
+    if not isinstance(value, dict):
+        plain = value.to_list() if isinstance(value, pl.Series) else value
+        text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        # `</script` and `<!--` in a name would change where the element ends.
+        yield text.replace("<", "\\u003c")
+        return
     opening = "{"
-    for name, part in parts.items():
+    for name, part in value.items():
         yield f'{opening}"{name}":'
-        yield from _columns(part) if isinstance(part, dict) else [_json(part)]
+        yield from _json_pieces(part)
         opening = ","
     yield "}"
-
-
-def _columns(columns: dict[str, Any]) -> Iterator[str]:
-    opening = "{"
-    for name, column in columns.items():
-        yield f'{opening}"{name}":{_json(column)}'
-        opening = ","
-    yield "}"
-
-
-def _json(value: Any) -> str:
-    plain = value.to_list() if isinstance(value, pl.Series) else value
-    text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    # `</script` and `<!--` in a name would change where the element ends.
-    return text.replace("<", "\\u003c")
 
 
 def _cut(column: str, max_chars: int) -> pl.Expr:

@@ -10,13 +10,17 @@ from urllib.parse import unquote
 import polars as pl
 import pytest
 
-from graphrag_index.export import ntriples
 from graphrag_index.export.graph_databases import (
+    BASE,
     KUZU_FILES,
     NEO4J_FILES,
+    RDF,
+    RDFS,
+    SCHEMA,
     write_cypher,
     write_kuzu,
     write_neo4j,
+    write_ntriples,
 )
 from tests.fixtures.page_parser import FORBIDDEN
 from tests.fixtures.small_graph import NASTY, graph_of, write_nasty_index, write_small_index
@@ -195,43 +199,42 @@ def triples(path: Path) -> list[tuple[str, str, Any]]:
         value = resource if text is None else json.loads(f'"{text}"')
         if datatype:
             value = {"integer": int, "double": float, "boolean": str}[datatype.split("#")[1]](text)
-        found.append((subject, predicate.replace(ntriples.SCHEMA, ":"), value))
+        found.append((subject, predicate.replace(SCHEMA, ":"), value))
     return found
 
 
 def test_every_row_is_a_resource(small: Path, tmp_path: Path) -> None:
-    ntriples.write_ntriples(graph_of(small), tmp_path / "graph")
+    write_ntriples(graph_of(small), tmp_path / "graph")
     found = triples(tmp_path / "graph")
     assert len(found) == len(set(found))
-    base, schema = ntriples.BASE, ntriples.SCHEMA
-    ann = [(key, value) for subject, key, value in found if subject == f"{base}Entity/a"]
+    ann = [(key, value) for subject, key, value in found if subject == f"{BASE}Entity/a"]
     assert ann == [
-        (f"{ntriples.RDF}type", f"{schema}Entity"),
-        *((":number", 0), (f"{ntriples.RDFS}label", "Ann"), (":type", "person")),
-        *((f"{ntriples.RDFS}comment", ""), (":alias", "Annie"), (":alias", "A; B")),
+        (f"{RDF}type", f"{SCHEMA}Entity"),
+        *((":number", 0), (f"{RDFS}label", "Ann"), (":type", "person")),
+        *((f"{RDFS}comment", ""), (":alias", "Annie"), (":alias", "A; B")),
         *((":degree", 1), (":frequency", 1), (":x", 0.25), (":y", -0.5)),
         *((":community", 0), (":community_level_0", 0), (":community_level_1", 2)),
-        (":related", f"{base}Entity/b"),
-        (":inCommunity", f"{base}Community/c0"),
-        (":inCommunity", f"{base}Community/c2"),
+        (":related", f"{BASE}Entity/b"),
+        (":inCommunity", f"{BASE}Community/c0"),
+        (":inCommunity", f"{BASE}Community/c2"),
     ]
-    known = [(key, value) for subject, key, value in found if subject == f"{base}Relationship/ab"]
+    known = [(key, value) for subject, key, value in found if subject == f"{BASE}Relationship/ab"]
     assert known == [
-        (f"{ntriples.RDF}type", f"{schema}Relationship"),
-        *((":number", 0), (":type", "knows"), (f"{ntriples.RDFS}comment", "")),
-        *((":weight", 2.0), (":foundIn", f"{base}TextUnit/t0")),
-        *((":foundIn", f"{base}TextUnit/t1"), (":source", f"{base}Entity/a")),
-        (":target", f"{base}Entity/b"),
+        (f"{RDF}type", f"{SCHEMA}Relationship"),
+        *((":number", 0), (":type", "knows"), (f"{RDFS}comment", "")),
+        *((":weight", 2.0), (":foundIn", f"{BASE}TextUnit/t0")),
+        *((":foundIn", f"{BASE}TextUnit/t1"), (":source", f"{BASE}Entity/a")),
+        (":target", f"{BASE}Entity/b"),
     ]
-    assert (f"{base}TextUnit/t1", ":mentions", f"{base}Entity/c") in found
-    assert (f"{base}Community/c2", ":parent", f"{base}Community/c0") in found
+    assert (f"{BASE}TextUnit/t1", ":mentions", f"{BASE}Entity/c") in found
+    assert (f"{BASE}Community/c2", ":parent", f"{BASE}Community/c0") in found
 
 
 def test_hard_texts_come_back_from_triples(nasty: Path, tmp_path: Path) -> None:
-    ntriples.write_ntriples(graph_of(nasty), tmp_path / "graph")
+    write_ntriples(graph_of(nasty), tmp_path / "graph")
     found = triples(tmp_path / "graph")
-    subjects = [f"{ntriples.BASE}Entity/e{i}" for i in range(len(NASTY))]
-    labels = {s: value for s, key, value in found if key == f"{ntriples.RDFS}label"}
+    subjects = [f"{BASE}Entity/e{i}" for i in range(len(NASTY))]
+    labels = {s: value for s, key, value in found if key == f"{RDFS}label"}
     assert [labels[subject] for subject in subjects] == NASTY
 
 
@@ -242,10 +245,10 @@ def test_an_id_that_is_no_word_makes_a_valid_iri(tmp_path: Path) -> None:
         entities=table("entities", {"id": hard}),
         relationships=table("relationships"),
     )
-    ntriples.write_ntriples(graph_of(output), tmp_path / "graph")
+    write_ntriples(graph_of(output), tmp_path / "graph")
     subjects = {subject for subject, _, _ in triples(tmp_path / "graph")}
     (ours,) = (subject for subject in subjects if "Entity/" in subject)
-    assert unquote(ours.removeprefix(f"{ntriples.BASE}Entity/")) == hard
+    assert unquote(ours.removeprefix(f"{BASE}Entity/")) == hard
 
 
 def test_parquet_begins_with_the_keys(small: Path, tmp_path: Path) -> None:
@@ -276,7 +279,7 @@ def test_a_graph_database_loads_the_parquet_files(
     assert found.get_all() == [[len(titles)]]
 
 
-@pytest.mark.parametrize("form", [write_cypher, ntriples.write_ntriples])
+@pytest.mark.parametrize("form", [write_cypher, write_ntriples])
 def test_an_empty_graph_is_a_valid_script(form: Any, tmp_path: Path) -> None:
     names = ("entities", "relationships")
     output = write_index(tmp_path / "output", **{name: table(name) for name in names})
@@ -284,6 +287,4 @@ def test_an_empty_graph_is_a_valid_script(form: Any, tmp_path: Path) -> None:
     if form is write_cypher:
         assert statements((tmp_path / "graph").read_text(encoding="utf-8")) == []
     else:
-        assert all(
-            subject.startswith(ntriples.SCHEMA) for subject, _, _ in triples(tmp_path / "graph")
-        )
+        assert all(subject.startswith(SCHEMA) for subject, _, _ in triples(tmp_path / "graph"))

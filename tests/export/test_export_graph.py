@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_index.errors import ExportError
-from graphrag_index.export.exported_graph import in_batches, of_equal_size
+from graphrag_index.export.exported_graph import clean, in_batches, of_equal_size, quoted, xml
 from graphrag_index.export.graph_files import write_gexf, write_graphml, write_node_link
-from graphrag_index.export.text_rows import clean, quoted, xml
 from tests.fixtures.page_parser import FORBIDDEN
 from tests.fixtures.small_graph import (
     NASTY,
