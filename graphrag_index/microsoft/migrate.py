@@ -1,9 +1,10 @@
 """Write a project of ours from one of Microsoft GraphRAG: `graphrag-index init --from`."""
 
+import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -14,11 +15,11 @@ from graphrag_index.errors import SettingsError
 from graphrag_index.llm.prompts import FOLDER
 from graphrag_index.microsoft.migrate_project import (
     Carried,
-    MicrosoftProject,
+    Prompts,
     read_project,
+    read_prompts,
     variables_in,
 )
-from graphrag_index.microsoft.migrate_prompts import Prompts, read_prompts
 from graphrag_index.microsoft.migrate_replies import read_cache
 from graphrag_index.microsoft.migrate_settings import WITHOUT_CLAIMS, carry_settings
 from graphrag_index.schema.settings.project_files import (
@@ -35,8 +36,6 @@ from graphrag_index.schema.settings.settings import (
 from graphrag_index.storage.atomic import temporary_path
 from graphrag_index.text.tokens import count_tokens, load_encoding
 
-# The encoding that prompts are counted in; those of other models differ little.
-_ENCODING = "o200k_base"
 _INDEXING_PROMPTS = ("extract_graph", "summarize_descriptions", "create_community_reports")
 # The value of an unset variable while settings are checked, valid as an address too.
 _UNSET = "http://unset"
@@ -91,10 +90,10 @@ def init_from(
     carried = carry_settings(project)
     _set_input(carried, folder, input_folder)
     own_prompts = read_prompts(project) if prompts else Prompts()
-    migration = _report(project, carried, own_prompts)
-    environment = _env_text(project, carried, folder / ".env", migration)
-    text = settings_text(carried.values, _heading(project, migration))
-    settings = _check_settings(text, project, carried)
+    migration = _report(carried, own_prompts)
+    environment = _env_text(carried, folder / ".env", migration)
+    text = settings_text(carried.values, _heading(carried, migration))
+    settings = _check_settings(text, carried)
     texts = {folder / FOLDER / f"{name}.txt": own for name, own in own_prompts.texts.items()}
     for path, own in texts.items():
         if path.exists() and path.read_bytes() != own.encode():
@@ -105,7 +104,7 @@ def init_from(
             if not path.exists():
                 write(path, content)
         if cache:
-            _migrate_cache(migration, project, settings, folder, own_prompts)
+            _migrate_cache(carried, settings, folder, own_prompts, migration)
         if environment:
             write(folder / ".env", environment, secret=True)
         write(settings_path, text)
@@ -122,59 +121,52 @@ def _set_input(carried: Carried, folder: Path, input_folder: Path | None) -> Non
     section["folder"] = named.as_posix().replace("$", "$$")
 
 
-def _report(project: MicrosoftProject, carried: Carried, prompts: Prompts) -> Migration:
+def _report(carried: Carried, prompts: Prompts) -> Migration:
     """Describe what became of each key, and what is left to do."""
     migration = Migration(
-        carried=[f"{x.theirs} -> {x.ours}: {x.shown}" for x in carried.lines if x.ours],
-        left=[f"{x.theirs}: {x.why}" for x in carried.lines if not x.ours],
-        prompts=[
-            f"{source} -> {FOLDER}/{name}.txt: {_compare_lengths(prompts.texts[name], name)}"
-            for name, source in prompts.sources.items()
-        ],
+        carried=[f"{theirs} -> {ours}" for theirs, ours in carried.kept],
+        left=[f"{theirs}: {why}" for theirs, why in carried.left],
     )
+    for name, source in prompts.sources.items():
+        package = "graphrag_index" if name in _INDEXING_PROMPTS else "graphrag_query"
+        ours = files(package).joinpath(FOLDER, f"{name}.txt").read_text(encoding="utf-8")
+        # The encodings of other models count almost the same.
+        encoding = load_encoding("o200k_base")
+        n_theirs, n_ours = (count_tokens(text, encoding) for text in (prompts.texts[name], ours))
+        migration.prompts.append(
+            f"{source} -> {FOLDER}/{name}.txt: {n_theirs:,} tokens, ours {n_ours:,}"
+        )
     migration.left += [f"{key}: {why}" for key, why in prompts.left.items()]
-    environment = {**project.environment, **carried.secrets}
-    for name in sorted(_used_variables(carried.values)):
+    environment = {**carried.project.environment, **carried.secrets}
+    for name in sorted(_used_variables(carried)):
         if _is_placeholder(environment.get(name, "")):
             migration.to_do.append(f"Set the variable {name}, or write it into .env.")
     documents = str(carried.values["load_documents"]["folder"]).replace("$$", "$")
     if os.path.isabs(documents) and not Path(documents).is_dir():
         migration.to_do.append(
-            f"There are no documents in {documents}: mend load_documents.folder."
+            f"There are no documents in {documents}: correct load_documents.folder."
         )
     return migration
 
 
-def _compare_lengths(text: str, name: str) -> str:
-    """Return the token counts of a prompt and of ours that it replaces."""
-    encoding = load_encoding(_ENCODING)
-    package = "graphrag_index" if name in _INDEXING_PROMPTS else "graphrag_query"
-    ours = files(package).joinpath(FOLDER, f"{name}.txt").read_text(encoding="utf-8")
-    return f"{count_tokens(text, encoding):,} tokens, ours {count_tokens(ours, encoding):,}"
-
-
-def _heading(project: MicrosoftProject, migration: Migration) -> list[str]:
+def _heading(carried: Carried, migration: Migration) -> list[str]:
     """Return the comment at the start of `settings.yaml`."""
+    project = carried.project
     where = f"{project.path.resolve()} of Microsoft GraphRAG, version {project.version}"
     lines = [f"Made from {where}."]
-    for title, told in (
+    for title, items in (
         ("Carried over:", migration.carried),
         ("Prompts taken over:", migration.prompts),
         ("Not carried over, and why:", migration.left),
     ):
-        if told:
-            lines += ["", title, *(f"  {line}" for line in told)]
+        if items:
+            lines += ["", title, *(f"  {line}" for line in items)]
     # Each line must stay one line of a comment, whatever a key or a name holds.
     return ["".join(part if part.isprintable() else " " for part in line) for line in lines]
 
 
-def _used_variables(value: Any) -> set[str]:
-    """Return the names of the variables in nested values."""
-    if isinstance(value, Mapping):
-        return set().union(*map(_used_variables, value.values()))
-    if isinstance(value, list):
-        return set().union(*map(_used_variables, value))
-    return set(variables_in(value))
+def _used_variables(carried: Carried) -> set[str]:
+    return set(variables_in(json.dumps(carried.values, default=str)))
 
 
 def _is_placeholder(value: str) -> bool:
@@ -182,12 +174,12 @@ def _is_placeholder(value: str) -> bool:
     return not value or (value.startswith("<") and value.endswith(">"))
 
 
-def _env_text(project: MicrosoftProject, carried: Carried, path: Path, migration: Migration) -> str:
+def _env_text(carried: Carried, path: Path, migration: Migration) -> str:
     """Return the text of our `.env` with the variables of the settings; empty if unchanged."""
-    present = read_env_file(path)
+    project, present = carried.project, read_env_file(path)
     wanted = {
         name: project.variables[name]
-        for name in _used_variables(carried.values) & project.variables.keys()
+        for name in _used_variables(carried) & project.variables.keys()
         if not _is_placeholder(project.variables[name])
     }
     wanted |= carried.secrets
@@ -218,11 +210,11 @@ def _env_line(name: str, value: str) -> str | None:
     return f"{name}={mark}{value}{mark}\n" if mark and value.isprintable() else None
 
 
-def _check_settings(text: str, project: MicrosoftProject, carried: Carried) -> Settings:
+def _check_settings(text: str, carried: Carried) -> Settings:
     """Load the settings from a temporary folder, so that only valid ones are written."""
     # Variables that are not set yet, such as keys, are no error.
-    variables = dict.fromkeys(_used_variables(carried.values), _UNSET)
-    variables |= {**project.variables, **carried.secrets}
+    variables = dict.fromkeys(_used_variables(carried), _UNSET)
+    variables |= {**carried.project.variables, **carried.secrets}
     lines = [_env_line(name, value) or f"{name}={_UNSET}\n" for name, value in variables.items()]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / SETTINGS_FILE
@@ -231,10 +223,10 @@ def _check_settings(text: str, project: MicrosoftProject, carried: Carried) -> S
         try:
             return load_settings(Path(folder))
         except SettingsError as error:
-            said = str(error).replace(str(path), "ours")
+            reason = str(error).replace(str(path), "ours")
             raise SettingsError(
-                f"{project.path} cannot be converted to valid settings, and nothing was written: "
-                f"{said}"
+                f"{carried.project.path} cannot be converted to valid settings, and nothing was "
+                f"written: {reason}"
             ) from error
 
 
@@ -249,20 +241,15 @@ def _workflow_texts(folder: Path) -> dict[Path, str]:
 
 
 def _migrate_cache(
-    migration: Migration,
-    project: MicrosoftProject,
-    settings: Settings,
-    folder: Path,
-    prompts: Prompts,
+    carried: Carried, settings: Settings, folder: Path, prompts: Prompts, migration: Migration
 ) -> None:
     """Read the paid replies into the ledger, and report on them."""
-    models = settings.models
-    if any(_UNSET in str(model.identity()) for model in models.values()):
+    if any(_UNSET in str(model.identity()) for model in settings.models.values()):
         migration.to_do.append(
             "The cache was not read, since a model is named by a variable that is not set."
         )
         return
-    steps = read_cache(project, settings, folder, prompts.originals)
+    steps = read_cache(carried.project, settings, folder, prompts.originals)
     migration.cache = [replies.describe(step) for step, replies in steps.items()]
     extraction = steps.get("extract_graph")
     if extraction and extraction.n_used and settings.extract_graph.max_gleanings:

@@ -6,9 +6,8 @@ version 1 has one of each, in `llm` and `embeddings.llm`.
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain, count
 from typing import Any
-
-from pydantic import ValidationError
 
 from graphrag_index.microsoft.migrate_project import (
     KEYS,
@@ -18,13 +17,13 @@ from graphrag_index.microsoft.migrate_project import (
     NotCarriedError,
     UnsetVariableError,
     by_their_key,
+    check_value,
     escape_dollars,
     flat,
     prefix_in,
     variables_in,
 )
 from graphrag_index.schema.settings.models import ModelSettings
-from graphrag_index.schema.settings.section import describe_validation_error
 from graphrag_index.schema.settings.settings import DEFAULT_MODELS
 
 # The models of steps that name none.
@@ -37,18 +36,18 @@ _SECRET = re.compile(r"key|secret|password|credential|auth|header|token$", re.IG
 _IDENTITY = ("model", "base_url", "deployment")
 
 
-def carry_models(project: MicrosoftProject, carried: Carried) -> dict[str, dict[str, Any]]:
-    """Return our section `models`, and add a line on each key."""
+def carry_models(carried: Carried) -> dict[str, dict[str, Any]]:
+    """Return our section `models`, and note the fate of each key."""
     models: dict[str, dict[str, Any]] = {}
-    for path, values, is_embedding in _their_models(project):
+    for path, values, is_embedding in _their_models(carried.project):
         their_name = path.rpartition(".")[2]
         # Our steps use `chat` and `embedding` by default.
         name = "embedding" if is_embedding else "chat"
         if name in models:
             name = their_name if their_name not in models else f"{their_name}_{len(models)}"
-        model = _Model(project, carried, path, name, values)
-        if model.model is None:
-            carried.left(path, "it names no model")
+        model = _Model(carried, path, name, values)
+        if "model" not in model.theirs:
+            carried.leave(path, "it names no model")
             continue
         models[name] = model.convert(is_embedding)
         carried.names[their_name] = name
@@ -81,28 +80,20 @@ def _their_models(project: MicrosoftProject) -> Iterator[tuple[str, Mapping[str,
 class _Model:
     """One model of theirs, whose settings move to `ours` or get a reason why not."""
 
-    def __init__(
-        self,
-        project: MicrosoftProject,
-        carried: Carried,
-        path: str,
-        name: str,
-        values: Mapping[str, Any],
-    ) -> None:
-        self.project, self.carried, self.path, self.name = project, carried, path, name
-        self.theirs = dict(flat(values))
-        self.model = self.theirs.pop("model", None)
+    def __init__(self, carried: Carried, path: str, name: str, values: Mapping[str, Any]) -> None:
+        self.carried, self.path, self.name = carried, path, name
+        self.theirs = {key: value for key, value in flat(values) if value not in (None, {})}
         self.ours: dict[str, Any] = {}
 
     def convert(self, is_embedding: bool) -> dict[str, Any]:
         """Return the model as a section of ours."""
-        self._carry("model", "model", self.model)
+        self._carry("model", "model", self.theirs.pop("model"))
         self._carry_provider()
         self._carry_key()
         for theirs, ours in _OUR_KEYS.items():
-            value = self.theirs.pop(theirs, None)
-            if value is None:
+            if theirs not in self.theirs:
                 continue
+            value = self.theirs.pop(theirs)
             if ours in self.ours:
                 self._leave(theirs, f"{ours} is set already")
             elif value == "auto":
@@ -113,16 +104,15 @@ class _Model:
                 self._carry(theirs, ours, value)
         self._carry_rate_limit()
         for key in ("concurrent_requests", "parallelization.num_threads"):
-            value = self.project.get(key)
+            value = self.carried.project.get(key)
             if "concurrency" not in self.ours and value is not None:
                 self._carry("", "concurrency", value, their_path=key)
         if not is_embedding:
             self._carry_parameters()
         reasons = {}
-        for theirs, value in self.theirs.items():
-            if value is not None and value != {}:
-                known = prefix_in(theirs, _LEFT)
-                reasons[known or theirs] = _LEFT[known] if known else UNKNOWN
+        for theirs in self.theirs:
+            known = prefix_in(theirs, _LEFT)
+            reasons[known or theirs] = _LEFT[known] if known else UNKNOWN
         for theirs, why in reasons.items():
             self._leave(theirs, why)
         return self.ours
@@ -191,7 +181,7 @@ class _Model:
         told = variable = f"${{{names[0]}}}" if names else ""
         if not names or str(key) != variable:
             try:
-                secret = str(self.project.expand(key))
+                secret = str(self.carried.project.expand(key))
             except NotCarriedError as error:
                 self._leave("api_key", error)
                 return
@@ -200,22 +190,20 @@ class _Model:
             variable = f"${{{name}}}"
             told = f"{variable}; the key is in .env"
         self.ours["api_key"] = variable
-        self.carried.kept(self._their_path("api_key"), self._our_path("api_key"), told)
+        self.carried.keep(f"{self.path}.api_key", self._our_path("api_key"), told)
 
     def _new_variable(self, secret: str) -> str:
         """Return a variable for a literal key that no other key uses."""
         # A variable in their settings belongs to another key, even while it is unset.
-        named = {name for _, value in self.project.leaves() for name in variables_in(value)}
+        named = {name for _, value in self.carried.project.leaves() for name in variables_in(value)}
         taken = {
             **dict.fromkeys(named, ""),
-            **self.project.environment,
+            **self.carried.project.environment,
             **self.carried.secrets,
         }
         wanted, own = "GRAPHRAG_API_KEY", _upper(self.name)
-        for name in (wanted, f"{wanted}_{own}", *(f"{wanted}_{own}_{n}" for n in range(2, 99))):
-            if taken.get(name, secret) == secret:
-                return name
-        raise AssertionError("a hundred keys of one model")
+        names = chain([wanted, f"{wanted}_{own}"], (f"{wanted}_{own}_{n}" for n in count(2)))
+        return next(name for name in names if taken.get(name, secret) == secret)
 
     def _carry_rate_limit(self) -> None:
         period = self._number("rate_limit.period_in_seconds", keep=True) or 60
@@ -230,7 +218,7 @@ class _Model:
     def _number(self, theirs: str, keep: bool = False) -> float | None:
         value = self.theirs.get(theirs) if keep else self.theirs.pop(theirs, None)
         try:
-            value = self.project.expand(value)
+            value = self.carried.project.expand(value)
         except NotCarriedError as error:
             self._leave(theirs, error)
             return None
@@ -247,48 +235,39 @@ class _Model:
             value = self.theirs.pop(theirs)
             if _SECRET.search(name):
                 self._leave(theirs, "it may hold a secret: use api_key")
-            elif value is not None:
+            else:
                 parameters[name] = value
                 path = self._our_path(f"parameters.{name}")
-                self.carried.kept(self._their_path(theirs), path, value)
+                self.carried.keep(f"{self.path}.{theirs}", path, value)
         if parameters:
             self.ours["parameters"] = parameters
 
     def _carry(self, theirs: str, ours: str, value: Any, their_path: str = "") -> None:
         """Carry a value over if a model of ours accepts it."""
-        their_path = their_path or self._their_path(theirs)
+        their_path = their_path or f"{self.path}.{theirs}"
         try:
-            expanded = self.project.expand(value)
-        except UnsetVariableError as error:
-            if ours in _IDENTITY:
-                self.ours[ours] = value
-                self.carried.kept(their_path, self._our_path(ours), f"{value}, which is not set")
-                return
-            self.carried.left(their_path, error)
-            return
-        if ours in ("model", "deployment", "api_version"):
-            expanded = str(expanded)
-        trial = {"model": "m", "context_window": 1 << 30, ours: expanded}
-        if ours == "provider":
-            trial["base_url"] = "https://x"
-        try:
-            ModelSettings.model_validate(trial)
-        except ValidationError as error:
-            why = describe_validation_error(error, ModelSettings, "").partition(": ")[2]
+            expanded = self.carried.project.expand(value)
+            if ours in ("model", "deployment", "api_version"):
+                expanded = str(expanded)
+            trial = {"model": "m", "context_window": 1 << 30, ours: expanded}
+            if ours == "provider":
+                trial["base_url"] = "https://x"
             # An address may hold a key, which must not be shown.
-            why = "" if ours == "base_url" else f" ({why.rstrip('.')})"
-            self.carried.left(their_path, f"{self._our_path(ours)} cannot have this value{why}")
+            check_value(ModelSettings, trial, self._our_path(ours), is_shown=ours != "base_url")
+        except NotCarriedError as error:
+            if isinstance(error, UnsetVariableError) and ours in _IDENTITY:
+                self.ours[ours] = value
+                self.carried.keep(their_path, self._our_path(ours), f"{value}, which is not set")
+            else:
+                self.carried.leave(their_path, error)
             return
         if ours == "max_output_tokens" and expanded >= 128_000:
             self.ours["context_window"] = int(expanded) + 128_000
         self.ours[ours] = value if variables_in(value) else escape_dollars(expanded)
-        self.carried.kept(their_path, self._our_path(ours), self.ours[ours])
+        self.carried.keep(their_path, self._our_path(ours), self.ours[ours])
 
     def _leave(self, theirs: str, why: object) -> None:
-        self.carried.left(self._their_path(theirs), why)
-
-    def _their_path(self, theirs: str) -> str:
-        return f"{self.path}.{theirs}"
+        self.carried.leave(f"{self.path}.{theirs}", why)
 
     def _our_path(self, ours: str) -> str:
         return f"models.{self.name}.{ours}"

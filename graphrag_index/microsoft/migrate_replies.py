@@ -1,18 +1,28 @@
 """Read the replies that a project paid for into our ledger.
 
-A reply is found by the request that Microsoft GraphRAG made, which needs the prompt and all of
-its data. Two kinds of requests can be built again: the first one for each text unit, from the
-prompt file and the table of text units, and those for vectors, from the tables. All others
-cannot: the prompt for gleanings is in no file of a project, and descriptions and reports depend
-on the state of a past run.
+Microsoft GraphRAG 3 stores a reply under a hash of its request, without the name of the model.
+The request itself is not stored: a reply is found only by building the very same request again,
+which needs the prompt and all of its data. Two kinds of requests can be built: the first one for
+each text unit, from the prompt file and the table of text units, and those for vectors, from the
+tables. All others cannot: the prompt for gleanings is in no file of a project, and descriptions
+and reports depend on the state of a past run.
 """
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import polars as pl
+import yaml
 
 from graphrag_index.errors import GraphRAGError
 from graphrag_index.extraction.alignment import Passage
@@ -20,26 +30,15 @@ from graphrag_index.extraction.graph_reply import schema_of
 from graphrag_index.extraction.prompting import ExtractionPrompt, PassagePrompt
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.embeddings import text_key
-from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.parsing.reply import read_reply
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.registry import Models
 from graphrag_index.llm.request import ReplyError
 from graphrag_index.llm.request_chain import request_key
-from graphrag_index.microsoft.migrate_cache import (
-    ReplyCache,
-    StepReplies,
-    is_written_by,
-    open_cache,
-    text_batches,
-)
 from graphrag_index.microsoft.migrate_project import MicrosoftProject, UnsetVariableError
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.text.tokens import count_tokens, load_encoding
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 # The steps whose replies we can use, by their names in the cache.
 EXTRACTION, EMBEDDING = "extract_graph", "text_embedding"
@@ -47,6 +46,9 @@ EXTRACTION, EMBEDDING = "extract_graph", "text_embedding"
 _DEFAULT_TYPES = ["organization", "person", "geo", "event"]
 # Their texts and tokens per embedding request where the settings say nothing.
 _BATCH_TEXTS, _BATCH_TOKENS = 16, 8_191
+_BATCH = 1_024  # rows
+# The suffix names the hash function; earlier versions had others.
+_KEY = re.compile(r"[0-9a-f]{64}_v4")
 # Why the replies to other steps are not used.
 _UNUSED = {
     "summarize_descriptions": "the lists of descriptions that were summarized are not stored",
@@ -54,6 +56,108 @@ _UNUSED = {
     "community_reporting": "their prompts are not stored; the reports are in the tables",
     "extract_noun_phrases": "no model was asked",
 }
+
+
+@dataclass
+class StepReplies:
+    """Counts of the replies to one step, and the reason why the others are not used."""
+
+    n_replies: int
+    n_used: int = 0
+    n_other: int = 0  # written by another model
+    n_invalid: int = 0
+    why: str = ""
+
+    def describe(self, step: str) -> str:
+        """Return the counts as one sentence."""
+        parts = [f"{step}: {self.n_used:,} of {self.n_replies:,} replies are in the ledger"]
+        if self.n_other:
+            parts.append(f"written by another model than the settings name: {self.n_other:,}")
+        if self.n_invalid:
+            parts.append(f"unreadable: {self.n_invalid:,}")
+        if self.n_replies > self.n_used + self.n_other + self.n_invalid and self.why:
+            parts.append(f"the others could not be used, since {self.why}")
+        return "; ".join(parts)
+
+
+class ReplyCache:
+    """The replies in a cache: files of one folder for each step, or a SQLite file."""
+
+    def __init__(self, folder: Path, database: Path | None = None) -> None:
+        self.folder, self.database = folder, database
+        self._found: set[tuple[str, str]] = set()
+
+    def steps(self) -> dict[str, tuple[int, int]]:
+        """Return for each step the number of replies, and of those whose hash we can build."""
+        if self.database is not None:
+            rows = self._rows("SELECT namespace, key FROM cache_entries")
+            named = [(str(step).split("/")[-1], str(key)) for step, key in rows]
+        else:
+            named = [(path.parent.name, path.name) for path in self.folder.glob("*/*")]
+        n_replies = Counter(step for step, _ in named)
+        n_known = Counter(step for step, key in named if _KEY.fullmatch(key))
+        return {step: (n_replies[step], n_known[step]) for step in sorted(n_replies)}
+
+    def find(self, step: str, requests: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+        """Return the response to the first of some requests that has one.
+
+        Each response is returned once: a second request for it is a duplicate.
+        """
+        for request in requests:
+            # As Microsoft GraphRAG hashes a request: SHA-256 of its YAML.
+            text = yaml.dump(dict(request), sort_keys=True)
+            key = f"{sha256(text.encode()).hexdigest()}_v4"
+            stored = None if (step, key) in self._found else self._text(step, key)
+            try:
+                response = json.loads(stored)["result"]["response"] if stored else None
+            except (ValueError, KeyError, TypeError):
+                # A truncated file is no reply.
+                continue
+            if isinstance(response, Mapping):
+                self._found.add((step, key))
+                return response
+        return None
+
+    def _text(self, step: str, key: str) -> str | None:
+        if self.database is not None:
+            query = "SELECT value_json FROM cache_entries WHERE namespace = ? AND key = ?"
+            rows = self._rows(query, step, key)
+            return str(rows[0][0]) if rows else None
+        try:
+            return (self.folder / step / key).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+
+    def _rows(self, query: str, *values: str) -> Sequence[Any]:
+        assert self.database is not None
+        if not self.database.is_file():
+            return ()
+        try:
+            address = f"{self.database.absolute().as_uri()}?mode=ro"
+            with closing(sqlite3.connect(address, uri=True)) as database:
+                return database.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise GraphRAGError(
+                f"The cache {self.database} cannot be read ({error}): repair it, or leave it with "
+                "--no-cache."
+            ) from error
+
+
+def open_cache(project: MicrosoftProject) -> ReplyCache | None:
+    """Open the cache of a project; None if it is not in local files."""
+    try:
+        kind = project.expand(project.get("cache.type")) or "json"
+        base = project.expand(project.get("cache.storage.base_dir", "cache.base_dir")) or "cache"
+        name = project.expand(project.get("cache.database_name")) or "cache.db"
+        storage = project.expand(project.get("cache.storage.type")) or "file"
+    except UnsetVariableError:
+        return None
+    folder = project.root / str(base)
+    if kind in ("json", "file") and storage == "file":
+        return ReplyCache(folder)
+    if kind == "sqlite":
+        return ReplyCache(folder, folder / str(name))
+    return None
 
 
 def read_cache(
@@ -67,7 +171,7 @@ def read_cache(
     Returns
     -------
     replies
-        What became of them, by the steps of the cache.
+        The counts of used and unused replies, by the steps of the cache.
     """
     cache = open_cache(project)
     if cache is None:
@@ -81,11 +185,11 @@ def read_cache(
     tables = _tables_folder(project)
     extraction, embedding = steps.get(EXTRACTION), steps.get(EMBEDDING)
     if tables is None:
-        for replies in (extraction, embedding):
-            if replies is not None:
-                replies.why = "the tables of its index are not there"
+        for step in steps.keys() & {EXTRACTION, EMBEDDING}:
+            steps[step].why = "the tables of its index are not there"
         return steps
     models = Models(settings.models, root / settings.output, check=False)
+    reader = _ReplyReader(project, settings, tables, cache, models)
     try:
         if extraction is not None and EXTRACTION not in prompts:
             extraction.why = "the prompt that they answer was not taken over"
@@ -94,19 +198,18 @@ def read_cache(
                 "they answer a second request, whose prompt is not in the project, or "
                 "another prompt or text than is there now"
             )
-            reader = _ExtractionReader(project, settings, root, models, prompts[EXTRACTION])
-            reader.read(cache, tables / "text_units.parquet", extraction)
+            reader.read_extraction(prompts[EXTRACTION], Prompts(root), extraction)
         model = settings.models.get(settings.generate_text_embeddings.model)
-        if embedding is not None and model is None:
-            embedding.why = "the settings embed with a local model"
-        elif embedding is not None and model is not None:
+        if embedding is not None and model is not None:
             embedding.why = "they belong to other texts than the tables have now"
-            _read_vectors(project, cache, tables, settings, model, models.ledger, embedding)
+            reader.read_vectors(model, embedding)
+        elif embedding is not None:
+            embedding.why = "the settings embed with a local model"
     except (pl.exceptions.PolarsError, OSError) as error:
-        said = " ".join(str(error).split())[:200].rstrip(".")
+        reason = " ".join(str(error).split())[:200].rstrip(".")
         raise GraphRAGError(
-            f"The tables in {tables} cannot be read ({said}): mend them, or leave the cache with "
-            "--no-cache."
+            f"The tables in {tables} cannot be read ({reason}): repair them, or leave the cache "
+            "with --no-cache."
         ) from error
     finally:
         models.close()
@@ -123,128 +226,122 @@ def _tables_folder(project: MicrosoftProject) -> Path | None:
     return folder if (folder / "text_units.parquet").is_file() else None
 
 
-class _ExtractionReader:
-    """Builds the first request for each text unit, theirs and ours."""
+@dataclass
+class _ReplyReader:
+    """Finds the replies in a cache that answer requests of ours, and stores them in our ledger."""
 
-    def __init__(
-        self,
-        project: MicrosoftProject,
-        settings: Settings,
-        root: Path,
-        models: Models,
-        prompt: str,
-    ) -> None:
-        section = settings.extract_graph
-        self.prompt, self.ledger, self.model_name = prompt, models.ledger, section.model
-        types = project.expanded("extract_graph.entity_types")
-        self.types = ",".join(map(str, types if isinstance(types, list) else _DEFAULT_TYPES))
-        chat = models.chat(section.model, EXTRACTION)
+    project: MicrosoftProject
+    settings: Settings
+    tables: Path
+    cache: ReplyCache
+    models: Models
+
+    def read_extraction(self, their_prompt: str, prompts: Prompts, result: StepReplies) -> None:
+        """Store the replies to the first request for each text unit."""
+        section, ledger = self.settings.extract_graph, self.models.ledger
+        types = self.project.expanded("extract_graph.entity_types")
+        type_names = ",".join(map(str, types if isinstance(types, list) else _DEFAULT_TYPES))
+        chat = self.models.chat(section.model, EXTRACTION)
         assert isinstance(chat, ChatModel)
-        self.chat = chat
         # Without gleanings, since the replies to theirs cannot be found.
-        self.asking = ExtractionPrompt(schema_of(section), 0, Prompts(root), chat)
-
-    def read(self, cache: ReplyCache, path: Path, result: StepReplies) -> None:
-        """Store the replies to the text units of a table in the ledger."""
-        settings, number = self.chat.settings, -1
-        for texts in text_batches(path, pl.col("text")):
+        prompt = ExtractionPrompt(schema_of(section), 0, prompts, chat)
+        number = -1
+        for texts in self._text_batches("text_units", pl.col("text"), _BATCH):
             kept: dict[str, str] = {}
             for text in texts:
                 number += 1
-                response = cache.find(EXTRACTION, self._their_requests(text))
+                theirs = _their_requests(their_prompt, type_names, text)
+                response = self.cache.find(EXTRACTION, theirs)
                 if response is None:
                     continue
-                if not is_written_by(response, settings):
+                if not _is_written_by(response, chat.settings):
                     result.n_other += 1
                     continue
                 label = f"text unit {number}"
-                request = self.asking.request(PassagePrompt(Passage(text), label, ""))
+                request = prompt.request(PassagePrompt(Passage(text), label, ""))
                 reply = _complete_reply(response)
                 try:
                     read_reply(reply, request.format)
                 except ReplyError:
                     result.n_invalid += 1
                     continue
-                key = request_key(request, settings)
-                self.ledger.record_sent(key, EXTRACTION, label, self.model_name)
+                key = request_key(request, chat.settings)
+                ledger.record_sent(key, EXTRACTION, label, section.model)
                 kept[key] = reply
                 result.n_used += 1
-            self.ledger.record_replies(kept)
+            ledger.record_replies(kept)
 
-    def _their_requests(self, text: str) -> Iterator[Mapping[str, Any]]:
-        """Yield the request in the forms of the releases of version 3."""
-        try:
-            content = self.prompt.format(entity_types=self.types, input_text=text.strip())
-        except (KeyError, IndexError, ValueError):
-            # They could not fill such a prompt either.
+    def read_vectors(self, model: ModelSettings, result: StepReplies) -> None:
+        """Store the vectors of text units, entities and reports.
+
+        Both programs embed the same texts, but a reply of theirs answers for a batch of them.
+        """
+        step, ledger = "generate_text_embeddings", self.models.ledger
+        max_texts = self._number("embed_text.batch_size", _BATCH_TEXTS)
+        max_tokens = self._number("embed_text.batch_max_tokens", _BATCH_TOKENS)
+        # They divide so many rows into batches at a time.
+        n_rows = max_texts * self._number("concurrent_requests", 25)
+        columns = {
+            "text_units": pl.col("text"),
+            "entities": (pl.col("title") + ":" + pl.col("description")).alias("text"),
+            "community_reports": pl.col("full_content"),
+        }
+        for table, column in columns.items():
+            for texts in self._text_batches(table, column, n_rows):
+                for batch in _embedding_batches(texts, max_texts, max_tokens):
+                    response = self.cache.find(EMBEDDING, [{"input": batch}])
+                    if response is None:
+                        continue
+                    if not _is_written_by(response, model):
+                        result.n_other += 1
+                        continue
+                    replies = _vector_replies(response, batch, model)
+                    if replies is None:
+                        result.n_invalid += 1
+                        continue
+                    for text in batch:
+                        label = " ".join(text[:60].split())
+                        name = self.settings.generate_text_embeddings.model
+                        ledger.record_sent(text_key(text, model), step, label, name)
+                    ledger.record_replies(replies)
+                    result.n_used += 1
+
+    def _number(self, key: str, default: int) -> int:
+        value = self.project.expanded(key)
+        return value if isinstance(value, int) and value > 0 else default
+
+    def _text_batches(self, table: str, column: pl.Expr, size: int) -> Iterator[list[str]]:
+        """Yield the texts of a table, `size` at a time; null is the empty text."""
+        path = self.tables / f"{table}.parquet"
+        if not path.is_file():
             return
-        messages = [{"role": "user", "content": content}]
-        yield {"messages": messages, "response_format": None}
-        yield {"messages": messages}
+        frame = pl.scan_parquet(path).select(column.fill_null(""))
+        offset = 0
+        while texts := frame.slice(offset, size).collect().to_series().to_list():
+            yield texts
+            offset += size
+
+
+def _their_requests(prompt: str, types: str, text: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the request in the forms of the releases of version 3."""
+    try:
+        content = prompt.format(entity_types=types, input_text=text.strip())
+    except (KeyError, IndexError, ValueError):
+        # They could not fill such a prompt either.
+        return
+    messages = [{"role": "user", "content": content}]
+    yield {"messages": messages, "response_format": None}
+    yield {"messages": messages}
 
 
 def _complete_reply(response: Mapping[str, Any]) -> str:
     """Return the text of a reply; empty if it was cut off."""
-    choices = response.get("choices")
-    first: Any = choices[0] if isinstance(choices, list) and choices else {}
-    if not isinstance(first, Mapping) or first.get("finish_reason") not in (None, "stop"):
+    try:
+        choice = response["choices"][0]
+        text, is_whole = choice["message"]["content"], choice.get("finish_reason") in (None, "stop")
+    except (KeyError, IndexError, TypeError, AttributeError):
         return ""
-    message = first.get("message")
-    text = message.get("content") if isinstance(message, Mapping) else None
-    return text if isinstance(text, str) else ""
-
-
-def _read_vectors(
-    project: MicrosoftProject,
-    cache: ReplyCache,
-    tables: Path,
-    settings: Settings,
-    model: ModelSettings,
-    ledger: Ledger,
-    result: StepReplies,
-) -> None:
-    """Store the vectors of text units, entities and reports in the ledger.
-
-    Both programs embed the same texts, but a reply of theirs answers for a batch of them.
-    """
-
-    def number(key: str, default: int) -> int:
-        value = project.expanded(key)
-        return value if isinstance(value, int) and value > 0 else default
-
-    max_texts = number("embed_text.batch_size", _BATCH_TEXTS)
-    max_tokens = number("embed_text.batch_max_tokens", _BATCH_TOKENS)
-    # They divide so many rows into batches at a time.
-    n_rows = max_texts * number("concurrent_requests", 25)
-    name = settings.generate_text_embeddings.model
-    columns = {
-        "text_units": pl.col("text"),
-        "entities": (pl.col("title") + ":" + pl.col("description")).alias("text"),
-        "community_reports": pl.col("full_content"),
-    }
-    for table, column in columns.items():
-        path = tables / f"{table}.parquet"
-        if not path.is_file():
-            continue
-        for texts in text_batches(path, column, n_rows):
-            for batch in _embedding_batches(texts, max_texts, max_tokens):
-                response = cache.find(EMBEDDING, [{"input": batch}])
-                if response is None:
-                    continue
-                if not is_written_by(response, model):
-                    result.n_other += 1
-                    continue
-                replies = _vector_replies(response, batch, model)
-                if replies is None:
-                    result.n_invalid += 1
-                    continue
-                for text in batch:
-                    unit = " ".join(text[:60].split())
-                    ledger.record_sent(
-                        text_key(text, model), "generate_text_embeddings", unit, name
-                    )
-                ledger.record_replies(replies)
-                result.n_used += 1
+    return text if is_whole and isinstance(text, str) else ""
 
 
 def _embedding_batches(
@@ -275,13 +372,9 @@ def _vector_replies(
     response: Mapping[str, Any], batch: Sequence[str], model: ModelSettings
 ) -> dict[str, str] | None:
     """Return the vectors of a batch as ledger entries; None if they do not fit the texts."""
-    import numpy as np
-
     try:
         rows = sorted(response["data"], key=lambda row: row["index"])
-        vectors: list[npt.NDArray[np.float32]] = [
-            np.asarray(row["embedding"], np.float32) for row in rows
-        ]
+        vectors = [np.asarray(row["embedding"], np.float32) for row in rows]
     except (KeyError, TypeError, ValueError):
         return None
     if len(vectors) != len(batch) or len({vector.shape for vector in vectors}) != 1:
@@ -294,3 +387,16 @@ def _vector_replies(
         data = (vector / np.float32(length)).astype(np.float32).tobytes()
         replies[text_key(text, model)] = base64.b64encode(data).decode()
     return replies
+
+
+def _is_written_by(response: Mapping[str, Any], model: ModelSettings) -> bool:
+    """Compare the model that a response names with that of the settings.
+
+    Their cache ignores the model: after a change of model it returns replies of the old one.
+    """
+    wrote = str(response.get("model") or "").rpartition("/")[2].casefold()
+    names = {model.model.rpartition("/")[2].casefold(), (model.deployment or "").casefold()}
+    # A date may follow the name, as in gpt-4.1-2025-04-14.
+    return not wrote or any(
+        name and re.fullmatch(rf"{re.escape(name)}(-[-\d]*\d)?", wrote) for name in names
+    )
