@@ -17,31 +17,52 @@ A row of zeros, whose vector could not be computed, gets no vector there; report
 """
 
 import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from graphrag_index.errors import ExportError, TableError, describe_error
-from graphrag_index.microsoft.export_tables import (
-    FIRST_OWN,
-    OWN_TABLES,
-    VECTOR_TABLES,
-    write_own,
-    write_tables,
-    write_vectors,
-)
+from graphrag_index.microsoft.read_files import VECTOR_TABLES
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.atomic import new_folder, write_json
+from graphrag_index.storage.batches import batches
 from graphrag_index.storage.table_store import TableStore
-from graphrag_index.storage.vector_store import VectorTable
+from graphrag_index.storage.table_writer import ROW_GROUP, arrow_schema, to_arrow
+from graphrag_index.storage.vector_store import (
+    FRAGMENT_ROWS,
+    VectorTable,
+    connect,
+    failures_of_the_disk,
+)
 from graphrag_index.storage.versions import Version
 
 FORMAT = 1
 OWN_FOLDER, EXPORT_FILE, LANCEDB = "graphrag_index", "export.json", "lancedb"
+# Not .parquet: `graphrag update` tries to copy every such file below its output, and fails.
+OWN_SUFFIX = ".arrow"
+# The first column of each table that is only ours; None if there is none.
+FIRST_OWN: Mapping[str, str | None] = {
+    "documents": "path",
+    "text_units": "start_char",
+    "entities": "x",
+    "relationships": "source_id",
+    "communities": "island",
+    "community_reports": None,
+    "covariates": None,
+}
+# Shared columns whose values differ: ours are kept beside.
+DIFFERENT = {"documents": ["raw_data"], "communities": ["title", "text_unit_ids"]}
 # All that a target may hold.
 _NAMES = (*(f"{name}.parquet" for name in FIRST_OWN), LANCEDB, OWN_FOLDER)
 # Without these its program opens nothing.
 _REQUIRED = ("documents", "text_units", "entities", "relationships", "communities")
+# Its drift search fails if a report has no vector.
+_COMPLETE = "community_full_content"
 
 
 def export(
@@ -58,26 +79,36 @@ def export(
     """
     _check_target(target)
     tables = _open_tables(store, version)
+    description = _describe(version)
     vectors = {
-        name: VectorTable.open(store.lancedb, name, version.tables[name].lance_version)
+        name: store.vectors(name, version.tables[name])
         for name in VECTOR_TABLES
         if name in version.tables
     }
     n_skipped = {}
-    date = version.made.date if version.made else None
     with new_folder(target, _NAMES, overwrite=overwrite) as folder:
         try:
-            write_tables(tables, folder)
-            write_own(tables, folder / OWN_FOLDER)
+            _write_tables(tables, folder)
+            _write_own(tables, folder / OWN_FOLDER)
         except pl.exceptions.PolarsError as error:
             raise TableError(
                 f"A table in {store.output} is damaged ({describe_error(error)[:200]}): run "
                 "`graphrag-index run` to write it again."
             ) from error
         for name, table in vectors.items():
-            n_skipped[name] = write_vectors(table, name, folder / LANCEDB, date)
-        write_json(folder / OWN_FOLDER / EXPORT_FILE, _description(version))
-    return _messages(version, target.absolute(), vectors, n_skipped)
+            date = version.made.date if version.made else None
+            n_skipped[name] = _write_vectors(table, name, folder / LANCEDB, date)
+        write_json(folder / OWN_FOLDER / EXPORT_FILE, description)
+    dimensions = {name: table.dimension for name, table in vectors.items()}
+    lines = _notes(version, target.absolute(), dimensions, n_skipped)
+    lines += _settings_lines(target.absolute(), dimensions)
+    if vectors:
+        model = description["embedding_model"] or "the model that embedded this index"
+        numbers = " or ".join(map(str, sorted({*dimensions.values()})))
+        lines.append(
+            f"Its embedding model must be {model}, which gives vectors of {numbers} numbers."
+        )
+    return lines
 
 
 def _open_tables(store: TableStore, version: Version) -> dict[str, pl.LazyFrame]:
@@ -89,34 +120,27 @@ def _open_tables(store: TableStore, version: Version) -> dict[str, pl.LazyFrame]
         )
     tables = {
         name: store.scan(name, version.tables[name])
-        for name in (*FIRST_OWN, *OWN_TABLES)
-        if name in version.tables
+        for name, table in TABLES.items()
+        if table.kind == "public" and name in version.tables
     }
     # Its local search opens this file too, but needs no report.
     return {"community_reports": TABLES["community_reports"].empty().lazy(), **tables}
 
 
-def _description(version: Version) -> dict[str, object]:
-    embedded = [version.tables[name] for name in VECTOR_TABLES if name in version.tables]
-    vectors = embedded[0].vectors if embedded else None
+def _describe(version: Version) -> dict[str, object]:
+    stored = [version.tables[name].vectors for name in VECTOR_TABLES if name in version.tables]
+    named = next((vectors.model for vectors in stored if vectors and vectors.model), None)
     return {
         "format": FORMAT,
         "program": version.program,
         "version": version.number,
         "workflow": version.workflow,
-        "embedding_model": _embedding_model(version),
-        "dimensions": vectors.dimensions if vectors else None,
+        # The name that the server knows, or else the name in the settings.
+        "embedding_model": named
+        or version.settings.get("generate_text_embeddings", {}).get("model")
+        or None,
+        "dimensions": stored[0].dimensions if stored and stored[0] else None,
     }
-
-
-def _embedding_model(version: Version) -> str | None:
-    """Return the model's own name, or else its alias in the settings."""
-    for name in VECTOR_TABLES:
-        stored = version.tables.get(name)
-        if stored and stored.vectors and stored.vectors.model:
-            return stored.vectors.model
-    name = version.settings.get("generate_text_embeddings", {}).get("model")
-    return str(name) if name else None
 
 
 def _check_target(target: Path) -> None:
@@ -127,26 +151,23 @@ def _check_target(target: Path) -> None:
     own_files = {f"{name}.lance" for name in VECTOR_TABLES}
     inner = sorted(path.name for path in (target / LANCEDB).glob("*"))
     foreign = [f"{LANCEDB}/{name}" for name in inner if name not in own_files]
-    if target.is_dir() and not _is_export(target):
-        foreign += sorted(path.name for path in target.iterdir())
+    if target.is_dir():
+        path = target / OWN_FOLDER / EXPORT_FILE
+        try:
+            is_export = "format" in json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, TypeError):
+            is_export = False
+        foreign += [] if is_export else sorted(path.name for path in target.iterdir())
     if foreign:
         raise ExportError(
             f"{target} holds {foreign[0]}, which is not of an export: name another folder."
         )
 
 
-def _is_export(folder: Path) -> bool:
-    try:
-        found = json.loads((folder / OWN_FOLDER / EXPORT_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(found, dict) and "format" in found
-
-
-def _messages(
-    version: Version, target: Path, vectors: dict[str, VectorTable], n_skipped: dict[str, int]
+def _notes(
+    version: Version, target: Path, dimensions: Mapping[str, int], n_skipped: Mapping[str, int]
 ) -> list[str]:
-    """Return what was written, what is missing, and the settings that are needed there."""
+    """Return what was written, and what is missing."""
     counts = (
         f"{version.tables[name].rows:,} {name.replace('_', ' ')}"
         for name in FIRST_OWN
@@ -161,23 +182,15 @@ def _messages(
     for name, n_rows in n_skipped.items():
         if n_rows:
             lines.append(f"{name}: {n_rows:,} rows without a vector are left out.")
-    missing = [name for name in VECTOR_TABLES if name not in vectors]
-    if missing and vectors:
-        lines.append(f"There are no vectors {', '.join(missing)}.")
-    if not vectors:
+    missing = [name for name in VECTOR_TABLES if name not in dimensions]
+    if not dimensions:
         lines.append("This index has no vectors: only global search answers from it there.")
-    dimensions = {name: table.dimension for name, table in vectors.items()}
-    lines += _settings_lines(target, dimensions)
-    if vectors:
-        model = _embedding_model(version) or "the model that embedded this index"
-        numbers = " or ".join(map(str, sorted({*dimensions.values()})))
-        lines.append(
-            f"Its embedding model must be {model}, which gives vectors of {numbers} numbers."
-        )
+    elif missing:
+        lines.append(f"There are no vectors {', '.join(missing)}.")
     return lines
 
 
-def _settings_lines(target: Path, dimensions: dict[str, int]) -> list[str]:
+def _settings_lines(target: Path, dimensions: Mapping[str, int]) -> list[str]:
     """Return the lines for its `settings.yaml`, where `$$` is a dollar sign."""
 
     def quoted(path: Path) -> str:
@@ -198,3 +211,190 @@ def _settings_lines(target: Path, dimensions: dict[str, int]) -> list[str]:
     for name, n in dimensions.items():
         lines += [f"    {name}:", f"      index_name: {name}", f"      vector_size: {n}"]
     return [*lines, ""]
+
+
+def shared_columns(name: str) -> list[str]:
+    """Return the columns of Microsoft's table, in its order."""
+    columns = list(TABLES[name].columns)
+    first = FIRST_OWN[name]
+    return columns if first is None else columns[: columns.index(first)]
+
+
+def _write_tables(tables: Mapping[str, pl.LazyFrame], folder: Path) -> None:
+    """Write Microsoft's tables as Parquet, row for row in our order."""
+    for name in (name for name in FIRST_OWN if name in tables):
+        rows = tables[name]
+        if name == "communities":
+            rows = _with_their_values(rows, tables["relationships"])
+        rows = rows.select(shared_columns(name))
+        # Large strings, but plain ones in lists.
+        fields = {field.name: _plain_in_lists(field.type) for field in _arrow_schema(name, rows)}
+        if name == "documents":
+            texts = batches(rows.select("raw_data"), ROW_GROUP)
+            fields["raw_data"] = record_type(batch["raw_data"].to_list() for batch in texts)
+        schema = pa.schema(list(fields.items()))
+        with pq.ParquetWriter(folder / f"{name}.parquet", schema, compression="snappy") as writer:
+            for batch in batches(rows, ROW_GROUP):
+                writer.write_table(_with_records(batch, schema), ROW_GROUP)
+
+
+def _write_own(tables: Mapping[str, pl.LazyFrame], folder: Path) -> None:
+    """Write our own columns row for row, and our own tables."""
+    folder.mkdir()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    for name, rows in tables.items():
+        if name in FIRST_OWN:
+            own = [c for c in TABLES[name].columns if c not in shared_columns(name)]
+            rows = rows.select(DIFFERENT.get(name, []) + own)
+        schema = _arrow_schema(name, rows)
+        if not schema.names:
+            continue
+        with pa.ipc.new_file(folder / f"{name}{OWN_SUFFIX}", schema, options=options) as writer:
+            for batch in batches(rows, ROW_GROUP):
+                writer.write_table(to_arrow(batch, schema))
+
+
+def _arrow_schema(name: str, rows: pl.LazyFrame) -> pa.Schema:
+    """Return the Arrow schema of those columns of a table that are in `rows`."""
+    whole = arrow_schema(TABLES[name])
+    return pa.schema([whole.field(column) for column in rows.collect_schema().names()])
+
+
+def _plain_in_lists(kind: pa.DataType, within: bool = False) -> pa.DataType:
+    if pa.types.is_list(kind):
+        return pa.list_(pa.field("element", _plain_in_lists(kind.value_type, within=True)))
+    if pa.types.is_struct(kind):
+        return pa.struct([(part.name, _plain_in_lists(part.type, within)) for part in kind])
+    return pa.string() if within and pa.types.is_large_string(kind) else kind
+
+
+def _with_records(batch: pl.DataFrame, schema: pa.Schema) -> pa.Table:
+    """Convert a batch, and parse the JSON of its column `raw_data`."""
+    at = schema.get_field_index("raw_data")
+    if at < 0:
+        return to_arrow(batch, schema)
+    rest = to_arrow(batch.drop("raw_data"), schema.remove(at))
+    raw_data = parse_records(batch["raw_data"].to_list(), schema.field(at).type)
+    return rest.add_column(at, schema.field(at), pa.chunked_array([raw_data]))
+
+
+def _with_their_values(communities: pl.LazyFrame, relationships: pl.LazyFrame) -> pl.LazyFrame:
+    """Return communities with the titles and the text units that they have there.
+
+    The text units are those of the relationships, which differ from ours for islands and for
+    communities without relationships.
+    """
+    is_other = pl.col("island") | (pl.col("relationship_ids").list.len() == 0)
+    others = communities.filter(is_other).select("community", id="relationship_ids")
+    texts = (
+        others.explode("id")
+        .join(relationships.select("id", "text_unit_ids"), on="id")
+        .explode("text_unit_ids")
+        .drop_nulls("text_unit_ids")
+        .group_by("community")
+        .agg(theirs=pl.col("text_unit_ids").unique().sort())
+    )
+    number = pl.col("community").cast(pl.String)
+    return communities.join(
+        texts.collect().lazy(), on="community", how="left", maintain_order="left"
+    ).with_columns(
+        title=pl.when("island").then("Community " + number).otherwise("title"),
+        text_unit_ids=pl.when(is_other)
+        .then(pl.col("theirs").fill_null([]))
+        .otherwise("text_unit_ids"),
+    )
+
+
+def record_type(record_batches: Iterable[Sequence[str | None]]) -> pa.DataType:
+    """Return the one Arrow type of all JSON records.
+
+    Null if there are none; text if no struct holds them all, as where a field is a number in
+    one and a list in another, or where one is no JSON object.
+    """
+    found = pa.null()
+    for texts in record_batches:
+        try:
+            types = [found, pa.array(_values(texts)).type]
+            schemas = [pa.schema([("record", each)]) for each in types]
+            found = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+        except (pa.ArrowException, ValueError, TypeError, OverflowError):
+            return pa.large_string()
+    is_record = pa.types.is_null(found) or (pa.types.is_struct(found) and _is_writable(found))
+    return found if is_record else pa.large_string()
+
+
+def parse_records(texts: Sequence[str | None], kind: pa.DataType) -> pa.Array:
+    """Parse JSON records to the type that `record_type` found."""
+    return pa.array(texts if pa.types.is_large_string(kind) else _values(texts), kind)
+
+
+def _values(texts: Sequence[str | None]) -> list[Any]:
+    return [None if text is None else json.loads(text) for text in texts]
+
+
+def _is_writable(kind: pa.DataType) -> bool:
+    """Tell whether Parquet can hold a type: it has no struct without fields."""
+    if pa.types.is_struct(kind):
+        return kind.num_fields > 0 and all(_is_writable(part.type) for part in kind)
+    return not pa.types.is_list(kind) or _is_writable(kind.value_type)
+
+
+def _write_vectors(vectors: VectorTable, name: str, lancedb: Path, date: str | None) -> int:
+    """Write a vector table as version 3.0.3 and later do; return how many rows were skipped.
+
+    Vectors of zeros stand for missing ones. There the smallest distance wins, and zeros would
+    be closer to most questions than the rows that answer them.
+    """
+    stamps = _date_stamps(date)
+    schema = pa.schema(
+        [("id", pa.string()), ("vector", pa.list_(pa.float32(), vectors.dimension))]
+        + [(column, stamp.type) for column, stamp in stamps.items()]
+    )
+    n_skipped = 0
+    with failures_of_the_disk(lancedb):
+        written = connect(lancedb).create_table(name, schema=schema)
+    for batch in _vector_batches(vectors, name):
+        numbers = batch.column("vector").flatten().to_numpy(zero_copy_only=False)
+        is_present = numbers.reshape(-1, vectors.dimension).any(axis=1)
+        if name != _COMPLETE and not is_present.all():
+            n_skipped += int((~is_present).sum())
+            batch = batch.filter(is_present)
+        columns = [batch.column(field).cast(schema.field(field).type) for field in ("id", "vector")]
+        columns += [pa.repeat(stamp, batch.num_rows) for stamp in stamps.values()]
+        with failures_of_the_disk(lancedb):
+            written.add(pa.table(columns, schema=schema))
+    return n_skipped
+
+
+def _vector_batches(vectors: VectorTable, name: str) -> Iterator[pa.RecordBatch]:
+    """Yield the rows in the order of our table, a fragment at a time."""
+    try:
+        yield from vectors.table.search().select(["id", "vector"]).to_batches(FRAGMENT_ROWS)
+    except (ValueError, RuntimeError, OSError) as error:
+        raise TableError(
+            f"The vectors {name} break off ({describe_error(error)[:120]}): run "
+            "`graphrag-index run` to write them again."
+        ) from error
+
+
+def _date_stamps(date: str | None) -> dict[str, pa.Scalar]:
+    """Return the columns of the dates of creation and update; those of an update are null."""
+    moment = datetime.fromisoformat(date) if date else datetime.min
+    parts = {
+        "year": moment.year,
+        "month": moment.month,
+        "month_name": moment.strftime("%B"),
+        "day": moment.day,
+        "day_of_week": moment.strftime("%A"),
+        "hour": moment.hour,
+        "quarter": (moment.month - 1) // 3 + 1,
+    }
+    stamps = {
+        "create_date": pa.scalar(date, pa.string()),
+        "update_date": pa.scalar(None, pa.string()),
+    }
+    for column, is_known in (("create_date", date is not None), ("update_date", False)):
+        for part, value in parts.items():
+            stamp = pa.scalar(value)
+            stamps[f"{column}_{part}"] = stamp if is_known else pa.scalar(None, stamp.type)
+    return stamps

@@ -1,4 +1,4 @@
-"""The folder `imported/` beside `settings.yaml`, which keeps an imported index.
+"""The folder `imported/` beside `settings.yaml`, a copy of the index that was imported.
 
     imported/<table>.parquet    the public tables, with all columns
     imported/<name>.parquet     `id` and `vector` of each imported vector table
@@ -8,15 +8,23 @@ A run depends on it as it does on documents, settings and replies.
 """
 
 import json
+import os
+import shutil
 from collections.abc import Iterator, Mapping
-from hashlib import blake2b
+from hashlib import blake2b, file_digest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
-from graphrag_index.errors import InputError
+from graphrag_index.errors import InputError, TableError, describe_error
+from graphrag_index.microsoft.export_index import EXPORT_FILE, OWN_FOLDER, OWN_SUFFIX
+from graphrag_index.microsoft.read_files import MicrosoftVectors, damaged_file
+from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumbered
 from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.atomic import temporary_path, write_json
+from graphrag_index.storage.table_store import INDEX_FILE
+from graphrag_index.storage.table_writer import TableCheck
 
 FOLDER, DESCRIPTION = "imported", "import.json"
 FORMAT = 1
@@ -115,3 +123,197 @@ def _read_description(place: Path) -> dict[str, Any]:
             f"{path} is damaged: import the index again (`graphrag-index import DIR --replace`)."
         ) from error
     raise InputError(f"{path} is of another version of this program: import the index again.")
+
+
+class Source(NamedTuple):
+    """An index to import: its tables with all of our columns, and its vectors.
+
+    `model` made the vectors; None if unknown.
+    """
+
+    place: Path
+    files: Mapping[str, Path]
+    generation: str
+    tables: Mapping[str, pl.LazyFrame]
+    vectors: Mapping[str, MicrosoftVectors]
+    model: str | None
+
+
+def open_source(folder: Path) -> Source:
+    """Open an index of Microsoft GraphRAG, or one that `export --to microsoft` wrote.
+
+    Raises
+    ------
+    TableError
+        A table or a column is missing or damaged; or it is an index of ours.
+    """
+    for place in (folder, folder / "output"):
+        if (place / INDEX_FILE).is_file() and (place / "versions").is_dir():
+            raise TableError(
+                f"{place} is an index of this program already: use it as it is, or write it in "
+                "Microsoft's form with `graphrag-index export --to microsoft` and import that."
+            )
+    index = MicrosoftIndex(folder)
+    for name, (path, why) in index.damaged_vectors.items():
+        raise TableError(
+            f"The vectors {name} in {path} cannot be opened ({why[:120]}): copy them again from "
+            "where the index was made, or import without them (--no-vectors)."
+        )
+    export = _read_export(index.place)
+    if export is None:
+        tables = renumbered(index.tables)
+        tables["community_lineage"] = _new_lineage(tables["communities"])
+        kind, model = f"Microsoft GraphRAG {index.generation}", None
+    else:
+        tables = {
+            name: _with_own_columns(index, name)
+            for name in PUBLIC
+            if name in index.raw or _own_file(index, name).is_file()
+        }
+        kind, model = "an export of this program", export.get("embedding_model")
+    return Source(index.place, index.files, kind, tables, index.vectors, model)
+
+
+def _read_export(place: Path) -> dict[str, Any] | None:
+    """Return the description of an export; None if this is not one."""
+    path = place / OWN_FOLDER / EXPORT_FILE
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise TableError(f"{path} is damaged: export the index again.") from error
+    return found if isinstance(found, dict) else {}
+
+
+def _own_file(index: MicrosoftIndex, name: str) -> Path:
+    return index.place / OWN_FOLDER / f"{name}{OWN_SUFFIX}"
+
+
+def _with_own_columns(index: MicrosoftIndex, name: str) -> pl.LazyFrame:
+    """Join a table of an export with our columns, which lie in a file beside it."""
+    table, path = TABLES[name], _own_file(index, name)
+    parts: list[pl.LazyFrame] = []
+    columns: list[str] = []
+    if path.is_file():
+        try:
+            parts.append(pl.scan_ipc(path, glob=False))
+            columns = parts[0].collect_schema().names()
+            n_own = parts[0].select(pl.len()).collect().item()
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise damaged_file(path, error) from error
+        if name in index.raw and n_own != (n_rows := index.n_rows(name)):
+            raise TableError(
+                f"{path} has {n_own:,} rows and {index.files[name]} {n_rows:,}: they are not "
+                "of one export; export the index again."
+            )
+    if name in index.raw:
+        parts.append(index.raw[name].rows.drop(columns, strict=False))
+    whole = pl.concat(parts, how="horizontal")
+    found = whole.collect_schema()
+    for column in table.columns:
+        if column not in found:
+            raise TableError(
+                f"{path if columns else index.files[name]} has no column {column}: export "
+                "the index again."
+            )
+    return whole.select(pl.col(column).cast(kind) for column, kind in table.columns.items())
+
+
+def _new_lineage(communities: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the lineage of communities without predecessors."""
+    rows = communities.select(
+        "community",
+        "level",
+        "size",
+        status=pl.lit("born"),
+        previous_size=pl.lit(0, pl.Int64),
+        overlap=pl.lit(0.0),
+        came_from=pl.lit([], pl.List(pl.Int64)),
+        went_to=pl.lit([], pl.List(pl.Int64)),
+    )
+    return rows.select(list(TABLES["community_lineage"].columns)).sort("level", "community")
+
+
+def write_imported(root: Path, source: Source, embedded_by: tuple[str, int | None] | None) -> None:
+    """Write the folder under a temporary name, and rename it when it is whole.
+
+    Vectors are copied only if `embedded_by`, the model that made them, is given.
+
+    Raises
+    ------
+    TableError
+        A table is damaged or cannot become one of ours; nothing is left behind.
+    """
+    target = root / FOLDER
+    temporary, replaced = temporary_path(target), target.with_name(f".{FOLDER}.old.tmp")
+    for path in (temporary, replaced):
+        shutil.rmtree(path, ignore_errors=True)
+    try:
+        temporary.mkdir(parents=True)
+        for name in source.tables:
+            _write_table(source, name, temporary / f"{name}.parquet")
+        dimensions = {}
+        if embedded_by:
+            for name, vectors in source.vectors.items():
+                dimensions[name] = _write_vectors(name, vectors, temporary / f"{name}.parquet")
+        description = {
+            "format": FORMAT,
+            "source": str(source.place.absolute()),
+            "generation": source.generation,
+            "vectors": dimensions,
+            "embedded_by": embedded_by,
+            "files": {path.name: _describe_file(path) for path in sorted(temporary.iterdir())},
+        }
+        write_json(temporary / DESCRIPTION, description)
+        if target.exists():
+            target.replace(replaced)
+        temporary.replace(target)
+    finally:
+        for path in (temporary, replaced):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _write_table(source: Source, name: str, path: Path) -> None:
+    """Write a table, and check it against our schema."""
+    file = source.files.get(name, source.place)
+    try:
+        source.tables[name].sink_parquet(path, compression="zstd", maintain_order=True)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise damaged_file(file, error) from error
+    check = TableCheck("import", TABLES[name])
+    check.wrote = f"{file} makes the table {name} with"
+    for batch in row_batches(pl.scan_parquet(path, glob=False)):
+        check.add(batch)
+    check.finish()
+
+
+def _write_vectors(name: str, vectors: MicrosoftVectors, path: Path) -> int:
+    """Write the vectors of a table, and return their dimension."""
+    import pyarrow.parquet as pq
+
+    try:
+        dimension = vectors.dimension
+        schema = pl.Schema({"id": pl.String(), "vector": pl.Array(pl.Float32, dimension)})
+        oldest = pl.CompatLevel.oldest()
+        arrow_schema = schema.to_frame().to_arrow(compat_level=oldest).schema
+        with pq.ParquetWriter(path, arrow_schema, compression="zstd") as writer:
+            for batch in vectors.batches():
+                rows = batch.select("id", "vector").cast(schema)
+                writer.write_table(rows.to_arrow(compat_level=oldest).cast(arrow_schema))
+    except (pl.exceptions.PolarsError, ValueError) as error:
+        raise TableError(
+            f"The vectors {name} in {vectors.place} cannot be read ({describe_error(error)[:120]}):"
+            " copy them again, or import without them (--no-vectors)."
+        ) from error
+    return dimension
+
+
+def _describe_file(path: Path) -> dict[str, object]:
+    """Flush a file to the disk, and return its size and digest."""
+    with path.open("r+b") as file:
+        os.fsync(file.fileno())
+        digest = file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
+    return {"bytes": path.stat().st_size, "digest": digest}

@@ -1,15 +1,27 @@
-"""Merge the rows of new documents behind the imported rows."""
+"""Merge the rows of new documents behind the imported rows, and keep imported reports."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from graphrag_index.microsoft.import_folder import Imported, row_batches
-from graphrag_index.schema.list_columns import distinct_pairs, gather_lists, positions, spread_lists
+from graphrag_index.microsoft.read_communities import relationships_within
+from graphrag_index.reports.community_members import CommunityMembers
+from graphrag_index.reports.report import CitedReport, Finding, Report
+from graphrag_index.reports.report_evidence import CommunityEvidence, ReportEvidence, evidence_rows
+from graphrag_index.reports.report_writer import IMPORTED_PROMPT
+from graphrag_index.schema.list_columns import (
+    Grouped,
+    Integers,
+    gather_lists,
+    positions,
+    spread_lists,
+)
 from graphrag_index.schema.tables import TABLES
+from graphrag_index.text.citations import renumber_citations
 from graphrag_index.text.normalize import title_key
 
 Row = dict[str, Any]
@@ -30,16 +42,19 @@ class ImportMerge:
         Microsoft's documents may name text units that are gone.
         """
         rows = self.imported.scan("documents").select("id", "text_unit_ids").collect()
-        unit_documents = self.imported.scan("text_units").select("document_id").collect()
-        owners, named = spread_lists(rows["text_unit_ids"])
-        documents = np.append(owners, positions(unit_documents["document_id"], rows["id"]))
-        units = np.append(positions(named, self.unit_ids), np.arange(len(self.unit_ids)))
-        known = (documents >= 0) & (units >= 0)
-        lists = self._gather(documents[known], units[known], self.unit_ids, self.n_documents)
+        units = self.imported.scan("text_units").select("document_id").collect()
+        named = Grouped.of(rows["text_unit_ids"], self.unit_ids)
+        documents = positions(units["document_id"], rows["id"])
+        is_known = documents >= 0
+        found = Grouped(
+            np.append(named.owners, documents[is_known]),
+            np.append(named.rows, is_known.nonzero()[0]),
+            self.n_documents,
+        )
+        lists = gather_lists(found.owners, self.unit_ids.gather(found.rows), self.n_documents)
         start = 0
         for batch in self._imported_batches("documents", "documents"):
-            own = lists.slice(start, batch.height).alias("text_unit_ids")
-            yield batch.with_columns(own)
+            yield batch.with_columns(text_unit_ids=lists.slice(start, batch.height))
             start += batch.height
         yield from _shifted(new, human_readable_id=self.n_documents)
 
@@ -74,7 +89,8 @@ class ImportMerge:
         given_ids
             The ids of the imported rows.
         """
-        before, links = self.imported_entities(), self.imported_relationships()
+        found = self.imported_graph()
+        before, links = found["extracted_entities"], found["extracted_relationships"]
         number_of: dict[str, int] = {}
         for number, title in enumerate(before["title"]):
             number_of.setdefault(title_key(title), number)
@@ -85,28 +101,24 @@ class ImportMerge:
             pl.when(is_new).then(len(before) + is_new.cum_sum() - 1).otherwise(numbers)
         ).to_series()
         entities = self._shift_units(entities).with_columns(human_readable_id=numbers)
-        merged = _merge_rows(before, entities.filter(~is_new), "human_readable_id", _merge_entities)
+        merged = _merge_rows(before, entities.filter(~is_new), "human_readable_id")
+        found["extracted_entities"] = pl.concat([merged, entities.filter(is_new)])
         relationships = self._shift_units(relationships).with_columns(
             numbers.gather(relationships[end]).alias(end) for end in ("source", "target")
         )
         rows = pl.Series("row", _imported_links(links, relationships), dtype=pl.Int64)
-        known_links = relationships.with_columns(rows).filter(pl.col("row") >= 0)
-        merged_links = _merge_rows(
+        merged = _merge_rows(
             links.select(pl.int_range(pl.len(), dtype=pl.Int64).alias("row"), pl.all()),
-            known_links,
+            relationships.with_columns(rows).filter(pl.col("row") >= 0),
             "row",
-            _merge_relationships,
         ).drop("row")
+        found["extracted_relationships"] = pl.concat([merged, relationships.filter(rows < 0)])
         mentions = mentions.with_columns(
             numbers.gather(mentions["entity"]).cast(pl.Int32).alias("entity"),
             pl.col("text_unit") + len(self.unit_ids),
         )
-        return {
-            "extracted_entities": pl.concat([merged, entities.filter(is_new)]),
-            "extracted_relationships": pl.concat([merged_links, relationships.filter(rows < 0)]),
-            "extracted_mentions": pl.concat([self.imported_mentions(), mentions]),
-            "given_ids": self.given_ids(),
-        }
+        found["extracted_mentions"] = pl.concat([found["extracted_mentions"], mentions])
+        return found
 
     def graph_of_rules(
         self, entities: pl.DataFrame, relationships: pl.DataFrame, mentions: pl.DataFrame
@@ -115,81 +127,66 @@ class ImportMerge:
 
         `finalize_graph` merges equal titles, and keeps the description of the imported one.
         """
-        before, links = self.imported_entities(), self.imported_relationships()
-        n, n_units = len(before), len(self.unit_ids)
-        relationships = _shift(relationships, {"source": n, "target": n}).with_columns(
-            pl.col("text_units").list.eval(pl.element() + n_units)
-        )
-        mentions = _shift(mentions, {"entity": n, "text_unit": n_units})
-        return {
-            "extracted_entities": pl.concat(
-                [_with_one_description(before), _shift(entities, {"human_readable_id": n})]
-            ),
-            "extracted_relationships": pl.concat([_with_one_description(links), relationships]),
-            "extracted_mentions": pl.concat([self.imported_mentions(), mentions]),
-            "given_ids": self.given_ids(),
-        }
+        found = self.imported_graph()
+        n_entities = len(self.entity_ids)
+        entities = _shift(entities, {"human_readable_id": n_entities})
+        ends = {"source": n_entities, "target": n_entities}
+        relationships = self._shift_units(_shift(relationships, ends))
+        for name, rows in (
+            ("extracted_entities", entities),
+            ("extracted_relationships", relationships),
+        ):
+            found[name] = pl.concat([_with_one_description(found[name]), rows])
+        mentions = _shift(mentions, {"entity": n_entities, "text_unit": len(self.unit_ids)})
+        found["extracted_mentions"] = pl.concat([found["extracted_mentions"], mentions])
+        return found
 
-    def imported_mentions(self) -> pl.DataFrame:
-        mentions = self.imported.scan("mentions").collect()
-        return mentions.select(list(TABLES["extracted_mentions"].columns))
+    def imported_graph(self) -> dict[str, pl.DataFrame]:
+        """Return the imported rows as extracted ones, in their order, and their ids.
 
-    def imported_entities(self) -> pl.DataFrame:
-        """Return the imported entities as `extracted_entities`, in their order."""
+        Relationships with an unknown end are left out.
+        """
         columns = ("title", "type", "description", "aliases", "evidence", "text_unit_ids")
-        rows = self.imported.scan("entities").select(columns).collect()
-        units = self._unit_numbers(rows["text_unit_ids"])
-        rows = rows.with_columns(
+        entities = self.imported.scan("entities").select(columns).collect()
+        units = self._unit_numbers(entities["text_unit_ids"])
+        entities = entities.with_columns(
             human_readable_id=pl.int_range(pl.len(), dtype=pl.Int64),
             text_units=units,
             types=pl.col("type").repeat_by(units.list.len()),
         )
-        return _as_extracted(rows, "extracted_entities")
-
-    def imported_relationships(self) -> pl.DataFrame:
-        """Return those with two known ends as `extracted_relationships`, in their order."""
-        rows = self._links()
+        columns = ("id", "description", "weight", "evidence", "type", "text_unit_ids")
+        rows = self.imported.scan("relationships")
+        links = rows.select(*columns, source="source_id", target="target_id").collect()
+        links = links.with_columns(
+            pl.Series(end, positions(links[end], self.entity_ids)) for end in ("source", "target")
+        ).filter(pl.col("source") >= 0, pl.col("target") >= 0)
         # finalize_graph refuses any other weight.
         is_valid = (pl.col("weight") > 0) & pl.col("weight").is_finite()
-        rows = rows.with_columns(
-            text_units=self._unit_numbers(rows["text_unit_ids"]),
+        links = links.with_columns(
+            text_units=self._unit_numbers(links["text_unit_ids"]),
             weight=pl.when(is_valid).then("weight").otherwise(1.0),
         )
-        return _as_extracted(rows, "extracted_relationships")
-
-    def given_ids(self) -> pl.DataFrame:
-        """Return the table `given_ids`."""
-        entities = pl.DataFrame({"id": self.entity_ids}).select(
+        entity_ids = pl.DataFrame({"id": self.entity_ids}).select(
             table=pl.lit("entities"),
             number=pl.int_range(pl.len(), dtype=pl.Int64),
             target=pl.lit(None, pl.Int64),
             id="id",
         )
-        links = self._links().select(
+        link_ids = links.select(
             table=pl.lit("relationships"), number="source", target="target", id="id"
         )
-        return pl.concat([entities, links])
-
-    def _links(self) -> pl.DataFrame:
-        """Return the relationships between two known entities, with the numbers of both."""
-        columns = ("id", "description", "weight", "evidence", "type", "text_unit_ids")
-        rows = self.imported.scan("relationships")
-        found = rows.select(*columns, source="source_id", target="target_id").collect()
-        return found.with_columns(
-            pl.Series(end, positions(found[end], self.entity_ids)) for end in ("source", "target")
-        ).filter(pl.col("source") >= 0, pl.col("target") >= 0)
+        mentions = self.imported.scan("mentions").collect()
+        return {
+            "extracted_entities": _as_extracted(entities, "extracted_entities"),
+            "extracted_relationships": _as_extracted(links, "extracted_relationships"),
+            "extracted_mentions": mentions.select(list(TABLES["extracted_mentions"].columns)),
+            "given_ids": pl.concat([entity_ids, link_ids]),
+        }
 
     def _unit_numbers(self, lists: pl.Series) -> pl.Series:
         """Replace the ids of text units by their numbers, ascending; unknown ids are dropped."""
-        owners, ids = spread_lists(lists)
-        numbers = positions(ids, self.unit_ids)
-        values = pl.Series(np.arange(len(self.unit_ids)))
-        found = self._gather(owners[numbers >= 0], numbers[numbers >= 0], values, len(lists))
-        return found.cast(pl.List(pl.Int64))
-
-    def _gather(self, owners: Any, rows: Any, values: pl.Series, n_lists: int) -> pl.Series:
-        owners, rows = distinct_pairs(owners, rows)
-        return gather_lists(owners, values.gather(rows), n_lists)
+        found = Grouped.of(lists, self.unit_ids)
+        return gather_lists(found.owners, pl.Series(found.rows), len(lists))
 
     def _shift_units(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Shift the text unit numbers of new rows behind the imported ones."""
@@ -234,9 +231,7 @@ def _imported_links(links: pl.DataFrame, new: pl.DataFrame) -> list[int]:
     return found
 
 
-def _merge_rows(
-    before: pl.DataFrame, new: pl.DataFrame, key: str, merge: Callable[[Row, list[Row]], Row]
-) -> pl.DataFrame:
+def _merge_rows(before: pl.DataFrame, new: pl.DataFrame, key: str) -> pl.DataFrame:
     """Merge new rows into the rows of the same key."""
     found: dict[int, list[Row]] = defaultdict(list)
     for row in new.iter_rows(named=True):
@@ -245,32 +240,19 @@ def _merge_rows(
         return before
     is_changed = pl.col(key).is_in(list(found))
     changed = before.filter(is_changed)
-    merged = [merge(row, found[row[key]]) for row in changed.iter_rows(named=True)]
+    merged = [_merge_row(row, found[row[key]]) for row in changed.iter_rows(named=True)]
     rows = pl.DataFrame(merged, schema=before.schema, infer_schema_length=None)
     return pl.concat([before.filter(~is_changed), rows]).sort(key)
 
 
-def _merge_entities(row: Row, new: list[Row]) -> Row:
-    forms = [row["title"], *row["aliases"]]
-    forms += [form for one in new for form in (one["title"], *one["aliases"])]
-    types = [*row["types"], *(kind for one in new for kind in one["types"])]
-    # The first form is the title.
-    return {**_merge_common(row, new), "aliases": list(dict.fromkeys(forms))[1:], "types": types}
-
-
-def _merge_relationships(row: Row, new: list[Row]) -> Row:
-    weight = row["weight"] + sum(one["weight"] for one in new)
-    return {**_merge_common(row, new), "weight": weight}
-
-
-def _merge_common(row: Row, new: list[Row]) -> Row:
-    """Merge the columns that entities and relationships share."""
+def _merge_row(row: Row, new: list[Row]) -> Row:
+    """Add new rows to the imported entity or relationship that they equal."""
     descriptions: dict[str, int] = {}
     for one in (row, *new):
         for text, unit in zip(one["descriptions"], one["description_text_units"], strict=True):
             descriptions.setdefault(text, unit)
     units = {unit for one in new for unit in one["text_units"]}
-    return {
+    merged = {
         **row,
         "type": row["type"] or next((one["type"] for one in new if one["type"]), ""),
         "descriptions": list(descriptions),
@@ -278,6 +260,13 @@ def _merge_common(row: Row, new: list[Row]) -> Row:
         "text_units": [*row["text_units"], *sorted(units)],
         "evidence": [*row["evidence"], *(place for one in new for place in one["evidence"])],
     }
+    if "weight" in row:
+        return {**merged, "weight": row["weight"] + sum(one["weight"] for one in new)}
+    forms = [row["title"], *row["aliases"]]
+    forms += [form for one in new for form in (one["title"], *one["aliases"])]
+    types = [*row["types"], *(kind for one in new for kind in one["types"])]
+    # The first form is the title.
+    return {**merged, "aliases": list(dict.fromkeys(forms))[1:], "types": types}
 
 
 def _shifted(rows: pl.LazyFrame, **by: int) -> Iterator[pl.DataFrame]:
@@ -290,3 +279,119 @@ def _shift(rows: pl.DataFrame, by: Mapping[str, int]) -> pl.DataFrame:
     return rows.with_columns(
         (pl.col(name) + number).cast(rows.schema[name]) for name, number in by.items()
     )
+
+
+def evidence_of_reports(
+    imported: Mapping[str, pl.LazyFrame], now: Mapping[str, pl.LazyFrame]
+) -> pl.DataFrame:
+    """Return `report_evidence` of imported reports.
+
+    Parameters
+    ----------
+    imported
+        The tables as they were.
+    now
+        Entities, relationships and text units as the first run makes them: names that differ
+        in case alone are merged, and relationships with an unknown end dropped.
+    """
+    nodes = now["entities"].select("id", "title").collect()
+    links = now["relationships"].select("id", "source_id", "target_id").collect()
+    before = imported["entities"].select("id", "title").collect()
+    row_of = {title_key(title): row for row, title in enumerate(nodes["title"])}
+    new_nodes = np.array([row_of[title_key(title)] for title in before["title"]], np.int64)
+    # Imported relationships with an unknown end, at position -1, get no row.
+    old_ends = imported["relationships"].select("source_id", "target_id").collect()
+    old_pairs = _pairs(old_ends, before["id"], np.append(new_nodes, -1))
+    own_rows = np.append(np.arange(nodes.height), -1)
+    link_row = {pair: row for row, pair in enumerate(_pairs(links, nodes["id"], own_rows))}
+    communities = _communities(imported["communities"], before["id"], new_nodes, nodes, links)
+    covariates = imported["covariates"]
+    members = CommunityMembers.of(communities, now["entities"], now["relationships"], covariates)
+    evidence = CommunityEvidence(
+        members, now["entities"], now["relationships"], now["base_text_units"]
+    )
+    numbers = communities["community"]
+    claim_ids = covariates.select("id").collect()["id"]
+    community_row = {number: row for row, number in enumerate(numbers)}
+    new_rows = {
+        "Entities": dict(enumerate(new_nodes.tolist())),
+        "Relationships": {row: link_row.get(pair, -1) for row, pair in enumerate(old_pairs)},
+        "Claims": {row: row for row in range(len(claim_ids))},
+        "Reports": community_row,
+    }
+    keys = {
+        "Reports": numbers,
+        "Entities": nodes["id"],
+        "Relationships": links["id"],
+        "Claims": claim_ids,
+    }
+    columns = ("community", "title", "summary", "findings", "rank", "rating_explanation")
+    reports = imported["community_reports"].select(columns).collect()
+    written = {
+        community_row[row["community"]]: ReportEvidence(_with_local_citations(row, new_rows))
+        for row in reports.iter_rows(named=True)
+        if row["community"] in community_row
+    }
+    known = evidence.of(np.array([*written], np.int64))
+    return evidence_rows(written, known, keys, IMPORTED_PROMPT)
+
+
+def _pairs(links: pl.DataFrame, ids: pl.Series, rows: Integers) -> list[frozenset[int]]:
+    """Return the two ends of each relationship as `rows` numbers the entities of `ids`."""
+    ends = (rows[positions(links[end], ids)].tolist() for end in ("source_id", "target_id"))
+    return [frozenset(pair) for pair in zip(*ends, strict=True)]
+
+
+def _communities(
+    communities: pl.LazyFrame,
+    ids: pl.Series,
+    new_nodes: Integers,
+    nodes: pl.DataFrame,
+    links: pl.DataFrame,
+) -> pl.DataFrame:
+    """Return the communities with their new members, and the relationships between these."""
+    rows = communities.select("community", "entity_ids").collect()
+    owners, members = spread_lists(rows["entity_ids"])
+    at = positions(members, ids)
+    held = pl.DataFrame({"row": owners[at >= 0], "entity": new_nodes[at[at >= 0]]}).unique()
+    held = held.sort("row", "entity")
+    ends = links.select(
+        "id",
+        *(
+            pl.Series(end, positions(links[f"{end}_id"], nodes["id"]))
+            for end in ("source", "target")
+        ),
+    )
+    held_ids = nodes["id"].gather(held["entity"])
+    return rows.with_columns(
+        gather_lists(held["row"].to_numpy(), held_ids, rows.height).alias("entity_ids"),
+        relationships_within(held, ends, rows.height).alias("relationship_ids"),
+    )
+
+
+def _with_local_citations(
+    row: Mapping[str, Any], new_rows: Mapping[str, Mapping[int, int]]
+) -> CitedReport:
+    """Make a report cite its rows by their index in lists of its own."""
+    rows: dict[str, list[int]] = {}
+
+    def local_number(section: str, number: int) -> int | None:
+        at = new_rows.get(section, {}).get(number, -1)
+        if at < 0:
+            return None
+        cited = rows.setdefault(section, [])
+        if at not in cited:
+            cited.append(at)
+        return cited.index(at)
+
+    def text(said: object) -> str:
+        return renumber_citations(str(said), local_number)[0]
+
+    report = Report(
+        text(row["title"]),
+        text(row["summary"]),
+        tuple(Finding(text(f["summary"]), text(f["explanation"])) for f in row["findings"]),
+        row["rank"],
+        text(row["rating_explanation"]),
+    )
+    return CitedReport(report, rows)

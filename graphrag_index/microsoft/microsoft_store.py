@@ -1,40 +1,43 @@
 """An index of Microsoft's, opened where it lies; it replaces a `TableStore`.
 
 The search tables are made in memory on first use, from the tables that `read_tables` reads.
-Vectors are read when a search first compares them.
+Vectors are read when a search first compares them, with all of the texts and vectors in memory.
 """
 
+import math
+import re
 import shutil
 import threading
 import weakref
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
-from graphrag_index.microsoft.in_memory_vectors import InMemoryVectors
-from graphrag_index.microsoft.read_files import name_damaged_file
+from graphrag_index.microsoft.read_communities import add_missing_communities, add_missing_documents
+from graphrag_index.microsoft.read_files import (
+    VECTOR_TABLES,
+    MicrosoftVectors,
+    name_damaged_file,
+)
+from graphrag_index.microsoft.read_positions import first_rows
 from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumbered
 from graphrag_index.schema.settings.settings import Settings
-from graphrag_index.schema.table import Table
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.mapped_table import MappedTable
 from graphrag_index.storage.search_tables import create_search_tables
 from graphrag_index.storage.table_writer import conform
 from graphrag_index.storage.versions import StepRecord, StoredTable, Vectors, Version
+from graphrag_index.text.normalize import UNSPACED, stem
 
 if TYPE_CHECKING:
-    from graphrag_index.schema.settings.models import ModelSettings
+    import numpy.typing as npt
 
-# Vector tables, with the public table of their rows and the rows in words.
-_EMBEDDED = {
-    "text_unit_text": ("text_units", "text units"),
-    "entity_description": ("entities", "entities"),
-    "community_full_content": ("community_reports", "reports"),
-}
 # Public tables with as many rows as a mapped table.
 _ROWS_OF = {
     "document_rows": "documents",
@@ -49,16 +52,12 @@ _ROWS_OF = {
 }
 # Microsoft's null in claims.
 _NONE = "NONE"
-# Its index keeps no versions.
-VERSION = 0
-# Values of an unknown document that are not the empty text.
-_BLANK: Mapping[str, Any] = {
-    "human_readable_id": 0,
-    "text_unit_ids": [],
-    "language": "und",
-    "raw_data": None,
-    "metadata": None,
-}
+# The usual parameters of BM25.
+_SATURATION, _LENGTH_SHARE = 1.2, 0.75
+# Shorter stems match the whole word only, longer ones with any short ending.
+_MIN_STEM = 4
+_WORD = re.compile(r"\w+")
+_UNSPACED = re.compile(f"{UNSPACED}+")
 
 
 class MicrosoftStore:
@@ -76,11 +75,11 @@ class MicrosoftStore:
         self._lock = threading.RLock()
         self._vectors: dict[str, InMemoryVectors] = {}
         self._written: dict[str, Path] = {}
-        self._widths = {name: v.dimension for name, v in self.index.vectors.items()}
+        dimensions = {name: v.dimension for name, v in self.index.vectors.items()}
         # Of several dimensions, only the most frequent can be compared with one question.
-        widths = list(self._widths.values())
-        self.dimension = max(widths, key=widths.count) if widths else 1
-        self._usable = {name for name, n in self._widths.items() if n == self.dimension}
+        counts = Counter(dimensions.values())
+        self.dimension = counts.most_common(1)[0][0] if counts else 1
+        self._usable = {name for name, n in dimensions.items() if n == self.dimension}
         self.lacks_vectors = self._why_no_vectors(settings)
         self.version = self._described(settings)
 
@@ -90,7 +89,7 @@ class MicrosoftStore:
         notes = [self.lacks_vectors] if self.lacks_vectors else []
         lacking = [name for name in self._embedded() if name not in self._usable]
         if lacking and not self.lacks_vectors:
-            rows = " and ".join(_EMBEDDED[name][1] for name in lacking)
+            rows = " and ".join(VECTOR_TABLES[name][0].replace("_", " ") for name in lacking)
             notes.append(
                 f"There are no vectors of {rows} of {self.dimension:,} numbers in "
                 f"{self.output / 'lancedb'}: these are found by names and words alone."
@@ -106,7 +105,7 @@ class MicrosoftStore:
         return tuple(notes)
 
     def _embedded(self) -> list[str]:
-        return [name for name, (table, _) in _EMBEDDED.items() if table in self.index.tables]
+        return [name for name, (table, _) in VECTOR_TABLES.items() if table in self.index.tables]
 
     def _why_no_vectors(self, settings: Settings) -> str:
         """Return the reason why a question cannot be compared with vectors; empty if it can."""
@@ -139,19 +138,20 @@ class MicrosoftStore:
         }
         for name, table in TABLES.items():
             if table.kind == "mapped":
-                rows = counts.get(_ROWS_OF.get(name, ""), 0)
-                tables[name] = StoredTable(rows, "")
+                tables[name] = StoredTable(counts.get(_ROWS_OF.get(name, ""), 0), "")
         tables["mentions"] = StoredTable(0, "")
         for name in self._embedded():
-            rows = counts[_EMBEDDED[name][0]]
+            rows = counts[VECTOR_TABLES[name][0]]
             tables[name] = StoredTable(rows, "", vectors=Vectors(self.dimension, True))
         # A model wrote the reports: that of our step answers, if it is configured.
         wrote = settings.models.get(settings.create_community_reports.model)
-        step = "create_community_reports" if wrote and _is_reachable(wrote) else "microsoft"
+        is_reachable = wrote and (wrote.api_key or wrote.base_url)
+        step = "create_community_reports" if is_reachable else "microsoft"
         name = f"Microsoft GraphRAG {self.index.generation}"
         secret: Any = {"models": {"__all__": {"api_key"}}}
+        # Its index keeps no versions.
         return Version(
-            VERSION,
+            0,
             f"that of {name}",
             name,
             (StepRecord(step, "", tables),),
@@ -171,9 +171,9 @@ class MicrosoftStore:
         """The public tables, with the row number as human_readable_id."""
         with self._lock, name_damaged_file(self.index.files):
             tables = renumbered(self.index.tables)
-            tables["documents"] = _add_missing_documents(tables["documents"], tables["text_units"])
+            tables["documents"] = add_missing_documents(tables["documents"], tables["text_units"])
             if "community_reports" in tables:
-                tables["communities"] = _add_missing_communities(
+                tables["communities"] = add_missing_communities(
                     tables["communities"], tables["community_reports"]
                 )
             if "covariates" in tables:
@@ -208,7 +208,9 @@ class MicrosoftStore:
             for name, frame in frames.items():
                 parts.setdefault(name, []).append(frame)
         return {
-            name: MappedTable.of(_whole(table, parts.get(name, [])))
+            name: MappedTable.of(
+                conform(pl.concat(parts[name]), table) if name in parts else table.empty()
+            )
             for name, table in TABLES.items()
             if table.kind == "mapped" and name != "text_unit_vectors"
         }
@@ -234,76 +236,151 @@ class MicrosoftStore:
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         return Path(folder)
 
-    def vectors(self, name: str, table: StoredTable) -> InMemoryVectors:
+    def vectors(self, name: str, table: StoredTable) -> "InMemoryVectors":
         """Open a vector table lazily."""
         with self._lock:
             if name not in self._vectors:
                 usable = name in self._usable and not self.lacks_vectors
                 vectors = self.index.vectors[name] if usable else None
                 width = 1 if self.lacks_vectors else self.dimension
-                rows = _embedded_rows(name, self.tables)
+                text = {
+                    "text_unit_text": pl.col("text"),
+                    "entity_description": pl.concat_str("title", "description", separator=":"),
+                    "community_full_content": pl.col("full_content"),
+                }[name]
+                columns = [c for c in TABLES[name].columns if c not in ("text", "vector")]
+                source = VECTOR_TABLES[name][0]
+                rows = self.tables[source].select(*columns, text=text)
                 # Equal rows share an id and a vector.
-                ids = self.index.tables[_EMBEDDED[name][0]].select("id")
-                self._vectors[name] = InMemoryVectors(rows, ids, vectors, width, str(self.output))
+                ids = self.index.tables[source].select("id")
+                self._vectors[name] = InMemoryVectors(rows, ids, vectors, width)
             return self._vectors[name]
 
 
-def _whole(table: Table, parts: list[pl.DataFrame]) -> pl.DataFrame:
-    """Concatenate the parts of a table."""
-    return conform(pl.concat(parts), table) if parts else table.empty()
+class InMemoryVectors:
+    """Rows with their texts and vectors, with the searches of `VectorTable`.
+
+    Vectors are normalized to length 1. A row without a vector has zeros, and is found by its words
+    alone; without `vectors` all rows are.
+    """
+
+    def __init__(
+        self,
+        rows: pl.LazyFrame,
+        ids: pl.LazyFrame,
+        vectors: MicrosoftVectors | None,
+        dimension: int,
+    ) -> None:
+        self._lazy, self._ids, self._vectors, self.dimension = rows, ids, vectors, dimension
+        self._lock = threading.RLock()
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """The rows without their vectors."""
+        with self._lock:
+            return self._lazy.collect()
+
+    @cached_property
+    def matrix(self) -> "npt.NDArray[np.float32]":
+        """The vectors as rows, of length 1 or 0."""
+        with self._lock:
+            ids = self._ids.collect()["id"]
+            found = np.zeros((len(ids), self.dimension), np.float32)
+            if self._vectors is None:
+                return found
+            for batch in self._vectors.batches():
+                at = first_rows(batch["id"], ids)
+                found[at[at >= 0]] = batch["vector"].to_numpy()[at >= 0]
+            # The second row of an id has the vector of the first.
+            again = ids.is_first_distinct().not_().arg_true().to_numpy()
+            found[again] = found[first_rows(ids.gather(again), ids)]
+            np.nan_to_num(found, copy=False)
+            lengths = np.linalg.norm(found, axis=1, keepdims=True)
+            found /= np.where(lengths > 0, lengths, 1)
+            return found
+
+    def as_mapped(self) -> MappedTable:
+        """Return the vectors as the mapped table `text_unit_vectors`."""
+        values = pl.Series("vector", self.matrix, pl.Array(pl.Float32, self.dimension))
+        return MappedTable.of(values.to_frame())
+
+    def nearest(
+        self, vector: "np.ndarray", top_k: int, columns: Sequence[str], where: str | None = None
+    ) -> pl.DataFrame:
+        """Return the rows nearest to a vector, best first, with their cosine as `similarity`."""
+        cosines = self.matrix @ np.asarray(vector, np.float32)
+        rows = self.frame.with_columns(similarity=pl.Series(cosines, dtype=pl.Float32))
+        rows = rows.filter(pl.Series(self.matrix.any(axis=1), dtype=pl.Boolean))
+        return _best(rows, "similarity", top_k, columns, where)
+
+    def matching(
+        self,
+        words: str,
+        top_k: int,
+        columns: Sequence[str],
+        column: str = "text",
+        where: str | None = None,
+    ) -> pl.DataFrame:
+        """Return the rows whose text matches the words best (BM25), with their `score`."""
+        patterns = list(dict.fromkeys(_patterns(words)))
+        rows = self.frame
+        if not patterns or not rows.height:
+            return pl.DataFrame(schema=[*columns, "score"])
+        text = pl.col(column)
+        length = text.str.len_bytes().cast(pl.Float64)
+        norm = rows.select(1 - _LENGTH_SHARE + _LENGTH_SHARE * length / length.mean()).to_series()
+        score = pl.Series([0.0] * rows.height)
+        counts = rows.select(text.str.count_matches(pattern).alias(pattern) for pattern in patterns)
+        for count in counts.iter_columns():
+            n_holding = int((count > 0).sum())
+            rarity = math.log(1 + (rows.height - n_holding + 0.5) / (n_holding + 0.5))
+            score = score + rarity * (count * (_SATURATION + 1) / (count + _SATURATION * norm))
+        rows = rows.with_columns(score=score).filter(pl.col("score") > 0)
+        return _best(rows, "score", top_k, columns, where)
+
+    def at(self, numbers: Sequence[int], columns: Sequence[str]) -> pl.DataFrame:
+        """Fetch rows by number."""
+        wanted = list(numbers)
+        found = self.frame[wanted]
+        if "vector" in columns:
+            values = pl.Series("vector", self.matrix[wanted], pl.Array(pl.Float32, self.dimension))
+            found = found.with_columns(values)
+        return found.select(columns)
+
+    def rows(self, ids: Iterable[str], columns: Sequence[str]) -> pl.DataFrame:
+        """Fetch rows by id, in the order of the table."""
+        wanted = pl.Series(list(ids), dtype=pl.String)
+        return self.frame.filter(pl.col("id").is_in(wanted.implode())).select(columns)
 
 
-def _is_reachable(model: "ModelSettings") -> bool:
-    """Tell whether a model is configured."""
-    return bool(model.api_key or model.base_url)
+def _best(
+    rows: pl.DataFrame, score: str, top_k: int, columns: Sequence[str], where: str | None
+) -> pl.DataFrame:
+    """Return the rows with the highest scores, of those that meet a condition in SQL."""
+    if where is not None:
+        rows = rows.filter(pl.sql_expr(where))
+    best = [score, columns[0]]
+    found = rows.select(*columns, score)
+    return found.sort(best, descending=[True, False], maintain_order=True).head(top_k)
 
 
-def _embedded_rows(name: str, tables: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
-    """Return the columns of a vector table beside the vector."""
-    text = {
-        "text_unit_text": pl.col("text"),
-        "entity_description": pl.concat_str("title", "description", separator=":"),
-        "community_full_content": pl.col("full_content"),
-    }[name]
-    columns = [column for column in TABLES[name].columns if column not in ("text", "vector")]
-    return tables[_EMBEDDED[name][0]].select(*columns, text.alias("text"))
+def _patterns(words: str) -> list[str]:
+    """Return regular expressions for the words of a question, with any ending.
 
-
-def _add_missing_documents(documents: pl.LazyFrame, text_units: pl.LazyFrame) -> pl.LazyFrame:
-    """Add an empty document for each id that text units refer to and no row has."""
-    known = documents.select("id").collect()["id"]
-    named = text_units.select("document_id").collect()["document_id"].unique(maintain_order=True)
-    unknown = named.filter(~named.is_in(known.implode()))
-    if not len(unknown):
-        return documents
-    table = TABLES["documents"].empty()
-    blank = pl.DataFrame([{name: _BLANK.get(name, "") for name in table.columns}] * len(unknown))
-    names = [unknown.alias(name) for name in ("id", "title", "path")]
-    numbers = pl.int_range(len(known), len(known) + len(unknown), dtype=pl.Int64, eager=True)
-    rows = blank.with_columns(*names, numbers.alias("human_readable_id"))
-    return pl.concat([documents, rows.cast(table.schema).lazy()])
-
-
-def _add_missing_communities(communities: pl.LazyFrame, reports: pl.LazyFrame) -> pl.LazyFrame:
-    """Add a community without members for each that a report refers to and no row has."""
-    known = communities.select("community")
-    unknown = (
-        reports.join(known, on="community", how="anti", maintain_order="left")
-        .unique("community", keep="first", maintain_order=True)
-        .select("community", "level", "parent", "children", "title", "period")
-        .collect()
-    )
-    if unknown.is_empty():
-        return communities
-    blank = pl.lit([], pl.List(pl.String))
-    rows = unknown.with_columns(
-        id=pl.format("unknown-{}", "community"),
-        human_readable_id="community",
-        entity_ids=blank,
-        relationship_ids=blank,
-        text_unit_ids=blank,
-        size=pl.lit(0, pl.Int64),
-        island=pl.lit(False),
-    )
-    order = list(TABLES["communities"].columns)
-    return pl.concat([communities, rows.select(order).lazy()])
+    In scripts without spaces, each pair of characters is one.
+    """
+    found = []
+    for word in _WORD.findall(words.lower()):
+        for run in _UNSPACED.findall(word):
+            found += [run[at : at + 2] for at in range(max(1, len(run) - 1))]
+        for part in _UNSPACED.sub(" ", word).split():
+            # The stem of story and stories is stori.
+            root = stem(part).removesuffix("i")
+            if len(root) >= _MIN_STEM:
+                found.append(rf"(?i)\b{re.escape(root)}\w{{0,4}}\b")
+            elif len(part) > 1 or part.isdigit():
+                found.append(rf"(?i)\b{re.escape(part)}\b")
+    return found

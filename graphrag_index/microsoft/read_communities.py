@@ -1,6 +1,6 @@
-"""Communities and reports of any version of Microsoft GraphRAG, completed to our columns."""
+"""Communities and reports completed to our columns, and rows that other tables refer to."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import polars as pl
@@ -10,6 +10,7 @@ from graphrag_index.schema.list_columns import gather_lists, spread_lists
 from graphrag_index.schema.table import INTEGERS, STRINGS
 from graphrag_index.schema.tables import TABLES
 
+_TITLE = pl.format("Community {}", "community")
 # Columns that a report takes from its community, and their defaults without one.
 _OF_COMMUNITY = {"level": 0, "parent": -1, "children": [], "period": "", "size": 0}
 
@@ -28,34 +29,24 @@ def complete_communities(
     """
     rows = communities.collect()
     has = set(rows.columns)
-    if "entity_ids" not in has:
-        rows = rows.with_columns(_members(rows, nodes, entities))
-    rows = rows.with_columns(pl.col("entity_ids").fill_null([]))
-    if "level" not in has:
-        rows = rows.with_columns(level=pl.lit(0, pl.Int64))
-    if "parent" not in has:
-        rows = rows.with_columns(_parents(rows))
-    rows = rows.with_columns(pl.col("parent").fill_null(-1))
-    if "children" not in has:
-        rows = rows.with_columns(_children(rows))
-    if "relationship_ids" not in has:
-        rows = rows.with_columns(relationship_ids=_relationships(rows, entities, relationships))
-    rows = rows.with_columns(pl.col("relationship_ids").fill_null([]))
-    if "text_unit_ids" not in has:
-        rows = rows.with_columns(text_unit_ids=_text_units(rows, relationships))
-    defaults: dict[str, Any] = {
-        "period": pl.lit(""),
-        "title": pl.concat_str(pl.lit("Community "), pl.col("community")),
-        "size": pl.col("entity_ids").list.len().cast(pl.Int64),
-        "human_readable_id": pl.col("community"),
+    size = pl.col("entity_ids").list.len().cast(pl.Int64)
+    # The derived column, and the value that replaces null.
+    columns: dict[str, tuple[Callable[[], Any], Any]] = {
+        "entity_ids": (lambda: _members(rows, nodes, entities), []),
+        "level": (lambda: pl.lit(0, pl.Int64), 0),
+        "parent": (lambda: _parents(rows), -1),
+        "children": (lambda: _children(rows), []),
+        "relationship_ids": (lambda: _relationships(rows, entities, relationships), []),
+        "text_unit_ids": (lambda: _text_units(rows, relationships), []),
+        "period": (lambda: pl.lit(""), ""),
+        "title": (lambda: _TITLE, _TITLE),
+        "size": (lambda: size, size),
+        "human_readable_id": (lambda: pl.col("community"), pl.col("community")),
     }
-    filled = {
-        name: pl.col(name).fill_null(default) if name in has else default
-        for name, default in defaults.items()
-    }
-    rows = rows.with_columns(
-        pl.col("children", "text_unit_ids").fill_null([]), island=pl.lit(False), **filled
-    )
+    for name, (derive, default) in columns.items():
+        values = pl.col(name) if name in has else derive()
+        rows = rows.with_columns(values.fill_null(default).alias(name))
+    rows = rows.with_columns(island=pl.lit(False))
     return rows.select(list(TABLES["communities"].columns))
 
 
@@ -72,7 +63,7 @@ def complete_reports(
     defaults = {
         "human_readable_id": pl.col("community"),
         "id": pl.col("community").cast(pl.String),
-        "title": pl.concat_str(pl.lit("Community "), pl.col("community")),
+        "title": _TITLE,
     }
     missing = {name: value for name, value in defaults.items() if name not in has}
     return reports.with_columns(**missing).select(list(TABLES["community_reports"].columns))
@@ -80,9 +71,8 @@ def complete_reports(
 
 def members_from_nodes(nodes: pl.LazyFrame, entities: pl.LazyFrame) -> pl.LazyFrame | None:
     """Return `community` and `entity_ids`, in entity order; None if a column is missing."""
-    if not {"title", "community"}.issubset(nodes.collect_schema()):
-        return None
-    if not {"title", "id"}.issubset(entities.collect_schema()):
+    is_usable = {"title", "community"}.issubset(nodes.collect_schema())
+    if not is_usable or not {"title", "id"}.issubset(entities.collect_schema()):
         return None
     known = entities.select("id", "title").with_row_index("entity")
     return (
@@ -104,15 +94,7 @@ def _members(rows: pl.DataFrame, nodes: pl.LazyFrame | None, entities: pl.LazyFr
 
 
 def _parents(rows: pl.DataFrame) -> pl.Series:
-    owners, members = spread_lists(rows["entity_ids"])
-    held = pl.DataFrame(
-        {
-            "member": members,
-            "level": rows["level"].gather(owners),
-            "community": rows["community"].gather(owners),
-        },
-        schema={"member": pl.String, "level": pl.Int64, "community": pl.Int64},
-    )
+    held = rows.select("level", "community", member="entity_ids").explode("member").drop_nulls()
     above = held.select("member", pl.col("level") + 1, parent="community").unique(
         ["member", "level"], keep="first", maintain_order=True
     )
@@ -140,22 +122,31 @@ def _look_up(rows: pl.DataFrame, values: pl.DataFrame, column: str) -> pl.Series
 def _relationships(
     rows: pl.DataFrame, entities: pl.LazyFrame, relationships: pl.LazyFrame
 ) -> pl.Series:
-    """Return the ids of the relationships between two members, sorted."""
     known = entities.select("id", "title").collect()
     links = relationships.select("id", "source", "target").collect()
     owners, members = spread_lists(rows["entity_ids"])
     held = pl.DataFrame({"row": owners, "entity": first_rows(members, known["id"])})
     ends = links.with_columns(
         pl.Series(end, first_rows(links[end], known["title"])) for end in ("source", "target")
-    ).filter(pl.col("source") >= 0, pl.col("target") >= 0)
+    )
+    return relationships_within(held, ends, rows.height)
+
+
+def relationships_within(held: pl.DataFrame, links: pl.DataFrame, n_rows: int) -> pl.Series:
+    """Return for each community the ids of the relationships between two members, sorted.
+
+    `held` has the `row` of a community and the number of an `entity` in it; `links` have an `id`,
+    and the numbers of `source` and `target`, below 0 for an unknown end.
+    """
     inside = (
-        ends.join(held, left_on="source", right_on="entity")
+        links.filter(pl.col("source") >= 0, pl.col("target") >= 0)
+        .join(held, left_on="source", right_on="entity")
         .join(held, left_on=["target", "row"], right_on=["entity", "row"])
         .select("row", "id")
         .unique()
         .sort("row", "id")
     )
-    return gather_lists(inside["row"].to_numpy(), inside["id"], rows.height)
+    return gather_lists(inside["row"].to_numpy(), inside["id"], n_rows)
 
 
 def _text_units(rows: pl.DataFrame, relationships: pl.LazyFrame) -> pl.Series:
@@ -172,3 +163,59 @@ def _text_units(rows: pl.DataFrame, relationships: pl.LazyFrame) -> pl.Series:
         .sort("row", "unit")
     )
     return gather_lists(units["row"].to_numpy(), units["unit"], rows.height)
+
+
+def add_missing_documents(documents: pl.LazyFrame, text_units: pl.LazyFrame) -> pl.LazyFrame:
+    """Add an empty document for each id that text units refer to and no row has."""
+    known = documents.select("id").collect()
+    named = text_units.select(id="document_id").collect().unique(maintain_order=True)
+    unknown = named.join(known, on="id", how="anti", maintain_order="left")
+    return _append(
+        "documents",
+        documents,
+        unknown.with_columns(
+            title="id",
+            path="id",
+            human_readable_id=known.height + pl.int_range(pl.len(), dtype=pl.Int64),
+            language=pl.lit("und"),
+        ),
+    )
+
+
+def add_missing_communities(communities: pl.LazyFrame, reports: pl.LazyFrame) -> pl.LazyFrame:
+    """Add a community without members for each that a report refers to and no row has."""
+    known = communities.select("community")
+    unknown = (
+        reports.join(known, on="community", how="anti", maintain_order="left")
+        .unique("community", keep="first", maintain_order=True)
+        .select("community", "level", "parent", "children", "title", "period")
+        .collect()
+    )
+    return _append(
+        "communities",
+        communities,
+        unknown.with_columns(
+            id=pl.format("unknown-{}", "community"), human_readable_id="community"
+        ),
+    )
+
+
+def _append(name: str, rows: pl.LazyFrame, new: pl.DataFrame) -> pl.LazyFrame:
+    """Append new rows to a table, with empty values in the columns that they lack."""
+    if new.is_empty():
+        return rows
+    table = TABLES[name]
+    empty = {
+        column: pl.lit(None if column in (table.nullable or ()) else default_value(dtype), dtype)
+        for column, dtype in table.schema.items()
+        if column not in new.columns
+    }
+    return pl.concat([rows, new.lazy().with_columns(**empty).select(list(table.columns))])
+
+
+def default_value(dtype: Any) -> Any:
+    """Return the value that replaces null; None for types that have none."""
+    if isinstance(dtype, pl.List):
+        return []
+    defaults: dict[Any, Any] = {pl.String: "", pl.Int64: 0, pl.Float64: 0, pl.Boolean: False}
+    return defaults.get(dtype)

@@ -11,8 +11,6 @@ from graphrag_index.errors import TableError, describe_error
 from graphrag_index.schema.table import FINDINGS, STRINGS
 from graphrag_index.schema.tables import TABLES
 
-# The table names of versions 2 and 3. Up to version 1, `nodes` held the layout of entities.
-NAMES = "documents text_units entities relationships communities community_reports covariates nodes"
 _LEGACY_PREFIX = "create_final_"
 # Column names of versions 0 and 1.
 _LEGACY_COLUMNS = {
@@ -52,6 +50,8 @@ _REQUIRED = {
     "community_reports": "community full_content",
     "covariates": "subject_id text_unit_id",
 }
+# The table names of versions 2 and 3. Up to version 1, `nodes` held the layout of entities.
+_NAMES = (*_REQUIRED, "nodes")
 _OPTIONAL_TABLES = ("community_reports", "covariates")
 
 
@@ -93,7 +93,7 @@ def find_folder(folder: Path) -> Folder:
     for place in (folder, folder / "output", *runs):
         paths = {
             name: path
-            for name in NAMES.split()
+            for name in _NAMES
             for path in (place / f"{_LEGACY_PREFIX}{name}.parquet", place / f"{name}.parquet")
             if path.is_file()
         }
@@ -167,20 +167,20 @@ def check_tables(folder: Folder, tables: Mapping[str, RawTable]) -> None:
                 f"{folder.place} has no {name}.parquet (in version 0 and 1 "
                 f"create_final_{name}.parquet): copy it there from where the index was made."
             )
-        given, path = tables[name], folder.files[name]
-        missing = [c for c in columns.split() if not set(c.split("|")) & set(given.columns)]
-        if not missing:
-            continue
-        column = missing[0].partition("|")[0]
-        if column in given.left_out:
+        raw, path = tables[name], folder.files[name]
+        for alternatives in columns.split():
+            names = alternatives.split("|")
+            if set(names) & set(raw.columns):
+                continue
+            if names[0] in raw.left_out:
+                raise TableError(
+                    f"{path}: the column {names[0]} is {raw.left_out[names[0]]}, and should be "
+                    f"{TABLES[name].schema[names[0]]}: write it anew from a whole index."
+                )
             raise TableError(
-                f"{path}: the column {column} is {given.left_out[column]}, and should be "
-                f"{TABLES[name].schema[column]}: write it anew from a whole index."
+                f"{path} has no column {names[0]}: is it the table {name} of Microsoft GraphRAG? "
+                "Copy it again from where the index was made."
             )
-        raise TableError(
-            f"{path} has no column {column}: is it the table {name} of Microsoft GraphRAG? "
-            "Copy it again from where the index was made."
-        )
 
 
 @contextmanager
@@ -293,12 +293,12 @@ class ParquetVectors:
         first = self.rows.select(pl.col("vector").list.len()).head(1).collect()
         return int(first.item()) if first.height else 0
 
-    def batches(self, batch_size: int = _VECTOR_BATCH) -> Iterator[pl.DataFrame]:
+    def batches(self) -> Iterator[pl.DataFrame]:
         dtype = pl.Array(pl.Float32, self.dimension)
         n_rows = self.rows.select(pl.len()).collect().item()
-        for start in range(0, n_rows, batch_size):
+        for start in range(0, n_rows, _VECTOR_BATCH):
             try:
-                rows = self.rows.slice(start, batch_size).collect()
+                rows = self.rows.slice(start, _VECTOR_BATCH).collect()
                 yield rows.with_columns(pl.col("vector").cast(dtype))
             except (pl.exceptions.PolarsError, OSError) as error:
                 raise TableError(
@@ -326,34 +326,33 @@ def open_vectors(
     found: dict[str, MicrosoftVectors] = {}
     damaged: dict[str, tuple[Path, str]] = {}
     # Where versions 2 and 3 share a folder, version 3 wrote last.
-    stems = sorted(path.stem for path in (place / "lancedb").glob("*.lance"))
-    for stem in sorted(stems, key=lambda stem: stem not in VECTOR_TABLES):
-        path = place / "lancedb" / f"{stem}.lance"
-        name = _vector_table(stem)
-        if name is None or name in found:
-            continue
-        try:
-            found[name] = _open_lance(path)
-        except (ValueError, RuntimeError, OSError, KeyError) as error:
-            damaged[name] = (path, describe_error(error))
+    stores = sorted(
+        (place / "lancedb").glob("*.lance"), key=lambda p: (p.stem not in VECTOR_TABLES, p)
+    )
     for name, (table, column) in VECTOR_TABLES.items():
+        sources = [(path, "") for path in stores if _vector_table(path.stem) == name]
         snapshot = place / f"embeddings.{name}.parquet"
-        sources = [(snapshot, "embedding")] if snapshot.is_file() else []
+        sources += [(snapshot, "embedding")] if snapshot.is_file() else []
         sources += [(files[table], column)] if table in files else []
         for path, source in sources:
-            if name in found:
-                break
             try:
-                if source not in pl.scan_parquet(path, glob=False).collect_schema():
-                    continue
-                vectors = ParquetVectors(path, source)
-                # A column of nulls has dimension 0.
-                if vectors.dimension:
-                    found[name] = vectors
-            except (pl.exceptions.PolarsError, OSError) as error:
-                if path == snapshot:
+                vectors = _open_parquet(path, source) if source else _open_lance(path)
+            except (
+                pl.exceptions.PolarsError,
+                ValueError,
+                RuntimeError,
+                OSError,
+                KeyError,
+            ) as error:
+                # Damaged tables are reported where they are read.
+                if path != files.get(table):
                     damaged[name] = (path, describe_error(error))
-    return found, {name: why for name, why in damaged.items() if name not in found}
+                continue
+            if vectors is not None:
+                found[name] = vectors
+                damaged.pop(name, None)
+                break
+    return found, damaged
 
 
 def _vector_table(stem: str) -> str | None:
@@ -375,3 +374,11 @@ def _open_lance(path: Path) -> LanceVectors:
     if vectors.dimension <= 0:
         raise ValueError("vectors of no fixed width")
     return vectors
+
+
+def _open_parquet(path: Path, column: str) -> ParquetVectors | None:
+    """Open a column of vectors; None if there is none, or nothing but nulls in it."""
+    if column not in pl.scan_parquet(path, glob=False).collect_schema():
+        return None
+    vectors = ParquetVectors(path, column)
+    return vectors if vectors.dimension else None

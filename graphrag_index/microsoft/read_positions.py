@@ -1,8 +1,7 @@
 """Offsets that Microsoft's tables lack, of text units in documents and names in text units."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -69,126 +68,117 @@ class Mentions(NamedTuple):
         return self.is_named or self.spans[0][0] > 0
 
 
-class TextPositions:
-    """Offsets of text units and names, all computed in one pass when first asked for."""
+class TextPositions(NamedTuple):
+    """Offsets of text units and names, and the evidence that follows from them.
 
-    def __init__(self, tables: Mapping[str, pl.LazyFrame]) -> None:
-        self._tables = tables
+    Parameters
+    ----------
+    text_units
+        `start_char`, `end_char` and `is_found` of each text unit. One that its document does not
+        contain counts from 0.
+    mentions
+        The table `mentions`.
+    entity_evidence
+        `evidence` of each entity: the sentences of its first mention in each text unit.
+    relationship_evidence
+        `evidence` of each relationship: the sentences between its ends in each text unit.
+    """
 
-    @property
-    def text_units(self) -> pl.DataFrame:
-        """`start_char`, `end_char` and `is_found` of each text unit.
-
-        A text unit that its document does not contain counts from 0.
-        """
-        return self._all[0]
-
-    @property
-    def mentions(self) -> pl.DataFrame:
-        """The table `mentions`."""
-        return self._all[1]
-
-    @property
-    def entity_evidence(self) -> pl.DataFrame:
-        """`evidence` of each entity: the sentences of its first mention in each text unit."""
-        return self._all[2]
-
-    @property
-    def relationship_evidence(self) -> pl.DataFrame:
-        """`evidence` of each relationship: the sentences between its ends in each text unit."""
-        return self._all[3]
-
-    def _column(self, table: str, column: str) -> pl.Series:
-        return self._tables[table].select(column).collect()[column]
-
-    @cached_property
-    def _all(self) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-        entities = self._tables["entities"].select("id", "title", "text_unit_ids").collect()
-        links = self._tables["relationships"].select("source", "target", "text_unit_ids").collect()
-        unit_ids = self._column("text_units", "id")
-        # Either table may name the other.
-        owners, units = row_pairs(entities["text_unit_ids"], unit_ids)
-        listed = self._column("text_units", "entity_ids")
-        more_units, more = row_pairs(listed, entities["id"])
-        of_units = Grouped(np.append(units, more_units), np.append(owners, more), len(unit_ids))
-        owners, units = row_pairs(links["text_unit_ids"], unit_ids)
-        links_of_units = Grouped(units, owners, len(unit_ids))
-        titles = entities["title"].to_list()
-        ends = links.select("source", "target").rows()
-
-        bounds: list[tuple[int, int, bool]] = []
-        mentions: list[tuple[int, int, int, int]] = []
-        of_entities: list[tuple[int, str, int, int]] = []
-        of_links: list[tuple[int, str, int, int]] = []
-        for number, text, document_id, start in self._located_text_units():
-            offset = start or 0
-            bounds.append((offset, offset + len(text), start is not None))
-            own, own_links = of_units[number].tolist(), links_of_units[number].tolist()
-            wanted = [*(titles[e] for e in own), *(end for row in own_links for end in ends[row])]
-            if not wanted:
-                continue
-            wanted = list(dict.fromkeys(wanted))
-            found = dict(zip(wanted, find_names(text, wanted), strict=True))
-            sentences = _Sentences(text)
-            spans_here = []
-            for entity in own:
-                spans = found[titles[entity]].spans
-                spans_here += [(number, entity, offset + a, offset + b) for a, b in spans]
-                first, last = sentences.around(*spans[0])
-                of_entities.append((entity, document_id, offset + first, offset + last))
-            mentions += sorted(spans_here, key=lambda row: (row[2], row[3], row[1]))
-            for row in own_links:
-                one, other = (found[end] for end in ends[row])
-                if one.is_located and other.is_located:
-                    span = sentences.between(one, other)
-                    if span is not None:
-                        of_links.append((row, document_id, offset + span[0], offset + span[1]))
-        schema = {"start_char": pl.Int64, "end_char": pl.Int64, "is_found": pl.Boolean}
-        return (
-            pl.DataFrame(bounds, schema=schema, orient="row"),
-            _mentions_table(mentions),
-            _evidence_column(of_entities, len(titles)),
-            _evidence_column(of_links, len(ends)),
-        )
-
-    def _located_text_units(self) -> Iterator[tuple[int, str, str, int | None]]:
-        """Yield number, text, document id and offset of each text unit; None if not found."""
-        unit_documents = self._column("text_units", "document_id")
-        rows = first_rows(unit_documents, self._column("documents", "id"))
-        # The offset of the last text unit of each document.
-        latest: dict[int, int] = {}
-        texts: dict[int, str] = {}
-        for first in range(0, len(unit_documents), _BATCH):
-            units = self._tables["text_units"].select("text").slice(first, _BATCH).collect()["text"]
-            here = np.unique(rows[first : first + len(units)])
-            texts = self._document_texts(texts, here[here >= 0].tolist())
-            for number, text in enumerate(units.to_list(), first):
-                document = int(rows[number])
-                start = None
-                if document >= 0:
-                    start = find_text_unit(text, texts[document], latest.get(document, -1) + 1)
-                if start is not None:
-                    latest[document] = max(start, 0)
-                yield number, text, unit_documents[number], start
-
-    def _document_texts(self, known: dict[int, str], rows: list[int]) -> dict[int, str]:
-        """Read the texts of these documents, reusing those of the last batch."""
-        found = {row: known[row] for row in rows if row in known}
-        new = [row for row in rows if row not in known]
-        if new:
-            first, n_rows = new[0], new[-1] - new[0] + 1
-            read = self._tables["documents"].select("text").slice(first, n_rows)
-            read = read.with_row_index("row", first).filter(pl.col("row").is_in(new))
-            found |= dict(read.select("row", "text").collect().iter_rows())
-        return found
+    text_units: pl.DataFrame
+    mentions: pl.DataFrame
+    entity_evidence: pl.DataFrame
+    relationship_evidence: pl.DataFrame
 
 
-def _mentions_table(rows: list[tuple[int, int, int, int]]) -> pl.DataFrame:
-    columns = ("text_unit", "entity", "start_char", "end_char")
-    schema = dict.fromkeys(columns, pl.Int64)
+def locate(tables: Mapping[str, pl.LazyFrame]) -> TextPositions:
+    """Locate text units in their documents, and names in text units, in one pass."""
+    entities = tables["entities"].select("id", "title", "text_unit_ids").collect()
+    links = tables["relationships"].select("source", "target", "text_unit_ids").collect()
+    text_units = tables["text_units"].select("id", "entity_ids").collect()
+    unit_ids = text_units["id"]
+    # Either table may name the other.
+    owners, units = row_pairs(entities["text_unit_ids"], unit_ids)
+    more_units, more = row_pairs(text_units["entity_ids"], entities["id"])
+    of_units = Grouped(np.append(units, more_units), np.append(owners, more), len(unit_ids))
+    owners, units = row_pairs(links["text_unit_ids"], unit_ids)
+    links_of_units = Grouped(units, owners, len(unit_ids))
+    titles = entities["title"].to_list()
+    ends = links.select("source", "target").rows()
+
+    bounds: list[tuple[int, int, bool]] = []
+    mentions: list[tuple[int, int, int, int]] = []
+    of_entities: list[tuple[int, str, int, int]] = []
+    of_links: list[tuple[int, str, int, int]] = []
+    for number, text, document_id, start in _located_text_units(tables):
+        offset = start or 0
+        bounds.append((offset, offset + len(text), start is not None))
+        own, own_links = of_units[number].tolist(), links_of_units[number].tolist()
+        wanted = [*(titles[e] for e in own), *(end for row in own_links for end in ends[row])]
+        if not wanted:
+            continue
+        wanted = list(dict.fromkeys(wanted))
+        found = dict(zip(wanted, find_names(text, wanted), strict=True))
+        sentences = [(first, last) for first, last, _ in split_sentences(text)]
+        spans_here = []
+        for entity in own:
+            spans = found[titles[entity]].spans
+            spans_here += [(number, entity, offset + a, offset + b) for a, b in spans]
+            first, last = _whole_sentences(sentences, *spans[0])
+            of_entities.append((entity, document_id, offset + first, offset + last))
+        mentions += sorted(spans_here, key=lambda row: (row[2], row[3], row[1]))
+        for row in own_links:
+            one, other = (found[end] for end in ends[row])
+            if one.is_located and other.is_located:
+                span = _sentences_between(sentences, one, other)
+                if span is not None:
+                    of_links.append((row, document_id, offset + span[0], offset + span[1]))
+    schema = {"start_char": pl.Int64, "end_char": pl.Int64, "is_found": pl.Boolean}
     table = TABLES["mentions"]
-    found = pl.DataFrame(np.array(rows, np.int64).reshape(-1, 4), schema=schema)
-    return found.select(list(table.columns)).cast(table.schema)
+    columns = ["text_unit", "entity", "start_char", "end_char"]
+    mention_rows = pl.DataFrame(np.array(mentions, np.int64).reshape(-1, 4), schema=columns)
+    return TextPositions(
+        pl.DataFrame(bounds, schema=schema, orient="row"),
+        mention_rows.select(list(table.columns)).cast(table.schema),
+        _evidence_column(of_entities, len(titles)),
+        _evidence_column(of_links, len(ends)),
+    )
+
+
+def _located_text_units(
+    tables: Mapping[str, pl.LazyFrame],
+) -> Iterator[tuple[int, str, str, int | None]]:
+    """Yield number, text, document id and offset of each text unit; None if not found."""
+    unit_documents = tables["text_units"].select("document_id").collect()["document_id"]
+    rows = first_rows(unit_documents, tables["documents"].select("id").collect()["id"])
+    # The offset of the last text unit of each document.
+    latest: dict[int, int] = {}
+    texts: dict[int, str] = {}
+    for first in range(0, len(unit_documents), _BATCH):
+        units = tables["text_units"].select("text").slice(first, _BATCH).collect()["text"]
+        here = np.unique(rows[first : first + len(units)])
+        texts = _document_texts(tables["documents"], here[here >= 0].tolist(), texts)
+        for number, text in enumerate(units.to_list(), first):
+            document = int(rows[number])
+            start = None
+            if document >= 0:
+                start = find_text_unit(text, texts[document], latest.get(document, -1) + 1)
+            if start is not None:
+                latest[document] = max(start, 0)
+            yield number, text, unit_documents[number], start
+
+
+def _document_texts(
+    documents: pl.LazyFrame, rows: list[int], known: Mapping[int, str]
+) -> dict[int, str]:
+    """Read the texts of some documents, reusing those of the last batch."""
+    found = {row: known[row] for row in rows if row in known}
+    new = [row for row in rows if row not in known]
+    if new:
+        first, n_rows = new[0], new[-1] - new[0] + 1
+        read = documents.select("text").slice(first, n_rows)
+        read = read.with_row_index("row", first).filter(pl.col("row").is_in(new))
+        found |= dict(read.select("row", "text").collect().iter_rows())
+    return found
 
 
 def _evidence_column(rows: list[tuple[int, str, int, int]], n_rows: int) -> pl.DataFrame:
@@ -233,7 +223,11 @@ def find_names(text: str, titles: Sequence[str]) -> list[Mentions]:
     found: dict[str, list[Span]] = {}
     taken: list[Span] = []
     for name in sorted(set(names), key=lambda name: (-len(name), name)):
-        found[name] = [span for span in _find_name(name, folded) if not _is_within(span, taken)]
+        found[name] = [
+            (start, end)
+            for start, end in _find_name(name, folded)
+            if not any(first <= start and end <= last for first, last in taken)
+        ]
         taken += found[name]
     mentions = []
     for name in names:
@@ -276,31 +270,22 @@ def _find_part(name: str, text: str) -> Span | None:
     return next((span for span in spans if span is not None), None)
 
 
-def _is_within(span: Span, others: Iterable[Span]) -> bool:
-    return any(start <= span[0] and span[1] <= end for start, end in others)
+def _whole_sentences(sentences: Sequence[Span], start: int, end: int) -> Span:
+    """Extend a span to whole sentences."""
+    for first, last in sentences:
+        if first <= start < last:
+            start = first
+        if first < end <= last:
+            return start, last
+    return start, end
 
 
-class _Sentences:
-    """The sentences of one text."""
-
-    def __init__(self, text: str) -> None:
-        self._spans = [(start, end) for start, end, _ in split_sentences(text)]
-
-    def around(self, start: int, end: int) -> Span:
-        """Extend a span to whole sentences."""
-        for first, last in self._spans:
-            if first <= start < last:
-                start = first
-            if first < end <= last:
-                return start, last
-        return start, end
-
-    def between(self, one: Mentions, other: Mentions) -> Span | None:
-        """Return the sentences that span the nearest mentions of two entities; None if too far."""
-        _, start, end = min(
-            (max(a[1], b[1]) - min(a[0], b[0]), min(a[0], b[0]), max(a[1], b[1]))
-            for a in one.spans[:_MAX_MENTIONS]
-            for b in other.spans[:_MAX_MENTIONS]
-        )
-        n_sentences = sum(first < end and start < last for first, last in self._spans)
-        return self.around(start, end) if n_sentences <= _MAX_SENTENCES else None
+def _sentences_between(sentences: Sequence[Span], one: Mentions, other: Mentions) -> Span | None:
+    """Return the sentences that span the nearest mentions of two entities; None if too far."""
+    _, start, end = min(
+        (max(a[1], b[1]) - min(a[0], b[0]), min(a[0], b[0]), max(a[1], b[1]))
+        for a in one.spans[:_MAX_MENTIONS]
+        for b in other.spans[:_MAX_MENTIONS]
+    )
+    n_sentences = sum(first < end and start < last for first, last in sentences)
+    return _whole_sentences(sentences, start, end) if n_sentences <= _MAX_SENTENCES else None

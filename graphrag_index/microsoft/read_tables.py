@@ -16,7 +16,11 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_index.microsoft.read_communities import complete_communities, complete_reports
+from graphrag_index.microsoft.read_communities import (
+    complete_communities,
+    complete_reports,
+    default_value,
+)
 from graphrag_index.microsoft.read_files import (
     MicrosoftVectors,
     RawTable,
@@ -30,6 +34,7 @@ from graphrag_index.microsoft.read_positions import (
     TextPositions,
     first_rows,
     invert_lists,
+    locate,
     row_pairs,
 )
 from graphrag_index.schema.tables import TABLES
@@ -69,25 +74,23 @@ class MicrosoftIndex:
         return generation(self.is_legacy, self.raw)
 
     @cached_property
-    def _opened_vectors(self) -> Any:
+    def _opened_vectors(self) -> tuple[dict[str, MicrosoftVectors], dict[str, tuple[Path, str]]]:
         return open_vectors(self.place, self.files)
 
     @property
     def vectors(self) -> Mapping[str, MicrosoftVectors]:
         """The vector tables that can be opened, by our names."""
-        found: Mapping[str, MicrosoftVectors] = self._opened_vectors[0]
-        return found
+        return self._opened_vectors[0]
 
     @property
     def damaged_vectors(self) -> Mapping[str, tuple[Path, str]]:
         """Path of the vector tables that cannot be opened, and the reason."""
-        found: Mapping[str, tuple[Path, str]] = self._opened_vectors[1]
-        return found
+        return self._opened_vectors[1]
 
     @cached_property
     def positions(self) -> TextPositions:
         """Offsets of text units and names; the first use reads all texts once."""
-        return TextPositions(self._base)
+        return locate(self._base)
 
     def n_rows(self, table: str) -> int:
         """Count the rows of a file."""
@@ -110,7 +113,7 @@ class MicrosoftIndex:
                 has.add("document_id")
             columns = []
             for column, dtype in table.schema.items():
-                default = None if column in (table.nullable or ()) else _default(dtype)
+                default = None if column in (table.nullable or ()) else default_value(dtype)
                 if column in has:
                     value = pl.col(column)
                     if default is not None:
@@ -148,39 +151,47 @@ class MicrosoftIndex:
         return {name: tables[name].select(list(TABLES[name].columns)) for name in tables}
 
     def _with_derived(self, name: str, derive: Callable[[], Mapping[str, Any]]) -> pl.LazyFrame:
-        """Replace the derived columns of a file by columns that are computed on first use."""
-        schema = TABLES[name].schema
+        """Replace columns of a file by derived ones, which are computed on first use.
+
+        Those that `derive` does not return are as in the file.
+        """
+        base, schema = self._base[name], TABLES[name].schema
         columns = pl.Schema({column: schema[column] for column in _DERIVED[name].split()})
-        compute = cache(lambda: pl.DataFrame(derive()).select(columns.names()).cast(columns))
-        own = self._base[name].drop(columns.names(), strict=False)
+
+        @cache
+        def compute() -> pl.DataFrame:
+            made = derive()
+            rest = base.select(column for column in columns if column not in made).collect()
+            return pl.DataFrame({**rest.to_dict(), **made}).select(columns.names()).cast(columns)
+
+        own = base.drop(columns.names(), strict=False)
         return pl.concat([own, pl.defer(compute, schema=columns)], how="horizontal")
 
     def _documents(self) -> Mapping[str, Any]:
         rows, has = self._base["documents"], self._has("documents")
-        n_rows = self.n_rows("documents")
+        ids = rows.select("id").collect()["id"]
         languages: list[str] = []
         metadata: list[str | None] = []
-        for start in range(0, n_rows, _BATCH):
+        for start in range(0, len(ids), _BATCH):
             batch = rows.select("text", "raw_data", "metadata").slice(start, _BATCH).collect()
             for text, record, stated in batch.rows():
                 languages.append(detect_language(text))
                 is_record = _json_object(stated) is not None
                 metadata.append(stated if is_record else _metadata(record, text))
-        small = rows.select("id", "title", "text_unit_ids").collect()
-        title = small["title"] if "title" in has else small["id"]
-        text_unit_ids = small["text_unit_ids"]
-        if "text_unit_ids" not in has:
-            units = self._base["text_units"].select("id", "document_id").collect()
-            owners = first_rows(units["document_id"], small["id"])
-            known = owners >= 0
-            text_unit_ids = invert_lists(known.nonzero()[0], owners[known], units["id"], n_rows)
-        return {
+        title = rows.select("title").collect()["title"] if "title" in has else ids
+        made = {
             "title": title,
-            "text_unit_ids": text_unit_ids,
             "path": title,
             "metadata": pl.Series(metadata, dtype=pl.String),
             "language": pl.Series(languages, dtype=pl.String),
         }
+        if "text_unit_ids" not in has:
+            units = self._base["text_units"].select("id", "document_id").collect()
+            owners = first_rows(units["document_id"], ids)
+            known = owners >= 0
+            lists = invert_lists(known.nonzero()[0], owners[known], units["id"], len(ids))
+            made["text_unit_ids"] = lists
+        return made
 
     def _text_units(self) -> Mapping[str, Any]:
         rows, has = self._base["text_units"], self._has("text_units")
@@ -188,57 +199,43 @@ class MicrosoftIndex:
         made = self.positions.text_units.select("start_char", "end_char").to_dict()
         for kind in ("entity", "relationship", "covariate"):
             column, table = f"{kind}_ids", "entities" if kind == "entity" else f"{kind}s"
-            if column in has or table not in self._base:
-                made[column] = rows.select(column).collect()[column]
-                continue
-            links = "text_unit_id" if table == "covariates" else "text_unit_ids"
-            linked = self.tables[table].select("id", links).collect()
-            lists = linked[links]
-            if lists.dtype == pl.String:
-                lists = lists.reshape((len(lists), 1)).arr.to_list()
-            made[column] = invert_lists(*row_pairs(lists, ids), linked["id"], len(ids))
-        if "n_tokens" in has:
-            made["n_tokens"] = rows.select("n_tokens").collect()["n_tokens"]
-        else:
-            made["n_tokens"] = self._token_counts()
+            if column not in has and table in self._base:
+                links = "text_unit_id" if table == "covariates" else "text_unit_ids"
+                linked = self.tables[table].select("id", links).collect()
+                lists = linked[links]
+                if lists.dtype == pl.String:
+                    lists = lists.reshape((len(lists), 1)).arr.to_list()
+                made[column] = invert_lists(*row_pairs(lists, ids), linked["id"], len(ids))
+        if "n_tokens" not in has:
+            from graphrag_index.text.tokens import count_tokens, load_encoding
+
+            encoding, counts = load_encoding(_ENCODING), []
+            for start in range(0, len(ids), _BATCH):
+                texts = rows.select("text").slice(start, _BATCH).collect()["text"]
+                counts += [count_tokens(text, encoding) for text in texts]
+            made["n_tokens"] = pl.Series(counts, dtype=pl.Int64)
         return made
-
-    def _token_counts(self) -> pl.Series:
-        from graphrag_index.text.tokens import count_tokens, load_encoding
-
-        encoding, counts = load_encoding(_ENCODING), []
-        rows = self._base["text_units"].select("text")
-        for start in range(0, self.n_rows("text_units"), _BATCH):
-            texts = rows.slice(start, _BATCH).collect()["text"]
-            counts += [count_tokens(text, encoding) for text in texts]
-        return pl.Series("n_tokens", counts, pl.Int64)
 
     def _entities(self) -> Mapping[str, Any]:
         rows, has = self._base["entities"], self._has("entities")
-        small = rows.select("title", "frequency", "degree", "text_unit_ids", "x", "y").collect()
+        small = rows.select("id", "title", "text_unit_ids").collect()
+        made = {"evidence": self.positions.entity_evidence["evidence"]}
         text_unit_ids = small["text_unit_ids"]
         if "text_unit_ids" not in has and "entity_ids" in self._has("text_units"):
             units = self._base["text_units"].select("id", "entity_ids").collect()
-            ids = rows.select("id").collect()["id"]
-            pairs = row_pairs(units["entity_ids"], ids)
-            text_unit_ids = invert_lists(*pairs, units["id"], len(ids))
-        places = small.select("x", "y")
+            pairs = row_pairs(units["entity_ids"], small["id"])
+            text_unit_ids = invert_lists(*pairs, units["id"], small.height)
+            made["text_unit_ids"] = text_unit_ids
+        if "frequency" not in has:
+            made["frequency"] = text_unit_ids.list.n_unique()
+        if "degree" not in has:
+            made["degree"] = self._degrees_of(small["title"])
         if "x" not in has and {"title", "x", "y"} <= self._has("nodes"):
             nodes = self.raw["nodes"].rows.select("title", "x", "y")
             first = nodes.unique("title", keep="first").collect()
-            places = small.select("title").join(
-                first, on="title", how="left", maintain_order="left"
-            )
-        return {
-            "text_unit_ids": text_unit_ids,
-            "frequency": small["frequency"]
-            if "frequency" in has
-            else text_unit_ids.list.n_unique(),
-            "degree": small["degree"] if "degree" in has else self._degrees_of(small["title"]),
-            "x": places["x"],
-            "y": places["y"],
-            "evidence": self.positions.entity_evidence["evidence"],
-        }
+            places = small.join(first, on="title", how="left", maintain_order="left")
+            made |= places.select("x", "y").to_dict()
+        return made
 
     @cached_property
     def _degrees(self) -> dict[str, int]:
@@ -254,31 +251,25 @@ class MicrosoftIndex:
 
     def _relationships(self) -> Mapping[str, Any]:
         rows, has = self._base["relationships"], self._has("relationships")
-        small = rows.select("source", "target", "combined_degree", "weight").collect()
+        small = rows.select("source", "target").collect()
         known = self._base["entities"].select("id", "title").collect()
         made = {"evidence": self.positions.relationship_evidence["evidence"]}
         # Row -1, for titles that no entity has, is the empty id.
         ids = pl.concat([known["id"], pl.Series("id", [""])])
         for end in ("source", "target"):
             made[f"{end}_id"] = ids.gather(first_rows(small[end], known["title"]))
-        made["combined_degree"] = small["combined_degree"]
         if "combined_degree" not in has:
             one, other = (self._degrees_of(small[end]) for end in ("source", "target"))
             made["combined_degree"] = one + other
-        made["weight"] = small["weight"]
         if "weight" not in has:
             made["weight"] = pl.Series([1.0] * small.height, dtype=pl.Float64)
         return made
 
     @cached_property
     def _communities(self) -> pl.DataFrame:
-        nodes = self.raw.get("nodes")
-        return complete_communities(
-            self.raw["communities"].rows,
-            nodes.rows if nodes else None,
-            self._base["entities"],
-            self._base["relationships"],
-        )
+        nodes = self.raw["nodes"].rows if "nodes" in self.raw else None
+        rows, base = self.raw["communities"].rows, self._base
+        return complete_communities(rows, nodes, base["entities"], base["relationships"])
 
     @cached_property
     def _reports(self) -> pl.DataFrame:
@@ -294,14 +285,6 @@ def generation(is_legacy: bool, raw: Mapping[str, RawTable]) -> str:
     return "2" if text_units is not None and "document_ids" in text_units.columns else "2 or 3"
 
 
-def _default(dtype: Any) -> Any:
-    """Return the value that replaces null; None for types that have none."""
-    if isinstance(dtype, pl.List):
-        return []
-    defaults: dict[Any, Any] = {pl.String: "", pl.Int64: 0, pl.Float64: 0, pl.Boolean: False}
-    return defaults.get(dtype)
-
-
 def _metadata(record: str | None, text: str) -> str | None:
     """Return a record without the text of its document; None if it is no JSON object."""
     values = _json_object(record)
@@ -313,7 +296,7 @@ def _metadata(record: str | None, text: str) -> str | None:
 
 def _json_object(text: str | None) -> dict[str, Any] | None:
     try:
-        values = json.loads(text) if text is not None else None
+        values = json.loads(text or "")
     except ValueError:
         return None
     return values if isinstance(values, dict) else None
@@ -340,7 +323,9 @@ def renumbered(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.LazyFrame]:
         if rows["id"].n_unique() < rows.height:
             occurrence = pl.int_range(1, pl.len() + 1).over("id")
             unique = pl.when(occurrence > 1).then(pl.format("{}-{}", "id", occurrence))
-            found[name] = _replace(found[name], rows.select(unique.otherwise("id").alias("id")))
+            ids = rows.lazy().select(unique.otherwise("id").alias("id"))
+            others, order = found[name].drop("id"), found[name].collect_schema().names()
+            found[name] = pl.concat([others, ids], how="horizontal").select(order)
         if has_numbers:
             numbers = rows["human_readable_id"].to_list()
             if numbers != list(range(rows.height)):
@@ -352,12 +337,6 @@ def renumbered(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.LazyFrame]:
     if moves and "community_reports" in found:
         found["community_reports"] = _with_citations(found["community_reports"], moves)
     return found
-
-
-def _replace(rows: pl.LazyFrame, column: pl.DataFrame) -> pl.LazyFrame:
-    order = rows.collect_schema().names()
-    others = rows.drop(column.columns)
-    return pl.concat([others, column.lazy()], how="horizontal").select(order)
 
 
 def _with_citations(reports: pl.LazyFrame, moves: Mapping[str, Mapping[int, int]]) -> pl.LazyFrame:

@@ -8,8 +8,13 @@ from pathlib import Path
 import polars as pl
 
 from graphrag_index.errors import InputError, SettingsError, WorkflowError
-from graphrag_index.microsoft.import_folder import Imported, has_imported
-from graphrag_index.microsoft.import_source import Source, new_imported, open_source
+from graphrag_index.microsoft.import_folder import (
+    Imported,
+    Source,
+    has_imported,
+    open_source,
+    write_imported,
+)
 from graphrag_index.pipeline.history import lock
 from graphrag_index.pipeline.run import Watcher, run_workflow
 from graphrag_index.pipeline.services import services_of
@@ -88,8 +93,8 @@ def import_index(
             "the imported one takes its place, and `graphrag-index rollback` brings it back."
         )
     model = _check_vectors(source, settings) if vectors and source.vectors else None
-    with lock(store), new_imported(root, source, model.identity if model else None):
-        pass
+    with lock(store):
+        write_imported(root, source, model.identity if model else None)
     return _result(_make_version(settings, root, model, watcher), source, root, store)
 
 

@@ -12,8 +12,7 @@ from graphrag_index.microsoft.import_folder import (
     fingerprint_imported,
     row_batches,
 )
-from graphrag_index.microsoft.import_merge import ImportMerge
-from graphrag_index.microsoft.import_reports import evidence_of_reports
+from graphrag_index.microsoft.import_merge import ImportMerge, evidence_of_reports
 from graphrag_index.schema.settings.embedded_steps import FinalizeGraph
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
@@ -46,15 +45,15 @@ community_reports, covariates
 
 def _finalized(imported: Imported) -> dict[str, pl.LazyFrame]:
     """Return the graph as a run without new documents finalizes it."""
-    merge = ImportMerge(imported)
+    graph = ImportMerge(imported).imported_graph()
     text_units = imported.scan("text_units").select(list(TABLES["base_text_units"].columns))
     batches: dict[str, list[pl.DataFrame]] = {"entities": [], "relationships": []}
     made: Any = finalize_graph(
-        merge.imported_entities().lazy(),
-        merge.imported_relationships().lazy(),
-        merge.imported_mentions().lazy(),
+        graph["extracted_entities"].lazy(),
+        graph["extracted_relationships"].lazy(),
+        graph["extracted_mentions"].lazy(),
         text_units,
-        merge.given_ids(),
+        graph["given_ids"],
         settings=FinalizeGraph(layout=False),
     )
     for frames in made:

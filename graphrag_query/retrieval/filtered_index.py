@@ -19,7 +19,7 @@ from graphrag_query.retrieval.question_embedding import QuestionEmbedder
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from graphrag_index.microsoft.in_memory_vectors import InMemoryVectors
+    from graphrag_index.microsoft.microsoft_store import InMemoryVectors
     from graphrag_index.storage.vector_store import VectorTable
     from graphrag_query.retrieval.links import Flags, Numbers
 

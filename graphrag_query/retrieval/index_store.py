@@ -20,8 +20,7 @@ from graphrag_query.retrieval.question_embedding import VECTOR_TABLES, QuestionE
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from graphrag_index.microsoft.in_memory_vectors import InMemoryVectors
-    from graphrag_index.microsoft.microsoft_store import MicrosoftStore
+    from graphrag_index.microsoft.microsoft_store import InMemoryVectors, MicrosoftStore
     from graphrag_index.schema.settings.models import ModelSettings
     from graphrag_index.storage.mapped_table import MappedTable
     from graphrag_index.storage.vector_store import VectorTable

@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.errors import ExportError, TableError
-from graphrag_index.microsoft.export_index import export
-from graphrag_index.microsoft.export_tables import FIRST_OWN, parse_records, record_type
+from graphrag_index.microsoft.export_index import FIRST_OWN, export, parse_records, record_type
 from graphrag_index.pipeline.history import current_version
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.table_store import TableStore

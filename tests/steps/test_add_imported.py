@@ -8,9 +8,8 @@ import polars as pl
 import pytest
 
 from graphrag_index.errors import WorkflowError
-from graphrag_index.microsoft.import_folder import Imported
+from graphrag_index.microsoft.import_folder import Imported, open_source, write_imported
 from graphrag_index.microsoft.import_merge import ImportMerge
-from graphrag_index.microsoft.import_source import new_imported, open_source
 from graphrag_index.pipeline.import_version import continuing_steps, set_workflow
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.skip_imported import skip_imported
@@ -22,8 +21,7 @@ from tests.fixtures.small_index import table
 def root(tmp_path: Path) -> Path:
     """A project with the index of version 3 in `imported`."""
     source = open_source(write(tmp_path / "theirs", version_3()))
-    with new_imported(tmp_path, source, ("theirs", None)):
-        pass
+    write_imported(tmp_path, source, ("theirs", None))
     return tmp_path
 
 
@@ -174,8 +172,7 @@ def test_text_units_that_are_gone_are_not_named_by_documents(tmp_path: Path) -> 
     tables["documents"] = tables["documents"].with_columns(
         text_unit_ids=pl.Series([["u1", "gone"], []], dtype=pl.List(pl.String))
     )
-    with new_imported(tmp_path, open_source(write(tmp_path / "theirs", tables)), ("theirs", None)):
-        pass
+    write_imported(tmp_path, open_source(write(tmp_path / "theirs", tables)), ("theirs", None))
     merge = ImportMerge(Imported(tmp_path))
     new = table("documents", {"id": "n", "human_readable_id": 0, "text_unit_ids": ["u9"]})
     rows = pl.concat(merge.documents(new.lazy()))

@@ -11,7 +11,7 @@ import pytest
 
 import graphrag_query
 from graphrag_index.errors import SettingsError, TableError
-from graphrag_index.microsoft.in_memory_vectors import InMemoryVectors
+from graphrag_index.microsoft.microsoft_store import InMemoryVectors
 from graphrag_index.microsoft.read_files import ParquetVectors
 from graphrag_index.schema.settings.settings import Settings, parse_settings
 from graphrag_query.answer import Answer, Outcome
@@ -200,7 +200,9 @@ def test_questions_are_compared_with_its_vectors_by_the_model_that_made_them(
             assert found["similarity"][0] == pytest.approx(1)
             assert index.store.text_unit_vectors([number])[0] @ vector == pytest.approx(1)
         answer = index.basic("Who lives alone?")
-        assert answer.notes[-1].startswith("There are no vectors of reports of 64 numbers in")
+        assert answer.notes[-1].startswith(
+            "There are no vectors of community reports of 64 numbers in"
+        )
 
 
 def test_a_model_of_another_dimension_is_told_in_one_sentence(
@@ -270,7 +272,7 @@ def test_words_are_ranked_as_bm25_ranks_them() -> None:
         "北京大学",
     ]
     rows = pl.DataFrame({"id": list("abcd"), "human_readable_id": range(4), "text": texts})
-    held = InMemoryVectors(rows.lazy(), rows.lazy().select("id"), None, 1, "")
+    held = InMemoryVectors(rows.lazy(), rows.lazy().select("id"), None, 1)
     found = held.matching("ship", 9, ["human_readable_id"])
     # Three times in a longer text, once in a short one.
     assert found["human_readable_id"].to_list() == [1, 0]
@@ -286,7 +288,7 @@ def test_vectors_of_rows_that_are_gone_are_passed_over(tmp_path: Path) -> None:
     vectors = pl.DataFrame({"id": ["z", "b"], "embedding": [[1.0, 0.0], [0.0, 2.0]]})
     vectors.write_parquet(tmp_path / "v.parquet")
     rows = pl.DataFrame({"id": ["a", "b"], "text": ["", ""]}).lazy()
-    held = InMemoryVectors(rows, rows.select("id"), ParquetVectors(tmp_path / "v.parquet"), 2, "")
+    held = InMemoryVectors(rows, rows.select("id"), ParquetVectors(tmp_path / "v.parquet"), 2)
     assert held.matrix.tolist() == [[0, 0], [0, 1]]
     assert held.nearest(np.array([1, 0]), 3, ["id"]).rows() == [("b", 0)]
 
@@ -297,7 +299,7 @@ def test_rows_of_one_id_share_its_vector_and_what_is_no_number_is_none(tmp_path:
     vectors.write_parquet(tmp_path / "v.parquet")
     rows = pl.DataFrame({"id": ["a", "a-2", "b"], "text": ["", "", ""]}).lazy()
     ids = pl.LazyFrame({"id": ["a", "a", "b"]})
-    held = InMemoryVectors(rows, ids, ParquetVectors(tmp_path / "v.parquet"), 2, "")
+    held = InMemoryVectors(rows, ids, ParquetVectors(tmp_path / "v.parquet"), 2)
     assert held.matrix.tolist() == [[*map(np.float32, (0.6, 0.8))]] * 2 + [[0, 1]]
     found = held.nearest(np.array([0, 1]), 3, ["id"], where="id IN ('a', 'a-2')")
     assert found["id"].to_list() == ["a", "a-2"]
