@@ -54,7 +54,9 @@ def test_a_server_without_base64_is_asked_for_floats(tmp_path: Path) -> None:
         assert embedding(server, tmp_path).embed(["a"]).shape == (1, 64)
 
 
-@pytest.mark.parametrize("kind", ["500", "429_retry_ms", "fewer_vectors", "close", "hang"])
+@pytest.mark.parametrize(
+    "kind", ["500", "429_retry_ms", "fewer_vectors", "reversed_vectors", "close", "hang"]
+)
 def test_a_transient_fault_loses_nothing(kind: str, tmp_path: Path) -> None:
     faults = Faults(by_text={"poison": f"{kind}*1"}, retry_after=0.1)
     with Server() as plain, Server(faults=faults) as server:

@@ -1,18 +1,17 @@
-"""Files, and batches that are answered like single requests."""
+"""Requests for models, files and batches; a batch is answered like single requests."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from time import time
-from typing import Any
 
+from tests.server.chat import Json
+from tests.server.connection import Request
 from tests.server.errors import error
 
-Json = dict[str, Any]
 # Answers one line of a batch: status and body of the response.
 AnswerLine = Callable[[str, Json], tuple[int, Json]]
-RUNNING = ("validating", "in_progress", "cancelling")
 
 
 @dataclass
@@ -57,58 +56,29 @@ class Batches:
             "expires_at": int(now) + 24 * 3600,
             "metadata": body.get("metadata"),
         }
-        lines, errors = self._read(batch)
-        batch["request_counts"] = {"total": len(lines), "completed": 0, "failed": 0}
-        if errors:
-            batch |= {"status": "failed", "failed_at": int(now)}
-            batch["errors"] = {"object": "list", "data": errors}
+        n_lines = len(self._lines(batch))
+        batch["request_counts"] = {"total": n_lines, "completed": 0, "failed": 0}
         self.batches[str(batch["id"])] = batch
         return 200, public(batch)
 
-    def _read(self, batch: Json) -> tuple[list[Json], list[Json]]:
-        """Return the lines of the input, and their errors."""
-        lines: list[Json] = []
-        errors: list[Json] = []
-        ids = set()
-        for number, line in enumerate(self.files[batch["input_file_id"]][1].splitlines(), 1):
-            try:
-                lines.append(json.loads(line))
-            except ValueError:
-                message = "This line is not parseable as valid JSON."
-                errors.append({"code": "invalid_json_line", "message": message, "line": number})
-                continue
-            if lines[-1].get("url") != batch["endpoint"]:
-                message = "The URL of this line is not the endpoint of the batch."
-                errors.append({"code": "mismatched_url", "message": message, "line": number})
-            if lines[-1].get("custom_id") in ids:
-                message = "The custom_id of this line is already used."
-                errors.append({"code": "duplicate_custom_id", "message": message, "line": number})
-            ids.add(lines[-1].get("custom_id"))
-        if not lines and not errors:
-            errors.append({"code": "empty_file", "message": "The input file is empty."})
-        return lines, errors
+    def _lines(self, batch: Json) -> list[Json]:
+        """Return the lines of the input."""
+        content = self.files[batch["input_file_id"]][1]
+        return [json.loads(line) for line in content.splitlines()]
 
     def look_at(self, batch_id: str, seconds: float | None) -> Json:
         """Return the batch, done `seconds` after its creation; with None it waits for `finish`."""
         batch = self.batches[batch_id]
-        if batch["status"] == "cancelling":
-            self.finish(batch_id, "cancelled")
-        elif seconds is not None and time() >= batch["created_at"] + seconds:
+        if seconds is not None and time() >= batch["created_at"] + seconds:
             self.finish(batch_id)
-        return public(batch)
-
-    def cancel(self, batch_id: str) -> Json:
-        batch = self.batches[batch_id]
-        if batch["status"] in RUNNING:
-            batch |= {"status": "cancelling", "cancelling_at": int(time())}
         return public(batch)
 
     def finish(self, batch_id: str, status: str = "completed") -> None:
         """Answer the lines: half of them if it is `expired` or `cancelled`."""
         batch = self.batches[batch_id]
-        if batch["status"] not in RUNNING:
+        if batch["status"] != "in_progress":
             return
-        lines, _ = self._read(batch)
+        lines = self._lines(batch)
         n_answered = len(lines) if status == "completed" else len(lines) // 2
         output: list[Json] = []
         errors: list[Json] = []
@@ -153,3 +123,45 @@ def read_form(content_type: str, body: bytes) -> dict[str, tuple[str, bytes]]:
 def _disposition(head: bytes) -> str:
     lines = head.decode().split("\r\n")
     return next(line for line in lines if line.lower().startswith("content-disposition"))
+
+
+def manage(
+    batches: Batches,
+    models: Sequence[str],
+    batch_seconds: float | None,
+    endpoint: str,
+    request: Request,
+    body: Json,
+) -> tuple[int, Json | bytes]:
+    """Answer a request for models, files or batches: status and body."""
+    match (request.method, *endpoint.strip("/").split("/")):
+        case "GET", "models":
+            return 200, {"object": "list", "data": [_model(name) for name in models]}
+        case "GET", "models", name if name in models:
+            return 200, _model(name)
+        case "POST", "files":
+            form = read_form(request.headers["content-type"], request.body)
+            return 200, batches.add_file(*form["file"], form["purpose"][1].decode())
+        case "DELETE", "files", file_id if file_id in batches.files:
+            del batches.files[file_id]
+            return 200, {"id": file_id, "object": "file", "deleted": True}
+        case "GET", "files", file_id, "content" if file_id in batches.files:
+            return 200, batches.files[file_id][1]
+        case "POST", "batches":
+            return batches.create(body)
+        case "GET", "batches":
+            return 200, _page(
+                [batches.look_at(name, batch_seconds) for name in batches.batches][::-1]
+            )
+        case "GET", "batches", batch_id if batch_id in batches.batches:
+            return 200, batches.look_at(batch_id, batch_seconds)
+    return error(404, f"No such thing: {request.method} {request.path}")
+
+
+def _model(name: str) -> Json:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "tests"}
+
+
+def _page(rows: list[Json]) -> Json:
+    ends = {"first_id": rows[0]["id"], "last_id": rows[-1]["id"]} if rows else {}
+    return {"object": "list", "data": rows, "has_more": False, **ends}

@@ -7,20 +7,19 @@ import threading
 from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from time import time
-from typing import Self
+from typing import Any, Self
 
 from tests.server.answers import answer_from_text
-from tests.server.batches import Batches
+from tests.server.batches import Batches, manage
 from tests.server.chat import Answer, ChatRequest, Json, PromptCache, complete
-from tests.server.connection import Connection, Request
-from tests.server.control import control
+from tests.server.connection import Connection, Request, forever, send_answer, send_stream
 from tests.server.embeddings import embed, embeddings
-from tests.server.errors import error, error_of, is_error, retry_headers
+from tests.server.errors import complaint, error, error_of, is_error, read_json, retry_headers
 from tests.server.faults import (
     ASKS_MODEL,
     COMPLETIONS,
@@ -31,13 +30,12 @@ from tests.server.faults import (
     spoil_vectors,
 )
 from tests.server.limits import Limits
-from tests.server.managing import manage
 from tests.server.request_log import Asked, RequestLog
-from tests.server.sending import forever, send_answer, send_stream
-from tests.server.validation import complaint, read_json
 
 ROUTE = re.compile(r"(?:/openai/deployments/(?P<deployment>[^/]+)|/openai/v1|/openai|/v1)(/.+)")
 DEFAULT_MODELS = ("test-model", "test-embedding")
+# Fields that cannot be set over HTTP.
+FIXED = ("answer", "vector", "log", "port")
 
 
 @dataclass
@@ -288,3 +286,33 @@ def api_key(request: Request) -> str:
     """Return the key of a request, from either of the two headers."""
     bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
     return request.headers.get("api-key") or bearer
+
+
+def control(server: "Server", body: bytes) -> dict[str, Any]:
+    """Set the fields of the server that the body names; return the settings and the counts.
+
+    `faults` and `limits` are objects with the fields of those classes. `finish_batches` is the
+    status that the running batches get. `list_requests` adds the requests, without headers.
+    """
+    change: dict[str, Any] = json.loads(body or b"{}")
+    if status := change.pop("finish_batches", None):
+        server.finish_batches(status)
+    listed = change.pop("list_requests", False)
+    settable = {field.name for field in fields(server)} - set(FIXED)
+    if unknown := set(change) - settable:
+        return {"error": f"unknown: {sorted(unknown)}; known: {sorted(settable)}"}
+    kinds = {"faults": Faults, "limits": Limits}
+    for name, value in change.items():
+        setattr(server, name, kinds[name](**value) if name in kinds else value)
+    state: dict[str, Any] = {name: getattr(server, name) for name in sorted(settable)}
+    state |= {name: asdict(state[name]) for name in kinds}
+    counts = server.counts()
+    state |= {"n_requests": len(server.requests), "n_running": server.n_running}
+    state |= {"max_running": server.max_running, "counts": counts}
+    if listed:
+        names = ("number", "path", "key", "attempt", "arrival", "answered", "status", "fault")
+        state["requests"] = [
+            {name: getattr(asked, name) for name in names} | {"body": asked.body.decode("latin-1")}
+            for asked in server.requests
+        ]
+    return state

@@ -9,10 +9,8 @@ import openai
 import pytest
 from openai import OpenAI
 
-from tests.server import KINDS, Faults, Server
+from tests.server import Faults, Server
 from tests.server.asking import GRAPH, as_format, ask
-from tests.server.errors import ERRORS
-from tests.server.faults import COMPLETIONS, TRANSPORT, VECTORS
 
 
 def always(kind: str) -> Faults:
@@ -84,12 +82,6 @@ def test_a_connection_that_breaks_is_an_error(
         list(ask(client.with_options(timeout=0.3), stream=stream))
 
 
-def test_a_body_can_end_in_the_middle_of_its_json(server: Server, client: OpenAI) -> None:
-    server.faults = always("truncated_json")
-    with pytest.raises((openai.APIError, ValueError)):
-        ask(client)
-
-
 def test_a_stream_can_stop_in_the_middle(server: Server, client: OpenAI) -> None:
     server.faults = always("stream_hang")
     assert ask(client).choices
@@ -141,32 +133,6 @@ def test_the_arguments_of_a_call_can_be_malformed(server: Server, client: OpenAI
     (call,) = ask(client, tools=[tool]).choices[0].message.tool_calls
     with pytest.raises(ValueError):
         json.loads(call.function.arguments)
-
-
-@pytest.mark.parametrize("kind", VECTORS)
-def test_vectors_can_be_wrong(server: Server, client: OpenAI, kind: str) -> None:
-    right = client.embeddings.create(model="e", input=["a", "b", "c"]).data
-    server.faults = always(kind)
-    rows = client.embeddings.create(model="e", input=["a", "b", "c"]).data
-    if kind == "wrong_size":
-        assert {len(row.embedding) for row in rows} == {7}
-    elif kind == "fewer_vectors":
-        assert len(rows) == 2
-    elif kind == "reversed_vectors":
-        assert [row.index for row in rows] == [2, 1, 0]
-        assert [row.embedding for row in rows[::-1]] == [row.embedding for row in right]
-    elif kind == "long_vectors":
-        for row, short in zip(rows, right, strict=True):
-            assert row.embedding == pytest.approx([5 * value for value in short.embedding])
-    else:
-        assert all(row.embedding[0] != row.embedding[0] for row in rows)
-
-
-def test_every_kind_is_known_to_the_tests_above() -> None:
-    assert set(KINDS) == {*ERRORS, *TRANSPORT, *COMPLETIONS, *VECTORS}
-    assert set(COMPLETIONS) == {*CONTENTS, "empty_choices"}
-    with pytest.raises(ValueError, match="unknown kind"):
-        Faults(kinds=["418"])
 
 
 def statuses(server: Server, client: OpenAI, texts: list[str]) -> list[int | None]:
