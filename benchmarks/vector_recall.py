@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from graphrag_index.llm.local_embeddings import load_embedding_model
-from graphrag_index.llm.model_files import MINILM
+from graphrag_index.llm.local_embeddings import MINILM, load_embedding_model
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.vector_store import FRAGMENT_ROWS, NUMBER, VectorTable, VectorWriter
 from graphrag_index.text.sentences import split_sentences

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from onnx import ModelProto, TensorProto, checker, helper
 
-from graphrag_index.llm.local_embeddings import DIMENSION, GRAPH_FILE, WEIGHTS_FILE
-from graphrag_index.llm.model_files import model_folder
+from graphrag_index.llm.local_embeddings import DIMENSION, GRAPH_FILE, WEIGHTS_FILE, model_folder
 
 TARGET = Path(__file__).parents[1] / "graphrag_index" / "llm" / GRAPH_FILE
 N_LAYERS = 6

@@ -67,11 +67,10 @@ def download_model(
     ] = None,
 ) -> None:
     """Fetch the embedded embedding model, once."""
-    from graphrag_index.llm.model_files import download_model as download
+    from graphrag_index.llm import local_embeddings
 
-    result = download(source)
-    place = "was fetched to" if result.fetched else "is already in"
-    print(f"The embedding model {place} {result.folder}.")
+    place = "was fetched to" if local_embeddings.download_model(source) else "is already in"
+    print(f"The embedding model {place} {local_embeddings.MINILM.folder}.")
 
 
 def _migrate(

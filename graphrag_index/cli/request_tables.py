@@ -9,7 +9,7 @@ from typing import TextIO
 from graphrag_index.cli.index_tables import align, format_cost
 from graphrag_index.llm.batch_ledger import Batch
 from graphrag_index.llm.ledger import Quarantined, StepStatus
-from graphrag_index.llm.prices import price_list_date
+from graphrag_index.llm.limits import price_list_date
 from graphrag_index.pipeline.changes import KINDS, UNCHANGED
 from graphrag_index.pipeline.counting_models import MIN_CALLS
 from graphrag_index.pipeline.dry_run import DryRun

@@ -5,8 +5,7 @@ from itertools import accumulate, chain, islice
 from typing import Any
 
 from graphrag_index.extraction.reply_records import clean
-from graphrag_index.llm.prompts import Prompts
-from graphrag_index.llm.rendered_rows import Budget, n_prompt_tokens
+from graphrag_index.llm.prompts import Budget, Prompts, n_prompt_tokens
 from graphrag_index.llm.request import (
     Message,
     Outcome,

@@ -1,30 +1,21 @@
 """Files and batches at a provider, through the `openai` package, with retries."""
 
-import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.batch_ledger import Received
-from graphrag_index.llm.call_errors import (
-    HttpResponse,
-    RejectedError,
-    RetryError,
-    UnsupportedError,
-    message_in,
-    status_error,
-)
-from graphrag_index.llm.client import LLMClient
-from graphrag_index.llm.http_replies import read_chat, read_usage
-from graphrag_index.llm.http_session import MAX_CONNECT_SECONDS, cause_of
-from graphrag_index.llm.pacing import backoff
-from graphrag_index.llm.prices import cost_of
-from graphrag_index.schema.settings.models import ModelSettings, Price
+from graphrag_index.llm.client import MAX_CONNECT_SECONDS, LLMClient, cause_of
+from graphrag_index.llm.limits import cost_of
+from graphrag_index.llm.protocol import message_in, read_chat, read_usage
+from graphrag_index.llm.retries import RejectedError, RetryError, UnsupportedError, backoff
+from graphrag_index.schema.settings.models import Price
 
 if TYPE_CHECKING:
     import openai
@@ -52,7 +43,6 @@ class BatchStatus:
     """Status and progress of a batch at the provider."""
 
     status: str
-    n_requests: int
     n_done: int  # failed requests too
     files: tuple[str, ...]  # results so far: replies, errors
     errors: str = ""
@@ -64,7 +54,7 @@ class BatchStatus:
 
 
 class BatchEndpoint:
-    """Batches of one model's account. Lives in one event loop.
+    """Batches of one model's account.
 
     Methods raise `RefusedError` where the provider has no batches or refuses this one, and
     `ModelError` where it does not answer.
@@ -72,45 +62,55 @@ class BatchEndpoint:
 
     def __init__(self, client: LLMClient) -> None:
         self._client = client
-        self._openai: openai.AsyncOpenAI | None = None
         azure = client.settings.provider == "azure"
         self.url: Any = "/chat/completions" if azure else "/v1/chat/completions"
 
-    @property
-    def _api(self) -> "openai.AsyncOpenAI":
-        if self._openai is None:
-            self._openai = _openai_client(self._client.settings)
-        return self._openai
+    @cached_property
+    def _api(self) -> "openai.OpenAI":
+        import openai
 
-    async def close(self) -> None:
+        settings = self._client.settings
+        connect = min(MAX_CONNECT_SECONDS, settings.timeout)
+        options: dict[str, Any] = {
+            # Local servers need no key, but a header cannot be empty.
+            "api_key": settings.key or "none",
+            "timeout": openai.Timeout(settings.timeout, connect=connect),
+            "max_retries": 0,
+        }
+        if settings.provider == "azure":
+            return openai.AzureOpenAI(
+                azure_endpoint=settings.base_url or "", api_version=settings.api_version, **options
+            )
+        return openai.OpenAI(base_url=settings.base_url, **options)
+
+    def close(self) -> None:
         """Close the connections."""
-        if self._openai is not None:
-            await self._openai.close()
+        if "_api" in self.__dict__:
+            self._api.close()
 
-    async def upload(self, path: Path) -> str:
+    def upload(self, path: Path) -> str:
         """Upload the requests of a batch; returns the id of the file."""
 
-        async def upload() -> str:
+        def upload() -> str:
             with path.open("rb") as file:
-                made = await self._api.files.create(file=(path.name, file), purpose="batch")
-            return _id_of(made)
+                return _id_of(self._api.files.create(file=(path.name, file), purpose="batch"))
 
-        return await self._retry(upload)
+        return self._retry(upload)
 
-    async def create(self, file_id: str, key: str, since: float, perhaps_made: bool = False) -> str:
+    def create(self, file_id: str, key: str, since: float, perhaps_made: bool = False) -> str:
         """Create a batch of an uploaded file; returns its id.
 
         A call whose answer is lost may have created it. Then, and when it is `perhaps_made`,
         the batch is looked for among those made `since`.
         """
 
-        async def create() -> str:
+        def create() -> str:
             nonlocal perhaps_made
-            found = await self._find(file_id, key, since) if perhaps_made else None
+            found = self._find(file_id, key, since) if perhaps_made else None
             if found is not None:
                 return found
             perhaps_made = True
-            made = await self._api.batches.create(
+            made = self._api.batches.create(
                 input_file_id=file_id,
                 endpoint=self.url,
                 completion_window="24h",
@@ -118,53 +118,50 @@ class BatchEndpoint:
             )
             return _id_of(made)
 
-        return await self._retry(create)
+        return self._retry(create)
 
-    async def look(self, id: str) -> BatchStatus | None:
+    def look(self, id: str) -> BatchStatus | None:
         """Return the status of a batch; None if the provider does not know it."""
         import openai
 
-        async def look() -> BatchStatus | None:
+        def look() -> BatchStatus | None:
             try:
-                return _batch_status(await self._api.batches.retrieve(id))
+                return _batch_status(self._api.batches.retrieve(id))
             except openai.NotFoundError:
                 return None
 
-        return await self._retry(look)
+        return self._retry(look)
 
-    async def download(self, file_id: str, path: Path) -> bool:
+    def download(self, file_id: str, path: Path) -> bool:
         """Write a file of the provider to disk, in chunks; False if it does not exist."""
         import openai
 
-        async def download() -> bool:
-            files = self._api.files.with_streaming_response
+        def download() -> bool:
             try:
-                async with files.content(file_id) as response:
-                    with path.open("wb") as file:
-                        async for chunk in response.iter_bytes(1 << 16):
-                            file.write(chunk)
+                with self._api.files.with_streaming_response.content(file_id) as response:
+                    response.stream_to_file(path, chunk_size=1 << 16)
             except openai.NotFoundError:
                 return False
             return True
 
-        return await self._retry(download)
+        return self._retry(download)
 
-    async def delete(self, file_id: str) -> None:
+    def delete(self, file_id: str) -> None:
         """Delete a file of the provider that is not needed any more, if it lets us."""
         import openai
 
         try:
-            await self._api.files.delete(file_id)
+            self._api.files.delete(file_id)
         except openai.OpenAIError as error:
             message = self._client.redact(str(error))
             logger.debug("File %s was not deleted at the provider: %s", file_id, message)
 
-    async def _find(self, file_id: str, key: str, since: float) -> str | None:
+    def _find(self, file_id: str, key: str, since: float) -> str | None:
         """Find a batch by its key or its file; None where the provider lists none."""
         import openai
 
         try:
-            async for batch in self._api.batches.list(limit=100):
+            for batch in self._api.batches.list(limit=100):
                 if (batch.metadata or {}).get(METADATA) == key or batch.input_file_id == file_id:
                     return _id_of(batch)
                 if (batch.created_at or since) < since - _CLOCKS:
@@ -174,14 +171,14 @@ class BatchEndpoint:
                 raise
         return None
 
-    async def _retry(self, call: Callable[[], Awaitable[T]]) -> T:
+    def _retry(self, call: Callable[[], T]) -> T:
         """Make a call again and again while its failures may pass."""
         client = self._client
         seconds = client.settings.retry_seconds
         began, failures = time.monotonic(), 0
         while True:
             try:
-                return await self._once(call)
+                return self._once(call)
             except RetryError as error:
                 failures += 1
                 delay = backoff(failures) if error.after is None else error.after
@@ -196,9 +193,9 @@ class BatchEndpoint:
                     f"Model {client.name}: {client.address} does not take the batch: "
                     f"{client.redact(str(error))}."
                 ) from None
-            await asyncio.sleep(delay)
+            time.sleep(delay)
 
-    async def _once(self, call: Callable[[], Awaitable[T]]) -> T:
+    def _once(self, call: Callable[[], T]) -> T:
         """Make a call, and map the errors of `openai` to ours.
 
         A download that breaks off raises an error of httpx2, over which `openai` sends.
@@ -208,42 +205,21 @@ class BatchEndpoint:
 
         client = self._client
         try:
-            return await call()
+            return call()
         except openai.APIStatusError as error:
-            if error.status_code in _NO_BATCHES:
+            status, response = error.status_code, error.response
+            if status in _NO_BATCHES:
                 raise RefusedError(
-                    f"Model {client.name}: {client.address} has no batches (HTTP "
-                    f"{error.status_code}): run without --batch."
+                    f"Model {client.name}: {client.address} has no batches (HTTP {status}): "
+                    "run without --batch."
                 ) from None
-            answer = error.response
-            response = HttpResponse(answer.status_code, answer.headers, answer.content)
-            raise response.to_error(client.error_texts) from None
+            raise client.response_error(status, response.headers, response.content) from None
         except (openai.APITimeoutError, httpx2.TimeoutException):
             raise RetryError(f"no answer within {client.settings.timeout:g} s") from None
         except (openai.APIError, httpx2.HTTPError) as error:
             raise RetryError(cause_of(error)) from None
         except (ValueError, TypeError, AttributeError) as error:
             raise RetryError(f"the answer is malformed: {error}") from None
-
-
-def _openai_client(settings: ModelSettings) -> "openai.AsyncOpenAI":
-    import openai
-
-    # Local servers need no key, but a header cannot be empty.
-    key = settings.key or "none"
-    connect = min(MAX_CONNECT_SECONDS, settings.timeout)
-    timeout = openai.Timeout(settings.timeout, connect=connect)
-    if settings.provider == "azure":
-        return openai.AsyncAzureOpenAI(
-            azure_endpoint=settings.base_url or "",
-            api_key=key,
-            api_version=settings.api_version,
-            timeout=timeout,
-            max_retries=0,
-        )
-    return openai.AsyncOpenAI(
-        base_url=settings.base_url, api_key=key, timeout=timeout, max_retries=0
-    )
 
 
 def _id_of(made: Any) -> str:
@@ -261,7 +237,6 @@ def _batch_status(batch: "Batch") -> BatchStatus:
     messages = [error.message or error.code or "" for error in errors]
     return BatchStatus(
         batch.status,
-        (counts.total or 0) if counts else 0,
         (counts.completed or 0) + (counts.failed or 0) if counts else 0,
         tuple(file for file in (batch.output_file_id, batch.error_file_id) if file),
         " ".join("; ".join(dict.fromkeys(messages[:3])).split()),
@@ -284,6 +259,7 @@ def read_results(path: Path, client: LLMClient, price: Price | None) -> Iterator
 def _read_result(
     key: str, data: dict[str, Any], client: LLMClient, price: Price | None
 ) -> Received | None:
+    """Parse one result; None for a request that was not sent, since the batch ended before."""
     response = data.get("response") or {}
     status, body = int(response.get("status_code") or 0), response.get("body")
     message = message_in(body) or message_in(data)
@@ -294,13 +270,10 @@ def _read_result(
             usage = read_usage(body.get("usage") if isinstance(body, dict) else None)
             cost = cost_of(usage, price)
             return Received(key, None, "", usage, cost, 500, str(error), may_pass=True)
-        cost = cost_of(reply.usage, price)
-        return Received(key, reply.text, reply.finish, reply.usage, cost)
+        return Received(key, reply.text, reply.finish, reply.usage, cost_of(reply.usage, price))
     if status == 0:
-        code = str((data.get("error") or {}).get("code") or "")
-        # It was not sent, since the batch ended before.
-        if code.startswith("batch_"):
+        if str((data.get("error") or {}).get("code") or "").startswith("batch_"):
             return None
         status = 500
-    may_pass = isinstance(status_error(status, message, client.error_texts), RetryError)
+    may_pass = isinstance(client.status_error(status, message), RetryError)
     return Received(key, status=status, message=client.redact(message), may_pass=may_pass)

@@ -5,11 +5,10 @@ with its cost, in the transaction that takes its request out of the batch: a kil
 moment makes no request sent or paid twice.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass
-from typing import Any
 
-from graphrag_index.llm.ledger import DONE, INSERT_CALL, Ledger
+from graphrag_index.llm.ledger import ANSWERED, DONE, FAILED, INSERT_CALL, QUARANTINED, Ledger
 from graphrag_index.llm.request import Usage
 
 # States of a batch. `prepared`: its file lies here; `uploaded`: there, and the batch may have
@@ -50,11 +49,13 @@ CREATE TABLE IF NOT EXISTS batch_replies (
 ) WITHOUT ROWID;
 """
 
-_TAKE = """
-INSERT INTO batch_replies VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+_RESULT = """
+INSERT INTO batch_replies VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (key) DO UPDATE SET status = excluded.status, message = excluded.message,
     failures = failures + excluded.failures, capabilities = excluded.capabilities
 """
+_DELETE_RESULT = "DELETE FROM batch_replies WHERE key = ?"
+_DELETE_REQUESTS = "DELETE FROM batch_requests WHERE batch = ?"
 
 
 @dataclass(frozen=True)
@@ -74,15 +75,6 @@ class Batch:
     submitted: float
     status: str = ""
     n_done: int = 0
-
-
-@dataclass(frozen=True)
-class Line:
-    """A request of a batch that is about to be submitted."""
-
-    key: str
-    unit: str
-    attempt: str
 
 
 @dataclass(frozen=True)
@@ -132,10 +124,6 @@ class BatchLedger:
         )
         return [Batch(*row) for row in rows]
 
-    def held(self) -> float:
-        """Return the maximum cost of the batches that are not collected, in dollars."""
-        return sum(batch.max_cost for batch in self.open())
-
     def n_failed_last(self, step: str, model: str) -> int:
         """Count the batches at the end of those collected that failed as a whole."""
         rows = self._ledger.rows(
@@ -145,26 +133,28 @@ class BatchLedger:
             step,
             model,
         )
-        statuses = [status for (status,) in rows]
-        ended = (n for n, status in enumerate(statuses) if status != "failed")
-        return next(ended, len(statuses))
+        ended = (n for n, (status,) in enumerate(rows) if status != "failed")
+        return next(ended, len(rows))
 
-    def prepare(self, batch: Batch, lines: Sequence[Line]) -> None:
-        """Record a batch and its requests, right before it is uploaded."""
+    def prepare(self, batch: Batch, requests: Mapping[str, tuple[str, str]]) -> None:
+        """Record a batch, right before it is uploaded, and the label and attempt of each key."""
         with self._ledger.transaction() as database:
             places = ", ".join("?" * len(astuple(batch)))
             database.execute(f"INSERT INTO batches VALUES ({places})", astuple(batch))
             database.executemany(
                 "INSERT INTO batch_requests VALUES (?, ?, ?)",
-                ((line.key, batch.key, line.attempt) for line in lines),
+                ((key, batch.key, attempt) for key, (_, attempt) in requests.items()),
             )
             self._ledger.record_all_sent(
-                database, ((line.key, batch.step, line.unit, batch.model) for line in lines)
+                database,
+                ((key, batch.step, unit, batch.model) for key, (unit, _) in requests.items()),
             )
 
     def update(self, batch: Batch) -> None:
-        """Record the state of a batch."""
+        """Record the state of a batch; if it is collected, its rest goes into the next one."""
         with self._ledger.transaction() as database:
+            if batch.state == COLLECTED:
+                database.execute(_DELETE_REQUESTS, (batch.key,))
             database.execute(
                 "UPDATE batches SET state = ?, file_id = ?, batch_id = ?, status = ?, n_done = ? "
                 "WHERE key = ?",
@@ -174,7 +164,7 @@ class BatchLedger:
     def drop(self, batch: Batch) -> None:
         """Delete a batch: its requests go into the next one."""
         with self._ledger.transaction() as database:
-            database.execute("DELETE FROM batch_requests WHERE batch = ?", (batch.key,))
+            database.execute(_DELETE_REQUESTS, (batch.key,))
             database.execute("DELETE FROM batches WHERE key = ?", (batch.key,))
 
     def take(self, batch: Batch, received: Iterable[Received]) -> float:
@@ -182,36 +172,25 @@ class BatchLedger:
         total = 0.0
         with self._ledger.transaction() as database:
             for one in received:
-                row = database.execute(
+                attempts = database.execute(
                     "DELETE FROM batch_requests WHERE key = ? AND batch = ? RETURNING attempt",
                     (one.key, batch.key),
                 ).fetchall()
-                if not row:
-                    continue
-                values: tuple[Any, ...] = (one.key, row[0][0], one.reply, one.finish, one.status)
-                values += (one.message, int(one.may_pass), batch.capabilities)
-                if one.reply is not None:
-                    database.execute("DELETE FROM batch_replies WHERE key = ?", (one.key,))
-                database.execute(_TAKE, values)
-                if one.usage is not None:
-                    call = (one.key, batch.step, batch.model, one.usage, one.cost)
-                    database.execute(INSERT_CALL, self._ledger.call_row(*call))
-                    total += one.cost or 0.0
+                for (attempt,) in attempts:
+                    if one.reply is not None:
+                        database.execute(_DELETE_RESULT, (one.key,))
+                    reply = (one.reply, one.finish, one.status, one.message, int(one.may_pass))
+                    database.execute(_RESULT, (one.key, attempt, *reply, batch.capabilities))
+                    if one.usage is not None:
+                        call = (one.key, batch.step, batch.model, one.usage, one.cost)
+                        database.execute(INSERT_CALL, self._ledger.call_row(*call))
+                        total += one.cost or 0.0
         return total
 
     def left(self, batch: Batch) -> list[str]:
         """Return the keys of the requests without a result."""
         rows = self._ledger.rows("SELECT key FROM batch_requests WHERE batch = ?", batch.key)
         return [key for (key,) in rows]
-
-    def collected(self, batch: Batch) -> None:
-        """Mark a batch as collected: the rest of its requests go into the next one."""
-        with self._ledger.transaction() as database:
-            database.execute("DELETE FROM batch_requests WHERE batch = ?", (batch.key,))
-            database.execute(
-                "UPDATE batches SET state = ?, status = ?, n_done = ? WHERE key = ?",
-                (COLLECTED, batch.status, batch.n_done, batch.key),
-            )
 
     def is_in_batch(self, key: str) -> bool:
         """Tell whether a request is in a batch that is not collected."""
@@ -229,17 +208,11 @@ class BatchLedger:
     def record_reply(self, key: str, reply: str) -> None:
         """Keep a validated reply, whose cost is recorded already."""
         with self._ledger.transaction() as database:
-            database.execute("DELETE FROM batch_replies WHERE key = ?", (key,))
-            database.execute(
-                "UPDATE requests SET state = ?, reply = ?, reason = '', raw = '' WHERE key = ?",
-                (DONE, reply, key),
-            )
+            database.execute(_DELETE_RESULT, (key,))
+            database.execute(ANSWERED, (DONE, reply, key))
 
-    def record_failure(self, key: str, state: str, reason: str, raw: str) -> None:
-        """Record that a request is quarantined or skipped, with the reason."""
+    def record_failure(self, key: str, reason: str, raw: str) -> None:
+        """Record that a request is quarantined, with the reason."""
         with self._ledger.transaction() as database:
-            database.execute("DELETE FROM batch_replies WHERE key = ?", (key,))
-            database.execute(
-                "UPDATE requests SET state = ?, reason = ?, raw = ? WHERE key = ?",
-                (state, reason, raw, key),
-            )
+            database.execute(_DELETE_RESULT, (key,))
+            database.execute(FAILED, (QUARANTINED, reason, raw, key))

@@ -20,22 +20,19 @@ from graphrag_index.llm.batch_endpoint import (
     read_results,
 )
 from graphrag_index.llm.batch_ledger import (
+    COLLECTED,
     PREPARED,
     SUBMITTED,
     UPLOADED,
     Batch,
     BatchLedger,
-    Line,
     Received,
 )
+from graphrag_index.llm.chat_model import Attempt, CachedModel
 from graphrag_index.llm.client import LLMClient
-from graphrag_index.llm.http_session import LoopThread
-from graphrag_index.llm.ledger import Ledger
-from graphrag_index.llm.prices import Budget, cost_of, price_of
+from graphrag_index.llm.limits import Budget, cost_of, price_of
+from graphrag_index.llm.protocol import encode
 from graphrag_index.llm.request import Request, Usage
-from graphrag_index.llm.request_body import encode
-from graphrag_index.llm.request_chain import Attempt
-from graphrag_index.schema.settings.models import ModelSettings
 
 logger = logging.getLogger(__name__)
 
@@ -44,30 +41,16 @@ RESULTS_AT_ONCE = 500
 
 
 @dataclass
-class BatchFile:
+class _BatchFile:
     """The file of the next batch, with the requests written so far and their sums."""
 
     path: Path
     out: IO[bytes]
-    lines: dict[str, Line] = field(default_factory=dict)
+    # The label and the attempt of each request, by its key.
+    requests: dict[str, tuple[str, str]] = field(default_factory=dict)
     n_bytes: int = 0
     n_tokens: int = 0
     max_cost: float = 0.0
-
-    @classmethod
-    def create(cls, folder: Path) -> "BatchFile":
-        """Begin a file, under a key that no other has."""
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{secrets.token_hex(8)}.jsonl"
-        return cls(path, path.open("wb"))
-
-    def add(self, line: Line, data: bytes, n_tokens: int, max_cost: float) -> None:
-        """Write a request."""
-        self.out.write(data)
-        self.lines[line.key] = line
-        self.n_bytes += len(data)
-        self.n_tokens += n_tokens
-        self.max_cost += max_cost
 
 
 class BatchQueue:
@@ -76,36 +59,26 @@ class BatchQueue:
     With `forget`, batches that the provider does not know are dropped.
     """
 
-    def __init__(
-        self,
-        name: str,
-        settings: ModelSettings,
-        step: str,
-        ledger: Ledger,
-        loop: LoopThread,
-        folder: Path,
-        budget: Budget,
-        forget: bool = False,
-    ) -> None:
-        self.name, self.settings, self.step = name, settings, step
-        self.record = BatchLedger(ledger)
-        self.client = LLMClient(name, settings, ledger)
+    def __init__(self, model: CachedModel, folder: Path, budget: Budget, forget: bool) -> None:
+        self.name, self.settings, self.step = model.name, model.settings, model.step
+        self.record = BatchLedger(model.ledger)
+        # Writes the requests, and reads the errors; `batches` sends.
+        self.client = LLMClient(self.name, self.settings, model.ledger)
         self.batches = BatchEndpoint(self.client)
-        price = price_of(settings)
+        price = price_of(self.settings)
         self.price = price.in_batch() if price else None
-        self._loop, self._folder, self._budget, self._forget = loop, folder, budget, forget
-        self._file: BatchFile | None = None
-        # Batches that this run has created.
-        self.made: list[Batch] = []
+        self._folder, self._budget, self._forget = folder, budget, forget
+        self._file: _BatchFile | None = None
+        # Ids of the batches that this run has created.
+        self._made: set[str] = set()
         # Requests that wait until others are collected, and the lowest maximum cost of one.
-        self.n_later = 0
+        self._n_later = 0
         self._min_cost = 0.0
 
     def close(self) -> None:
         """Close the connections."""
         self.discard()
-        self._loop.wait(self.batches.close())
-        self._loop.wait(self.client.close())
+        self.batches.close()
 
     def open(self) -> list[Batch]:
         """Return the batches that are not collected."""
@@ -119,9 +92,14 @@ class BatchQueue:
         ModelError
             The provider does not answer, does not know a batch, or has refused two as a whole.
         """
-        prepared = self.open()
-        self._remove_leftovers({batch.key for batch in self.record.open()})
-        for batch in prepared:
+        self._n_later = 0
+        self._made.clear()
+        # Files of runs that were killed before their batch was recorded.
+        keys = {batch.key for batch in self.record.open()}
+        for path in self._folder.glob("*.jsonl"):
+            if path.stem not in keys:
+                path.unlink()
+        for batch in self.open():
             if batch.state != SUBMITTED:
                 self._send(batch)
         for batch, status in self._look():
@@ -131,7 +109,7 @@ class BatchQueue:
                 self._collect(batch, status)
 
     def progress(self) -> tuple[int, int, bool]:
-        """Return of all open batches the requests, those done, and whether any batch has ended."""
+        """Count the requests of all open batches and those done; whether a batch has ended."""
         looks = self._look()
         return (
             sum(batch.n_requests for batch, _ in looks),
@@ -139,9 +117,33 @@ class BatchQueue:
             any(status is None or status.has_ended for _, status in looks),
         )
 
+    def progress_message(self) -> str:
+        """Describe the batches that are submitted, and their progress."""
+        submitted = [batch for batch in self.open() if batch.id in self._made]
+        parts = []
+        if submitted:
+            n = sum(batch.n_requests for batch in submitted)
+            ids = ", ".join(batch.id for batch in submitted)
+            parts.append(
+                f"{n:,} request{'' if n == 1 else 's'} of {self.step} "
+                f"{'is' if n == 1 else 'are'} submitted in "
+                f"{'batch' if len(submitted) == 1 else 'the batches'} {ids}"
+            )
+        parts += [
+            f"batch {batch.id} of {self.step} is {batch.status.replace('_', ' ') or 'submitted'}: "
+            f"{batch.n_done:,} of {batch.n_requests:,} requests are done"
+            for batch in self.open()
+            if batch.id not in self._made
+        ]
+        if self._n_later:
+            parts.append(f"{self._n_later:,} more follow when these are done")
+        text = "; ".join(parts)
+        return f"{text[:1].upper()}{text[1:]}."
+
     def is_waiting(self, key: str) -> bool:
         """Tell whether a request is in a batch, or about to be."""
-        return (self._file is not None and key in self._file.lines) or self.record.is_in_batch(key)
+        is_added = self._file is not None and key in self._file.requests
+        return is_added or self.record.is_in_batch(key)
 
     def add(self, key: str, request: Request, attempt: Attempt, n_tokens: int) -> None:
         """Add a request of about so many tokens to the next batch, if the limits allow it."""
@@ -150,7 +152,7 @@ class BatchQueue:
         max_cost = cost_of(usage, self.price) or 0.0
         n_tokens += attempt.max_tokens
         if not self._has_room(max_cost, n_tokens):
-            self.n_later += 1
+            self._n_later += 1
             self._min_cost = min(self._min_cost or max_cost, max_cost)
             return
         body = self.client.writer.chat_body(
@@ -161,14 +163,21 @@ class BatchQueue:
         line = {"custom_id": key, "method": "POST", "url": self.batches.url, "body": body}
         data = encode(line) + b"\n"
         limits = self.settings.batch
-        if self._file and (
-            len(self._file.lines) >= limits.max_requests
-            or self._file.n_bytes + len(data) > limits.max_bytes
+        file = self._file
+        if file and (
+            len(file.requests) >= limits.max_requests or file.n_bytes + len(data) > limits.max_bytes
         ):
-            self._submit()
-        if self._file is None:
-            self._file = BatchFile.create(self._folder)
-        self._file.add(Line(key, request.unit, attempt.code), data, n_tokens, max_cost)
+            self._submit(file)
+            file = None
+        if file is None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            path = self._folder / f"{secrets.token_hex(8)}.jsonl"
+            file = self._file = _BatchFile(path, path.open("wb"))
+        file.out.write(data)
+        file.requests[key] = (request.unit, attempt.encode())
+        file.n_bytes += len(data)
+        file.n_tokens += n_tokens
+        file.max_cost += max_cost
 
     def flush(self) -> None:
         """Submit what was added.
@@ -179,8 +188,8 @@ class BatchQueue:
             Not one request fits what the budget leaves, and no batch is on its way.
         """
         if self._file is not None:
-            self._submit()
-        if self.n_later and not self.open():
+            self._submit(self._file)
+        if self._n_later and not self.open():
             raise self._budget.error(self._min_cost)
 
     def discard(self) -> None:
@@ -191,18 +200,17 @@ class BatchQueue:
             self._file = None
 
     def _has_room(self, max_cost: float, n_tokens: int) -> bool:
-        added = self._file
+        """Tell whether the limits of the account and the budget allow one request more."""
         limit = self.settings.batch.max_tokens
         if limit is not None:
             waiting = sum(batch.n_tokens for batch in self.open())
-            waiting += added.n_tokens if added else 0
+            waiting += self._file.n_tokens if self._file else 0
             if waiting and waiting + n_tokens > limit:
                 return False
-        return self._budget.allows(max_cost + (added.max_cost if added else 0.0))
+        return self._budget.allows(max_cost + (self._file.max_cost if self._file else 0.0))
 
-    def _submit(self) -> None:
-        file, self._file = self._file, None
-        assert file is not None
+    def _submit(self, file: _BatchFile) -> None:
+        self._file = None
         file.out.close()
         batch = Batch(
             file.path.stem,
@@ -211,13 +219,13 @@ class BatchQueue:
             PREPARED,
             "",
             "",
-            len(file.lines),
+            len(file.requests),
             file.n_tokens,
             file.max_cost,
             self.client.writer.capabilities.json(),
             time.time(),
         )
-        self.record.prepare(batch, list(file.lines.values()))
+        self.record.prepare(batch, file.requests)
         self._budget.held += batch.max_cost
         self._send(batch)
 
@@ -231,29 +239,25 @@ class BatchQueue:
             return
         try:
             if not batch.file_id:
-                file_id = self._loop.wait(self.batches.upload(path))
-                batch = replace(batch, state=UPLOADED, file_id=file_id)
+                batch = replace(batch, state=UPLOADED, file_id=self.batches.upload(path))
                 self.record.update(batch)
-            id = self._loop.wait(
-                self.batches.create(batch.file_id, batch.key, batch.submitted, perhaps_made)
-            )
+            id = self.batches.create(batch.file_id, batch.key, batch.submitted, perhaps_made)
         except RefusedError:
             if batch.file_id:
-                self._loop.wait(self.batches.delete(batch.file_id))
+                self.batches.delete(batch.file_id)
             self._drop(batch)
             path.unlink(missing_ok=True)
             raise
-        batch = replace(batch, state=SUBMITTED, id=id)
-        self.record.update(batch)
+        self.record.update(replace(batch, state=SUBMITTED, id=id))
         path.unlink(missing_ok=True)
-        self.made.append(batch)
+        self._made.add(id)
 
     def _look(self) -> list[tuple[Batch, BatchStatus | None]]:
         looks = []
         for batch in self.open():
             if batch.state != SUBMITTED:
                 continue
-            status = self._loop.wait(self.batches.look(batch.id))
+            status = self.batches.look(batch.id)
             if status is not None:
                 batch = replace(batch, status=status.status, n_done=status.n_done)
                 self.record.update(batch)
@@ -264,7 +268,7 @@ class BatchQueue:
         """Record the results of a batch; requests without a result go into the next one."""
         path = self._folder / f"{batch.key}.result.jsonl"
         for file_id in status.files:
-            if not self._loop.wait(self.batches.download(file_id, path)):
+            if not self.batches.download(file_id, path):
                 # A run that was killed may have recorded it all and deleted it.
                 if self.record.left(batch):
                     logger.warning("Batch %s: a file of its replies is gone.", batch.id)
@@ -280,8 +284,8 @@ class BatchQueue:
                 batch, (Received(key, status=500, message=missing, may_pass=True) for key in left)
             )
         for file_id in (batch.file_id, *status.files):
-            self._loop.wait(self.batches.delete(file_id))
-        self.record.collected(batch)
+            self.batches.delete(file_id)
+        self.record.update(replace(batch, state=COLLECTED))
         self._budget.held = max(0.0, self._budget.held - batch.max_cost)
         if status.status != "completed":
             self._report_failure(batch, status, len(left))
@@ -320,9 +324,3 @@ class BatchQueue:
     def _drop(self, batch: Batch) -> None:
         self.record.drop(batch)
         self._budget.held = max(0.0, self._budget.held - batch.max_cost)
-
-    def _remove_leftovers(self, keys: set[str]) -> None:
-        """Delete files of runs that were killed before their batch was recorded."""
-        for path in self._folder.glob("*.jsonl"):
-            if path.stem not in keys:
-                path.unlink()

@@ -5,48 +5,124 @@ code. A reply is kept once it is valid, and never requested again.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.call_errors import RejectedError, RetryError
-from graphrag_index.llm.client import LLMClient
-from graphrag_index.llm.http_session import LoopThread
-from graphrag_index.llm.ledger import QUARANTINED, Ledger
-from graphrag_index.llm.prices import Budget, cost_of
+from graphrag_index.llm.client import LLMClient, LoopThread
+from graphrag_index.llm.ledger import DONE, QUARANTINED, Entry, Ledger
+from graphrag_index.llm.limits import Budget, cost_of
+from graphrag_index.llm.reply_parser import read_reply
 from graphrag_index.llm.request import (
+    Message,
     Outcome,
     ParsedReply,
     Reply,
+    ReplyError,
     Request,
     Spent,
     Usage,
     estimate_tokens,
-)
-from graphrag_index.llm.request_chain import (
-    Attempt,
-    QuarantinedError,
-    RequestChain,
-    cached_values,
-    first_attempt,
     prompt_tokens,
-    read_cached,
     request_key,
-    validate_reply,
 )
+from graphrag_index.llm.retries import RejectedError, RetryError
 from graphrag_index.schema.settings.models import ModelSettings
 
 # Requests prepared ahead, for each that is under way: bounds memory, not results.
 AHEAD = 8
+# A reply with room for fewer tokens is not worth a call.
+MIN_REPLY_TOKENS = 16
+# Characters of an invalid reply that are shown to its model.
+MAX_SHOWN = 8_000
 
 
-class CachedChatModel:
-    """A chat model of one step in front of the ledger; subclasses send what is not cached."""
+class QuarantinedError(Exception):
+    """A request is quarantined; the message is the reason, `raw` its last reply."""
+
+    def __init__(self, reason: str, raw: str = "") -> None:
+        super().__init__(reason)
+        self.raw = raw
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One way to send a request: as it is, with more room, or with its invalid reply shown."""
+
+    max_tokens: int
+    corrected: bool = False
+    # No more room will be given, so that a truncated reply is accepted.
+    is_last: bool = False
+    correction: tuple[Message, ...] = ()
+
+    def encode(self) -> str:
+        """Encode all but the correction, for the ledger of batches."""
+        return f"{self.max_tokens}{'c' * self.corrected}{'l' * self.is_last}"
+
+    @classmethod
+    def decode(cls, code: str) -> "Attempt":
+        """Decode an attempt, without its correction."""
+        return cls(int(code.rstrip("cl")), "c" in code, "l" in code)
+
+    def messages(self, request: Request) -> list[Message]:
+        """Return the messages to send."""
+        return [*request.messages, *self.correction]
+
+
+class RequestChain:
+    """A request and its follow-ups, as far as they are answered."""
+
+    def __init__(self, request: Request, settings: ModelSettings) -> None:
+        self.spent = Spent()
+        self._unit, self._settings = request.unit, settings
+        self._values: list[Any] = []
+        self._keys: list[str] = []
+        self._dropped = 0
+        # The request to answer next, and its cache key.
+        self.request, self.key = request, request_key(request, settings)
+        self.is_answered = False
+
+    def advance(self, parsed: ParsedReply) -> None:
+        """Add a reply to the request, and go on to its follow-up."""
+        self._keys.append(self.key)
+        self._values.append(parsed.value)
+        self._dropped += parsed.dropped
+        follow_up = self.request.then(parsed.value) if self.request.then else None
+        self.is_answered = follow_up is None
+        if follow_up is not None:
+            self.request, self.key = follow_up, request_key(follow_up, self._settings)
+
+    def advance_cached(self, find: Callable[[str], Entry | None]) -> bool:
+        """Add a cached reply, if there is one.
+
+        Raises
+        ------
+        QuarantinedError
+            The request is quarantined.
+        """
+        entry = find(self.key)
+        if entry is not None and entry.state == QUARANTINED:
+            raise QuarantinedError(entry.reason)
+        if entry is None or entry.state != DONE:
+            return False
+        self.advance(read_reply(entry.reply, self.request.format))
+        return True
+
+    def outcome(self, failure: str = "") -> Outcome:
+        """Return the outcome, of all requests or up to a failure."""
+        values, keys = tuple(self._values), tuple(self._keys)
+        return Outcome(self._unit, values, self._dropped, failure, self.spent, keys)
+
+
+class CachedModel:
+    """A model of one step in front of the ledger."""
 
     def __init__(self, name: str, settings: ModelSettings, step: str, ledger: Ledger) -> None:
         self.name, self.settings, self.step, self.ledger = name, settings, step, ledger
+        # Keys of the requests that this version uses.
         self._used: list[str] = []
 
     @property
@@ -56,7 +132,11 @@ class CachedChatModel:
 
     def cached_values(self, request: Request) -> tuple[Any, ...]:
         """Return the cached values of a request and its follow-ups, without sending any."""
-        return cached_values(self.ledger.find, request, self.settings)
+        chain = RequestChain(request, self.settings)
+        with suppress(QuarantinedError):
+            while not chain.is_answered and chain.advance_cached(self.ledger.find):
+                pass
+        return chain.outcome().values
 
     def reply_hashes(self, keys: Iterable[str]) -> list[str]:
         """Return a hash of the reply that is kept under each key; empty where none is."""
@@ -80,22 +160,19 @@ class CachedChatModel:
 
     def _follow_cached(self, chain: RequestChain) -> Outcome | None:
         """Advance a chain over cached replies; its outcome if no other is needed."""
-        while (request := chain.pending) is not None:
-            key = request_key(request, self.settings)
-            self._used.append(key)
+        while not chain.is_answered:
+            self._used.append(chain.key)
             try:
-                parsed = read_cached(self.ledger.find(key), request)
+                if not chain.advance_cached(self.ledger.find):
+                    return None
             except QuarantinedError as error:
-                self.ledger.relabel(key, request.unit)
+                self.ledger.relabel(chain.key, chain.request.unit)
                 return chain.outcome(str(error))
-            if parsed is None:
-                return None
-            chain.advance(parsed, key)
         return chain.outcome()
 
 
-class ChatModel(CachedChatModel):
-    """The chat model of one step."""
+class RemoteModel(CachedModel):
+    """A model behind an address; its calls run in the event loop of the run."""
 
     def __init__(
         self,
@@ -110,6 +187,18 @@ class ChatModel(CachedChatModel):
         self._loop = loop
         self._client = LLMClient(name, settings, ledger, budget)
 
+    def stop(self, error: BaseException) -> None:
+        """Let every further request fail with this error."""
+        self._client.calls.stop(error if isinstance(error, Exception) else ModelError("stopped"))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._loop.wait(self._client.close())
+
+
+class ChatModel(RemoteModel):
+    """The chat model of one step."""
+
     def replies(self, requests: Iterable[Request]) -> Iterator[Outcome]:
         """Send all requests that are not cached; outcomes in the order of the requests.
 
@@ -120,67 +209,53 @@ class ChatModel(CachedChatModel):
         BudgetError
             The next call could cost more than the budget leaves.
         """
-        waiting: deque[Outcome | Future[Outcome]] = deque()
+        waiting: deque[Future[Outcome]] = deque()
         ahead = AHEAD * self.settings.concurrency
         try:
             for request in requests:
-                chain = RequestChain(request)
+                chain = RequestChain(request, self.settings)
                 outcome = self._follow_cached(chain)
-                if outcome is not None:
-                    waiting.append(outcome)
-                else:
+                if outcome is None:
                     # Counted here, since it may take as long as to load an encoding.
-                    n_tokens = prompt_tokens(chain.pending or request, self.settings)
+                    n_tokens = prompt_tokens(chain.request, self.settings)
                     waiting.append(self._loop.start(self._finish(chain, n_tokens)))
-                while len(waiting) > ahead or (waiting and _is_ready(waiting[0])):
-                    yield _result(waiting.popleft())
+                else:
+                    cached: Future[Outcome] = Future()
+                    cached.set_result(outcome)
+                    waiting.append(cached)
+                while len(waiting) > ahead or (waiting and waiting[0].done()):
+                    yield waiting.popleft().result()
             while waiting:
-                yield _result(waiting.popleft())
+                yield waiting.popleft().result()
         except BaseException as error:
-            self._stop(error, waiting)
+            self.stop(error)
+            # The calls under way are paid for.
+            for future in waiting:
+                if isinstance(error, KeyboardInterrupt):
+                    future.cancel()
+                # The first failure is the one to raise.
+                with suppress(BaseException):
+                    future.result()
             raise
         finally:
             self._save_used()
 
-    def stop(self, error: Exception) -> None:
-        """Let every further request fail with this error."""
-        self._client.stop(error)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._loop.wait(self._client.close())
-
-    def _stop(self, error: BaseException, waiting: "deque[Outcome | Future[Outcome]]") -> None:
-        """Send nothing more, and wait for the calls under way, since they are paid for."""
-        self._client.stop(error if isinstance(error, Exception) else ModelError("stopped"))
-        patient = not isinstance(error, KeyboardInterrupt)
-        for future in waiting:
-            if isinstance(future, Future):
-                if not patient:
-                    future.cancel()
-                try:
-                    future.result()
-                except BaseException:  # noqa: BLE001 - the first failure is the one to tell
-                    continue
-
     async def _finish(self, chain: RequestChain, n_tokens: int) -> Outcome:
-        """Send the pending request of a chain, of about so many tokens, and its follow-ups."""
-        while (request := chain.pending) is not None:
-            key = request_key(request, self.settings)
+        """Send the next request of a chain, of about so many tokens, and its follow-ups."""
+        while True:
             try:
-                parsed = await self._ask(key, request, n_tokens, chain.spent)
+                parsed = await self._ask(chain, n_tokens)
             except QuarantinedError as error:
                 return chain.outcome(str(error))
-            chain.advance(parsed, key)
+            chain.advance(parsed)
             outcome = self._follow_cached(chain)
             if outcome is not None:
                 return outcome
-            if chain.pending is not None:
-                n_tokens = prompt_tokens(chain.pending, self.settings)
-        return chain.outcome()
+            n_tokens = prompt_tokens(chain.request, self.settings)
 
-    async def _ask(self, key: str, request: Request, n_tokens: int, spent: Spent) -> ParsedReply:
+    async def _ask(self, chain: RequestChain, n_tokens: int) -> ParsedReply:
         """Send one request until its reply is valid, or quarantine it."""
+        key, request, client = chain.key, chain.request, self._client
         room = self.settings.context_window - n_tokens
         try:
             attempt = first_attempt(request, self.settings, n_tokens)
@@ -189,33 +264,36 @@ class ChatModel(CachedChatModel):
             self._quarantine(key, error)
         while True:
             reply = await self._call(key, request, attempt, n_tokens)
-            cost = cost_of(reply.usage, self._client.price)
-            spent.add(reply.usage, cost)
+            cost = cost_of(reply.usage, client.calls.price)
+            chain.spent.add(reply.usage, cost)
+            call = (key, self.step, self.name)
             try:
-                result = validate_reply(reply, request, attempt, room, self._client.redact)
+                result = validate_reply(reply, request, attempt, room, client.redact)
             except QuarantinedError as error:
-                self.ledger.record_cost(key, self.step, self.name, reply.usage, cost)
+                self.ledger.record_cost(*call, reply.usage, cost)
                 self._quarantine(key, error)
+            is_valid = isinstance(result, ParsedReply)
             if request.format.schema and not attempt.corrected:
-                is_valid = isinstance(result, ParsedReply)
-                self._client.writer.note_compliance(is_valid, reply.response_format)
+                client.writer.note_compliance(is_valid, reply.response_format)
             if isinstance(result, ParsedReply):
-                self.ledger.record_reply(key, self.step, self.name, reply.text, reply.usage, cost)
+                self.ledger.record_reply(*call, reply.text, reply.usage, cost)
                 return result
-            self.ledger.record_cost(key, self.step, self.name, reply.usage, cost)
+            self.ledger.record_cost(*call, reply.usage, cost)
             attempt = result
 
     async def _call(self, key: str, request: Request, attempt: Attempt, n_tokens: int) -> Reply:
+        """Send one request until the server answers it."""
+        client = self._client
         n_tokens += sum(estimate_tokens(message["content"]) for message in attempt.correction)
 
         async def send() -> tuple[Reply, Usage]:
             try:
-                reply = await self._client.chat(
+                reply = await client.chat(
                     attempt.messages(request), request.format, attempt.max_tokens, request.sink
                 )
             except RetryError as error:
                 if error.lost:
-                    cost = self._client.max_cost(n_tokens, attempt.max_tokens)
+                    cost = client.calls.max_cost(n_tokens, attempt.max_tokens)
                     self.ledger.record_cost(key, self.step, self.name, Usage(n_tokens), cost)
                 raise
             if reply.usage == Usage():
@@ -224,23 +302,88 @@ class ChatModel(CachedChatModel):
             return reply, reply.usage
 
         try:
-            return await self._client.call(
+            return await client.calls.call(
                 send,
                 n_tokens,
                 attempt.max_tokens,
                 lambda: self.ledger.record_sent(key, self.step, request.unit, self.name),
             )
         except RejectedError as error:
-            self._quarantine(key, QuarantinedError(QUARANTINED, self._client.redact(str(error))))
+            self._quarantine(key, QuarantinedError(client.redact(str(error))))
 
     def _quarantine(self, key: str, error: QuarantinedError) -> NoReturn:
-        self.ledger.record_failure(key, error.state, str(error), error.raw)
+        self.ledger.record_failure(key, str(error), error.raw)
         raise error from None
 
 
-def _is_ready(result: "Outcome | Future[Outcome]") -> bool:
-    return isinstance(result, Outcome) or result.done()
+def first_attempt(request: Request, settings: ModelSettings, n_tokens: int) -> Attempt:
+    """Return the first attempt at a request of about so many tokens.
+
+    Raises
+    ------
+    QuarantinedError
+        It does not fit the context window.
+    """
+    room = settings.context_window - n_tokens
+    if room < MIN_REPLY_TOKENS:
+        reason = (
+            f"the prompt of about {n_tokens} tokens does not fit the context window of "
+            f"{settings.context_window}"
+        )
+        raise QuarantinedError(reason)
+    max_tokens = request.max_output_tokens or settings.max_output_tokens
+    # A text that somebody has read already is not written again with more room.
+    return Attempt(min(max_tokens, room), is_last=request.sink is not None)
 
 
-def _result(result: "Outcome | Future[Outcome]") -> Outcome:
-    return result if isinstance(result, Outcome) else result.result()
+def validate_reply(
+    reply: Reply, request: Request, attempt: Attempt, room: int, redact: Callable[[str], str]
+) -> ParsedReply | Attempt:
+    """Parse a reply; if it is invalid, return the next attempt.
+
+    `room` is what the context window leaves for a reply, in tokens; `redact` replaces the key
+    in a text.
+
+    Raises
+    ------
+    QuarantinedError
+        There will be no further attempt.
+    """
+    if reply.finish in ("content_filter", "refusal"):
+        raw = redact(reply.text)
+        shown = f": {raw[:200]}" if raw else ""
+        raise QuarantinedError(f"the model refused ({reply.finish}){shown}", raw)
+    is_cut = reply.finish == "length" and not attempt.is_last
+    try:
+        parsed = read_reply(reply.text, request.format)
+        if is_cut:
+            raise ReplyError("it was cut off at its longest")
+        return replace(parsed, dropped=parsed.dropped + 1) if reply.finish == "length" else parsed
+    except ReplyError as error:
+        max_tokens = attempt.max_tokens
+        if is_cut and max_tokens < room // 2:
+            return replace(attempt, max_tokens=max_tokens * 2, is_last=True)
+        if attempt.corrected:
+            reason = f"the reply was no good: {error}"
+            raise QuarantinedError(reason, redact(reply.text)) from None
+        # After an empty reply the same request is sent again.
+        correction = _correction(reply, error, request, room) if reply.text.strip() else ()
+        room -= sum(estimate_tokens(message["content"]) for message in correction)
+        return Attempt(max(min(max_tokens, room), MIN_REPLY_TOKENS), True, True, correction)
+
+
+def _correction(
+    reply: Reply, error: ReplyError, request: Request, room: int
+) -> tuple[Message, ...]:
+    """Return messages that show a model its reply, the error and the format in words.
+
+    The words are for servers that accept a schema and ignore it.
+    """
+    instructions = request.format.instructions
+    problem = f"This reply cannot be used: {error}. Reply again, whole.\n\n{instructions}".strip()
+    # Half of the room stays for the new reply, if a character is no more than a token.
+    left = max(room // 2 - estimate_tokens(problem), 0)
+    return (
+        Message(role="assistant", content=reply.text[: min(MAX_SHOWN, left)]),
+        Message(role="user", content=problem),
+    )

@@ -1,58 +1,95 @@
-"""HTTP client of one model: sends requests, paces them, retries, and keeps the budget."""
+"""HTTP client of one model: its session, its requests, and the errors of its server."""
 
 import asyncio
+import functools
+import json
 import os
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+import ssl
+import sys
+import threading
+import weakref
+from collections.abc import AsyncIterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
-from graphrag_index.errors import ModelError, OutageError
-from graphrag_index.llm.call_errors import (
-    ErrorTexts,
-    HttpResponse,
+from graphrag_index.errors import ModelError
+from graphrag_index.llm.ledger import IN_MEMORY, Ledger
+from graphrag_index.llm.limits import Budget, retry_after
+from graphrag_index.llm.protocol import (
+    RequestWriter,
+    StreamedReply,
+    encode,
+    message_in,
+    read_chat,
+    read_embeddings,
+    read_events,
+)
+from graphrag_index.llm.request import Message, Reply, ReplyFormat, TextSink, Usage
+from graphrag_index.llm.retries import (
     RejectedError,
+    RetriedCalls,
     RetryError,
     UnsupportedError,
     redact,
 )
-from graphrag_index.llm.http_replies import StreamedReply, read_chat, read_embeddings, read_events
-from graphrag_index.llm.http_session import (
-    MAX_CONNECT_SECONDS,
-    cause_of,
-    close_when_dropped,
-    new_session,
-    proxy_for,
-)
-from graphrag_index.llm.ledger import IN_MEMORY, Ledger
-from graphrag_index.llm.pacing import FIRST_DELAY, MAX_SLEEP, Failures, Pace, backoff, jitter
-from graphrag_index.llm.prices import Budget, cost_of, price_of
-from graphrag_index.llm.request import Message, Reply, ReplyFormat, TextSink, Usage
-from graphrag_index.llm.request_body import RequestWriter, encode
 from graphrag_index.schema.settings.models import ModelSettings
 
 if TYPE_CHECKING:
     import aiohttp
 
-# So many requests are refused one after the other before all are taken to be refused.
-MAX_REFUSALS = 5
-# A request that keeps failing while others succeed is at fault itself.
-MAX_FAILURES = 6
-# When more than so many requests fail one after the other, the server is at fault.
-MAX_FAILING = 5
-# So many requests may be denied before any is answered.
-MAX_DENIED = 2
-# Seconds after which a request that is not refused counts as accepted.
-GRACE = 0.02
 # The server where neither the settings nor the environment name one.
 OPENAI = "https://api.openai.com/v1"
+# Unused for longer, a connection may be closed by the server just as the next request is sent.
+MAX_IDLE_SECONDS = 5.0
+MAX_CONNECT_SECONDS = 30.0
+MAX_HEADER_BYTES = 100_000
 
-T = TypeVar("T")
+_RETRYABLE = frozenset((408, 409, 425, 429))
+_ABOUT_CONTENT = ("content_filter", "content_policy", "context_length", "string_above_max")
+
+
+class LoopThread:
+    """An event loop in a thread of its own, for code that is not asynchronous."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="models", daemon=True)
+        self._thread.start()
+
+    def start(self, coroutine: Any) -> "Future[Any]":
+        """Run a coroutine there."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
+    def wait(self, coroutine: Any) -> Any:
+        """Run a coroutine there, and return its result."""
+        future = self.start(coroutine)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        """End the loop; tasks that still run are cancelled."""
+        self.wait(_cancel_others())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def _cancel_others() -> None:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class LLMClient:
-    """Client of one model, with its limits. Lives in one event loop.
+    """Client of one model. Lives in one event loop.
 
     Every method that sends raises the same errors:
 
@@ -72,98 +109,19 @@ class LLMClient:
         self.name, self.settings = name, settings
         self.writer = RequestWriter(name, settings, ledger)
         self.address = settings.base_url or "api.openai.com"
-        self.error_texts = ErrorTexts(name, self.address, self.writer.model, settings.key)
-        self.price = price_of(settings)
         # Searches keep their replies in memory.
-        self._keeps_replies = ledger.path != IN_MEMORY
-        self._budget = budget or Budget(None)
-        self._pace = Pace(
-            settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute
-        )
+        keeps_replies = ledger.path != IN_MEMORY
+        self.calls = RetriedCalls(name, settings, budget or Budget(None), keeps_replies)
         self._session: aiohttp.ClientSession | None = None
-        # Of the last response.
-        self._headers: Mapping[str, str] = {}
-        self._probe = asyncio.Lock()
-        self._works = False
-        self._last_success = 0.0
-        self._n_refusals = 0
-        # Calls that have failed since the last success, and those that were denied access.
-        self._failing: set[object] = set()
-        self._denied: set[object] = set()
-        self._stopped: Exception | None = None
-        # Seconds before the second attempt, about; then twice as long each time.
-        self.first_delay = FIRST_DELAY
-
-    def stop(self, error: Exception) -> None:
-        """Let every further call fail with this error; calls under way end."""
-        self._stopped = error
-        self._pace.stop()
 
     async def close(self) -> None:
         """Close the connections."""
         if self._session is not None:
             await self._session.close()
 
-    def max_cost(self, n_tokens: int, max_tokens: int) -> float | None:
-        """Return the most that a call can cost, in dollars; None where the price is not known."""
-        # No text has more tokens than bytes, and the estimate is more than a quarter of these.
-        return cost_of(Usage(4 * n_tokens, 0, max_tokens), self.price)
-
     def redact(self, text: str) -> str:
         """Replace the key in a text."""
         return redact(text, self.settings.key)
-
-    async def call(
-        self,
-        send: Callable[[], Awaitable[tuple[T, Usage]]],
-        n_tokens: int,
-        max_tokens: int,
-        before_send: Callable[[], None] = lambda: None,
-    ) -> T:
-        """Make a call within the limits, again and again while its failures may pass.
-
-        Parameters
-        ----------
-        n_tokens
-            About so many tokens are sent.
-        max_tokens
-            The reply has at most so many.
-        before_send
-            Called right before each attempt.
-
-        Raises
-        ------
-        RejectedError
-            The request is at fault: refused, or failing again and again while others succeed.
-        ModelError
-            The server is at fault: no answer for as long as the settings allow.
-        BudgetError
-            The call could cost more than the budget leaves.
-        """
-        failures = Failures()
-        max_cost = self.max_cost(n_tokens, max_tokens) or 0.0
-        while True:
-            try:
-                async with (
-                    self._budget.reserve(max_cost),
-                    self._pace.slot(n_tokens + max_tokens // 8),
-                ):
-                    result, usage = await self._probe_first(send, before_send)
-                    self._note_success()
-                    self._budget.spend(cost_of(usage, self.price))
-                    return result
-            except RejectedError as error:
-                self._n_refusals += 1
-                if not self._works and self._n_refusals >= MAX_REFUSALS:
-                    raise ModelError(
-                        f"Model {self.name} refuses every request: {self.redact(str(error))}."
-                    ) from None
-                raise
-            except RetryError as error:
-                self._budget.spend(max_cost if error.lost else 0.0)
-                delay = self._delay_after(error, failures)
-                self._give_up_if_hopeless(error, failures, delay)
-            await self._sleep(delay)
 
     async def chat(
         self,
@@ -181,14 +139,14 @@ class LLMClient:
             body = self.writer.chat_body(messages, format, max_tokens, stream)
             try:
                 if "stream" in body:
-                    data = await self._stream("/chat/completions", body, sink)
+                    reply = await self._stream(body, sink)
                 else:
-                    data = await self._post("/chat/completions", body)
+                    reply = read_chat(await self._post("/chat/completions", body))
             except UnsupportedError as error:
                 if not self.writer.adapt(error, body, sent):
                     raise RejectedError(str(error)) from None
                 continue
-            return replace(read_chat(data), response_format=sent.response_format)
+            return replace(reply, response_format=sent.response_format)
 
     async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """Request the vectors of some texts, in their order."""
@@ -214,7 +172,7 @@ class LLMClient:
 
         try:
             async with self._request("GET", "/models") as response:
-                answer = await _read(response)
+                status, content = response.status, await response.read()
         except aiohttp.SocketTimeoutError:
             return  # A slow one may still answer.
         except (aiohttp.ClientError, OSError) as error:
@@ -222,13 +180,13 @@ class LLMClient:
                 f"Model {self.name}: no server answers at {self.address} ({cause_of(error)}): "
                 "start it, or set base_url of this model."
             ) from None
-        if answer.status in (401, 403):
-            raise ModelError(self.error_texts.explain(answer.status, answer.error_message()))
+        if status in (401, 403):
+            raise self._settings_error(status, _read_error(content)[1])
         # Not every server lists its models; Azure lists models, not deployments.
-        if answer.status >= 400 or self.settings.provider == "azure":
+        if status >= 400 or self.settings.provider == "azure":
             return
         try:
-            known = [str(model["id"]) for model in answer.json()["data"]]
+            known = [str(model["id"]) for model in json.loads(content)["data"]]
         except (ValueError, KeyError, TypeError):
             return
         # Ollama adds a tag to the names of its models.
@@ -239,22 +197,57 @@ class LLMClient:
                 f"Model {self.name}: {self.address} has no model {wanted!r}; it has {shown}."
             )
 
+    def response_error(self, status: int, headers: Mapping[str, str], content: bytes) -> Exception:
+        """Return the exception for a response whose status is an error."""
+        code, message = _read_error(content)
+        return self.status_error(status, message, code, retry_after(headers))
+
+    def status_error(
+        self, status: int, message: str, code: str = "", after: float | None = None
+    ) -> Exception:
+        """Map an HTTP status and the provider's message to the exception to raise."""
+        reason = f"HTTP {status}: {message}"
+        if status in _RETRYABLE or status >= 500:
+            if status == 429 and "quota" in message.lower() and "insufficient" in message.lower():
+                return self._settings_error(status, message)
+            return RetryError(reason, after, rate=status == 429)
+        if status in (401, 403, 404):
+            return self._settings_error(status, message)
+        if any(word in f"{code} {message}".lower() for word in _ABOUT_CONTENT):
+            return RejectedError(reason)
+        if status in (400, 405, 415, 422, 501):
+            return UnsupportedError(reason)
+        return RejectedError(reason)
+
+    def _settings_error(self, status: int, message: str) -> ModelError:
+        """Return the error for a status that only a change of the settings can prevent."""
+        reason = {
+            401: "does not accept the key: set api_key of this model",
+            403: "refuses access: see what the key may do",
+            404: f"does not know the model {self.writer.model!r} or this address: "
+            "set model or base_url",
+            429: "says that the account has no quota left",
+        }[status]
+        message = self.redact(message)
+        return ModelError(f"Model {self.name}: {self.address} {reason} (HTTP {status}: {message}).")
+
     async def _post(self, path: str, body: Mapping[str, Any]) -> Any:
         """Send JSON, and parse the JSON that comes back."""
         async with self._open(path, body) as response:
-            answer = await _read(response)
-        if answer.status >= 400:
-            raise answer.to_error(self.error_texts)
+            content = await response.read()
+        if response.status >= 400:
+            raise self.response_error(response.status, response.headers, content)
         try:
-            return answer.json()
+            return json.loads(content)
         except ValueError:
             raise RetryError("the answer was no JSON", lost=True) from None
 
-    async def _stream(self, path: str, body: Mapping[str, Any], sink: TextSink | None) -> Any:
-        """Put a streamed reply together to the JSON of one that is not streamed."""
-        async with self._open(path, body) as response:
+    async def _stream(self, body: Mapping[str, Any], sink: TextSink | None) -> Reply:
+        """Send a chat request, and read the stream of its reply."""
+        async with self._open("/chat/completions", body) as response:
             if response.status >= 400:
-                raise (await _read(response)).to_error(self.error_texts)
+                content = await response.read()
+                raise self.response_error(response.status, response.headers, content)
             streamed = StreamedReply(sink)
             try:
                 async for event in read_events(response.content.iter_any()):
@@ -263,7 +256,7 @@ class LLMClient:
                         break
             finally:
                 streamed.end()
-        return streamed.response()
+        return streamed.reply()
 
     @asynccontextmanager
     async def _open(
@@ -274,7 +267,7 @@ class LLMClient:
 
         try:
             async with self._request("POST", path, encode(body)) as response:
-                self._headers = response.headers
+                self.calls.headers = response.headers
                 yield response
         except aiohttp.ClientConnectorError as error:
             raise RetryError(cause_of(error)) from None
@@ -292,8 +285,9 @@ class LLMClient:
     ) -> "aiohttp.client._RequestContextManager":
         base = self.settings.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
         if self._session is None:
-            self._session = new_session(self.settings, base)
-            close_when_dropped(self, self._session)
+            self._session = _new_session(self.settings, base.startswith("https"))
+            # The session must not keep its client.
+            weakref.finalize(self, _close_soon, self._session, asyncio.get_running_loop())
         parameters = None
         if self.settings.provider == "azure":
             base = f"{base.rstrip('/')}/openai"
@@ -306,85 +300,90 @@ class LLMClient:
             method, url, data=content, params=parameters, headers=headers, proxy=proxy_for(url)
         )
 
-    async def _probe_first(
-        self, send: Callable[[], Awaitable[T]], before_send: Callable[[], None]
-    ) -> T:
-        """Let one call find out what the server supports before all others follow.
 
-        A request that is not refused at once is being answered: the others need not wait
-        for the whole reply.
-        """
-        if self._works:
-            return await self._attempt(send, before_send)
-        async with self._probe:
-            attempt = asyncio.ensure_future(self._attempt(send, before_send))
-            if not self._works:
-                try:
-                    await asyncio.wait({attempt}, timeout=GRACE)
-                except asyncio.CancelledError:
-                    attempt.cancel()
-                    raise
-                self._works = not attempt.done() or attempt.exception() is None
-        return await attempt
+def _new_session(settings: ModelSettings, is_encrypted: bool) -> "aiohttp.ClientSession":
+    """Open the session of one model, with its key and its timeouts."""
+    import aiohttp
 
-    async def _attempt(
-        self, send: Callable[[], Awaitable[T]], before_send: Callable[[], None]
-    ) -> T:
-        if self._stopped is not None:
-            raise self._stopped
-        before_send()
-        try:
-            return await send()
-        except ModelError as error:
-            # A gateway may deny one call of many.
-            raise RetryError(str(error), denied=error) from None
+    # Local servers need no key, but a header cannot be empty.
+    key = settings.key or "none"
+    is_azure = settings.provider == "azure"
+    return aiohttp.ClientSession(
+        headers={
+            "accept": "application/json",
+            "user-agent": "graphrag-index",
+            **({"api-key": key} if is_azure else {"authorization": f"Bearer {key}"}),
+        },
+        timeout=aiohttp.ClientTimeout(
+            total=None,
+            sock_connect=min(MAX_CONNECT_SECONDS, settings.timeout),
+            sock_read=settings.timeout,
+        ),
+        # The number at once is limited by the pace.
+        connector=aiohttp.TCPConnector(
+            limit=0,
+            keepalive_timeout=MAX_IDLE_SECONDS,
+            ssl=_ssl_context() if is_encrypted else True,
+        ),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        max_line_size=MAX_HEADER_BYTES,
+        max_field_size=MAX_HEADER_BYTES,
+    )
 
-    def _note_success(self) -> None:
-        self._pace.note_success(self._headers)
-        self._last_success = time.monotonic()
-        self._failing.clear()
-        self._denied.clear()
 
-    def _delay_after(self, error: RetryError, failures: Failures) -> float:
-        """Note a failure; returns the seconds until the next attempt."""
-        failures.add(time.monotonic())
-        after = error.after
-        if error.rate:
-            after = self._pace.note_refusal(after, self._headers)
-        else:
-            self._failing.add(failures)
-        return backoff(failures.times, self.first_delay) if after is None else jitter(after)
+@functools.cache
+def _ssl_context() -> ssl.SSLContext:
+    """Return the context of all connections: the certificates of the system or of `SSL_CERT_*`."""
+    if sys.platform == "linux" or {"SSL_CERT_FILE", "SSL_CERT_DIR"} & os.environ.keys():
+        return ssl.create_default_context()
+    import truststore
 
-    def _give_up_if_hopeless(self, error: RetryError, failures: Failures, delay: float) -> None:
-        reason = self.redact(str(error))
-        too_long = time.monotonic() - failures.began + delay > self.settings.retry_seconds
-        # In an outage all fail; at the end of a run only those are left that always do.
-        others_succeed = self._last_success > failures.first and (
-            self._last_success > failures.before or len(self._failing) <= MAX_FAILING
+    return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def _close_soon(session: "aiohttp.ClientSession", loop: asyncio.AbstractEventLoop) -> None:
+    """Close the session of a client that is garbage, in the loop of the session."""
+    if not session.closed and loop.is_running():
+        asyncio.run_coroutine_threadsafe(session.close(), loop)
+
+
+def proxy_for(url: str) -> str | None:
+    """Return the proxy that the environment sets for an address.
+
+    Raises
+    ------
+    ModelError
+        It is none that speaks HTTP.
+    """
+    proxies = getproxies()
+    if not proxies:
+        return None
+    parts = urlsplit(url)
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy or proxy_bypass(parts.netloc):
+        return None
+    scheme, has_scheme, _ = proxy.partition("://")
+    if has_scheme and scheme not in ("http", "https"):
+        raise ModelError(
+            f"The environment sets a proxy of the kind {scheme}, which is not supported: set an "
+            f"HTTP proxy, or name {parts.hostname} in NO_PROXY."
         )
-        if others_succeed and (too_long or (failures.times >= MAX_FAILURES and not error.rate)):
-            raise RejectedError(f"failed {failures.times} times: {reason}") from None
-        if error.denied is not None:
-            self._denied.add(failures)
-            max_denied = MAX_FAILING if self._last_success else MAX_DENIED
-            if too_long or failures.times > max_denied or len(self._denied) > max_denied:
-                self.stop(error.denied)
-                raise error.denied
-        if too_long:
-            advice = "ask again when it does"
-            if self._keeps_replies:
-                advice = "run again when it does; what was answered is kept"
-            raise OutageError(
-                f"Model {self.name} has not answered for {self.settings.retry_seconds:g} s "
-                f"({reason}): {advice}."
-            ) from None
-
-    async def _sleep(self, seconds: float) -> None:
-        """Sleep, but wake up when all is stopped."""
-        until = time.monotonic() + seconds
-        while self._stopped is None and (left := until - time.monotonic()) > 0:
-            await asyncio.sleep(min(left, MAX_SLEEP))
+    return proxy if has_scheme else f"http://{proxy}"
 
 
-async def _read(response: "aiohttp.ClientResponse") -> HttpResponse:
-    return HttpResponse(response.status, response.headers, await response.read())
+def cause_of(error: BaseException) -> str:
+    """Return the innermost reason of a failed connection."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _read_error(content: bytes) -> tuple[str, str]:
+    """Return the code in the body of an error, and the message, on one line."""
+    try:
+        body = json.loads(content)
+    except ValueError:
+        body = content.decode("utf-8", "replace")[:200]
+    inner = body.get("error", body) if isinstance(body, dict) else {}
+    code = str(inner.get("code") or "") if isinstance(inner, dict) else ""
+    return code, message_in(body) or " ".join(str(body).split())[:200]

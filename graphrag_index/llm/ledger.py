@@ -6,7 +6,7 @@ is paid for twice: a kill in between loses that one call.
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -21,7 +21,7 @@ FILE = "ledger.sqlite"
 KEYS_AT_ONCE = 500
 
 # States of a request. `open`: sent, or to be sent, and not answered yet.
-OPEN, DONE, QUARANTINED, SKIPPED = "open", "done", "quarantined", "skipped"
+OPEN, DONE, QUARANTINED = "open", "done", "quarantined"
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS requests (
@@ -66,19 +66,21 @@ INSERT INTO requests (key, step, unit, model, state, attempts) VALUES (?1, ?2, ?
 ON CONFLICT (key) DO UPDATE SET state = excluded.state, attempts = attempts + 1,
     unit = excluded.unit
 """
-_FIND = "SELECT state, reply, reason FROM requests WHERE key = ?"
-_USE = "INSERT OR REPLACE INTO uses VALUES (?, ?, ?)"
+ANSWERED = "UPDATE requests SET state = ?, reply = ?, reason = '', raw = '' WHERE key = ?"
+FAILED = "UPDATE requests SET state = ?, reason = ?, raw = ? WHERE key = ?"
+INSERT_CALL = "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+# Into the table of `track_use`.
+NOTE = "INSERT OR IGNORE INTO temp.used VALUES (?)"
 # A request of the newest version of its step.
 _NEWEST = """
 JOIN uses AS u ON u.key = r.key
     AND u.version = (SELECT max(version) FROM uses WHERE step = r.step)
 """
-
-# Into the table of `track_use`.
-NOTE = "INSERT OR IGNORE INTO temp.used VALUES (?)"
-
-INSERT_CALL = "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-_ANSWERED = "UPDATE requests SET state = ?, reply = ?, reason = '', raw = '' WHERE key = ?"
+# Sums of the calls; the cost is null if the price of one is not known.
+_TOTALS = (
+    "sum(prompt_tokens), sum(cached_tokens), sum(completion_tokens), "
+    "CASE WHEN count(*) = count(cost) THEN total(cost) END"
+)
 
 
 @dataclass(frozen=True)
@@ -116,21 +118,6 @@ class Quarantined:
     raw: str
 
 
-def reply_hashes(rows: Callable[..., list[Any]], keys: Iterable[str]) -> list[str]:
-    """Return a hash of the reply that is kept under each key; empty where none is.
-
-    `rows` runs a query with values for its placeholders.
-    """
-    wanted = list(keys)
-    hashes: dict[str, str] = {}
-    for places, some in _key_batches(wanted):
-        # As bytes, which need not become a text and bytes again.
-        query = f"SELECT key, CAST(reply AS BLOB) FROM requests WHERE key IN {places} AND state = ?"
-        for key, reply in rows(query, *some, DONE):
-            hashes[key] = blake2b(reply or b"", digest_size=16).hexdigest()
-    return [hashes.get(key, "") for key in wanted]
-
-
 def _key_batches(keys: Iterable[str]) -> Iterator[tuple[str, Sequence[str]]]:
     """Split keys into batches for one query each, with its placeholders."""
     # In the order of the file, so that no page of it is read twice.
@@ -141,36 +128,48 @@ def _key_batches(keys: Iterable[str]) -> Iterator[tuple[str, Sequence[str]]]:
 
 
 class Ledger:
-    """The ledger of one output folder, or one in memory; safe to use from several threads."""
+    """The ledger of one output folder, or one in memory; safe to use from several threads.
 
-    def __init__(self, output: Path | None, version: int = 0) -> None:
+    With `read_only` the file must exist, and nothing is written into it.
+    """
+
+    def __init__(self, output: Path | None, version: int = 0, read_only: bool = False) -> None:
         self.path = output / FILE if output else IN_MEMORY
-        self.version = version
+        self.version, self._is_read_only = version, read_only
         self._lock = threading.Lock()
-        self._read_lock = threading.Lock() if output else self._lock
+        is_shared = output is None or read_only
+        self._read_lock = self._lock if is_shared else threading.Lock()
         self._tracks_use = False
         self._sent: list[tuple[str, str, str, str]] = []
-        if output:
+        if output and not read_only:
             output.mkdir(parents=True, exist_ok=True)
-        try:
+        with self._explain_errors():
             self._database = self._connect()
-            self._database.execute("PRAGMA journal_mode = WAL")
-            # A killed process loses nothing; a power cut may lose the last moments.
-            self._database.execute("PRAGMA synchronous = NORMAL")
-            self._database.executescript(_SCHEMA)
+            if not read_only:
+                self._database.execute("PRAGMA journal_mode = WAL")
+                # A killed process loses nothing; a power cut may lose the last moments.
+                self._database.execute("PRAGMA synchronous = NORMAL")
+                self._database.executescript(_SCHEMA)
             # So that a look-up does not wait for a write.
-            self._reader = self._connect() if output else self._database
-        except sqlite3.DatabaseError as error:
-            raise self._unusable(error) from error
+            self._reader = self._database if is_shared else self._connect()
 
     def _connect(self) -> sqlite3.Connection:
-        return sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30)
+        address = str(self.path)
+        if isinstance(self.path, Path) and self._is_read_only:
+            # Without a write-ahead log, SQLite would create one unless the file is immutable.
+            is_written = self.path.with_name(f"{FILE}-wal").exists()
+            mode = "mode=ro" if is_written else "mode=ro&immutable=1"
+            address = f"{self.path.absolute().as_uri()}?{mode}"
+        return sqlite3.connect(
+            address, uri=True, isolation_level=None, check_same_thread=False, timeout=30
+        )
 
     def close(self) -> None:
         """Write the pending records, and close the file."""
         # On a full disk the records of sent requests are lost, which costs nothing.
-        with suppress(GraphRAGError), self.transaction():
-            pass
+        if self._sent:
+            with suppress(GraphRAGError), self.transaction():
+                pass
         with self._lock:
             self._reader.close()
             self._database.close()
@@ -184,53 +183,58 @@ class Ledger:
         GraphRAGError
             It cannot be written: the disk is full, or another program holds it; or it is damaged.
         """
-        with self._lock:
+        with self._lock, self._explain_errors():
             try:
                 self._database.execute("BEGIN IMMEDIATE")
                 self.record_all_sent(self._database, self._sent)
                 yield self._database
                 self._database.execute("COMMIT")
                 self._sent.clear()
-            except BaseException as error:
+            except BaseException:
                 with suppress(sqlite3.DatabaseError):
                     if self._database.in_transaction:
                         self._database.execute("ROLLBACK")
-                if isinstance(error, sqlite3.DatabaseError):
-                    raise self._unusable(error) from error
                 raise
 
-    def _unusable(self, error: sqlite3.DatabaseError) -> GraphRAGError:
-        """Return the error for a file that cannot be read or written."""
-        if isinstance(error, sqlite3.OperationalError):
-            return GraphRAGError(
-                f"{self.path} cannot be written ({error}): mend that and run again; what was "
-                "answered before is kept."
-            )
-        return GraphRAGError(
-            f"{self.path} cannot be used ({error}): it holds the replies that were paid for; "
-            "restore it, or move it away to start without them."
-        )
+    @contextmanager
+    def _explain_errors(self) -> Iterator[None]:
+        """Raise errors of the file as a `GraphRAGError`."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError) and not self._is_read_only:
+                raise GraphRAGError(
+                    f"{self.path} cannot be written ({error}): fix that and run again; what was "
+                    "answered before is kept."
+                ) from error
+            raise GraphRAGError(
+                f"{self.path} cannot be read ({error}): it holds the replies that were paid for; "
+                "restore it, or move it away to start without them."
+            ) from error
 
     def rows(self, query: str, *values: Any) -> list[Any]:
         """Run a query, and return its rows."""
-        with self._lock:
-            return self._select(self._database, query, values)
-
-    def _select(self, database: sqlite3.Connection, query: str, values: Sequence[Any]) -> list[Any]:
-        try:
-            return database.execute(query, values).fetchall()
-        except sqlite3.DatabaseError as error:
-            raise self._unusable(error) from error
+        with self._lock, self._explain_errors():
+            return self._database.execute(query, values).fetchall()
 
     def find(self, key: str) -> Entry | None:
         """Return the entry of a request, by its cache key."""
-        with self._read_lock:
-            rows = self._select(self._reader, _FIND, (key,))
-        return Entry(rows[0][0], rows[0][1] or "", rows[0][2]) if rows else None
+        query = "SELECT state, coalesce(reply, ''), reason FROM requests WHERE key = ?"
+        with self._read_lock, self._explain_errors():
+            row = self._reader.execute(query, (key,)).fetchone()
+        return Entry(*row) if row else None
 
     def reply_hashes(self, keys: Iterable[str]) -> list[str]:
         """Return a hash of the reply that is kept under each key; empty where none is."""
-        return reply_hashes(self.rows, keys)
+        wanted = list(keys)
+        hashes: dict[str, str] = {}
+        for places, some in _key_batches(wanted):
+            # As bytes, which need not become a text and bytes again.
+            query = "SELECT key, CAST(reply AS BLOB) FROM requests "
+            query += f"WHERE key IN {places} AND state = ?"
+            for key, reply in self.rows(query, *some, DONE):
+                hashes[key] = blake2b(reply or b"", digest_size=16).hexdigest()
+        return [hashes.get(key, "") for key in wanted]
 
     def record_sent(self, key: str, step: str, unit: str, model: str) -> None:
         """Record that a request is being sent, together with the next transaction.
@@ -247,7 +251,8 @@ class Ledger:
         """Record in a transaction that requests are sent: key, step, unit and model of each."""
         for key, step, unit, model in requests:
             database.execute(_SEND, (key, step, unit, model, OPEN))
-            database.execute(_USE, (key, step, self.version))
+            use = (key, step, self.version)
+            database.execute("INSERT OR REPLACE INTO uses VALUES (?, ?, ?)", use)
 
     def record_cost(
         self, key: str, step: str, model: str, usage: Usage, cost: float | None
@@ -262,7 +267,7 @@ class Ledger:
         """Keep a validated reply and its cost."""
         with self.transaction() as database:
             database.execute(INSERT_CALL, self.call_row(key, step, model, usage, cost))
-            database.execute(_ANSWERED, (DONE, reply, key))
+            database.execute(ANSWERED, (DONE, reply, key))
 
     def call_row(
         self, key: str, step: str, model: str, usage: Usage, cost: float | None
@@ -275,15 +280,12 @@ class Ledger:
         """Keep validated replies, whose costs are recorded already, by their keys."""
         rows = [(DONE, reply, key) for key, reply in replies.items()]
         with self.transaction() as database:
-            database.executemany(_ANSWERED, rows)
+            database.executemany(ANSWERED, rows)
 
-    def record_failure(self, key: str, state: str, reason: str, raw: str = "") -> None:
-        """Record that a request is quarantined, skipped or still open, with the reason."""
+    def record_failure(self, key: str, reason: str, raw: str = "") -> None:
+        """Record that a request is quarantined, with the reason."""
         with self.transaction() as database:
-            database.execute(
-                "UPDATE requests SET state = ?, reason = ?, raw = ? WHERE key = ?",
-                (state, reason, raw, key),
-            )
+            database.execute(FAILED, (QUARANTINED, reason, raw, key))
 
     def mark_used(self, keys: Iterable[str]) -> None:
         """Mark requests as used by the version that is being made."""
@@ -310,15 +312,11 @@ class Ledger:
 
     def shrink(self) -> bool:
         """Compact the file, so that no deleted byte stays; False while another program reads."""
-        with self._lock:
-            try:
-                self._database.execute("VACUUM")
-                # In ms: a longer reader may read for hours.
-                self._database.execute("PRAGMA busy_timeout = 1000")
-                query = "PRAGMA wal_checkpoint(TRUNCATE)"
-                return not self._database.execute(query).fetchone()[0]
-            except sqlite3.DatabaseError as error:
-                raise self._unusable(error) from error
+        with self._lock, self._explain_errors():
+            self._database.execute("VACUUM")
+            # In ms: a longer reader may read for hours.
+            self._database.execute("PRAGMA busy_timeout = 1000")
+            return not self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
 
     def get_meta(self, name: str) -> str | None:
         """Return a value that was kept beside the replies."""
@@ -328,11 +326,8 @@ class Ledger:
     def copy_capabilities(self, output: Path) -> None:
         """Copy the capabilities of servers from the ledger of a folder, if it is readable."""
         query = "SELECT name, value FROM metadata WHERE name LIKE 'endpoint capabilities: %'"
-        with suppress(sqlite3.Error):
-            address = f"{(output / FILE).absolute().as_uri()}?mode=ro"
-            with closing(sqlite3.connect(address, uri=True)) as other:
-                known = other.execute(query).fetchall()
-            for name, value in known:
+        with suppress(GraphRAGError), closing(Ledger(output, read_only=True)) as other:
+            for name, value in other.rows(query):
                 self.set_meta(name, value)
 
     def set_meta(self, name: str, value: str) -> None:
@@ -347,13 +342,10 @@ class Ledger:
 
     def spent_for(self, version: int) -> Spent:
         """Return the calls, tokens and cost of a version."""
-        n, prompt, cached, completion, cost = self.rows(
-            "SELECT count(*), total(prompt_tokens), total(cached_tokens), "
-            "total(completion_tokens), CASE WHEN count(*) = count(cost) THEN total(cost) END "
-            "FROM calls WHERE version = ?",
-            version,
-        )[0]
-        return Spent(n, Usage(int(prompt), int(cached), int(completion)), cost)
+        query = f"SELECT count(*), {_TOTALS} FROM calls WHERE version = ?"
+        n_calls, *n_tokens, cost = self.rows(query, version)[0]
+        # An empty sum is null.
+        return Spent(n_calls, Usage(*(n or 0 for n in n_tokens)), cost)
 
     def quarantined(self, steps: Iterable[str]) -> list[Quarantined]:
         """Return the quarantined requests of the newest version of some steps."""
@@ -370,15 +362,14 @@ class Ledger:
 
     def release(self, steps: Iterable[str]) -> int:
         """Reopen the quarantined requests of some steps; returns their number."""
-        steps = list(steps)
-        places = ", ".join("?" * len(steps))
         with self.transaction() as database:
-            cursor = database.execute(
-                "UPDATE requests SET state = ?, attempts = 0 "
-                f"WHERE state = ? AND step IN ({places})",
-                (OPEN, QUARANTINED, *steps),
+            return sum(
+                database.execute(
+                    "UPDATE requests SET state = ?, attempts = 0 WHERE state = ? AND step = ?",
+                    (OPEN, QUARANTINED, step),
+                ).rowcount
+                for step in steps
             )
-            return cursor.rowcount
 
     def status(self) -> list[StepStatus]:
         """Return the counts of requests of each step that used a model, and their costs."""
@@ -389,12 +380,6 @@ class Ledger:
             f"sum(state = 'quarantined'), sum(state = 'skipped') FROM requests AS r {_NEWEST} "
             "GROUP BY r.step, model ORDER BY min(u.version), r.step, model"
         )
-        costs = {
-            row[:2]: row[2:]
-            for row in self.rows(
-                "SELECT step, model, sum(prompt_tokens), sum(cached_tokens), "
-                "sum(completion_tokens), CASE WHEN count(*) = count(cost) THEN total(cost) END "
-                "FROM calls GROUP BY step, model"
-            )
-        }
+        calls = self.rows(f"SELECT step, model, {_TOTALS} FROM calls GROUP BY step, model")
+        costs = {row[:2]: row[2:] for row in calls}
         return [StepStatus(*row, *costs.get(row[:2], (0, 0, 0, 0.0))) for row in states]

@@ -1,18 +1,35 @@
-"""Prompts: text files of this package; one of the same name in `prompts/` overrides it.
+"""Prompts of a project, and rows of tables as lines of CSV in them, with their token costs.
 
-A placeholder is written `{{name}}`. Values are inserted verbatim: a brace, a marker or a
-special token in a document is text like any other.
+A prompt is a text file of this package; one of the same name in `prompts/` overrides it. A
+placeholder is written `{{name}}`. Values are inserted verbatim: a brace, a marker or a special
+token in a document is text like any other.
 """
 
+import csv
+import io
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+import numpy as np
+import polars as pl
+
 from graphrag_index.errors import SettingsError
+from graphrag_index.llm.request import BYTES_OF_TEN_TOKENS, ENCODING
+from graphrag_index.schema.list_columns import Integers
+from graphrag_index.text.tokens import TokenCounts, count_tokens, load_encoding
 
 FOLDER = "prompts"
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+# Lines whose tokens are counted together: bounds memory, not results.
+BATCH_LINES = 4_096
+# A row takes at most this part of the budget, to leave room for a relationship and both its ends.
+ROW_SHARE = 4
+# White space that is not a single space: replacing single ones too would take longer.
+_BLANKS = r"[^\S ]\s*| \s+"
 
 
 class Prompts:
@@ -55,3 +72,127 @@ class Prompts:
             return values[place[1]]
 
         return _PLACEHOLDER.sub(value, self.text(name))
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The tokens that a context may have (`limit`), and those of the window for it (`room`)."""
+
+    limit: int
+    room: int
+
+    def cost(self, n_tokens: Integers, n_bytes: Integers) -> Integers:
+        """Return the costs of texts: their tokens, or more if the estimate fills `room` first."""
+        estimated = np.ceil(n_bytes * self._scale).astype(np.int64)
+        costs: Integers = np.maximum(n_tokens, estimated)
+        return costs
+
+    def cost_of(self, text: str) -> int:
+        """Return the cost of one text."""
+        return self._cost(count_tokens(text, load_encoding(ENCODING)), _n_bytes(text))
+
+    def most_of(self, text: str) -> int:
+        """Return an upper bound of a text's cost: no token is shorter than a byte."""
+        n_bytes = _n_bytes(text)
+        return self._cost(n_bytes, n_bytes)
+
+    def _cost(self, n_tokens: int, n_bytes: int) -> int:
+        return max(n_tokens, math.ceil(n_bytes * self._scale))
+
+    @property
+    def _scale(self) -> float:
+        return 10 * self.limit / (BYTES_OF_TEN_TOKENS * self.room)
+
+
+def _n_bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def n_prompt_tokens(text: str) -> int:
+    """Return the tokens of a model's window that a text takes, rather too many."""
+    return Budget(1, 1).cost_of(text)
+
+
+@dataclass(frozen=True)
+class RenderedRows:
+    """The lines, the costs and the `human_readable_id` of the rows of a table."""
+
+    text: pl.Series
+    cost: Integers
+    number: Integers
+
+    @classmethod
+    def of(
+        cls,
+        rows: pl.DataFrame,
+        budget: Budget,
+        count: Callable[[pl.Series], Integers] | None = None,
+    ) -> "RenderedRows":
+        """Write each row as a line that begins with its number.
+
+        `count` returns the tokens of lines, such as from a cache; None: they are counted.
+        """
+        number, *others = rows.columns
+        cells = rows.select(
+            number,
+            pl.col(others)
+            .cast(pl.String)
+            .fill_null("")
+            .str.replace_all(_BLANKS, " ")
+            .str.strip_chars(" "),
+        )
+        text = cells.select(
+            pl.concat_str(pl.col(number).cast(pl.String), *map(_quoted, others), separator=",")
+            + "\n"
+        ).to_series()
+        n_bytes = text.str.len_bytes().cast(pl.Int64).to_numpy()
+        cost = budget.cost((count or count_lines)(text), n_bytes)
+        longest = budget.limit // ROW_SHARE
+        too_long = np.flatnonzero(cost > longest)
+        if len(too_long):
+            shorter = [_shortened(cells.row(row), longest, budget) for row in too_long.tolist()]
+            text = text.scatter(too_long, [line for line, _ in shorter])
+            cost[too_long] = [price for _, price in shorter]
+        return cls(text, cost, rows[number].to_numpy())
+
+
+def _quoted(column: str) -> pl.Expr:
+    cell = pl.col(column)
+    quoted = pl.lit('"') + cell.str.replace_all('"', '""', literal=True) + pl.lit('"')
+    return pl.when(cell.str.contains('[",]')).then(quoted).otherwise(cell)
+
+
+def count_lines(lines: pl.Series) -> Integers:
+    """Count the tokens of each line.
+
+    Each begins with a digit after a line end, where encodings always split a text: the
+    tokens of joined lines are the sum of theirs.
+    """
+    encoding = load_encoding(ENCODING)
+    counts = [np.zeros(0, np.int64)]
+    for start in range(0, len(lines), BATCH_LINES):
+        batch = lines.slice(start, BATCH_LINES)
+        ends = batch.str.len_chars().cast(pl.Int64).cum_sum().to_list()
+        tokens = TokenCounts("".join(batch.to_list()), encoding).between([0, *ends[:-1]])
+        counts.append(np.array(tokens, np.int64))
+    return np.concatenate(counts)
+
+
+def _shortened(cells: Sequence[object], longest: int, budget: Budget) -> tuple[str, int]:
+    """Cut the longest cells of a row until it fits."""
+    number, *texts = (str(cell) for cell in cells)
+    width = max(map(len, texts))
+    while True:
+        width //= 2
+        cut = (t if len(t) <= width else t[:width].rstrip() + "…" for t in texts)
+        line = csv_line([number, *cut])
+        cost = budget.cost_of(line)
+        if cost <= longest or not width:
+            return line, cost
+
+
+def csv_line(cells: Sequence[str]) -> str:
+    """Write cells as one line of CSV."""
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\n").writerow(cells)
+    return written.getvalue()

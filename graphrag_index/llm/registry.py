@@ -10,11 +10,10 @@ from graphrag_index.errors import GraphRAGError, ModelError, SettingsError
 from graphrag_index.llm.batch import BatchChatModel
 from graphrag_index.llm.batch_ledger import Batch, BatchLedger
 from graphrag_index.llm.chat_model import ChatModel
-from graphrag_index.llm.client import LLMClient
+from graphrag_index.llm.client import LLMClient, LoopThread
 from graphrag_index.llm.embeddings import RemoteEmbeddingModel
-from graphrag_index.llm.http_session import LoopThread
 from graphrag_index.llm.ledger import DONE, FILE, NOTE, Ledger, Quarantined
-from graphrag_index.llm.prices import Budget, price_list_date, price_of
+from graphrag_index.llm.limits import Budget, price_list_date, price_of
 from graphrag_index.llm.request import Spent
 from graphrag_index.schema.settings.models import ModelSettings, find_model
 
@@ -43,14 +42,12 @@ class Models:
         check: bool = True,
     ) -> None:
         self.settings, self.output, self.version = settings, output, version
-        self._is_batch, self._forget, self._checks = batch, False, check
-        self._tracks_use = False
-        self._needed = needed
-        self._limit = budget
+        self._needed, self._limit, self._is_batch, self._checks = needed, budget, batch, check
+        self._forget = self._tracks_use = False
         self._ledger: Ledger | None = None
         self._loop: LoopThread | None = None
         self._budget: Budget | None = None
-        self._made: list[ChatModel | BatchChatModel | RemoteEmbeddingModel] = []
+        self._opened: list[ChatModel | BatchChatModel | RemoteEmbeddingModel] = []
 
     def chat(self, name: str, step: str) -> ChatModel | BatchChatModel:
         """Create the chat model of a step.
@@ -60,15 +57,13 @@ class Models:
         ModelError
             Its requests are in a batch, and this run does not collect batches.
         """
-        settings, _, ledger, loop, budget = self._parts(name, step)
+        settings, loop, budget = self._open(name, step)
         model: ChatModel | BatchChatModel
         if self._is_batch and self.output is not None:
             folder = self.output / "batches"
-            model = BatchChatModel(
-                name, settings, step, ledger, loop, folder, budget, forget=self._forget
-            )
+            model = BatchChatModel(name, settings, step, self.ledger, folder, budget, self._forget)
         else:
-            batches = BatchLedger(ledger).open(step)
+            batches = BatchLedger(self.ledger).open(step)
             if batches:
                 n = sum(batch.n_requests for batch in batches)
                 ids = ", ".join(batch.id or "not yet made" for batch in batches)
@@ -77,14 +72,16 @@ class Models:
                     "run with --batch to collect them; a batch that you cancel at the provider "
                     "is collected at once."
                 )
-            model = ChatModel(name, settings, step, ledger, loop, budget)
-        self._made.append(model)
+            model = ChatModel(name, settings, step, self.ledger, loop, budget)
+        self._opened.append(model)
         return model
 
     def embedding(self, name: str, step: str) -> RemoteEmbeddingModel:
         """Create the embedding model of a step."""
-        model = RemoteEmbeddingModel(name, *self._parts(name, step))
-        self._made.append(model)
+        settings, loop, budget = self._open(name, step)
+        model = RemoteEmbeddingModel(name, settings, step, self.ledger, loop, budget)
+        self._opened.append(model)
+        model.find_dimension()
         return model
 
     def release(self, steps: Iterable[str]) -> list[str]:
@@ -128,14 +125,14 @@ class Models:
         n_requests, n_done, has_ended
             Of all its batches together; whether any of them has ended.
         """
-        model = self._made[-1]
+        model = self._opened[-1]
         assert isinstance(model, BatchChatModel)
         return model.queue.progress()
 
     @property
     def poll_seconds(self) -> float:
         """Seconds until the first look at the batches of the model that was created last."""
-        return self._made[-1].settings.batch.poll_seconds
+        return self._opened[-1].settings.batch.poll_seconds
 
     def quarantined(self, steps: Iterable[str]) -> list[Quarantined]:
         """Return the quarantined requests of some steps."""
@@ -161,12 +158,12 @@ class Models:
     def close(self) -> None:
         """Close connections, loop and ledger."""
         if self._loop is not None:
-            for model in self._made:
+            for model in self._opened:
                 model.close()
             self._loop.close()
         if self._ledger is not None:
             self._ledger.close()
-        self._made, self._loop, self._ledger = [], None, None
+        self._opened, self._loop, self._ledger = [], None, None
 
     @property
     def has_ledger(self) -> bool:
@@ -174,20 +171,25 @@ class Models:
         folder = self.output
         return self._ledger is not None or (folder is not None and (folder / FILE).exists())
 
-    def _parts(self, name: str, step: str) -> tuple[ModelSettings, str, Ledger, LoopThread, Budget]:
+    def _open(self, name: str, step: str) -> tuple[ModelSettings, LoopThread, Budget]:
+        """Return the settings of a model, the loop and the budget; check all models first."""
         settings = find_model(self.settings, name, step)
-        if self._loop is None:
-            self._check_prices(dict.fromkeys((*self._needed, name)))
+        if self._loop is None or self._budget is None:
+            names = dict.fromkeys((*self._needed, name))
+            self._check_prices(names)
             self._loop = LoopThread()
             self._budget = Budget(self._limit, self.ledger.spent())
-            self._budget.held = BatchLedger(self.ledger).held()
-            for needed in dict.fromkeys((*self._needed, name)) if self._checks else ():
-                self._check(needed, find_model(self.settings, needed, step))
-            for needed, embeds in self._needed.items():
-                if embeds:
-                    self.embedding(needed, embeds)
-        assert self._budget is not None
-        return settings, step, self.ledger, self._loop, self._budget
+            self._budget.held = sum(batch.max_cost for batch in BatchLedger(self.ledger).open())
+            for needed in names if self._checks else ():
+                client = LLMClient(needed, find_model(self.settings, needed, step), self.ledger)
+                try:
+                    self._loop.wait(client.check())
+                finally:
+                    self._loop.wait(client.close())
+            for needed, embedding_step in self._needed.items():
+                if embedding_step:
+                    self.embedding(needed, embedding_step)
+        return settings, self._loop, self._budget
 
     def _check_prices(self, names: Iterable[str]) -> None:
         """Check that every model has a price, without which no budget holds."""
@@ -199,14 +201,6 @@ class Models:
                     f"the list of {price_list_date()}; set `price` of this model, to 0 if it "
                     "costs nothing."
                 )
-
-    def _check(self, name: str, settings: ModelSettings) -> None:
-        assert self._loop is not None
-        client = LLMClient(name, settings, self.ledger)
-        try:
-            self._loop.wait(client.check())
-        finally:
-            self._loop.wait(client.close())
 
 
 @dataclass(frozen=True)

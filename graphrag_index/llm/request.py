@@ -1,9 +1,16 @@
-"""Requests to a model, formats of replies, and outcomes: the types that steps use."""
+"""Requests to a model with their cache keys, formats of replies, outcomes and token counts."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, Protocol, TypedDict
 
+from graphrag_index.schema.settings.models import ModelSettings
+from graphrag_index.text.tokens import count_tokens, load_encoding
+
+# Counts the tokens of prompts that may not fit; other encodings count much the same.
+ENCODING = "o200k_base"
 # Bytes of ten tokens, rather too few.
 BYTES_OF_TEN_TOKENS = 35
 
@@ -146,10 +153,52 @@ class Reply:
     text: str
     finish: str = "stop"  # or length, content_filter, refusal
     usage: Usage = field(default_factory=Usage)
-    response_format: str = ""  # one of `request_body.RESPONSE_FORMATS`
+    response_format: str = ""  # one of `protocol.RESPONSE_FORMATS`
 
 
 def estimate_tokens(text: str) -> int:
     """Estimate the tokens of a text from its length, rather too many: counting takes longer."""
     n_bytes = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
     return n_bytes * 10 // BYTES_OF_TEN_TOKENS + 8
+
+
+def prompt_tokens(request: Request, settings: ModelSettings) -> int:
+    """Estimate the tokens of a request; count them where it may not fit the context window."""
+    texts = [message["content"] for message in request.messages]
+    texts += [request.format.instructions, _schema_text(request.format.schema)]
+    estimate = sum(map(estimate_tokens, texts))
+    max_reply = request.max_output_tokens or settings.max_output_tokens
+    # No text has more tokens than bytes, and the estimate is more than a quarter of these.
+    if 4 * estimate + max_reply <= settings.context_window:
+        return estimate
+    encoding = load_encoding(ENCODING)
+    return max(estimate, sum(count_tokens(text, encoding) for text in texts))
+
+
+def request_key(request: Request, settings: ModelSettings) -> str:
+    """Return the cache key of a request: a hash of all that its reply depends on."""
+    identity = json.dumps(settings.identity(), sort_keys=True)
+    parts = [identity, str(request.max_output_tokens), request.format.name]
+    parts.append(_schema_text(request.format.schema))
+    for message in request.messages:
+        parts += (message["role"], message["content"])
+    digest = blake2b(digest_size=16)
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        # With its length, so that the borders of the parts count.
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
+    return digest.hexdigest()
+
+
+# JSON of schemas by their identity in memory: thousands of requests share one schema.
+_schema_texts: dict[int, tuple[object, str]] = {}
+
+
+def _schema_text(schema: Mapping[str, Any]) -> str:
+    known = _schema_texts.get(id(schema))
+    if known is None or known[0] is not schema:
+        if len(_schema_texts) >= 100:
+            _schema_texts.clear()
+        known = _schema_texts[id(schema)] = (schema, json.dumps(schema, sort_keys=True))
+    return known[1]

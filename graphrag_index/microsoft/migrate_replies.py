@@ -30,11 +30,10 @@ from graphrag_index.extraction.graph_reply import schema_of
 from graphrag_index.extraction.prompting import ExtractionPrompt, PassagePrompt
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.embeddings import text_key
-from graphrag_index.llm.parsing.reply import read_reply
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.registry import Models
-from graphrag_index.llm.request import ReplyError
-from graphrag_index.llm.request_chain import request_key
+from graphrag_index.llm.reply_parser import read_reply
+from graphrag_index.llm.request import ReplyError, request_key
 from graphrag_index.microsoft.migrate_project import MicrosoftProject, UnsetVariableError
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.settings import Settings

@@ -1,26 +1,28 @@
 """Models that count requests instead of sending them, for estimates."""
 
 import json
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from graphrag_index.errors import GraphRAGError
-from graphrag_index.llm.embeddings import identity, text_key
-from graphrag_index.llm.ledger import DONE, FILE, QUARANTINED, Entry, reply_hashes
-from graphrag_index.llm.request import Message, Outcome, ParsedReply, ReplyError, Request
-from graphrag_index.llm.request_body import Capabilities
-from graphrag_index.llm.request_chain import (
+from graphrag_index.llm.chat_model import (
+    CachedModel,
     QuarantinedError,
     RequestChain,
-    cached_values,
     first_attempt,
+)
+from graphrag_index.llm.embeddings import text_key
+from graphrag_index.llm.ledger import DONE, FILE, QUARANTINED, Ledger
+from graphrag_index.llm.protocol import Capabilities
+from graphrag_index.llm.request import (
+    ENCODING,
+    Message,
+    Outcome,
+    ReplyError,
+    Request,
     prompt_tokens,
-    read_cached,
-    request_key,
 )
 from graphrag_index.pipeline.simulated_replies import simulate_reply
 from graphrag_index.schema.settings.models import ModelSettings, find_model
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# The tokenizer of the counts; those of other models give similar counts.
-ENCODING = "o200k_base"
 # Tokens that delimit a message.
 TOKENS_OF_MESSAGE = 4
 # Tokens of a reply per token of its passage, by format. Rough: it depends on model and text.
@@ -42,35 +42,12 @@ DIMENSION = 8
 MIN_CALLS = 20
 
 
-class PastReplies:
+class PastReplies(Ledger):
     """The ledger of an output folder, opened read-only; empty if there is none."""
 
     def __init__(self, output: Path) -> None:
-        self.path = output.absolute() / FILE
-        self._database: sqlite3.Connection | None = None
-        if self.path.exists():
-            # Without a write-ahead log, SQLite would create one unless the file is immutable.
-            is_written = self.path.with_name(f"{FILE}-wal").exists()
-            options = "mode=ro" if is_written else "mode=ro&immutable=1"
-            self._database = self._try(
-                sqlite3.connect, f"{self.path.as_uri()}?{options}", uri=True, timeout=30
-            )
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the output folder has no ledger."""
-        return self._database is None
-
-    def find(self, key: str) -> Entry | None:
-        rows = self._rows("SELECT state, reply, reason FROM requests WHERE key = ?", key)
-        return Entry(rows[0][0], rows[0][1] or "", rows[0][2]) if rows else None
-
-    def reply_hashes(self, keys: Iterable[str]) -> list[str]:
-        return reply_hashes(self._rows, keys)
-
-    def get_meta(self, name: str) -> str | None:
-        rows = self._rows("SELECT value FROM metadata WHERE name = ?", name)
-        return rows[0][0] if rows else None
+        self.is_empty = not (output / FILE).exists()
+        super().__init__(None if self.is_empty else output, read_only=not self.is_empty)
 
     def reply_tokens(self, step: str, model: str) -> float | None:
         """Return the average tokens of a reply to a step; None if there were too few."""
@@ -81,31 +58,13 @@ class PastReplies:
         return self._mean(step, model, "total(cached_tokens) / max(1, total(prompt_tokens))") or 0.0
 
     def _mean(self, step: str, model: str, mean: str) -> float | None:
-        rows = self._rows(
+        n_calls, value = self.rows(
             f"SELECT count(*), {mean} FROM calls WHERE step = ? AND model = ? "
             "AND completion_tokens > 0",
             step,
             model,
-        )
-        return float(rows[0][1]) if rows and rows[0][0] >= MIN_CALLS else None
-
-    def close(self) -> None:
-        if self._database is not None:
-            self._database.close()
-
-    def _rows(self, query: str, *values: Any) -> list[Any]:
-        if self._database is None:
-            return []
-        return list(self._try(self._database.execute, query, values))
-
-    def _try(self, function: Any, *values: Any, **options: Any) -> Any:
-        try:
-            return function(*values, **options)
-        except sqlite3.DatabaseError as error:
-            raise GraphRAGError(
-                f"{self.path} cannot be read ({error}): it holds the replies that were paid for; "
-                "restore it, or move it away to start without them."
-            ) from error
+        )[0]
+        return float(value) if n_calls >= MIN_CALLS else None
 
 
 @dataclass
@@ -148,34 +107,18 @@ class CountingModels:
         return settings, self.past, self.counts[-1]
 
 
-class CountingChatModel:
+class CountingChatModel(CachedModel):
     """A chat model that counts requests, with replies from the ledger or simulated ones."""
 
     def __init__(self, settings: ModelSettings, past: PastReplies, count: Count) -> None:
-        self.settings, self.past, self.count = settings, past, count
-        known = past.get_meta(Capabilities.cache_key(settings))
+        super().__init__(count.model, settings, count.step, past)
+        self.count = count
+        known = self.get_meta(Capabilities.cache_key(settings))
         self._response_format = Capabilities.of(settings, known).response_format
-
-    @property
-    def max_prompt_tokens(self) -> int:
-        """Longest prompt, in tokens."""
-        return self.settings.context_window - self.settings.max_output_tokens
 
     def replies(self, requests: Iterable[Request]) -> Iterator[Outcome]:
         """Yield the outcome of each request, in order."""
         return map(self._converse, requests)
-
-    def cached_values(self, request: Request) -> tuple[Any, ...]:
-        """Return the values of the stored replies to a request and its follow-ups."""
-        return cached_values(self.past.find, request, self.settings)
-
-    def reply_hashes(self, keys: Iterable[str]) -> list[str]:
-        """Return a hash of the stored reply of each key; empty if there is none."""
-        return self.past.reply_hashes(keys)
-
-    def get_meta(self, name: str) -> str | None:
-        """Return a value that is stored beside the replies."""
-        return self.past.get_meta(name)
 
     def set_meta(self, name: str, value: str) -> None:
         """Store nothing: an estimate does not change the ledger."""
@@ -187,17 +130,16 @@ class CountingChatModel:
         self.count.n_answered += len(new)
 
     def _converse(self, request: Request) -> Outcome:
-        chain = RequestChain(request)
-        while (pending := chain.pending) is not None:
-            try:
-                key = request_key(pending, self.settings)
-                chain.advance(self._parse(pending, key), key)
-            except (QuarantinedError, ReplyError) as error:
-                return chain.outcome(str(error))
+        chain = RequestChain(request, self.settings)
+        try:
+            while not chain.is_answered:
+                self._answer(chain)
+        except (QuarantinedError, ReplyError) as error:
+            return chain.outcome(str(error))
         return chain.outcome()
 
-    def _parse(self, request: Request, key: str) -> ParsedReply:
-        """Parse the stored reply, or simulate one and count its tokens.
+    def _answer(self, chain: RequestChain) -> None:
+        """Advance a chain by the stored reply, or by a simulated one whose tokens are counted.
 
         Raises
         ------
@@ -206,22 +148,22 @@ class CountingChatModel:
         ReplyError
             The simulated reply does not fit the request.
         """
-        is_new = key not in self.count.seen
-        self.count.seen.add(key)
-        entry = self.past.find(key)
+        is_new = chain.key not in self.count.seen
+        self.count.seen.add(chain.key)
         try:
-            parsed = read_cached(entry, request)
+            is_stored = chain.advance_cached(self.ledger.find)
         except QuarantinedError:
             self.count.n_answered += is_new
             raise
-        if parsed is not None:
+        if is_stored:
             self.count.n_answered += is_new
-            return parsed
+            return
+        request = chain.request
         first_attempt(request, self.settings, prompt_tokens(request, self.settings))
         reply = simulate_reply(request)
         if is_new:
             self._add(request, json.dumps(reply, ensure_ascii=False))
-        return request.format.read(reply)
+        chain.advance(request.format.read(reply))
 
     def _add(self, request: Request, reply: str) -> None:
         first, *rest = request.messages
@@ -253,7 +195,7 @@ class CountingEmbeddingModel:
     ) -> None:
         self.settings, self.past, self.count = settings, past, count
         self.dimension = dimension or settings.dimensions or DIMENSION
-        self.identity = identity(settings)
+        self.identity = settings.vector_identity()
 
     def embed(
         self, texts: Sequence[str], advance: Callable[[int], None] | None = None

@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_index.llm.prices import cost_of, price_of
+from graphrag_index.llm.limits import cost_of, price_of
 from graphrag_index.llm.request import Usage
 from graphrag_index.microsoft.import_folder import has_imported
 from graphrag_index.pipeline.counting_models import Count, CountingModels, PastReplies

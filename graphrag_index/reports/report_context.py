@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.errors import SettingsError
-from graphrag_index.llm.rendered_rows import (
+from graphrag_index.llm.prompts import (
     ROW_SHARE,
     Budget,
     RenderedRows,

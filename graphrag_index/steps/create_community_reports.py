@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import polars as pl
 
 from graphrag_index.llm.chat_model import ChatModel
-from graphrag_index.llm.prompts import Prompts
-from graphrag_index.llm.rendered_rows import n_prompt_tokens
+from graphrag_index.llm.prompts import Prompts, n_prompt_tokens
 from graphrag_index.llm.request import Message, Outcome, Request
 from graphrag_index.reports.community_members import CommunityMembers
 from graphrag_index.reports.report import (

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import polars as pl
 
-from graphrag_index.llm.embeddings import identity
 from graphrag_index.llm.local_embeddings import EmbeddingModel
 from graphrag_index.schema.settings.embedded_steps import GenerateTextEmbeddings
 from graphrag_index.schema.settings.models import ModelSettings
@@ -97,7 +96,7 @@ def _known(
     settings = previous.settings.get("generate_text_embeddings", {})
     made_by = previous.settings.get("models", {}).get(model_name)
     if settings.get("model") != model_name or model.identity != (
-        identity(ModelSettings.model_validate(made_by)) if made_by else None
+        ModelSettings.model_validate(made_by).vector_identity() if made_by else None
     ):
         return None
     rows = previous.scan(name)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from graphrag_index.llm.rendered_rows import Budget, RenderedRows
+from graphrag_index.llm.prompts import Budget, RenderedRows
 from graphrag_index.text.citations import Shown
 
 # The lines above the rows of a section.

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.rendered_rows import Budget, RenderedRows
+from graphrag_index.llm.prompts import Budget, RenderedRows
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import check_citations

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.rendered_rows import n_prompt_tokens
+from graphrag_index.llm.prompts import n_prompt_tokens
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request
 from graphrag_index.schema.settings.searches import DriftSearch
 from graphrag_index.text.citations import Shown, check_citations, cited

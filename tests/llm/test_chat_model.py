@@ -13,13 +13,12 @@ import pytest
 from graphrag_index.errors import BudgetError, ModelError
 from graphrag_index.extraction.claims import CLAIMS_FORMAT
 from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.client import LoopThread
 from graphrag_index.llm.embeddings import text_key
-from graphrag_index.llm.http_session import LoopThread
 from graphrag_index.llm.ledger import Ledger
-from graphrag_index.llm.prices import Budget
-from graphrag_index.llm.request import Message, Outcome, estimate_tokens
+from graphrag_index.llm.limits import Budget
+from graphrag_index.llm.request import Message, Outcome, estimate_tokens, request_key
 from graphrag_index.llm.request import Request as Asked
-from graphrag_index.llm.request_chain import request_key
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.text.tokens import count_tokens, load_encoding
 from tests.fixtures.chat_requests import KEY, WORDS, request, words_of_text

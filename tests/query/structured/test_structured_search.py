@@ -8,7 +8,7 @@ import pytest
 
 import graphrag_query
 from graphrag_index.errors import SettingsError
-from graphrag_index.llm.parsing.reply import read_reply
+from graphrag_index.llm.reply_parser import read_reply
 from graphrag_index.llm.request import ReplyError, Request
 from graphrag_index.schema.settings.searches import StructuredSearch
 from graphrag_query.answer import Answer, Outcome

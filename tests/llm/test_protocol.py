@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from graphrag_index.llm.call_errors import RetryError, UnsupportedError, redact, retry_after
-from graphrag_index.llm.http_replies import read_chat, read_events
-from graphrag_index.llm.pacing import parse_duration
+from graphrag_index.llm.limits import parse_duration, retry_after
+from graphrag_index.llm.protocol import RESPONSE_FORMATS, RequestWriter, read_chat, read_events
 from graphrag_index.llm.registry import Models
 from graphrag_index.llm.request import Message, Outcome, Request
-from graphrag_index.llm.request_body import RESPONSE_FORMATS, RequestWriter
+from graphrag_index.llm.retries import RetryError, UnsupportedError, redact
 from graphrag_index.schema.settings.models import ModelSettings
 from tests.fixtures.chat_requests import WORDS, words_of_text
 from tests.server import ChatRequest, Faults, Server

@@ -2,14 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from graphrag_index.llm.parsing.broken_json import BrokenJSON
-from graphrag_index.llm.parsing.delimited import read_lines
-from graphrag_index.llm.parsing.schema_fit import Shape, is_schema
+from graphrag_index.llm.broken_json import BrokenJSON
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, TextSink
+from graphrag_index.llm.schema_fit import Shape, read_lines
 
 # Longer replies are truncated, unless they are plain JSON.
 MAX_CHARS = 300_000
@@ -42,10 +41,21 @@ def read_reply(text: str, format: ReplyFormat) -> ParsedReply:
             if found is None:
                 raise
             return format.read(found)
-    elif (parsed := _read_or_none(data, format)) and not parsed.dropped:
-        return parsed
-    parsed = _best(_interpretations(data, shape), format)
-    return ParsedReply(parsed.value, parsed.dropped + n_cut)
+    best: ParsedReply | None = None
+    errors = []
+    for interpretation in _interpretations(data, shape):
+        try:
+            parsed = format.read(interpretation)
+        except ReplyError as error:
+            errors.append(error)
+            continue
+        if best is None or parsed.dropped < best.dropped:
+            best = parsed
+        if not parsed.dropped:
+            break
+    if best is None:
+        raise errors[0]
+    return ParsedReply(best.value, best.dropped + n_cut)
 
 
 def _parse_json(text: str) -> Any:
@@ -57,13 +67,6 @@ def _parse_json(text: str) -> Any:
         return None
 
 
-def _read_or_none(data: Any, format: ReplyFormat) -> ParsedReply | None:
-    try:
-        return format.read(data)
-    except ReplyError:
-        return None
-
-
 def _interpretations(data: Any, shape: Shape) -> Iterator[Any]:
     """Yield possible readings: unchanged, with keys of the schema, named by position."""
     if not isinstance(data, dict) or shape.matches(data):
@@ -72,25 +75,6 @@ def _interpretations(data: Any, shape: Shape) -> Iterator[Any]:
         fitted = shape.fit(data)
         yield fitted
         yield shape.name_by_position(fitted)
-
-
-def _best(interpretations: Iterable[Any], format: ReplyFormat) -> ParsedReply:
-    """Return the first interpretation that drops the fewest records."""
-    best: ParsedReply | None = None
-    error: ReplyError | None = None
-    for data in interpretations:
-        try:
-            parsed = format.read(data)
-        except ReplyError as failure:
-            error = error or failure
-            continue
-        if best is None or parsed.dropped < best.dropped:
-            best = parsed
-        if not parsed.dropped:
-            break
-    if best is None:
-        raise error or ReplyError("it holds nothing that was asked for")
-    return best
 
 
 def _extract(data: Any, text: str, shape: Shape) -> tuple[Any, int]:
@@ -108,8 +92,7 @@ def _extract(data: Any, text: str, shape: Shape) -> tuple[Any, int]:
     ReplyError
         There is none.
     """
-    lines: dict[str, list[Any]] = {}
-    n_cut = n_cut_lines = 0
+    n_cut = 0
     if isinstance(data, dict | list):
         values = [data]
     else:
@@ -122,7 +105,12 @@ def _extract(data: Any, text: str, shape: Shape) -> tuple[Any, int]:
             # The first brace is missing.
             text = "{" + text
         values, n_cut = _values(text, shape)
-    answers = [value for value in values if not is_schema(value)]
+    # Some models return the schema instead of an answer.
+    answers = [
+        value
+        for value in values
+        if not (isinstance(value, dict) and isinstance(value.get("properties"), dict))
+    ]
     bodies = [body for value in answers for body in shape.find(value)]
     if bodies:
         body = _merge_objects(bodies, shape)
@@ -132,8 +120,8 @@ def _extract(data: Any, text: str, shape: Shape) -> tuple[Any, int]:
         return body, n_cut
     if not isinstance(data, dict | list):
         lines, n_cut_lines = read_lines(text, shape)
-    if lines:
-        return lines, n_cut_lines
+        if lines:
+            return lines, n_cut_lines
     bare = _bare_records(answers, shape)
     if bare:
         return bare, n_cut
@@ -163,7 +151,10 @@ def _values(text: str, shape: Shape) -> tuple[list[Any], int]:
         return values[:-1], parser.n_skipped + 1
     inside = chain[body + 1 :]
     is_whole = not inside
-    if inside and (isinstance(inside[0], list) or _is_by_name(inside)):
+    # An open list, or an open object that maps names to records instead of being one.
+    if inside and (
+        isinstance(inside[0], list) or all(isinstance(part, dict) for part in inside[0].values())
+    ):
         inside = inside[1:]
     n_cut = _drop(inside, chain)
     missing = shape.required - shape.fit(chain[body]).keys()
@@ -196,11 +187,6 @@ def _is_records(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
-def _is_by_name(inside: list[Any]) -> bool:
-    """Tell whether an open object maps names to records, instead of being a record."""
-    return all(isinstance(part, dict) for part in inside[0].values())
-
-
 def _merge_objects(bodies: list[dict[str, Any]], shape: Shape) -> dict[str, Any]:
     """Merge the objects of a reply; the most complete one has precedence."""
     if len(bodies) == 1:
@@ -216,12 +202,9 @@ def _merge_objects(bodies: list[dict[str, Any]], shape: Shape) -> dict[str, Any]
         for name in shape.lists:
             records = [body[name] for body in bodies if isinstance(body.get(name), list)]
             if records:
-                merged[name] = _distinct(record for part in records for record in part)
+                distinct = {repr(record): record for part in records for record in part}
+                merged[name] = list(distinct.values())
     return merged
-
-
-def _distinct(records: Iterable[Any]) -> list[Any]:
-    return list({repr(record): record for record in records}.values())
 
 
 def _bare_records(values: list[Any], shape: Shape) -> Any:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from graphrag_index.extraction.claims import CLAIMS_FORMAT
 from graphrag_index.extraction.graph_reply import ExtractionFormat, Schema
-from graphrag_index.llm.parsing.reply import read_reply
+from graphrag_index.llm.reply_parser import read_reply
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat
 from tests.server.small_model_replies import SMALL_MODEL_REPLIES, SmallModelReply
 

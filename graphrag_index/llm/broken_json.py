@@ -121,8 +121,9 @@ class BrokenJSON:
             if mark and mark in "[{":
                 if depth < MAX_DEPTH:
                     fields[key] = value = self._container(depth + 1, "{")
-                    if isinstance(value, dict) and self._is_followed_by_similar(value):
-                        # The opening bracket of the list is missing.
+                    following = _NEXT_OBJECT.match(text, self._at)
+                    if isinstance(value, dict) and following and following[1] in value:
+                        # The next object is similar: the opening bracket of the list is missing.
                         fields[key] = [value, *self._list(depth + 1, "{")]
                 else:
                     self._skip(_DEEP)
@@ -131,9 +132,10 @@ class BrokenJSON:
                 if value is not None:
                     fields[key] = value
             elif mark:
-                bare = self._bare()
+                start = self._at
+                self._skip(_BARE)
                 if self._at < len(text):
-                    fields[key] = _scalar(bare)
+                    fields[key] = _scalar(text[start : self._at])
 
     def _key(self, mark: str) -> str | None:
         """Read a key and its colon; skip other text and return None."""
@@ -214,11 +216,6 @@ class BrokenJSON:
                 elif self._at < len(text):
                     items.append(value)
 
-    def _is_followed_by_similar(self, value: dict[str, Any]) -> bool:
-        """Tell whether the next value is an object that begins with a key of this one."""
-        following = _NEXT_OBJECT.match(self.text, self._at)
-        return following is not None and following[1] in value
-
     def _string(self, after: re.Pattern[str]) -> str | None:
         """Read a string to its closing quotation mark; None if the text ends first."""
         text, start = self.text, self._at + 1
@@ -243,11 +240,6 @@ class BrokenJSON:
                 return _unescape(value)
         self._at = len(text)
         return None
-
-    def _bare(self) -> str:
-        start = self._at
-        self._skip(_BARE)
-        return self.text[start : self._at]
 
     def _skip(self, pattern: re.Pattern[str]) -> None:
         found = pattern.match(self.text, self._at)

@@ -1,0 +1,282 @@
+"""Limits of calls to a model: concurrency, rate limits, and a budget by the price list.
+
+Concurrency adapts to the provider's limit: it is cut when the provider refuses a call for
+its rate, and grows by one a round while none is refused (additive increase, multiplicative
+decrease [1]_).
+
+References
+----------
+.. [1] Chiu & Jain, Analysis of the increase and decrease algorithms for congestion
+   avoidance in computer networks, 1989.
+"""
+
+import asyncio
+import re
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from email.utils import parsedate_to_datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from graphrag_index.errors import BudgetError
+from graphrag_index.llm.request import Usage
+from graphrag_index.schema.settings.models import ModelSettings, Price
+
+DECREASE = 0.7
+# Seconds between two looks whether all was stopped.
+MAX_SLEEP = 0.5
+MINUTE = 60.0
+MILLION = 1_000_000
+
+
+class Pace:
+    """Limits of the calls to one model. Lives in one event loop."""
+
+    def __init__(
+        self,
+        concurrency: int,
+        requests_per_minute: int | None = None,
+        tokens_per_minute: int | None = None,
+    ) -> None:
+        self.max_limit = concurrency
+        self.limit = float(concurrency)
+        self.running = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._stopped = False
+        self._not_before = 0.0
+        self._cut_at = 0.0
+        self._requests = _Bucket(requests_per_minute)
+        self._tokens = _Bucket(tokens_per_minute)
+
+    @asynccontextmanager
+    async def slot(self, n_tokens: int) -> AsyncIterator[None]:
+        """Wait for a free slot for a call of so many tokens, and hold it."""
+        await self._enter()
+        try:
+            while (delay := self._delay(n_tokens)) > 0 and not self._stopped:
+                await asyncio.sleep(min(delay, MAX_SLEEP))
+            self._requests.take(1)
+            self._tokens.take(n_tokens)
+            yield
+        finally:
+            self.running -= 1
+            self._wake()
+
+    async def _enter(self) -> None:
+        if self.running < int(self.limit) and not self._waiting:
+            self.running += 1
+            return
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(place)
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():
+                self.running -= 1
+                self._wake()
+            raise
+
+    def _wake(self) -> None:
+        while self._waiting and self.running < int(self.limit):
+            place = self._waiting.popleft()
+            if not place.done():
+                self.running += 1
+                place.set_result(None)
+
+    def _delay(self, n_tokens: int) -> float:
+        """Return how long the next call must wait, in seconds."""
+        now = time.monotonic()
+        delays = (self._requests.delay(1, now), self._tokens.delay(n_tokens, now))
+        return max(self._not_before - now, *delays)
+
+    def stop(self) -> None:
+        """Let nobody wait any longer; the caller refuses whoever is let through."""
+        self._stopped = True
+
+    def note_success(self, headers: Mapping[str, str]) -> None:
+        """Raise the concurrency; where `x-ratelimit-*` leave nothing, wait for their reset."""
+        if self.limit < self.max_limit:
+            self.limit = min(float(self.max_limit), self.limit + 1 / self.limit)
+            self._wake()
+        self._wait(reset_after(headers))
+
+    def note_refusal(self, after: float | None, headers: Mapping[str, str]) -> float | None:
+        """Cut the concurrency, since a call was refused for its rate.
+
+        Returns the seconds that all calls wait now: `after`, or what the headers ask for.
+        """
+        after = reset_after(headers) if after is None else after
+        now = time.monotonic()
+        # Calls that were under way together are refused together: that is one event.
+        if now - self._cut_at > 1.0:
+            self.limit = max(1.0, self.limit * DECREASE)
+            self._cut_at = now
+        self._wait(after)
+        return after
+
+    def _wait(self, seconds: float | None) -> None:
+        """Let all calls wait so long."""
+        if seconds is not None:
+            self._not_before = max(self._not_before, time.monotonic() + seconds)
+
+
+class _Bucket:
+    """Token bucket, refilled continuously; one call may overdraw it."""
+
+    def __init__(self, per_minute: int | None) -> None:
+        # Per second; 0 is no limit.
+        self.rate = (per_minute or 0) / MINUTE
+        # A twentieth of a minute's worth may go at once.
+        self.capacity = max(1.0, self.rate * MINUTE / 20)
+        self.level = self.capacity
+        self.at = time.monotonic()
+
+    def delay(self, amount: float, now: float) -> float:
+        """Return the seconds until so much is left."""
+        if not self.rate:
+            return 0.0
+        self.level = min(self.capacity, self.level + (now - self.at) * self.rate)
+        self.at = now
+        return max(0.0, (min(amount, self.capacity) - self.level) / self.rate)
+
+    def take(self, amount: float) -> None:
+        self.level -= amount if self.rate else 0.0
+
+
+_NUMBER = r"(?:\d+\.?\d*|\.\d+)"
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def parse_duration(text: str) -> float | None:
+    """Parse a duration in a header into seconds: "1.5", "2s", "120ms", "6m0s", "1h2m"."""
+    text = text.strip()
+    if re.fullmatch(rf"-?{_NUMBER}", text):
+        return max(0.0, float(text))
+    if not re.fullmatch(rf"(?:{_NUMBER}(?:{'|'.join(_SECONDS)}))+", text):
+        return None
+    parts = re.findall(rf"({_NUMBER})({'|'.join(_SECONDS)})", text)
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+
+
+def reset_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds until a used-up rate limit is reset, by `x-ratelimit-*`, if one is."""
+    resets = [
+        parse_duration(headers.get(f"x-ratelimit-reset-{unit}", ""))
+        for unit in ("requests", "tokens")
+        if headers.get(f"x-ratelimit-remaining-{unit}", "").strip() == "0"
+    ]
+    return max((min(reset, MINUTE) for reset in resets if reset is not None), default=None)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that the server asks to wait, by any of the headers in use."""
+    milliseconds = parse_duration(headers.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after", "").strip()
+    seconds = parse_duration(value)
+    if seconds is None and value:
+        try:
+            seconds = max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+        except ValueError:
+            return None
+    return seconds
+
+
+def price_of(settings: ModelSettings) -> Price | None:
+    """Return the price of a model: from its settings, or from the list; None if unknown."""
+    if settings.price is not None:
+        return settings.price
+    if settings.base_url and "openai" not in settings.base_url:
+        return None
+    known = _price_list()["models"]
+    # "gpt-5-mini-2025-08-07" is a gpt-5-mini.
+    names = [
+        name for name in known if settings.model == name or settings.model.startswith(name + "-20")
+    ]
+    return Price.model_validate(known[max(names, key=len)]) if names else None
+
+
+def price_list_date() -> str:
+    """Return the date of the price list, as YYYY-MM-DD."""
+    return str(_price_list()["date"])
+
+
+@cache
+def _price_list() -> dict[str, Any]:
+    import yaml
+
+    text = files("graphrag_index.llm").joinpath("prices.yaml").read_text(encoding="utf-8")
+    data: dict[str, Any] = yaml.safe_load(text)
+    return data
+
+
+def cost_of(usage: Usage, price: Price | None) -> float | None:
+    """Return the cost of a call in dollars; None where the price is not known."""
+    if price is None:
+        return None
+    cached = price.input if price.cached_input is None else price.cached_input
+    return (
+        (usage.prompt - usage.cached) * price.input
+        + usage.cached * cached
+        + usage.completion * price.output
+    ) / MILLION
+
+
+class Budget:
+    """A budget in dollars. Before it is made, a call reserves its maximum cost."""
+
+    def __init__(self, limit: float | None, spent: float = 0.0) -> None:
+        self.limit, self.spent = limit, spent
+        # Maximum cost of the batches that are not collected.
+        self.held = 0.0
+        self._reserved = 0.0
+        self._changed: asyncio.Condition | None = None
+
+    @asynccontextmanager
+    async def reserve(self, max_cost: float) -> AsyncIterator[None]:
+        """Reserve the maximum cost of a call; wait while calls under way may leave enough.
+
+        Raises
+        ------
+        BudgetError
+            Nothing is under way, and the call could still cost more than is left.
+        """
+        if self.limit is None:
+            yield
+            return
+        changed = self._changed = self._changed or asyncio.Condition()
+        async with changed:
+            while self.spent + self.held + self._reserved + max_cost > self.limit:
+                if self._reserved <= 1e-12:
+                    raise self.error(max_cost)
+                await changed.wait()
+            self._reserved += max_cost
+        try:
+            yield
+        finally:
+            async with changed:
+                self._reserved = max(0.0, self._reserved - max_cost)
+                changed.notify_all()
+
+    def allows(self, max_cost: float) -> bool:
+        """Tell whether the budget allows so many dollars more, with no call under way."""
+        return self.limit is None or self.spent + self.held + max_cost <= self.limit
+
+    def error(self, max_cost: float) -> BudgetError:
+        """Return the error for a call that would exceed the budget."""
+        held = f", ${self.held:.4f} is held for batches" if self.held else ""
+        limit = self.limit or 0
+        digits = 2 if round(limit, 2) == limit else 4
+        return BudgetError(
+            f"The budget of ${limit:.{digits}f} would be exceeded: ${self.spent:.4f} is "
+            f"spent{held}, and the next call may cost ${max_cost:.4f}. Run again with a larger "
+            "--budget to go on; what was answered is kept."
+        )
+
+    def spend(self, cost: float | None) -> None:
+        """Count the cost of a call."""
+        self.spent += cost or 0.0

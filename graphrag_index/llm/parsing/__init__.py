@@ -1,1 +1,0 @@
-"""Tolerant parsing of model replies."""

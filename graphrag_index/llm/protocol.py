@@ -1,0 +1,376 @@
+"""OpenAI's protocol: bodies of requests, adapted to the server, and parsing of its responses."""
+
+import base64
+import json
+import logging
+import re
+from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from graphrag_index.llm.ledger import Ledger
+from graphrag_index.llm.reply_parser import VisibleText
+from graphrag_index.llm.request import Message, Reply, ReplyFormat, TextSink, Usage
+from graphrag_index.llm.retries import RetryError, UnsupportedError
+from graphrag_index.schema.settings.models import ModelSettings
+
+logger = logging.getLogger(__name__)
+
+# Ways to make a reply fit its format, best first.
+RESPONSE_FORMATS = ("json_schema", "tool", "json_object", "text")
+# Parameters that a server may not know, and the replacement of each.
+OPTIONAL = {
+    "max_completion_tokens": "max_tokens",
+    "temperature": None,
+    "stream_options": None,
+    "stream": None,
+}
+# So many invalid replies, and no valid one, show that a format is accepted but ignored.
+MAX_IGNORED = 3
+# Words of an error that is about the format of the reply.
+_ABOUT_FORMAT = (
+    "schema",
+    "tool",
+    "function",
+    "format",
+    "json_object",
+    "unsupported",
+    "not support",
+)
+# Words of an error that rejects a parameter.
+_UNKNOWN = ("unsupported", "not support", "unrecognized", "unknown", "unexpected", "extra")
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """The response format and the parameters that a server supports, kept in the ledger."""
+
+    response_format: str
+    dropped: tuple[str, ...] = ()
+
+    def json(self) -> str:
+        """Serialize for the ledger."""
+        return json.dumps({"response_format": self.response_format, "dropped": list(self.dropped)})
+
+    @classmethod
+    def of(cls, settings: ModelSettings, known: str | None) -> "Capabilities":
+        """Deserialize; without a text assume full support. A setting overrides the format."""
+        found: Any = json.loads(known) if known else {"response_format": RESPONSE_FORMATS[0]}
+        chosen: str = settings.structured
+        return cls(
+            found["response_format"] if chosen == "auto" else chosen,
+            tuple(found.get("dropped", ())),
+        )
+
+    @staticmethod
+    def cache_key(settings: ModelSettings) -> str:
+        """Return the name under which the ledger keeps them."""
+        return f"endpoint capabilities: {settings.model} at {settings.base_url}"
+
+
+class RequestWriter:
+    """Writer of request bodies for one model, without unsupported parameters."""
+
+    def __init__(self, name: str, settings: ModelSettings, ledger: Ledger) -> None:
+        self.name, self.settings, self._ledger = name, settings, ledger
+        # The name by which the server knows the model.
+        self.model = settings.deployment or settings.model
+        self._cache_key = Capabilities.cache_key(settings)
+        self.capabilities = Capabilities.of(settings, ledger.get_meta(self._cache_key))
+        self._complies, self._n_ignored = False, 0
+
+    def chat_body(
+        self,
+        messages: Sequence[Message],
+        format: ReplyFormat,
+        max_tokens: int,
+        stream: bool = False,
+    ) -> dict[str, Any]:
+        """Write the body of a chat request."""
+        settings, dropped = self.settings, self.capabilities.dropped
+        response_format = self.capabilities.response_format if format.schema else "plain"
+        body: dict[str, Any] = {"model": self.model, "messages": list(messages)}
+        body["max_completion_tokens"] = max_tokens
+        if settings.temperature is not None:
+            body["temperature"] = settings.temperature
+        if stream:
+            body["stream"] = True
+            body["stream_options"] = {"include_usage": True}
+        for name in dropped:
+            value = body.pop(name, None)
+            other = OPTIONAL.get(name)
+            if other is not None and value is not None:
+                body[other] = value
+        own = settings.parameters.items()
+        body.update({name: value for name, value in own if name not in dropped})
+        if response_format == "json_schema":
+            schema = {"name": format.name, "strict": True, "schema": format.schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        elif response_format == "tool":
+            function = {"name": format.name, "parameters": format.schema}
+            body["tools"] = [{"type": "function", "function": function}]
+            body["tool_choice"] = {"type": "function", "function": {"name": format.name}}
+        elif response_format == "json_object":
+            body["response_format"] = {"type": "json_object"}
+        if response_format in ("json_object", "text"):
+            # The format in words, at the end of the first message.
+            first, *rest = messages
+            content = f"{first['content']}\n\n{format.instructions}"
+            body["messages"] = [Message(role=first["role"], content=content), *rest]
+        return body
+
+    def embedding_body(self, texts: Sequence[str]) -> dict[str, Any]:
+        """Write the body of a request for vectors."""
+        body: dict[str, Any] = {"model": self.model, "input": list(texts)}
+        if self.settings.dimensions and "dimensions" not in self.capabilities.dropped:
+            body["dimensions"] = self.settings.dimensions
+        if "encoding_format" not in self.capabilities.dropped:
+            body["encoding_format"] = "base64"
+        return body
+
+    def adapt(self, error: UnsupportedError, body: Mapping[str, Any], sent: Capabilities) -> bool:
+        """Drop the unsupported part of a chat request; False if the request itself is at fault.
+
+        `sent` are the capabilities at the time of sending: another call may have learnt more.
+        """
+        if self.capabilities != sent:
+            return True
+        text = str(error).lower()
+        name = self._refused_parameter(text, body)
+        if name is not None:
+            if name in self.settings.parameters:
+                logger.warning(
+                    "Model %s: %s does not know the parameter %s, which is left out from now on",
+                    self.name,
+                    self.settings.base_url or "api.openai.com",
+                    name,
+                )
+            self._drop(name)
+            return True
+        is_about_format = ("response_format" in body or "tools" in body) and any(
+            word in text for word in _ABOUT_FORMAT
+        )
+        return self.settings.structured == "auto" and is_about_format and self._fall_back()
+
+    def adapt_embedding(self, error: UnsupportedError, body: Mapping[str, Any]) -> bool:
+        """Drop the unsupported parameter of a request for vectors; False if there is none."""
+        text = str(error).lower()
+        # A model that cannot shorten its vectors may have the wanted dimension all the same.
+        name = "dimensions" if _is_unknown(text, "dimensions") else "encoding_format"
+        if name in text and name in body:
+            self._drop(name)
+            return True
+        return False
+
+    def note_compliance(self, is_valid: bool, response_format: str) -> None:
+        """Learn from the first reply to a request whether the server enforces the format.
+
+        Some servers accept a schema and ignore it; their model is not told the format.
+        """
+        self._complies = self._complies or is_valid
+        is_current = response_format == self.capabilities.response_format
+        if self._complies or response_format not in RESPONSE_FORMATS[:2] or not is_current:
+            return
+        self._n_ignored += 1
+        if self._n_ignored == MAX_IGNORED and self.settings.structured == "auto":
+            self._n_ignored = 0
+            self._fall_back()
+
+    def _refused_parameter(self, text: str, body: Mapping[str, Any]) -> str | None:
+        """Return the parameter that an error message (in lower case) is about, if any."""
+        for name in (*OPTIONAL, *OPTIONAL.values()):
+            if name and name in body and name in text and name not in self.capabilities.dropped:
+                return name
+        for name in self.settings.parameters:
+            if name in body and _is_unknown(text, name.lower()):
+                return name
+        return None
+
+    def _drop(self, name: str) -> None:
+        """Leave out a parameter from now on."""
+        known = self.capabilities
+        self._learn(replace(known, dropped=(*known.dropped, name)))
+
+    def _fall_back(self) -> bool:
+        """Ask for the next best response format from now on; False if there is none."""
+        known = self.capabilities
+        if known.response_format == RESPONSE_FORMATS[-1]:
+            return False
+        at = RESPONSE_FORMATS.index(known.response_format)
+        self._learn(replace(known, response_format=RESPONSE_FORMATS[at + 1]))
+        return True
+
+    def _learn(self, capabilities: Capabilities) -> None:
+        self.capabilities = capabilities
+        self._ledger.set_meta(self._cache_key, capabilities.json())
+
+
+def _is_unknown(text: str, name: str) -> bool:
+    """Tell whether an error rejects a parameter itself; a wrong value is the user's to fix."""
+    is_named = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
+    return is_named and "value" not in text and any(word in text for word in _UNKNOWN)
+
+
+def encode(body: Mapping[str, Any]) -> bytes:
+    """Encode a body as JSON; a lone surrogate, which UTF-8 cannot hold, becomes `?`."""
+    return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def read_chat(data: Any) -> Reply:
+    """Parse the response of `/chat/completions`, as OpenAI or as others write it."""
+    try:
+        choice = data["choices"][0]
+        message = choice.get("message") or {}
+    except (KeyError, IndexError, TypeError, AttributeError):
+        raise RetryError("the answer has no choice") from None
+    text = message.get("content") or ""
+    if isinstance(text, list):  # in parts
+        text = "".join(str(part.get("text", "")) for part in text if isinstance(part, dict))
+    # Some models call the tool several times, with a part of the reply each.
+    text = "\n".join(filter(None, map(_arguments, message.get("tool_calls") or []))) or text
+    finish = str(choice.get("finish_reason") or "stop")
+    if message.get("refusal"):
+        text, finish = str(message["refusal"]), "refusal"
+    return Reply(text, finish, read_usage(data.get("usage")))
+
+
+def _arguments(call: Any) -> str:
+    """Return the arguments of a tool call, as text."""
+    function = call.get("function") if isinstance(call, dict) else None
+    arguments = function.get("arguments") if isinstance(function, dict) else None
+    if arguments is None or isinstance(arguments, str):
+        return arguments or ""
+    return json.dumps(arguments)
+
+
+def read_usage(usage: Any) -> Usage:
+    """Parse the tokens of a call; 0 where the server does not count."""
+    if not isinstance(usage, dict):
+        return Usage()
+    details = usage.get("prompt_tokens_details") or {}
+    return Usage(
+        int(usage.get("prompt_tokens") or 0),
+        int(details.get("cached_tokens") or 0) if isinstance(details, dict) else 0,
+        int(usage.get("completion_tokens") or 0),
+    )
+
+
+def read_embeddings(data: Any, n_texts: int) -> tuple[list[list[float]], Usage]:
+    """Parse the response of `/embeddings`: a vector for each text, in their order."""
+    import numpy as np
+
+    try:
+        rows = sorted(data["data"], key=lambda row: row["index"])
+        vectors = [
+            np.frombuffer(base64.b64decode(row["embedding"]), "<f4").tolist()
+            if isinstance(row["embedding"], str)
+            else [float(value) for value in row["embedding"]]
+            for row in rows
+        ]
+    except (KeyError, TypeError, ValueError):
+        raise RetryError("the answer holds no vectors") from None
+    if len(vectors) != n_texts:
+        raise RetryError(f"the answer holds {len(vectors)} vectors for {n_texts} texts")
+    return vectors, read_usage(data.get("usage"))
+
+
+def message_in(body: Any) -> str:
+    """Return the provider's message in the body of an error, on one line; empty if none."""
+    inner = body.get("error", body) if isinstance(body, dict) else None
+    if not isinstance(inner, dict) or not inner.get("message"):
+        return ""
+    parts = [inner["message"], inner.get("code"), inner.get("param")]
+    return " ".join(" ".join(str(part) for part in parts if part).split())[:500]
+
+
+async def read_events(chunks: AsyncIterable[bytes]) -> AsyncIterator[Any]:
+    """Parse server-sent events [1]_ into the JSON of their data, up to `[DONE]`.
+
+    Raises
+    ------
+    RetryError
+        The server reports an error in the middle of the stream.
+
+    References
+    ----------
+    .. [1] https://html.spec.whatwg.org/multipage/server-sent-events.html
+    """
+    data: list[bytes] = []
+    rest = b""
+    async for chunk in _with_end(chunks):
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in map(bytes.strip, lines):
+            if line.startswith(b"data:"):
+                data.append(line[5:])
+            if line or not data:
+                continue
+            text, data = b"\n".join(data).strip(), []
+            if text == b"[DONE]":
+                return
+            try:
+                event = json.loads(text)
+            except ValueError:
+                raise RetryError("the answer was no JSON", lost=True) from None
+            if isinstance(event, dict) and event.get("error"):
+                raise RetryError(message_in(event) or str(event["error"])[:500], lost=True)
+            yield event
+
+
+async def _with_end(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    """Add the empty line that ends the last event, where the server leaves it out."""
+    async for chunk in chunks:
+        yield chunk
+    yield b"\n\n"
+
+
+class StreamedReply:
+    """A reply put together from the events of a stream, whose text goes on into a `sink`."""
+
+    def __init__(self, sink: TextSink | None = None) -> None:
+        self._visible = VisibleText(sink) if sink else None
+        self._text: list[str] = []
+        self._tool: list[str] = []
+        self._refusal = ""
+        self._finish: str | None = None
+        self._usage: Any = None
+        # The model repeats itself, so that nothing new is to be expected.
+        self.is_loop = False
+
+    def add(self, event: dict[str, Any]) -> None:
+        """Read the next event."""
+        self._usage = event.get("usage") or self._usage
+        for choice in (event.get("choices") or [])[:1]:
+            delta = choice.get("delta") or {}
+            piece = delta.get("content") or ""
+            self._text.append(piece)
+            if self._visible:
+                self._visible.write(piece)
+            self._refusal += delta.get("refusal") or ""
+            self._tool += map(_arguments, delta.get("tool_calls") or ())
+            self._finish = choice.get("finish_reason") or self._finish
+        # Looked at from time to time.
+        if len(self._text) >= 400 and len(self._text) % 50 == 0:
+            tail = "".join(self._text[-400:])
+            self.is_loop = len(tail) >= 40 and tail.count(tail[-40:]) > 12
+        if self.is_loop:
+            self._finish = "length"
+
+    def end(self) -> None:
+        """End the text in the sink, or restart it if the stream ended early."""
+        if self._visible:
+            self._visible.end(broken=self._finish is None)
+
+    def reply(self) -> Reply:
+        """Return the whole reply.
+
+        Raises
+        ------
+        RetryError
+            The stream ended early.
+        """
+        if self._finish is None:
+            raise RetryError("the stream ended early", lost=True)
+        text, finish = "".join(self._tool) or "".join(self._text), self._finish
+        if self._refusal:
+            text, finish = self._refusal, "refusal"
+        return Reply(text, finish, read_usage(self._usage))

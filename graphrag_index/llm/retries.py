@@ -1,0 +1,258 @@
+"""Calls to one model: retried while a failure may pass, within its limits and the budget."""
+
+import asyncio
+import random
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
+
+from graphrag_index.errors import ModelError, OutageError
+from graphrag_index.llm.limits import MAX_SLEEP, Budget, Pace, cost_of, price_of
+from graphrag_index.llm.request import Usage
+from graphrag_index.schema.settings.models import ModelSettings
+
+# Seconds before a retry: about the first, and at most.
+FIRST_DELAY, MAX_DELAY = 0.5, 30.0
+# So many requests are refused one after the other before all are taken to be refused.
+MAX_REFUSALS = 5
+# A request that keeps failing while others succeed is at fault itself.
+MAX_FAILURES = 6
+# When more than so many requests fail one after the other, the server is at fault.
+MAX_FAILING = 5
+# So many requests may be denied before any is answered.
+MAX_DENIED = 2
+# Seconds after which a request that is not refused counts as accepted.
+GRACE = 0.02
+
+T = TypeVar("T")
+
+
+class RetryError(Exception):
+    """The call failed for a reason that may pass."""
+
+    def __init__(
+        self,
+        reason: str,
+        after: float | None = None,
+        rate: bool = False,
+        denied: ModelError | None = None,
+        lost: bool = False,
+    ) -> None:
+        super().__init__(reason)
+        # Seconds that the server asks to wait.
+        self.after = after
+        # The request was sent, and may have been answered and charged for.
+        self.lost = lost
+        # Access was denied; the error to raise if that persists.
+        self.denied = denied
+        # The provider refused the call for its rate.
+        self.rate = rate
+
+
+class RejectedError(Exception):
+    """The server refuses this request; a retry is no use."""
+
+
+class UnsupportedError(Exception):
+    """The server does not support a parameter or the reply format of the request."""
+
+
+def redact(text: str, secret: str) -> str:
+    """Replace a key in a text; providers repeat parts of it in their messages."""
+    if len(secret) >= 4:
+        text = text.replace(secret, "***")
+    return re.sub(r"\b(sk|key|Bearer)[-_ ][\w*.-]{4,}", r"\1-***", text)
+
+
+def backoff(failures: int, first: float = FIRST_DELAY) -> float:
+    """Return the seconds before a retry: twice as long after each failure, with jitter."""
+    delay = min(MAX_DELAY, first * 2 ** (failures - 1))
+    return random.uniform(delay / 2, delay)
+
+
+class _Failures:
+    """Times at which one request has failed."""
+
+    def __init__(self) -> None:
+        self.times = 0
+        self.began = time.monotonic()
+        # The first, the last but one, and the last.
+        self.first = self.before = self.last = 0.0
+
+    def add(self) -> None:
+        now = time.monotonic()
+        self.times += 1
+        self.first = self.first or now
+        self.before, self.last = self.last, now
+
+
+class RetriedCalls:
+    """The calls of one client. Lives in one event loop."""
+
+    def __init__(
+        self, name: str, settings: ModelSettings, budget: Budget, keeps_replies: bool
+    ) -> None:
+        self.price = price_of(settings)
+        # Headers of the last response.
+        self.headers: Mapping[str, str] = {}
+        # Seconds before the second attempt, about; then twice as long each time.
+        self.first_delay = FIRST_DELAY
+        self._name, self._settings, self._budget = name, settings, budget
+        self._keeps_replies = keeps_replies
+        self._pace = Pace(
+            settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute
+        )
+        self._probe = asyncio.Lock()
+        self._works = False
+        self._last_success = 0.0
+        self._n_refusals = 0
+        # Calls that have failed since the last success, and those that were denied access.
+        self._failing: set[object] = set()
+        self._denied: set[object] = set()
+        self._stopped: Exception | None = None
+
+    def stop(self, error: Exception) -> None:
+        """Let every further call fail with this error; calls under way end."""
+        self._stopped = error
+        self._pace.stop()
+
+    def max_cost(self, n_tokens: int, max_tokens: int) -> float | None:
+        """Return the most that a call can cost, in dollars; None where the price is not known."""
+        # No text has more tokens than bytes, and the estimate is more than a quarter of these.
+        return cost_of(Usage(4 * n_tokens, 0, max_tokens), self.price)
+
+    async def call(
+        self,
+        send: Callable[[], Awaitable[tuple[T, Usage]]],
+        n_tokens: int,
+        max_tokens: int,
+        before_send: Callable[[], None] = lambda: None,
+    ) -> T:
+        """Make a call within the limits, again and again while its failures may pass.
+
+        Parameters
+        ----------
+        n_tokens
+            About so many tokens are sent.
+        max_tokens
+            The reply has at most so many.
+        before_send
+            Called right before each attempt.
+
+        Raises
+        ------
+        RejectedError
+            The request is at fault: refused, or failing again and again while others succeed.
+        ModelError
+            The server is at fault: no answer for as long as the settings allow.
+        BudgetError
+            The call could cost more than the budget leaves.
+        """
+        failures = _Failures()
+        max_cost = self.max_cost(n_tokens, max_tokens) or 0.0
+        while True:
+            try:
+                async with (
+                    self._budget.reserve(max_cost),
+                    self._pace.slot(n_tokens + max_tokens // 8),
+                ):
+                    result, usage = await self._probe_first(send, before_send)
+                    self._note_success()
+                    self._budget.spend(cost_of(usage, self.price))
+                    return result
+            except RejectedError as error:
+                self._n_refusals += 1
+                if not self._works and self._n_refusals >= MAX_REFUSALS:
+                    reason = redact(str(error), self._settings.key)
+                    raise ModelError(
+                        f"Model {self._name} refuses every request: {reason}."
+                    ) from None
+                raise
+            except RetryError as error:
+                self._budget.spend(max_cost if error.lost else 0.0)
+                delay = self._delay_after(error, failures)
+                self._give_up_if_hopeless(error, failures, delay)
+            await self._sleep(delay)
+
+    async def _probe_first(
+        self, send: Callable[[], Awaitable[T]], before_send: Callable[[], None]
+    ) -> T:
+        """Let one call find out what the server supports before all others follow.
+
+        A request that is not refused at once is being answered: the others need not wait
+        for the whole reply.
+        """
+        if self._works:
+            return await self._attempt(send, before_send)
+        async with self._probe:
+            attempt = asyncio.ensure_future(self._attempt(send, before_send))
+            if not self._works:
+                try:
+                    await asyncio.wait({attempt}, timeout=GRACE)
+                except asyncio.CancelledError:
+                    attempt.cancel()
+                    raise
+                self._works = not attempt.done() or attempt.exception() is None
+        return await attempt
+
+    async def _attempt(
+        self, send: Callable[[], Awaitable[T]], before_send: Callable[[], None]
+    ) -> T:
+        if self._stopped is not None:
+            raise self._stopped
+        before_send()
+        try:
+            return await send()
+        except ModelError as error:
+            # A gateway may deny one call of many.
+            raise RetryError(str(error), denied=error) from None
+
+    def _note_success(self) -> None:
+        self._pace.note_success(self.headers)
+        self._last_success = time.monotonic()
+        self._failing.clear()
+        self._denied.clear()
+
+    def _delay_after(self, error: RetryError, failures: _Failures) -> float:
+        """Note a failure; returns the seconds until the next attempt."""
+        failures.add()
+        after = error.after
+        if error.rate:
+            after = self._pace.note_refusal(after, self.headers)
+        else:
+            self._failing.add(failures)
+        if after is None:
+            return backoff(failures.times, self.first_delay)
+        # A little longer, so that calls refused together do not return together.
+        return after + random.uniform(0, 0.1) * after
+
+    def _give_up_if_hopeless(self, error: RetryError, failures: _Failures, delay: float) -> None:
+        reason = redact(str(error), self._settings.key)
+        seconds = self._settings.retry_seconds
+        too_long = time.monotonic() - failures.began + delay > seconds
+        # In an outage all fail; at the end of a run only those are left that always do.
+        others_succeed = self._last_success > failures.first and (
+            self._last_success > failures.before or len(self._failing) <= MAX_FAILING
+        )
+        if others_succeed and (too_long or (failures.times >= MAX_FAILURES and not error.rate)):
+            raise RejectedError(f"failed {failures.times} times: {reason}") from None
+        if error.denied is not None:
+            self._denied.add(failures)
+            max_denied = MAX_FAILING if self._last_success else MAX_DENIED
+            if too_long or failures.times > max_denied or len(self._denied) > max_denied:
+                self.stop(error.denied)
+                raise error.denied
+        if too_long:
+            advice = "ask again when it does"
+            if self._keeps_replies:
+                advice = "run again when it does; what was answered is kept"
+            raise OutageError(
+                f"Model {self._name} has not answered for {seconds:g} s ({reason}): {advice}."
+            ) from None
+
+    async def _sleep(self, seconds: float) -> None:
+        """Sleep, but wake up when all is stopped."""
+        until = time.monotonic() + seconds
+        while self._stopped is None and (left := until - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, MAX_SLEEP))

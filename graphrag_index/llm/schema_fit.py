@@ -1,0 +1,356 @@
+"""Matching of replies to a schema: other spellings of keys, another nesting, lines, tables."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+from graphrag_index.text.normalize import letters
+
+MAX_WRAPS = 4  # levels of nesting around the requested object
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+_ENDS = re.compile(r"(\n|\#\#|<\|COMPLETE\|>)")
+_DELIMITER = r"<\|+>|\|+|\t+|;|::|¦"
+_BAR = re.compile(r"(?<!\\)\|")
+_RULE = re.compile(r"[\s|:+-]*-[\s|:+-]*")
+_QUOTES = "\"'“”„‘’`"
+
+
+class Shape:
+    """The shape of the object that a schema describes.
+
+    Attributes
+    ----------
+    properties
+        The keys, and the schema of each.
+    lists
+        The keys whose values are lists of records, that is of objects, and the schemas of the
+        fields of each.
+    required
+        The keys that must be present.
+    is_records
+        Whether every property is a list of records, so that a reply can do without some.
+    """
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self.properties: dict[str, Any] = dict(schema.get("properties", {}))
+        self.lists: dict[str, Mapping[str, Any]] = {}
+        for name, part in self.properties.items():
+            items = part.get("items") if isinstance(part, dict) else None
+            fields = items.get("properties") if isinstance(items, dict) else None
+            if isinstance(fields, dict) and fields:
+                self.lists[name] = fields
+        self.required = frozenset(schema.get("required", self.properties))
+        self.is_records = bool(self.lists) and len(self.lists) == len(self.properties)
+
+    @cached_property
+    def list_names(self) -> dict[str, str]:
+        """Map lower-case names of each list and of its records to the key of the list."""
+        names = {}
+        for name in self.lists:
+            names[name.lower()] = name
+            if name.endswith("ies"):
+                names[name[:-3].lower() + "y"] = name
+            elif name.endswith("s"):
+                names[name[:-1].lower()] = name
+        return names
+
+    @cached_property
+    def _by_letters(self) -> dict[str, str]:
+        return {letters(name): name for name in self.properties}
+
+    def matches(self, value: Any) -> bool:
+        """Tell whether a value is an object with all required keys and unquoted lists."""
+        if not isinstance(value, dict) or not self.required <= value.keys():
+            return False
+        for name in self.lists:
+            records = value.get(name)
+            if isinstance(records, str) or (
+                isinstance(records, list)
+                and any(isinstance(part, str) and part.startswith("{") for part in records)
+            ):
+                return False
+        return True
+
+    def has_any_key(self, value: Any) -> bool:
+        """Tell whether a value is an object with a key of the schema, in any spelling."""
+        return isinstance(value, dict) and any(
+            key in self.properties or letters(str(key)) in self._by_letters for key in value
+        )
+
+    def find(self, value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
+        """Yield the objects with keys of the schema, also inside other objects and lists."""
+        if isinstance(value, str):
+            value = _as_json(value)
+        if self.has_any_key(value):
+            yield value
+        elif isinstance(value, dict | list) and depth < MAX_WRAPS:
+            for inner in value.values() if isinstance(value, dict) else value:
+                if isinstance(inner, dict | list | str):
+                    yield from self.find(inner, depth + 1)
+
+    def fit(self, value: Any) -> Any:
+        """Rename keys to the spelling of the schema, and move nested lists to the top."""
+        fitted: dict[str, Any] = _rename_keys(value, self.properties)
+        self._name_lists(fitted)
+        for name, fields in self.lists.items():
+            records = fitted.get(name)
+            if isinstance(records, str):
+                fitted[name] = records = _as_json(records)
+            if isinstance(records, dict) and records.keys() & fields:
+                # A single record without its list.
+                fitted[name] = records = [records]
+            if isinstance(records, list):
+                fitted[name] = [_record(record, fields) for record in records]
+        for name, fields in self.lists.items():
+            if name not in fitted:
+                inner = [_record(record, fields) for record in self._nested_records(fitted, name)]
+                if inner:
+                    fitted[name] = inner
+        return fitted
+
+    def assign_records(self, records: list[Any]) -> Any:
+        """Assign records to lists by their keys; return them unchanged if one is ambiguous."""
+        if len(self.lists) == 1:
+            return self.fit({next(iter(self.lists)): records})
+        assigned: dict[str, list[Any]] = {name: [] for name in self.lists}
+        for record in records:
+            if not isinstance(record, dict):
+                return records
+            name, _, is_unique = self.closest_list(record)
+            if not is_unique:
+                return records
+            assigned[name].append(record)
+        return self.fit(assigned)
+
+    def closest_list(self, names: Iterable[Any]) -> tuple[str, int, bool]:
+        """Return the list with the most fields of these names, their number; if it is the only."""
+        keys = {letters(str(name)) for name in names}
+        n_common = {
+            name: len(keys & set(map(letters, fields))) for name, fields in self.lists.items()
+        }
+        best = max(n_common, key=lambda name: n_common[name])
+        return best, n_common[best], list(n_common.values()).count(n_common[best]) == 1
+
+    def name_by_position(self, value: dict[str, Any]) -> dict[str, Any]:
+        """Name the fields of records by position, for keys in another language."""
+        named = dict(value)
+        for name, fields in self.lists.items():
+            records = named.get(name)
+            if isinstance(records, list):
+                named[name] = [
+                    _name_by_position(record, list(fields)) if isinstance(record, dict) else record
+                    for record in records
+                ]
+        return named
+
+    def _name_lists(self, value: dict[str, Any]) -> None:
+        """Name lists by position, for keys in another language."""
+        missing = [name for name in self.lists if name not in value]
+        others = [
+            key
+            for key, part in value.items()
+            if key not in self.properties
+            and isinstance(part, list)
+            and part
+            and all(isinstance(record, dict) for record in part)
+        ]
+        if len(missing) == len(others):
+            for name, key in zip(missing, others, strict=True):
+                value[name] = value.pop(key)
+
+    def _nested_records(self, value: Mapping[str, Any], name: str) -> Iterator[Any]:
+        """Yield the records of a list that is nested in records of another list."""
+        for other in self.lists:
+            records = value.get(other)
+            for record in records if isinstance(records, list) else ():
+                inner = record.get(name) if isinstance(record, dict) else None
+                yield from inner if isinstance(inner, list) else ()
+
+
+def _as_json(text: str) -> Any:
+    """Parse JSON in a string; return the string if it has none."""
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            return json.loads(text, strict=False)
+        except (ValueError, RecursionError):
+            return text
+    return text
+
+
+def _rename_keys(value: Mapping[Any, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Rename keys that differ from these names only in case and punctuation."""
+    if all(key in value for key in names):
+        return dict(value)
+    wanted = {letters(name): name for name in names if name not in value}
+    spelled: dict[str, Any] = {}
+    for key, part in value.items():
+        spelled.setdefault(wanted.get(letters(str(key)), key), part)
+    return spelled
+
+
+def _record(record: Any, fields: Mapping[str, Any]) -> Any:
+    if isinstance(record, str):
+        record = _as_json(record)
+    if not isinstance(record, dict) or all(key in record for key in fields):
+        return record
+    spelled = _rename_keys(record, fields)
+    # entityType becomes entity_type.
+    return {_CAMEL.sub("_", key): value for key, value in spelled.items()}
+
+
+def _name_by_position(record: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    """Name unknown fields by the position that they have in the schema."""
+    if len(record) < len(names) - 1:
+        return record
+    named: dict[str, Any] = {}
+    at = 0
+    for key, value in record.items():
+        if key in names:
+            at = names.index(key) + 1
+            named[key] = value
+        elif at < len(names) and names[at] not in record:
+            named[names[at]] = value
+            at += 1
+        else:
+            named[key] = value
+    return named
+
+
+def read_lines(text: str, shape: Shape) -> tuple[dict[str, list[Any]], int]:
+    """Parse lines such as ``entity | Tom Crean | person``, tuples and Markdown tables.
+
+    Returns
+    -------
+    records
+        The records of each list of the shape: objects if they have all fields of the schema,
+        else lists of fields. Empty if there are none.
+    n_cut
+        The number of records that the end of the text truncates.
+    """
+    records: dict[str, list[Any]] = {}
+    n_cut = 0
+    lines = _lines(text, shape) if shape.lists else []
+    # The most frequent number of fields in whole lines, for each list.
+    counts: dict[str, Counter[int]] = {}
+    for name, fields, whole in lines:
+        if whole and isinstance(fields, list) and len(fields) > 1:
+            counts.setdefault(name, Counter())[len(fields)] += 1
+    usual = {name: max(count, key=lambda n: (count[n], n)) for name, count in counts.items()}
+    for name, fields, whole in lines:
+        names = list(shape.lists[name])
+        if isinstance(fields, list):
+            if not whole and len(fields) < usual.get(name, max(2, len(names) - 1)):
+                n_cut += 1
+                continue
+            if len(fields) == len(names):
+                fields = dict(zip(names, fields, strict=True))
+        records.setdefault(name, []).append(fields)
+    return records, n_cut
+
+
+def _lines(text: str, shape: Shape) -> list[tuple[str, Any, bool]]:
+    """Return for each record its list, its fields, and whether the line is whole."""
+    words = "|".join(sorted(map(re.escape, shape.list_names), key=len, reverse=True))
+    head = re.compile(
+        rf"[\s>*+•\d.)-]{{0,20}}(?P<open>[(\[|]{{0,3}})\s{{0,9}}(?P<quote>[*_`{_QUOTES}]{{0,4}})"
+        rf"(?P<list>{words})[*_`{_QUOTES}]{{0,4}}(?P<colon>[:：]?)[*_`{_QUOTES}]{{0,4}}[ ]{{0,9}}"
+        rf"(?P<delimiter>{_DELIMITER}|,)?",
+        re.IGNORECASE,
+    )
+    found: list[tuple[str, Any, bool]] = []
+    table = _Table(shape)
+    for piece, whole in _pieces(text, head):
+        start = head.match(piece)
+        fields = _fields(piece, start) if start else None
+        if start is None or fields is None:
+            found.extend((name, row, True) for name, row in table.row(piece))
+            continue
+        if start["open"].endswith("("):
+            whole = piece.rstrip().endswith(")")
+        closed = "|" in start["open"] and piece.rstrip().endswith("|")
+        found.append((shape.list_names[start["list"].lower()], fields, whole or closed))
+    return found
+
+
+def _pieces(text: str, head: re.Pattern[str]) -> Iterator[tuple[str, bool]]:
+    """Yield each line, and whether it is whole; a tuple extends to its closing bracket."""
+    parts = _ENDS.split(text)
+    begun: list[str] = []
+    for number in range(0, len(parts), 2):
+        piece, whole = parts[number], number + 1 < len(parts)
+        has_line_end = whole and parts[number + 1] == "\n"
+        start = head.match(piece)
+        if begun and (start or not piece.strip()):
+            yield "\n".join(begun), True
+            begun = []
+        if begun or (start and start["open"].endswith("(") and has_line_end):
+            begun.append(piece)
+            if has_line_end and not piece.rstrip().endswith(")"):
+                continue
+            piece, begun = "\n".join(begun), []
+        yield piece, whole
+    if begun:
+        yield "\n".join(begun), False
+
+
+def _fields(piece: str, start: re.Match[str]) -> list[str] | None:
+    """Split the text after the word for a record into fields; None if it is prose."""
+    rest, delimiter = piece[start.end() :].rstrip(), start["delimiter"]
+    if start["open"].endswith("(") and rest.endswith(")"):
+        rest = rest[:-1]
+    if delimiter is None:
+        # "Entity: Ada | person".
+        first = re.search(_DELIMITER, rest) if start["colon"] else None
+        if first is None:
+            return None
+        delimiter = first[0]
+    if delimiter == ",":
+        if not start["quote"]:
+            return None
+        fields = [quoted or bare for quoted, bare in re.findall(r'"([^"]*)"|([^\s",][^",]*)', rest)]
+    elif delimiter == "|":
+        fields = _BAR.split(rest)
+    else:
+        fields = rest.split(delimiter)
+    fields = [_bare(field) for field in fields]
+    while fields and not fields[-1]:
+        fields.pop()
+    return fields
+
+
+def _bare(field: str) -> str:
+    """Strip white space, bold marks and quotation marks from a field."""
+    field = field.replace("\\|", "|").strip().strip("*`").strip()
+    if len(field) > 1 and field[0] in _QUOTES and field[-1] in _QUOTES:
+        field = field[1:-1].strip()
+    return field
+
+
+class _Table:
+    """Parser of a Markdown table whose header names the fields."""
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self.last: list[str] = []
+        self.header: list[str] = []
+        # The list whose fields match the columns, at least two of them.
+        self.list_name: str | None = None
+
+    def row(self, line: str) -> Iterator[tuple[str, dict[str, str]]]:
+        """Read the next line; yield its record if it is a row with known fields."""
+        if "|" not in line:
+            self.last, self.header, self.list_name = [], [], None
+            return
+        cells = [_bare(cell) for cell in _BAR.split(line.strip().strip("|"))]
+        if _RULE.fullmatch(line):
+            best, n_common, _ = self.shape.closest_list(self.last)
+            known = {letters(name): name for name in self.shape.lists[best]}
+            self.list_name = best if n_common > 1 else None
+            self.header = [known.get(letters(name), name) for name in self.last]
+        elif self.list_name is not None and any(cells):
+            yield self.list_name, dict(zip(self.header, cells, strict=False))
+        self.last = cells
