@@ -1,4 +1,4 @@
-"""The definition of a table, and column types that several tables share."""
+"""The definition of a table, and the types of columns."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -6,19 +6,58 @@ from typing import Literal
 
 import polars as pl
 
+DataType = pl.DataType | type[pl.DataType]
+
 STRINGS = pl.List(pl.String)
 INTEGERS = pl.List(pl.Int64)
+_TYPES: dict[str, DataType] = {
+    "text": pl.String,
+    "int32": pl.Int32,
+    "int64": pl.Int64,
+    "float32": pl.Float32,
+    "float64": pl.Float64,
+    "bool": pl.Boolean,
+    "date": pl.Date,
+    "strings": STRINGS,
+    "integers": INTEGERS,
+    "numbers": pl.List(pl.Int32),
+    "hashes": pl.List(pl.UInt64),
+    # The embedding model decides the length.
+    "vector": pl.List(pl.Float32),
+}
+
+
+def _parse(columns: str) -> dict[str, DataType]:
+    """Parse "id, level: int64, metadata?"; a column without a type is text."""
+    parts = (column.partition(": ") for column in columns.split(", "))
+    return {name.removesuffix("?"): _TYPES[dtype or "text"] for name, _, dtype in parts}
+
+
+def _structs(fields: str) -> pl.List:
+    return pl.List(pl.Struct(_parse(fields)))
+
+
 # Passages of documents that support a row.
-EVIDENCE = pl.List(
-    pl.Struct({"document_id": pl.String, "start_char": pl.Int64, "end_char": pl.Int64})
-)
+EVIDENCE = _structs("document_id, start_char: int64, end_char: int64")
 # The same, with `human_readable_id` of the document.
-PLACES = pl.List(pl.Struct({"document": pl.Int32, "start_char": pl.Int32, "end_char": pl.Int32}))
-NUMBERS = pl.List(pl.Int32)
-HASHES = pl.List(pl.UInt64)
-FINDINGS = pl.List(pl.Struct({"explanation": pl.String, "summary": pl.String}))
-# The embedding model decides the length.
-VECTOR = pl.List(pl.Float32)
+PLACES = _structs("document: int32, start_char: int32, end_char: int32")
+FINDINGS = _structs("explanation, summary")
+_TYPES |= {
+    "evidence": EVIDENCE,
+    "places": PLACES,
+    "findings": FINDINGS,
+    "found_entities": _structs(
+        "number: int32, name, type, description, start_char: int32, end_char: int32, forms: strings"
+    ),
+    "found_mentions": _structs("entity: int32, start_char: int32, end_char: int32"),
+    "found_relationships": _structs(
+        "source: int32, target: int32, type, description, strength: float64, start_char: int32, "
+        "end_char: int32"
+    ),
+    "claims": _structs(
+        "subject, object, type, status, start_date, end_date, description, source_text"
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -45,7 +84,7 @@ class Table:
     name: str
     row: str
     order: str
-    columns: Mapping[str, pl.DataType | type[pl.DataType]]
+    columns: Mapping[str, DataType]
     kind: Literal["public", "internal", "mapped", "vectors"] = "public"
     nullable: Collection[str] | None = None
     long: bool = False
@@ -57,3 +96,23 @@ class Table:
 
     def empty(self) -> pl.DataFrame:
         return pl.DataFrame(schema=self.schema)
+
+
+def define(
+    name: str,
+    row: str,
+    order: str,
+    columns: str,
+    kind: Literal["public", "internal", "mapped", "vectors"],
+    **options: bool,
+) -> Table:
+    """Define a table by its columns, such as "id, level: int64, metadata?".
+
+    A column without a type is text. A question mark allows nulls.
+    """
+    nullable = [
+        column.partition(": ")[0].removesuffix("?")
+        for column in columns.split(", ")
+        if "?" in column
+    ]
+    return Table(name, row, order, _parse(columns), kind, nullable, **options)

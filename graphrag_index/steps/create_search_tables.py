@@ -1,6 +1,6 @@
 """Write the tables that searches look up."""
 
-from graphrag_index.schema.search_table_definitions import SEARCH_TABLES
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import step
 from graphrag_index.storage import search_tables
 
@@ -8,7 +8,7 @@ from graphrag_index.storage import search_tables
 create_search_tables = step(
     writes=[
         table.name
-        for table in SEARCH_TABLES
+        for table in TABLES.values()
         if table.kind == "mapped" and table.name != "text_unit_vectors"
     ],
     code_version=3,
