@@ -27,7 +27,7 @@ from index import MIB, describe_machine, markdown
 from planted import GIVEN, _word
 
 from graphrag_index.llm.prompts import Prompts
-from graphrag_index.schema.settings.llm_steps import ResolveEntities
+from graphrag_index.schema.settings.step_sections import ResolveEntities
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Silent
 from graphrag_index.steps.resolve_entities import resolve_entities

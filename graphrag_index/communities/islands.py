@@ -5,7 +5,7 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.communities.simple_graph import Graph, Integers, components
-from graphrag_index.schema.settings.embedded_steps import CreateCommunities
+from graphrag_index.schema.settings.step_sections import CreateCommunities
 
 
 def with_islands(

@@ -15,7 +15,7 @@ from graphrag_index.llm.request import (
     Request,
     object_schema,
 )
-from graphrag_index.schema.settings.llm_steps import SummarizeDescriptions
+from graphrag_index.schema.settings.step_sections import SummarizeDescriptions
 from graphrag_index.text.sentences import split_sentences
 
 # Tokens of a prompt besides instructions and descriptions: names, types, list marks.

@@ -20,8 +20,8 @@ from graphrag_index.pipeline.run import Watcher, run_workflow
 from graphrag_index.pipeline.services import services_of
 from graphrag_index.pipeline.workflow import Service, Workflow, load_step
 from graphrag_index.schema.settings.models import vector_identity
+from graphrag_index.schema.settings.section import read_yaml
 from graphrag_index.schema.settings.settings import Settings
-from graphrag_index.schema.yaml_text import read_yaml
 from graphrag_index.storage.atomic import temporary_path
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import Version

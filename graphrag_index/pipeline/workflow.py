@@ -22,9 +22,8 @@ from graphrag_index.errors import (
     WorkflowError,
     describe_error,
 )
-from graphrag_index.schema.settings.section import Section, describe_validation_error
+from graphrag_index.schema.settings.section import Section, describe_validation_error, read_yaml
 from graphrag_index.schema.settings.settings import Settings
-from graphrag_index.schema.yaml_text import read_yaml
 from graphrag_index.step import Project, Step
 from graphrag_index.steps import STEPS
 from graphrag_index.storage.versions import StoredTable

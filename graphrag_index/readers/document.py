@@ -9,7 +9,7 @@ from dataclasses import field as dataclass_field
 from datetime import date, datetime, time
 from typing import Any, Final
 
-from graphrag_index.schema.settings.embedded_steps import LoadDocuments
+from graphrag_index.schema.settings.step_sections import LoadDocuments
 
 Record = Mapping[str, Any]
 

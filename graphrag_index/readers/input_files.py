@@ -10,7 +10,7 @@ from typing import NamedTuple
 from graphrag_index.errors import InputError, SettingsError
 from graphrag_index.readers import READERS, system_reason
 from graphrag_index.readers.document import listed
-from graphrag_index.schema.settings.embedded_steps import LoadDocuments
+from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.storage.table_store import INDEX_FILE
 
 # The beginning of `index.json`, see `TableStore.move_pointer`.

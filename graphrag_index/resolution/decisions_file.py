@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 import yaml
 
 from graphrag_index.errors import SettingsError
-from graphrag_index.schema.yaml_text import read_yaml
+from graphrag_index.schema.settings.section import read_yaml
 from graphrag_index.text.normalize import title_key
 
 SECTIONS = ("merge", "never", "rename", "split")

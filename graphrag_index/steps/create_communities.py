@@ -32,7 +32,7 @@ from graphrag_index.communities.simple_graph import (
     simple_graph,
 )
 from graphrag_index.schema.list_columns import positions, spread_lists
-from graphrag_index.schema.settings.embedded_steps import CreateCommunities
+from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_index.step import step
 from graphrag_index.storage.table_store import Previous
 

@@ -22,7 +22,7 @@ from graphrag_index.reports.report_context import Context, ReportContexts
 from graphrag_index.reports.report_evidence import CommunityEvidence
 from graphrag_index.reports.report_reply import FORMAT_INSTRUCTION, report_format
 from graphrag_index.reports.report_writer import PreviousReports, ReportWriter
-from graphrag_index.schema.settings.llm_steps import CreateCommunityReports
+from graphrag_index.schema.settings.step_sections import CreateCommunityReports
 from graphrag_index.schema.tables import content_id
 from graphrag_index.step import Progress, step
 from graphrag_index.storage.table_store import Previous

@@ -12,7 +12,7 @@ import polars as pl
 from graphrag_index.reports.extractive import Evidence, write_findings
 from graphrag_index.reports.report import Report, community_rows, join_titles, report_rows
 from graphrag_index.schema.list_columns import Grouped, Integers, positions
-from graphrag_index.schema.settings.embedded_steps import CreateCommunityReportsNlp
+from graphrag_index.schema.settings.step_sections import CreateCommunityReportsNlp
 from graphrag_index.step import Progress, step
 from graphrag_index.text.sentences import Quotations, quotable
 

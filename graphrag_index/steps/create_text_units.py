@@ -8,7 +8,7 @@ from zlib import crc32
 import numpy as np
 import polars as pl
 
-from graphrag_index.schema.settings.embedded_steps import CreateTextUnits
+from graphrag_index.schema.settings.step_sections import CreateTextUnits
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Progress, step
 from graphrag_index.storage.memo import OwnedRows, open_previous, read_or

@@ -13,7 +13,7 @@ from graphrag_index.extraction.claims import CLAIMS_FORMAT, Claim, locate, merge
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Message, Request
-from graphrag_index.schema.settings.llm_steps import ExtractCovariates
+from graphrag_index.schema.settings.step_sections import ExtractCovariates
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Progress, step
 from graphrag_index.storage.batches import batches

@@ -18,7 +18,7 @@ from graphrag_index.extraction.reply_records import Found, FoundEntity, FoundRel
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request
-from graphrag_index.schema.settings.llm_steps import ExtractGraph, Star
+from graphrag_index.schema.settings.step_sections import ExtractGraph, Star
 from graphrag_index.schema.tables import content_id
 from graphrag_index.step import Progress, step
 from graphrag_index.storage.batches import batches

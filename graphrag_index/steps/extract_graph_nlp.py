@@ -17,7 +17,7 @@ from graphrag_index.nlp.mentions import (
 from graphrag_index.nlp.name_spans import DEFINED, INITIAL
 from graphrag_index.nlp.uncased import find_fallback
 from graphrag_index.schema.list_columns import gather_lists
-from graphrag_index.schema.settings.embedded_steps import ExtractGraphNlp
+from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
 from graphrag_index.schema.table import INTEGERS, STRINGS
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step

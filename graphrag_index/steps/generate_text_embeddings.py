@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.llm.local_embeddings import EmbeddingModel
-from graphrag_index.schema.settings.embedded_steps import GenerateTextEmbeddings
 from graphrag_index.schema.settings.models import ModelSettings
+from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
 from graphrag_index.storage.batches import batches

@@ -28,7 +28,7 @@ from graphrag_index.resolution.name_similarity import are_apart, can_be_one_pers
 from graphrag_index.resolution.pair_prompt import PromptEntity, ask
 from graphrag_index.resolution.parsed_name import Name
 from graphrag_index.resolution.scoring import Context, Pair, score_pairs
-from graphrag_index.schema.settings.llm_steps import ResolveEntities
+from graphrag_index.schema.settings.step_sections import ResolveEntities
 from graphrag_index.step import Progress, Project, step
 from graphrag_index.storage.batches import batches
 from graphrag_index.text.normalize import title_key

@@ -13,7 +13,7 @@ from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.list_columns import positions
-from graphrag_index.schema.settings.llm_steps import SummarizeDescriptions
+from graphrag_index.schema.settings.step_sections import SummarizeDescriptions
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Progress, step
 from graphrag_index.storage.batches import batches

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.pipeline.history import roll_back
-from graphrag_index.schema.settings.embedded_steps import CreateCommunities
+from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.create_communities import create_communities
 from graphrag_index.storage.table_store import Previous, TableStore

@@ -9,8 +9,8 @@ import pytest
 
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request
-from graphrag_index.schema.settings.llm_steps import ExtractGraph, Star
 from graphrag_index.schema.settings.models import ModelSettings
+from graphrag_index.schema.settings.step_sections import ExtractGraph, Star
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Silent
 from graphrag_index.steps.extract_graph import extract_graph

@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphrag_index.schema.settings.embedded_steps import ExtractGraphNlp
+from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
 from tests.fixtures.extraction import extract
 
 

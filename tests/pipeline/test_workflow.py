@@ -16,8 +16,8 @@ from graphrag_index.pipeline.workflow import (
     check_settings,
     load_workflow,
 )
-from graphrag_index.schema.settings.embedded_steps import CreateCommunities
 from graphrag_index.schema.settings.settings import Settings
+from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
 from graphrag_index.steps import STEPS

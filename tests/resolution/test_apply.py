@@ -9,8 +9,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from graphrag_index.llm.prompts import Prompts
-from graphrag_index.schema.settings.embedded_steps import FinalizeGraph
-from graphrag_index.schema.settings.llm_steps import SummarizeDescriptions
+from graphrag_index.schema.settings.step_sections import FinalizeGraph, SummarizeDescriptions
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Silent
 from graphrag_index.steps.finalize_graph import finalize_graph

@@ -11,7 +11,7 @@ import pytest
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import ParsedReply, ReplyError, Request
 from graphrag_index.reports.report_reply import report_format
-from graphrag_index.schema.settings.llm_steps import CreateCommunityReports
+from graphrag_index.schema.settings.step_sections import CreateCommunityReports
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Silent
 from graphrag_index.steps.create_community_reports import create_community_reports

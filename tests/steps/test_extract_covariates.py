@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 from graphrag_index.extraction.claims import Claim, locate, read_claims
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import ReplyError, Request
-from graphrag_index.schema.settings.llm_steps import ExtractCovariates
+from graphrag_index.schema.settings.step_sections import ExtractCovariates
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Silent
 from graphrag_index.steps.extract_covariates import extract_covariates

@@ -16,7 +16,7 @@ from graphrag_index.extraction.graph_reply import IN_WORDS, ExtractionFormat, Sc
 from graphrag_index.extraction.reply_records import Found, FoundEntity, read_records, read_strength
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import ReplyError, Request
-from graphrag_index.schema.settings.llm_steps import ExtractGraph
+from graphrag_index.schema.settings.step_sections import ExtractGraph
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Silent
 from graphrag_index.steps.extract_graph import extract_graph

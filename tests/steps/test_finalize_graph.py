@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from graphrag_index.errors import TableError
-from graphrag_index.schema.settings.embedded_steps import FinalizeGraph
+from graphrag_index.schema.settings.step_sections import FinalizeGraph
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.steps.finalize_graph import finalize_graph
 from graphrag_index.storage.table_writer import conform

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.schema.settings.embedded_steps import GenerateTextEmbeddings
+from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Silent
 from graphrag_index.steps.generate_text_embeddings import generate_text_embeddings

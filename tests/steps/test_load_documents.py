@@ -16,7 +16,7 @@ from polars.testing import assert_frame_equal
 
 from graphrag_index.errors import ExitCode, InputError, SettingsError
 from graphrag_index.readers.input_files import check_output, find_files
-from graphrag_index.schema.settings.embedded_steps import LoadDocuments
+from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Silent
 from graphrag_index.steps.load_documents import BATCH_CHARACTERS, fingerprint_input, load_documents

@@ -12,8 +12,8 @@ from polars.testing import assert_frame_equal
 from graphrag_index.extraction.summarization import FORMAT, SummaryPrompt, join
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request, estimate_tokens
-from graphrag_index.schema.settings.llm_steps import SummarizeDescriptions
 from graphrag_index.schema.settings.models import ModelSettings
+from graphrag_index.schema.settings.step_sections import SummarizeDescriptions
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Silent
 from graphrag_index.steps.summarize_descriptions import summarize_descriptions

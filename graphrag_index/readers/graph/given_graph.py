@@ -10,7 +10,7 @@ import polars as pl
 from graphrag_index.errors import InputError
 from graphrag_index.readers.graph.graph_rows import Rows
 from graphrag_index.schema.list_columns import Integers, positions
-from graphrag_index.schema.settings.embedded_steps import ReadGraph
+from graphrag_index.schema.settings.step_sections import ReadGraph
 from graphrag_index.schema.table import STRINGS
 from graphrag_index.text.normalize import title_key
 

@@ -6,18 +6,18 @@ from typing import Any, Literal
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from graphrag_index.errors import SettingsError
-from graphrag_index.schema.settings.section import Section, Share
+from graphrag_index.schema.settings.section import Section, Share, setting
 
 
 class Price(Section):
     """Price in dollars per million tokens."""
 
-    input: float = Field(0.0, ge=0, description="Prompt tokens.")
-    cached_input: float | None = Field(
-        None, ge=0, description="Prompt tokens from the cache of the provider; null: as input."
+    input: float = setting(0.0, "Prompt tokens.", ge=0)
+    cached_input: float | None = setting(
+        None, "Prompt tokens from the cache of the provider; null: as input.", ge=0
     )
-    output: float = Field(0.0, ge=0, description="Tokens of the reply, reasoning included.")
-    batch_discount: Share = Field(0.5, description="Discount of a batch (run --batch), as a share.")
+    output: float = setting(0.0, "Tokens of the reply, reasoning included.", ge=0)
+    batch_discount: Share = setting(0.5, "Discount of a batch (run --batch), as a share.")
 
     def in_batch(self) -> "Price":
         """Return the price in a batch."""
@@ -29,27 +29,19 @@ class Price(Section):
 class BatchLimits(Section):
     """Limits of the provider for batches, with `run --batch`."""
 
-    max_requests: int = Field(
-        50_000, ge=1, le=10_000_000, description="Requests in a batch at most."
+    max_requests: int = setting(50_000, "Requests in a batch at most.", ge=1, le=10_000_000)
+    max_bytes: int = setting(
+        200_000_000, "Bytes of a batch at most; larger ones are split.", ge=1, le=1 << 40
     )
-    max_bytes: int = Field(
-        200_000_000,
-        ge=1,
-        le=1 << 40,
-        description="Bytes of a batch at most; larger ones are split.",
-    )
-    max_tokens: int | None = Field(
+    max_tokens: int | None = setting(
         None,
+        "Tokens in all open batches at once, as the account allows; the rest follows when they "
+        "are done. null: no limit.",
         ge=1,
         le=1 << 40,
-        description="Tokens in all open batches at once, as the account allows; the rest follows "
-        "when they are done. null: no limit.",
     )
-    poll_seconds: float = Field(
-        30.0,
-        gt=0,
-        le=3_600,
-        description="Interval of run --batch --wait in seconds; it grows up to tenfold.",
+    poll_seconds: float = setting(
+        30.0, "Interval of run --batch --wait in seconds; it grows up to tenfold.", gt=0, le=3_600
     )
 
 
@@ -57,58 +49,46 @@ class ModelSettings(Section):
     """A model behind an OpenAI-compatible API."""
 
     model: str = Field(description="Name of the model on its server.")
-    provider: Literal["openai", "azure"] = Field(
-        "openai", description="azure: an Azure OpenAI deployment; openai: every other server."
+    provider: Literal["openai", "azure"] = setting(
+        "openai", "azure: an Azure OpenAI deployment; openai: every other server."
     )
-    base_url: str | None = Field(
-        None, description="URL of the server, such as http://localhost:11434/v1; null: OpenAI."
+    base_url: str | None = setting(
+        None, "URL of the server, such as http://localhost:11434/v1; null: OpenAI."
     )
-    api_key: SecretStr = Field(
-        SecretStr(""), description="API key; ${OPENAI_API_KEY} takes it from the environment."
+    api_key: SecretStr = setting(
+        SecretStr(""), "API key; ${OPENAI_API_KEY} takes it from the environment."
     )
-    api_version: str = Field("2024-10-21", description="Azure: version of the API.")
-    deployment: str | None = Field(None, description="Azure: name of the deployment; null: model.")
-    context_window: int = Field(
-        128_000, ge=512, description="Tokens of prompt and reply together at most."
+    api_version: str = setting("2024-10-21", "Azure: version of the API.")
+    deployment: str | None = setting(None, "Azure: name of the deployment; null: model.")
+    context_window: int = setting(128_000, "Tokens of prompt and reply together at most.", ge=512)
+    max_output_tokens: int = setting(8_192, "Longest reply, in tokens, reasoning included.", ge=16)
+    temperature: float | None = setting(
+        0.0, "null: default of the server; omitted if it is not supported.", ge=0, le=2
     )
-    max_output_tokens: int = Field(
-        8_192, ge=16, description="Longest reply, in tokens, reasoning included."
+    parameters: dict[str, Any] = setting(
+        {}, "Further parameters of each request, such as reasoning_effort: low."
     )
-    temperature: float | None = Field(
-        0.0, ge=0, le=2, description="null: default of the server; omitted if it is not supported."
+    structured: Literal["auto", "json_schema", "tool", "json_object", "text"] = setting(
+        "auto", "How a reply is made to fit its schema; auto tries these in order, once."
     )
-    parameters: dict[str, Any] = Field(
-        {}, description="Further parameters of each request, such as reasoning_effort: low."
-    )
-    structured: Literal["auto", "json_schema", "tool", "json_object", "text"] = Field(
-        "auto",
-        description="How a reply is made to fit its schema; auto tries these in order, once.",
-    )
-    stream: bool = Field(
+    stream: bool = setting(
         False,
-        description="Stream replies: timeout then counts from the last chunk, not from the start. "
-        "For slow servers.",
+        "Stream replies: timeout then counts from the last chunk, not from the start. For slow "
+        "servers.",
     )
-    timeout: float = Field(300.0, gt=0, le=86_400, description="Seconds without a response.")
-    retry_seconds: float = Field(
-        600.0, ge=0, le=86_400, description="How long a failed request is retried."
+    timeout: float = setting(300.0, "Seconds without a response.", gt=0, le=86_400)
+    retry_seconds: float = setting(600.0, "How long a failed request is retried.", ge=0, le=86_400)
+    concurrency: int = setting(
+        32, "Concurrent requests at most; fewer if the server returns rate limits.", ge=1, le=4_096
     )
-    concurrency: int = Field(
-        32,
-        ge=1,
-        le=4_096,
-        description="Concurrent requests at most; fewer if the server returns rate limits.",
+    requests_per_minute: int | None = setting(None, "null: no limit.", ge=1)
+    tokens_per_minute: int | None = setting(None, "null: no limit.", ge=1)
+    batch: BatchLimits = setting(BatchLimits(), "Limits of run --batch.")
+    dimensions: int | None = setting(
+        None, "Embeddings: length of shortened vectors, if the model can; null: full.", ge=1
     )
-    requests_per_minute: int | None = Field(None, ge=1, description="null: no limit.")
-    tokens_per_minute: int | None = Field(None, ge=1, description="null: no limit.")
-    batch: BatchLimits = Field(BatchLimits(), description="Limits of run --batch.")
-    dimensions: int | None = Field(
-        None,
-        ge=1,
-        description="Embeddings: length of shortened vectors, if the model can; null: full.",
-    )
-    price: Price | None = Field(
-        None, description="null: from the price list of this program, if it has the model."
+    price: Price | None = setting(
+        None, "null: from the price list of this program, if it has the model."
     )
 
     @property

@@ -43,8 +43,11 @@ def init_project(folder: Path, input_folder: Path | None = None) -> list[Path]:
     if input_folder is None:
         (folder / documents).mkdir(exist_ok=True)
     elif input_folder.resolve() != (folder / documents).resolve():
+        place = input_folder.resolve()
+        if place.is_relative_to(folder.resolve()):
+            place = place.relative_to(folder.resolve())
         # A dollar sign in its name must not begin a variable.
-        documents = _relative(input_folder.resolve(), folder.resolve()).replace("$", "$$")
+        documents = place.as_posix().replace("$", "$$")
     settings_path.write_text(
         settings_text({"load_documents": {"folder": documents}}), encoding="utf-8"
     )
@@ -130,11 +133,6 @@ def _yaml(value: Any) -> str:
         value = value.get_secret_value()
     text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10_000)
     return text.strip().removesuffix("...").strip()
-
-
-def _relative(path: Path, folder: Path) -> str:
-    """Return a path relative to a folder if it is inside of it."""
-    return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else path.as_posix()
 
 
 def shipped_workflows() -> dict[str, str]:

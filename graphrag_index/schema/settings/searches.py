@@ -1,243 +1,194 @@
 """Sections of the searches."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from graphrag_index.schema.settings.section import Section, Share
+from graphrag_index.schema.settings.section import Section, Share, Similarity, setting
 
 _MAX = 1_000_000
+
+TopK = Annotated[int, Field(ge=1, le=10_000)]
+Tokens = Annotated[int, Field(ge=200, le=_MAX)]
+ContextTokens = Annotated[Tokens, Field(description="Context of a model, in tokens.")]
+CallTokens = Annotated[Tokens, Field(description="Context of one call, in tokens.")]
+MaxSentences = Annotated[TopK, Field(description="Sentences of the answer at most.")]
+MinSimilarity = Annotated[
+    Similarity, Field(description="Ignore evidence less similar to the question (cosine).")
+]
 
 
 class Search(Section):
     """Settings of all searches."""
 
-    model: str = Field(
+    model: str = setting(
         "auto",
-        description="Writer of answers: a name in `models`; none: sentences of the documents, at "
-        "no cost; auto: the model that made the index, or none if no model did.",
+        "Writer of answers: a name in `models`; none: sentences of the documents, at no cost; "
+        "auto: the model that made the index, or none if no model did.",
     )
-    rating_model: str | None = Field(
+    rating_model: str | None = setting(
         None,
-        description="Name of a cheaper model for frequent requests (rating reports, testing "
-        "passages, choosing a search); null: the same model.",
+        "Name of a cheaper model for frequent requests (rating reports, testing passages, "
+        "choosing a search); null: the same model.",
     )
-    response: str = Field(
+    response: str = setting(
         "as short as the question allows: a sentence or two for a fact, paragraphs for a survey",
+        "Length and form of written answers, in words for the model.",
         min_length=1,
-        description="Length and form of written answers, in words for the model.",
     )
-    citations: Literal["footnotes", "data"] = Field(
-        "footnotes",
-        description="footnotes: [1]; data: [Data: Sources (12)], as Microsoft GraphRAG.",
+    citations: Literal["footnotes", "data"] = setting(
+        "footnotes", "footnotes: [1]; data: [Data: Sources (12)], as Microsoft GraphRAG."
     )
-    follow_ups: int = Field(
-        0,
-        ge=0,
-        le=100,
-        description="Follow-up questions to suggest; with a model they cost one more call.",
+    follow_ups: int = setting(
+        0, "Follow-up questions to suggest; with a model they cost one more call.", ge=0, le=100
     )
-    retry_seconds: float = Field(
-        60.0, ge=0, le=86_400, description="How long failed calls for an answer are retried."
+    retry_seconds: float = setting(
+        60.0, "How long failed calls for an answer are retried.", ge=0, le=86_400
     )
 
 
 class LocalSearch(Section):
     """Questions about an entity and its neighbourhood."""
 
-    top_k_entities: int = Field(
-        10, ge=1, le=10_000, description="Entities most similar to the question."
-    )
-    top_k_text_units: int = Field(
-        12, ge=1, le=10_000, description="Text units to read for the answer."
-    )
-    scope: Literal["all", "graph"] = Field(
+    top_k_entities: TopK = setting(10, "Entities most similar to the question.")
+    top_k_text_units: TopK = setting(12, "Text units to read for the answer.")
+    scope: Literal["all", "graph"] = setting(
         "all",
-        description="graph: only text units that mention these entities, for corpora so large that "
-        "vector search loses precision.",
+        "graph: only text units that mention these entities, for corpora so large that vector "
+        "search loses precision.",
     )
-    max_context_tokens: int = Field(
-        8_000, ge=200, le=_MAX, description="Context of a model, in tokens."
+    max_context_tokens: ContextTokens = 8_000
+    text_unit_share: Share = setting(0.6, "Share of text units in this context.")
+    report_share: Share = setting(
+        0.15, "Share of community reports; the rest is for entities, relationships, claims."
     )
-    text_unit_share: Share = Field(0.6, description="Share of text units in this context.")
-    report_share: Share = Field(
-        0.15,
-        description="Share of community reports; the rest is for entities, relationships, claims.",
-    )
-    max_sentences: int = Field(6, ge=1, le=10_000, description="Sentences of the answer at most.")
-    min_similarity: float = Field(
-        0.25, ge=-1, le=1, description="Ignore evidence less similar to the question (cosine)."
-    )
+    max_sentences: MaxSentences = 6
+    min_similarity: MinSimilarity = 0.25
 
 
 class BasicSearch(Section):
     """Questions about a passage: text units by vector, by full text, or both."""
 
-    mode: Literal["vector", "text", "hybrid"] = Field(
-        "hybrid", description="hybrid merges both rankings by reciprocal rank."
+    mode: Literal["vector", "text", "hybrid"] = setting(
+        "hybrid", "hybrid merges both rankings by reciprocal rank."
     )
-    top_k_text_units: int = Field(10, ge=1, le=10_000, description="Text units to read.")
-    max_context_tokens: int = Field(
-        8_000, ge=200, le=_MAX, description="Context of a model, in tokens."
-    )
-    max_sentences: int = Field(6, ge=1, le=10_000, description="Sentences of the answer at most.")
-    min_similarity: float = Field(
-        0.25, ge=-1, le=1, description="Ignore evidence less similar to the question (cosine)."
-    )
+    top_k_text_units: TopK = setting(10, "Text units to read.")
+    max_context_tokens: ContextTokens = 8_000
+    max_sentences: MaxSentences = 6
+    min_similarity: MinSimilarity = 0.25
 
 
 class GlobalSearch(Section):
     """Questions about the whole corpus, answered by map and reduce over community reports."""
 
-    level: int | None = Field(
-        None,
-        ge=0,
-        le=100,
-        description="Level of the reports; null chooses one that fits the question.",
+    level: int | None = setting(
+        None, "Level of the reports; null chooses one that fits the question.", ge=0, le=100
     )
-    selection: Literal["similar", "dynamic", "level"] = Field(
+    selection: Literal["similar", "dynamic", "level"] = setting(
         "similar",
-        description="Reports to read. similar: the most similar within max_map_tokens and "
-        "max_map_share; dynamic: the model rates reports from the top of the hierarchy down; "
-        "level: all of the level.",
+        "Reports to read. similar: the most similar within max_map_tokens and max_map_share; "
+        "dynamic: the model rates reports from the top of the hierarchy down; level: all of the "
+        "level.",
     )
-    max_map_tokens: int = Field(
-        7_500, ge=200, le=_MAX, description="similar: reports to read for one question, in tokens."
+    max_map_tokens: Tokens = setting(7_500, "similar: reports to read for one question, in tokens.")
+    max_map_share: float = setting(
+        0.2, "similar: reports to read at most, as a share of their level.", gt=0, le=1
     )
-    max_map_share: float = Field(
-        0.2, gt=0, le=1, description="similar: reports to read at most, as a share of their level."
+    max_context_tokens: CallTokens = 8_000
+    max_levels: int = setting(3, "dynamic: levels to descend at most, from level 0.", ge=1, le=100)
+    min_rating: int = setting(
+        2, "dynamic: ignore reports with a lower rating (1 to 5).", ge=1, le=5
     )
-    max_context_tokens: int = Field(
-        8_000, ge=200, le=_MAX, description="Context of one call, in tokens."
+    min_score: int = setting(
+        20, "Ignore points of a map call with a lower score (0 to 100).", ge=0, le=100
     )
-    max_levels: int = Field(
-        3, ge=1, le=100, description="dynamic: levels to descend at most, from level 0."
-    )
-    min_rating: int = Field(
-        2, ge=1, le=5, description="dynamic: ignore reports with a lower rating (1 to 5)."
-    )
-    min_score: int = Field(
-        20, ge=0, le=100, description="Ignore points of a map call with a lower score (0 to 100)."
-    )
-    max_points: int = Field(6, ge=1, le=1_000, description="Themes of the answer at most.")
-    min_similarity: float = Field(
-        0.1, ge=-1, le=1, description="Ignore reports less similar to the question (cosine)."
+    max_points: int = setting(6, "Themes of the answer at most.", ge=1, le=1_000)
+    min_similarity: Similarity = setting(
+        0.1, "Ignore reports less similar to the question (cosine)."
     )
 
 
 class DriftSearch(Section):
     """Broad questions, then details: reports first, then rounds of local questions."""
 
-    top_k_reports: int = Field(8, ge=1, le=10_000, description="Reports to start from.")
-    rounds: int = Field(2, ge=0, le=20, description="Rounds of follow-up questions.")
-    follow_ups: int = Field(3, ge=1, le=100, description="Follow-up questions in a round at most.")
-    max_context_tokens: int = Field(
-        8_000, ge=200, le=_MAX, description="Context of one call, in tokens."
+    top_k_reports: TopK = setting(8, "Reports to start from.")
+    rounds: int = setting(2, "Rounds of follow-up questions.", ge=0, le=20)
+    follow_ups: int = setting(3, "Follow-up questions in a round at most.", ge=1, le=100)
+    max_context_tokens: CallTokens = 8_000
+    max_total_tokens: int = setting(
+        120_000, "Prompt tokens for one question at most.", ge=10_000, le=1_000_000_000
     )
-    max_total_tokens: int = Field(
-        120_000, ge=10_000, le=1_000_000_000, description="Prompt tokens for one question at most."
-    )
-    max_sentences: int = Field(8, ge=1, le=10_000, description="Sentences of the answer at most.")
-    min_similarity: float = Field(
-        0.25, ge=-1, le=1, description="Ignore evidence less similar to the question (cosine)."
-    )
+    max_sentences: MaxSentences = 8
+    min_similarity: MinSimilarity = 0.25
 
 
 class LazySearch(Section):
     """Questions to an index without reports: relevance is tested at query time."""
 
-    budget: int = Field(
+    budget: int = setting(
         100,
+        "Relevance tests for one question at most; 100, 500 and 1500 are usual.",
         ge=1,
         le=1_000_000,
-        description="Relevance tests for one question at most; 100, 500 and 1500 are usual.",
     )
-    sub_queries: int = Field(
-        4, ge=0, le=20, description="Sub-questions to derive from the question at most."
-    )
-    top_k_text_units: int = Field(
-        200, ge=1, le=100_000, description="Text units to rank for each of them."
-    )
-    communities_at_once: int = Field(
+    sub_queries: int = setting(4, "Sub-questions to derive from the question at most.", ge=0, le=20)
+    top_k_text_units: int = setting(200, "Text units to rank for each of them.", ge=1, le=100_000)
+    communities_at_once: int = setting(
         16,
+        "Communities to test in one round, those with the best untested text units first.",
         ge=1,
         le=1_000,
-        description="Communities to test in one round, those with the best untested text units "
-        "first.",
     )
-    tests_at_once: int = Field(
-        2, ge=1, le=100, description="Text units of one community to test in one round."
+    tests_at_once: int = setting(
+        2, "Text units of one community to test in one round.", ge=1, le=100
     )
-    patience: int = Field(
-        3,
-        ge=1,
-        le=100,
-        description="Rounds without a relevant text unit after which a community is dropped.",
+    patience: int = setting(
+        3, "Rounds without a relevant text unit after which a community is dropped.", ge=1, le=100
     )
-    min_rating: int = Field(
-        3,
-        ge=1,
-        le=5,
-        description="With a model: text units with a lower rating (1 to 5) are irrelevant.",
+    min_rating: int = setting(
+        3, "With a model: text units with a lower rating (1 to 5) are irrelevant.", ge=1, le=5
     )
-    max_context_tokens: int = Field(
-        8_000, ge=200, le=_MAX, description="Context of the last call, in tokens."
-    )
-    max_sentences: int = Field(10, ge=1, le=10_000, description="Sentences of the answer at most.")
-    min_similarity: float = Field(
-        0.25, ge=-1, le=1, description="Ignore evidence less similar to the question (cosine)."
-    )
+    max_context_tokens: Tokens = setting(8_000, "Context of the last call, in tokens.")
+    max_sentences: MaxSentences = 10
+    min_similarity: MinSimilarity = 0.25
 
 
 class PathSearch(Section):
     """Paths between two or more entities."""
 
-    max_paths: int = Field(3, ge=1, le=100, description="Paths between two entities at most.")
-    max_hops: int = Field(6, ge=1, le=50, description="Longest path, in relationships.")
-    max_visited: int = Field(
-        100_000, ge=10, le=100_000_000, description="Entities to visit before giving up."
+    max_paths: int = setting(3, "Paths between two entities at most.", ge=1, le=100)
+    max_hops: int = setting(6, "Longest path, in relationships.", ge=1, le=50)
+    max_visited: int = setting(
+        100_000, "Entities to visit before giving up.", ge=10, le=100_000_000
     )
-    max_context_tokens: int = Field(
-        8_000, ge=200, le=_MAX, description="Context of a model, in tokens."
-    )
+    max_context_tokens: ContextTokens = 8_000
 
 
 class NeighbourhoodSearch(Section):
     """The surroundings of an entity."""
 
-    hops: int = Field(1, ge=1, le=10, description="Distance from the entity, in relationships.")
-    max_relationships: int = Field(
-        100, ge=1, le=_MAX, description="Relationships at most, by descending weight."
+    hops: int = setting(1, "Distance from the entity, in relationships.", ge=1, le=10)
+    max_relationships: int = setting(
+        100, "Relationships at most, by descending weight.", ge=1, le=_MAX
     )
-    max_context_tokens: int = Field(
-        8_000, ge=200, le=_MAX, description="Tables for a model of your own, in tokens."
-    )
+    max_context_tokens: Tokens = setting(8_000, "Tables for a model of your own, in tokens.")
 
 
 class StructuredSearch(Section):
     """Queries in SQL and Cypher, written by a person or a model."""
 
-    max_rows: int = Field(1_000, ge=1, le=_MAX, description="Rows of a result at most.")
-    timeout: float = Field(30.0, gt=0, le=86_400, description="Time limit of a query, in seconds.")
-    max_memory: int = Field(
-        1_024, ge=64, le=_MAX, description="Memory limit of a query, in megabytes."
+    max_rows: int = setting(1_000, "Rows of a result at most.", ge=1, le=_MAX)
+    timeout: float = setting(30.0, "Time limit of a query, in seconds.", gt=0, le=86_400)
+    max_memory: int = setting(1_024, "Memory limit of a query, in megabytes.", ge=64, le=_MAX)
+    attempts: int = setting(
+        2, "How often a model may write the query; it is told about errors.", ge=1, le=10
     )
-    attempts: int = Field(
-        2,
-        ge=1,
-        le=10,
-        description="How often a model may write the query; it is told about errors.",
+    sample_values: int = setting(8, "Sample values of each column in the prompt.", ge=0, le=1_000)
+    max_context_tokens: Tokens = setting(
+        8_000, "Result rows in the prompt for the answer, in tokens."
     )
-    sample_values: int = Field(
-        8, ge=0, le=1_000, description="Sample values of each column in the prompt."
-    )
-    max_context_tokens: int = Field(
-        8_000, ge=200, le=_MAX, description="Result rows in the prompt for the answer, in tokens."
-    )
-    min_similarity: float = Field(
+    min_similarity: Similarity = setting(
         0.25,
-        ge=-1,
-        le=1,
-        description="If no query finds anything: ignore passages and entities less similar to the "
-        "question (cosine).",
+        "If no query finds anything: ignore passages and entities less similar to the question "
+        "(cosine).",
     )

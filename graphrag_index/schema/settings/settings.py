@@ -7,41 +7,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import ValidationError, field_validator, model_validator
 
 from graphrag_index.errors import SettingsError
-from graphrag_index.schema.settings.embedded_steps import (
-    Check,
-    CreateCommunities,
-    CreateCommunityReportsNlp,
-    CreateTextUnits,
-    ExtractGraphNlp,
-    FinalizeGraph,
-    GenerateTextEmbeddings,
-    LoadDocuments,
-    ReadGraph,
-)
-from graphrag_index.schema.settings.llm_steps import (
-    CreateCommunityReports,
-    ExtractCovariates,
-    ExtractGraph,
-    ResolveEntities,
-    SummarizeDescriptions,
-)
+from graphrag_index.schema.settings import searches
+from graphrag_index.schema.settings import step_sections as sections
 from graphrag_index.schema.settings.models import ModelSettings
-from graphrag_index.schema.settings.searches import (
-    BasicSearch,
-    DriftSearch,
-    GlobalSearch,
-    LazySearch,
-    LocalSearch,
-    NeighbourhoodSearch,
-    PathSearch,
-    Search,
-    StructuredSearch,
+from graphrag_index.schema.settings.section import (
+    Section,
+    describe_validation_error,
+    read_yaml,
+    setting,
 )
-from graphrag_index.schema.settings.section import Section, describe_validation_error
-from graphrag_index.schema.yaml_text import read_yaml
 
 # Used if settings.yaml has no models.
 DEFAULT_MODELS = {
@@ -53,40 +30,40 @@ DEFAULT_MODELS = {
 class Settings(Section):
     """The settings of one project."""
 
-    workflow: str = Field("embedded", description="Name of a file in workflows/, without .yaml.")
-    output: str = Field(
-        "output", min_length=1, description="Folder of the index, relative to settings.yaml."
-    )
-    models: dict[str, ModelSettings] = Field(
+    workflow: str = setting("embedded", "Name of a file in workflows/, without .yaml.")
+    output: str = setting("output", "Folder of the index, relative to settings.yaml.", min_length=1)
+    models: dict[str, ModelSettings] = setting(
         {name: ModelSettings(model=known["model"]) for name, known in DEFAULT_MODELS.items()},
-        description="Models behind an OpenAI-compatible API, by the names that steps use. A "
-        "workflow that uses none of them needs no key.",
+        "Models behind an OpenAI-compatible API, by the names that steps use. A workflow that "
+        "uses none of them needs no key.",
     )
-    load_documents: LoadDocuments = LoadDocuments()
-    read_graph: ReadGraph = ReadGraph()
-    create_text_units: CreateTextUnits = CreateTextUnits()
-    extract_graph_nlp: ExtractGraphNlp = ExtractGraphNlp()
-    extract_graph: ExtractGraph = ExtractGraph()
-    resolve_entities: ResolveEntities = ResolveEntities()
-    summarize_descriptions: SummarizeDescriptions = SummarizeDescriptions()
-    extract_covariates: ExtractCovariates = ExtractCovariates()
-    finalize_graph: FinalizeGraph = FinalizeGraph()
-    create_communities: CreateCommunities = CreateCommunities()
-    create_community_reports_nlp: CreateCommunityReportsNlp = CreateCommunityReportsNlp()
-    create_community_reports: CreateCommunityReports = CreateCommunityReports()
-    generate_text_embeddings: GenerateTextEmbeddings = GenerateTextEmbeddings()
-    search: Search = Search()
-    basic_search: BasicSearch = BasicSearch()
-    local_search: LocalSearch = LocalSearch()
-    global_search: GlobalSearch = GlobalSearch()
-    drift_search: DriftSearch = DriftSearch()
-    lazy_search: LazySearch = LazySearch()
-    path_search: PathSearch = PathSearch()
-    neighbourhood_search: NeighbourhoodSearch = NeighbourhoodSearch()
-    structured_search: StructuredSearch = StructuredSearch()
-    check: Check = Check()
-    steps: dict[str, dict[str, Any]] = Field(
-        {}, description="Sections of your own steps, by the name of the function."
+    load_documents: sections.LoadDocuments = sections.LoadDocuments()
+    read_graph: sections.ReadGraph = sections.ReadGraph()
+    create_text_units: sections.CreateTextUnits = sections.CreateTextUnits()
+    extract_graph_nlp: sections.ExtractGraphNlp = sections.ExtractGraphNlp()
+    extract_graph: sections.ExtractGraph = sections.ExtractGraph()
+    resolve_entities: sections.ResolveEntities = sections.ResolveEntities()
+    summarize_descriptions: sections.SummarizeDescriptions = sections.SummarizeDescriptions()
+    extract_covariates: sections.ExtractCovariates = sections.ExtractCovariates()
+    finalize_graph: sections.FinalizeGraph = sections.FinalizeGraph()
+    create_communities: sections.CreateCommunities = sections.CreateCommunities()
+    create_community_reports_nlp: sections.CreateCommunityReportsNlp = (
+        sections.CreateCommunityReportsNlp()
+    )
+    create_community_reports: sections.CreateCommunityReports = sections.CreateCommunityReports()
+    generate_text_embeddings: sections.GenerateTextEmbeddings = sections.GenerateTextEmbeddings()
+    search: searches.Search = searches.Search()
+    basic_search: searches.BasicSearch = searches.BasicSearch()
+    local_search: searches.LocalSearch = searches.LocalSearch()
+    global_search: searches.GlobalSearch = searches.GlobalSearch()
+    drift_search: searches.DriftSearch = searches.DriftSearch()
+    lazy_search: searches.LazySearch = searches.LazySearch()
+    path_search: searches.PathSearch = searches.PathSearch()
+    neighbourhood_search: searches.NeighbourhoodSearch = searches.NeighbourhoodSearch()
+    structured_search: searches.StructuredSearch = searches.StructuredSearch()
+    check: sections.Check = sections.Check()
+    steps: dict[str, dict[str, Any]] = setting(
+        {}, "Sections of your own steps, by the name of the function."
     )
 
     @field_validator("output")

@@ -1,0 +1,373 @@
+"""Sections of the steps, and of `graphrag-index check`."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from graphrag_index.schema.settings.section import Section, Share, check_encoding, setting
+
+# More rows than any corpus has; the numeric libraries use 32-bit integers.
+_MAX = 1_000_000_000
+# Every engine takes 32 bits; the seed of Microsoft's is 0xDEADBEEF.
+_MAX_SEED = 2**32 - 1
+Count = Annotated[int, Field(ge=0, le=_MAX)]
+Positive = Annotated[int, Field(ge=1, le=_MAX)]
+
+
+class LoadDocuments(Section):
+    """Input files, and the meaning of their fields.
+
+    A field of a nested record is named by a dotted path, such as `meta.title`.
+    """
+
+    folder: str = setting("input", "Folder of the documents, relative to settings.yaml.")
+    include: list[str] = setting(
+        ["**/*"],
+        "Patterns of the files to read, relative to the folder: * and ? match characters of a "
+        "name, [ab] one of these, ** any folders. Files of unsupported types are skipped.",
+    )
+    exclude: list[str] = setting([], "Patterns of files and folders to skip, such as drafts/.")
+    encoding: str = setting(
+        "auto", "Encoding of text files; auto detects it, a name is applied strictly."
+    )
+    text_column: str = setting("text", "Records: the field that holds the text.")
+    title_column: str | None = setting("title", "Records and front matter: the field of the title.")
+    id_column: str | None = setting(
+        None, "Records: the field of a stable id; null derives it from the text."
+    )
+    date_column: str | None = setting(
+        "date", "Records and front matter: the field of the document's date."
+    )
+    metadata_columns: list[str] = setting(
+        [], "Records and front matter: fields to copy to the text units."
+    )
+
+    @field_validator("encoding")
+    @classmethod
+    def _encoding_is_known(cls, name: str) -> str:
+        return name if name == "auto" else check_encoding(name, "auto, utf-8, utf-16 or cp1252")
+
+
+EntityField = Literal["id", "title", "type", "description", "aliases", "text_unit_ids"]
+RelationshipField = Literal[
+    "id", "source", "target", "weight", "type", "description", "text_unit_ids"
+]
+TextUnitField = Literal["id", "text", "document_id"]
+DocumentField = Literal["id", "title", "text", "path", "creation_date"]
+
+
+class ReadGraph(Section):
+    """A graph of your own, in files beside settings.yaml; for the workflow from_graph."""
+
+    entities: str | None = setting(
+        None,
+        "File of the entities: .parquet, .csv, .tsv or .graphml; null takes the ends of the "
+        "relationships, or the nodes of the .graphml.",
+    )
+    relationships: str | None = setting(
+        None, "File of the relationships, of the same types; a .graphml may hold both."
+    )
+    text_units: str | None = setting(
+        None,
+        "File of the passages that are their evidence: .parquet, .csv or .tsv; with null each "
+        "row is its own evidence.",
+    )
+    documents: str | None = setting(
+        None, "File of the documents that contain those passages; optional."
+    )
+    entity_columns: dict[EntityField, str | None] = setting(
+        {},
+        "Column of each field, if its name differs, such as {title: person}; null: not used. "
+        "Fields: id, title, type, description, aliases and text_unit_ids.",
+    )
+    relationship_columns: dict[RelationshipField, str | None] = setting(
+        {}, "The same for id, source, target, weight, type, description and text_unit_ids."
+    )
+    text_unit_columns: dict[TextUnitField, str | None] = setting(
+        {}, "The same for id, text and document_id."
+    )
+    document_columns: dict[DocumentField, str | None] = setting(
+        {}, "The same for id, title, text, path and creation_date."
+    )
+    attributes: list[str] = setting(
+        [],
+        "Other columns of entities and relationships to add to the description, such as [born, "
+        "country].",
+    )
+    add_missing_entities: bool = setting(
+        False, "Add entities that only relationships name; false refuses them."
+    )
+    encoding: str = setting("utf-8", "Encoding of .csv and .tsv files.")
+    max_tokens: int = setting(
+        240, "Longest text unit of rows that are their own evidence, in tokens.", ge=8, le=1_000_000
+    )
+
+    @field_validator("encoding")
+    @classmethod
+    def _encoding_is_known(cls, name: str) -> str:
+        return check_encoding(name, "utf-8, utf-16 or cp1252")
+
+
+class CreateTextUnits(Section):
+    """Splitting of documents into text units."""
+
+    max_tokens: int = setting(240, "Longest text unit, in tokens.", ge=8, le=1_000_000)
+    overlap_tokens: int = setting(
+        30,
+        "Whole sentences to repeat from the text unit before, up to so many tokens.",
+        ge=0,
+        le=500_000,
+    )
+    encoding: Literal["o200k_base", "cl100k_base"] = setting(
+        "o200k_base", "Tokenizer that counts the tokens."
+    )
+
+    @model_validator(mode="after")
+    def _overlap_is_smaller(self) -> "CreateTextUnits":
+        if self.overlap_tokens * 2 > self.max_tokens:
+            raise ValueError("overlap_tokens must be at most half of max_tokens")
+        return self
+
+
+class ExtractGraphNlp(Section):
+    """Names, terms and their relationships, found without a language model."""
+
+    min_frequency: Positive = setting(1, "Fewest mentions of a name.")
+    min_frequency_caseless: int = setting(
+        3, "The same in scripts without capital letters (Chinese, Arabic, ...).", ge=2, le=_MAX
+    )
+    noun_phrases: bool = setting(True, "Also find terms in lower case, such as 'sea ice'.")
+    min_frequency_noun_phrase: int = setting(3, "Fewest occurrences of such a term.", ge=2, le=_MAX)
+    merge_variants: bool = setting(
+        True, "Merge short, titled and inflected forms of a name where unambiguous."
+    )
+    max_links: int = setting(
+        8, "Each mention is linked to at most so many after it.", ge=1, le=1_000
+    )
+    neighbour_weight: Share = setting(
+        0.2, "Weight of two names in neighbouring sentences; in one sentence it is 1."
+    )
+    min_evidence: float = setting(
+        1.0, "Drop relationships whose sum of these weights is lower.", ge=0
+    )
+    min_weight: float = setting(0.0, "Drop relationships of a lower weight.", ge=0)
+
+
+class FinalizeGraph(Section):
+    """The final graph: degrees, and the layout of a drawing."""
+
+    layout: bool = setting(True, "Compute the positions x and y of the entities.")
+    seed: int = setting(42, "Seed of the layout.", ge=0, le=_MAX_SEED)
+
+
+class CreateCommunities(Section):
+    """The hierarchy of communities."""
+
+    engine: Literal["native", "igraph", "leidenalg", "microsoft"] = setting(
+        "native", "Implementation of Leiden; see docs/settings.md."
+    )
+    quality: Literal["modularity", "cpm"] = setting(
+        "modularity", "Quality to maximize; microsoft supports modularity only."
+    )
+    resolution: float = setting(1.0, "Higher values give smaller communities.", gt=0, le=1_000_000)
+    scale_resolution: bool = setting(
+        True,
+        "Modularity: above 1,000 entities raise the resolution in proportion to them, so that "
+        "communities do not grow with the corpus.",
+    )
+    max_cluster_size: int = setting(
+        10, "Communities of more entities are split again one level down.", ge=2, le=_MAX
+    )
+    max_levels: int = setting(6, "Deepest hierarchy.", ge=1, le=100)
+    iterations: int = setting(2, "Passes of Leiden.", ge=1, le=1_000)
+    min_component_size: Positive = setting(
+        3, "Smaller connected components are grouped into islands."
+    )
+    seed: int = setting(42, "Seed of the partition.", ge=0, le=_MAX_SEED)
+    stability: Literal["keep", "rebuild"] = setting(
+        "keep",
+        "On an update: keep communities and their numbers, and move only entities that the "
+        "change affects; or rebuild them as for a first index.",
+    )
+    max_drift: Share = setting(
+        0.02, "Warn if a rebuild would improve the modularity by more than this."
+    )
+
+    @model_validator(mode="after")
+    def _engine_knows_the_quality(self) -> "CreateCommunities":
+        if self.engine == "microsoft" and self.quality == "cpm":
+            raise ValueError("the engine microsoft knows the quality modularity only")
+        return self
+
+
+class CreateCommunityReportsNlp(Section):
+    """Community reports made of quoted sentences, without a language model."""
+
+    max_findings: int = setting(6, "Findings of a report at most.", ge=1, le=1_000)
+    max_sentences: int = setting(14, "Sentences of evidence in a report at most.", ge=2, le=10_000)
+
+
+class GenerateTextEmbeddings(Section):
+    """Vectors of text units, entities and reports."""
+
+    model: str = setting(
+        "all-MiniLM-L6-v2",
+        "all-MiniLM-L6-v2, which runs locally, or the name of a model in `models`.",
+    )
+
+
+class RelationshipType(Section):
+    """A type of relationship, and the types of entities that it may join."""
+
+    type: str = Field(min_length=1, description="Name of the type, such as employs.")
+    source: str | None = setting(None, "Type of the source entity; null: any.")
+    target: str | None = setting(None, "Type of the target entity; null: any.")
+
+
+class Star(Section):
+    """An entity for each document, linked to all entities of its text units."""
+
+    key: str = setting("title", "Name of the entity: a metadata column of the document, or title.")
+    type: str = setting("report", "Type of the entity.")
+    relationship: str = setting("mentions", "Type of the links.")
+
+
+class ExtractGraph(Section):
+    """Entities and relationships, extracted by a language model."""
+
+    model: str = setting("chat", "Name of the model in `models`.")
+    entity_types: list[str] = setting(
+        [],
+        "Types of entities; empty: the model chooses. A type that is added later is requested "
+        "alone, a type that is removed disappears.",
+    )
+    relationship_types: list[RelationshipType | str] = setting(
+        [],
+        "Types of relationships: names, or {type, source, target} with the types of entities "
+        "that they join; empty: the model chooses. Additions work likewise.",
+    )
+    strict: bool = setting(
+        False, "Drop (and count) records of other types; false only prefers the types."
+    )
+    max_gleanings: int = setting(
+        0,
+        "How often to ask again for missed records, until a reply has none. Each costs one more "
+        "call per text unit, and current models miss little.",
+        ge=0,
+        le=10,
+    )
+    star: Star | None = setting(
+        None, "Link each document's key, such as a report number, to its entities."
+    )
+
+
+class ResolveEntities(Section):
+    """Merging of names of one thing: by people, by rules, and by a model if one is set."""
+
+    file: str = setting(
+        "resolutions.yaml",
+        "File of decisions by people, relative to settings.yaml; optional.",
+        min_length=1,
+    )
+    merge: bool = setting(True, "Merge by rules; false applies the decisions of people only.")
+    merge_above: Share = setting(0.9, "Pairs with this score or more are merged.")
+    doubt_above: Share = setting(
+        0.7, "Pairs with this score or more are listed, or a model decides."
+    )
+    model: str | None = setting(
+        None, "Name of the model in `models` that decides doubtful pairs; null: none."
+    )
+    max_questions: int = setting(
+        1_000, "Pairs to ask the model about at most, highest score first.", ge=0, le=10_000_000
+    )
+    max_embedded: int = setting(
+        0,
+        "Names to compare by vectors: the most frequent that match no other name; 0: none. "
+        "Needs the model of generate_text_embeddings.",
+        ge=0,
+        le=50_000,
+    )
+
+    @model_validator(mode="after")
+    def _doubt_is_below(self) -> "ResolveEntities":
+        if self.doubt_above > self.merge_above:
+            raise ValueError("doubt_above must be at most merge_above")
+        return self
+
+
+class SummarizeDescriptions(Section):
+    """One description for each entity and relationship, from those of its text units."""
+
+    model: str = setting("chat", "Name of the model in `models`.")
+    max_words: int = setting(150, "Longest summary, in words.", ge=10, le=1_000_000)
+    max_input_tokens: int = setting(
+        4_000,
+        "Tokens of descriptions in one request; more are summarized in turns.",
+        ge=200,
+        le=1_000_000,
+    )
+    max_tokens_without_call: int = setting(
+        60,
+        "Descriptions up to so many tokens together are joined without a call.",
+        ge=0,
+        le=1_000_000,
+    )
+
+
+class CreateCommunityReports(Section):
+    """Community reports, written by a language model."""
+
+    model: str = setting("chat", "Name of the model in `models`.")
+    max_input_tokens: int = setting(
+        8_000,
+        "Context of one report, in tokens; for larger communities it holds reports of "
+        "sub-communities. Never more than the context window of the model.",
+        ge=400,
+        le=1_000_000,
+    )
+    max_findings: int = setting(8, "Findings of a report at most.", ge=1, le=1_000_000)
+    max_words: int = setting(600, "Words of all findings of a report at most.", ge=50, le=1_000_000)
+    rewrite_above: Share = setting(
+        0.2,
+        "Rewrite a report when more than this share of its community's evidence has changed; 0: "
+        "on any change. If a text that it cites is gone, it is rewritten in any case.",
+    )
+
+
+class ExtractCovariates(Section):
+    """Claims about named things, extracted by a language model."""
+
+    model: str = setting("chat", "Name of the model in `models`.")
+    description: str = setting(
+        "what somebody or something is said to have done, caused, promised or suffered, "
+        "and what is said against it, where that matters to whoever has to judge it.",
+        "Which claims to extract, in words for the model.",
+        min_length=1,
+    )
+    max_gleanings: int = setting(
+        0, "How often to ask again for missed claims, until a reply has none.", ge=0, le=10
+    )
+
+
+class Check(Section):
+    """Thresholds of `graphrag-index check`: counts, or shares (1.0: all)."""
+
+    max_dangling_ids: Count = setting(0, "References to ids that do not exist.")
+    max_duplicates: Count = setting(0, "Rows with the id, number, title or ends of another row.")
+    max_unresolved_citations: Count = setting(0, "Citations in reports of rows that do not exist.")
+    max_missing_vectors: Count = setting(0, "Texts without a vector, or with one of zeros.")
+    max_stale_vectors: Count = setting(0, "Vectors of a text that has changed or is gone.")
+    max_stale_search_tables: Count = setting(
+        0, "Rows of search tables that differ from the tables."
+    )
+    max_uncovered_entities: Share = setting(1.0, "Share of the entities in no community or report.")
+    max_uncovered_documents: Share = setting(
+        1.0, "Share of the documents in no community or report."
+    )
+    max_missing_reports: Share = setting(1.0, "Share of the communities without a report.")
+    max_empty_reports: Share = setting(1.0, "Share of the empty reports.")
+    max_oversized_communities: Share = setting(
+        1.0, "Share of the leaf communities that are oversized."
+    )
+    oversized_above: Positive = setting(50, "A leaf community with more entities is oversized.")
+    max_equal_documents: Share = setting(1.0, "Share of the documents with the text of another.")
