@@ -198,7 +198,7 @@ class TableStore:
 
     def map(self, name: str, table: StoredTable) -> MappedTable:
         """Open a mapped table for reading rows by number; nothing is loaded."""
-        return MappedTable(self._whole(name, table))
+        return MappedTable.open(self._whole(name, table))
 
     def _whole(self, name: str, table: StoredTable) -> Path:
         path = self.output / str(table.file)

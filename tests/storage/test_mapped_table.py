@@ -81,7 +81,7 @@ def test_lists_of_one_length_are_read_as_a_matrix(tmp_path: Path) -> None:
 def test_lists_of_many_rows_are_read_at_once(rows: list[int]) -> None:
     with TemporaryDirectory() as folder:
         table = mapped(Path(folder), links([5, 3, 1, 8, 2, 2, 9, 7]))
-        found, lengths = table.lists("others", rows)
+        found, lengths = table.lists("others", np.array(rows, np.int64))
         expected = [table.numbers("others", row).tolist() for row in rows]
         assert found.tolist() == [number for numbers in expected for number in numbers]
         assert lengths.tolist() == [len(numbers) for numbers in expected]
@@ -152,4 +152,4 @@ def test_the_file_is_the_same_however_its_rows_came(
 def test_what_is_no_arrow_file_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "links.arrow").write_bytes(b"no table")
     with pytest.raises(TableError, match=r"cannot be read: run `graphrag-index run`"):
-        MappedTable(tmp_path / "links.arrow")
+        MappedTable.open(tmp_path / "links.arrow")
