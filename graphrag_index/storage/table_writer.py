@@ -80,45 +80,52 @@ class TableWriter:
 
 
 class MappedWriter(TableWriter):
-    """An uncompressed Arrow file for memory mapping.
-
-    All batches but the last have the same size, whatever the sizes of the appended ones.
-    """
+    """An uncompressed Arrow file for memory mapping, in batches of equal size but for the last."""
 
     suffix = MAPPED_SUFFIX
 
     def _open(self) -> Any:
         import pyarrow as pa
 
-        self.pending: list[pa.Table] = []
-        self.batch = LONG_MAPPED_BATCH if self.table.long else MAPPED_BATCH
+        self.regrouped = EqualBatches(LONG_MAPPED_BATCH if self.table.long else MAPPED_BATCH)
         return pa.ipc.new_file(self.temporary, self.schema)
 
-    def _write(self, rows: "pa.Table") -> None:
-        self.pending.append(rows)
-        n_pending = sum(part.num_rows for part in self.pending)
-        if n_pending >= self.batch:
-            self._write_pending(n_pending - n_pending % self.batch)
-
-    def _write_pending(self, n_rows: int) -> None:
-        import pyarrow as pa
-
-        rows = pa.concat_tables(self.pending).combine_chunks()
-        for start in range(0, n_rows, self.batch):
-            part = rows.slice(start, min(self.batch, n_rows - start)).to_batches()[0]
+    def _write(self, rows: "pa.Table", is_last: bool = False) -> None:
+        for part in self.regrouped.add(rows, is_last):
+            [batch] = part.to_batches()
             # Copied, since the bytes of a slice depend on the rows around it.
-            self.writer.write_batch(part.take(pl.int_range(part.num_rows, eager=True).to_arrow()))
-        rest = rows.slice(n_rows)
-        self.pending = [rest] if rest.num_rows else []
+            self.writer.write_batch(batch.take(pl.int_range(batch.num_rows, eager=True).to_arrow()))
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         try:
-            if kind is None and self.pending:
-                self._write_pending(sum(part.num_rows for part in self.pending))
+            if kind is None:
+                self._write(self.schema.empty_table(), is_last=True)
         except BaseException as error:
             super().__exit__(type(error), *rest)
             raise
         super().__exit__(kind, *rest)
+
+
+class EqualBatches:
+    """Rows of appended tables, regrouped to tables of one size but for the last."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.pending: list[pa.Table] = []
+
+    def add(self, rows: "pa.Table", is_last: bool = False) -> "Iterator[pa.Table]":
+        """Add rows and yield the tables that are full, each in one chunk; at last also the rest."""
+        import pyarrow as pa
+
+        self.pending.append(rows)
+        n_rows = sum(part.num_rows for part in self.pending)
+        if n_rows < self.size and not is_last:
+            return
+        n_full = n_rows if is_last else n_rows - n_rows % self.size
+        pending = pa.concat_tables(self.pending)
+        self.pending = [pending.slice(n_full)]
+        for start in range(0, n_full, self.size):
+            yield pending.slice(start, min(self.size, n_full - start)).combine_chunks()
 
 
 def conform(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
@@ -162,26 +169,14 @@ def arrow_schema(table: Table) -> "pa.Schema":
     return pa.schema([pa.field(name, _arrow_type(dtype)) for name, dtype in table.schema.items()])
 
 
-def _arrow_type(dtype: pl.DataType) -> "pa.DataType":
+def _arrow_type(dtype: Any) -> "pa.DataType":
     import pyarrow as pa
 
-    if isinstance(dtype, pl.List):
-        return pa.list_(pa.field("element", _arrow_type(_instance(dtype.inner))))
-    if isinstance(dtype, pl.Struct):
-        return pa.struct(
-            [pa.field(part.name, _arrow_type(_instance(part.dtype))) for part in dtype.fields]
-        )
-    plain: dict[pl.DataType, pa.DataType] = {
-        pl.String(): pa.large_string(),
-        pl.Int64(): pa.int64(),
-        pl.UInt64(): pa.uint64(),
-        pl.Int32(): pa.int32(),
-        pl.Float64(): pa.float64(),
-        pl.Float32(): pa.float32(),
-        pl.Boolean(): pa.bool_(),
-        pl.Date(): pa.date32(),
-    }
-    return plain[dtype]
+    if dtype == pl.List:
+        return pa.list_(pa.field("element", _arrow_type(dtype.inner)))
+    if dtype == pl.Struct:
+        return pa.struct([pa.field(part.name, _arrow_type(part.dtype)) for part in dtype.fields])
+    return pl.Series(dtype=dtype).to_arrow(compat_level=pl.CompatLevel.oldest()).type
 
 
 def _text_columns(fields: Any, before: str = "") -> Iterator[str]:
@@ -196,11 +191,6 @@ def _text_columns(fields: Any, before: str = "") -> Iterator[str]:
             yield from _text_columns(dtype, f"{path}.")
         elif pa.types.is_large_string(dtype):
             yield path
-
-
-def _instance(dtype: Any) -> pl.DataType:
-    instance: pl.DataType = dtype() if isinstance(dtype, type) else dtype
-    return instance
 
 
 def to_arrow(frame: pl.DataFrame, schema: "pa.Schema") -> "pa.Table":
@@ -270,25 +260,25 @@ class TableCheck:
         raise TableError(f"{self.wrote} the same id in the rows {first} and {again}.")
 
 
-def fits(given: pl.DataType, wanted: Any) -> bool:
+def fits(given: Any, wanted: Any) -> bool:
     """Return whether values of a type can be cast to another without changing their meaning.
 
     Integers may be cast to floats and other widths; the cast itself checks the range.
     """
-    if isinstance(given, pl.Null) or given == wanted:
+    if given in (pl.Null, wanted):
         return True
-    if isinstance(wanted, pl.List) and isinstance(given, pl.List | pl.Array):
-        return fits(_instance(given.inner), _instance(wanted.inner))
-    if isinstance(wanted, pl.Struct) and isinstance(given, pl.Struct):
-        parts = {part.name: _instance(part.dtype) for part in given.fields}
+    if wanted == pl.List and given in (pl.List, pl.Array):
+        return fits(given.inner, wanted.inner)
+    if wanted == pl.Struct and given == pl.Struct:
+        parts = {part.name: part.dtype for part in given.fields}
         return parts.keys() == {part.name for part in wanted.fields} and all(
-            fits(parts[part.name], _instance(part.dtype)) for part in wanted.fields
+            fits(parts[part.name], part.dtype) for part in wanted.fields
         )
     if wanted.is_integer():
-        return given.is_integer()
+        return bool(given.is_integer())
     if wanted.is_float():
         return given.is_integer() or (given.is_float() and wanted == pl.Float64)
-    return wanted == pl.String and isinstance(given, pl.Categorical | pl.Enum)
+    return wanted == pl.String and given in (pl.Categorical, pl.Enum)
 
 
 def _has_nulls(values: Any) -> bool:

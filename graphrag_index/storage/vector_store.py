@@ -22,7 +22,7 @@ import polars as pl
 
 from graphrag_index.errors import TableError
 from graphrag_index.schema.table import Table
-from graphrag_index.storage.table_writer import check_columns
+from graphrag_index.storage.table_writer import EqualBatches, check_columns
 from graphrag_index.storage.versions import StoredTable, Vectors, manifest_name
 from graphrag_index.text.normalize import UNSPACED
 
@@ -52,8 +52,6 @@ LENGTH_ERROR = 1e-2
 NUMBER = "human_readable_id"
 # Characters of a text that are enough to detect its script.
 BEGINNING = 200
-# Letters of scripts without spaces. Where more than a fifth of all characters are such, n-grams
-# are indexed instead of words.
 
 
 class VectorWriter:
@@ -65,12 +63,11 @@ class VectorWriter:
 
     def __init__(self, folder: Path, table: Table, version: int) -> None:
         self.folder, self.definition, self.version = folder, table, version
-        self.rows = 0
+        self.rows = self.dimension = 0
         self.unspaced = self.characters = 0
         self.digest = blake2b(digest_size=16)
-        self.dimension = 0
         self.normalized = True
-        self.pending: list[pa.Table] = []
+        self.regrouped = EqualBatches(FRAGMENT_ROWS)
         self.table: Any = None
 
     def __enter__(self) -> "VectorWriter":
@@ -82,10 +79,9 @@ class VectorWriter:
 
         check_columns(batch, self.definition)
         data = _to_arrow(batch.select(list(self.definition.columns)))
-        self.pending.append(data)
-        n_pending = sum(part.num_rows for part in self.pending)
-        if n_pending >= FRAGMENT_ROWS:
-            self._write_pending(n_pending - n_pending % FRAGMENT_ROWS)
+        self._write(self.regrouped.add(data))
+        # For a table without rows.
+        self.schema = data.schema
         self.rows += batch.height
         vectors = batch["vector"].to_numpy()
         self.dimension = vectors.shape[1]
@@ -100,13 +96,8 @@ class VectorWriter:
         for chunk in data.to_batches():
             self.digest.update(chunk.serialize())
 
-    def _write_pending(self, n_rows: int) -> None:
-        """Write so many of the pending rows, in fragments of equal size but for the last."""
-        import pyarrow as pa
-
-        rows = pa.concat_tables(self.pending)
-        for start in range(0, max(n_rows, 1), FRAGMENT_ROWS):
-            part = rows.slice(start, min(FRAGMENT_ROWS, n_rows - start)).combine_chunks()
+    def _write(self, parts: "Iterable[pa.Table]") -> None:
+        for part in parts:
             with failures_of_the_disk(self.folder):
                 if self.table is None:
                     name = self.definition.name
@@ -114,14 +105,16 @@ class VectorWriter:
                     self.table = connect(self.folder).create_table(
                         name, part, mode="overwrite" if exists else "create"
                     )
-                elif part.num_rows:
+                else:
                     self.table.add(part)
-        self.pending = [rows.slice(n_rows)]
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         # A failed run leaves a version that nothing names.
         if kind is None:
-            self._write_pending(sum(part.num_rows for part in self.pending))
+            empty = self.schema.empty_table()
+            self._write(self.regrouped.add(empty, is_last=True))
+            if self.table is None:
+                self._write([empty])
             with failures_of_the_disk(self.folder):
                 self._build_indexes()
             self.stored = StoredTable(
@@ -178,15 +171,7 @@ class VectorTable:
         TableError
             The table or that version of it is gone.
         """
-        try:
-            table = connect(folder).open_table(name)
-            table.checkout(version)
-        except (ValueError, RuntimeError, OSError) as error:
-            raise TableError(
-                f"The vectors {name}, version {version}, cannot be opened in {folder}: "
-                "run `graphrag-index run` to write them again."
-            ) from error
-        return cls(table)
+        return cls(_open(folder, name, version))
 
     @property
     def dimension(self) -> int:
@@ -208,12 +193,8 @@ class VectorTable:
     ) -> pl.DataFrame:
         """Return the rows nearest to a vector, best first, with their cosine as `similarity`."""
         query = self.table.search(vector).distance_type("cosine").nprobes(CELLS_SEARCHED)
-        if where:
-            query = query.where(where, prefilter=True)
-        found = self._found(query.limit(top_k), columns, "_distance")
-        return found.select(*columns, similarity=1 - pl.col("_distance")).sort(
-            "similarity", columns[0], descending=[True, False], maintain_order=True
-        )
+        found = self._found(query, top_k, columns, where, "_distance")
+        return _best_first(found, columns, similarity=1 - pl.col("_distance"))
 
     def matching(
         self,
@@ -229,15 +210,16 @@ class VectorTable:
         if not self._n_rows or not words.strip():
             return pl.DataFrame(schema=[*columns, "score"])
         query = self.table.search(MatchQuery(words, column), query_type="fts")
+        found = self._found(query, top_k, columns, where, "_score")
+        return _best_first(found, columns, score=pl.col("_score"))
+
+    def _found(
+        self, query: Any, top_k: int, columns: Sequence[str], where: str | None, score: str
+    ) -> pl.DataFrame:
+        """Run a search; if only numbers are wanted, derive them from row ids, without a read."""
+        query = query.limit(top_k)
         if where:
             query = query.where(where, prefilter=True)
-        found = self._found(query.limit(top_k), columns, "_score")
-        return found.select(*columns, score=pl.col("_score")).sort(
-            "score", columns[0], descending=[True, False], maintain_order=True
-        )
-
-    def _found(self, query: Any, columns: Sequence[str], score: str) -> pl.DataFrame:
-        """Run a search; if only numbers are wanted, derive them from row ids, without a read."""
         first = self._first_fragment if list(columns) == [NUMBER] else None
         if first is None:
             return pl.DataFrame(query.select([*columns, score]).to_arrow())
@@ -281,6 +263,12 @@ class VectorTable:
             return pl.DataFrame(schema=list(columns))
         query = self.table.search().where(f"id IN ({quoted})").select(list(columns))
         return pl.DataFrame(query.limit(len(self)).to_arrow())
+
+
+def _best_first(found: pl.DataFrame, columns: Sequence[str], **score: pl.Expr) -> pl.DataFrame:
+    return found.select(*columns, **score).sort(
+        *score, columns[0], descending=[True, False], maintain_order=True
+    )
 
 
 @contextmanager
@@ -380,11 +368,15 @@ def show_versions(folder: Path, versions: Mapping[str, int]) -> None:
             table.restore(version)
 
 
-def _open(folder: Path, name: str) -> Any:
+def _open(folder: Path, name: str, version: int | None = None) -> Any:
     try:
-        return connect(folder).open_table(name)
+        table = connect(folder).open_table(name)
+        if version is not None:
+            table.checkout(version)
     except (ValueError, RuntimeError, OSError) as error:
+        of_version = "" if version is None else f", version {version},"
         raise TableError(
-            f"The vectors {name} cannot be opened in {folder}: run `graphrag-index run` to write "
-            "them again."
+            f"The vectors {name}{of_version} cannot be opened in {folder}: "
+            "run `graphrag-index run` to write them again."
         ) from error
+    return table
