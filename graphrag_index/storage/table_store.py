@@ -28,11 +28,11 @@ from graphrag_index.storage.atomic import temporary_path, write_json
 from graphrag_index.storage.mapped_table import MappedTable
 from graphrag_index.storage.table_writer import MAPPED_SUFFIX, SUFFIX, MappedWriter, TableWriter
 from graphrag_index.storage.versions import (
+    Made,
     StepRecord,
     StoredTable,
     Version,
     manifest_name,
-    read_made,
     read_step_record,
 )
 
@@ -110,13 +110,14 @@ class TableStore:
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             if content["format"] == FORMAT:
+                made = content["made"]
                 return Version(
                     number=content["version"],
                     workflow=content["workflow"],
                     program=content["program"],
                     steps=tuple(read_step_record(record) for record in content["steps"]),
                     settings=content["settings"],
-                    made=read_made(content["made"]),
+                    made=made and Made(**{**made, "steps_run": tuple(made["steps_run"])}),
                 )
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -161,15 +162,12 @@ class TableStore:
     def write_journal(self, version: int, steps: Iterable[StepRecord]) -> None:
         write_json(self.folder(version) / JOURNAL_FILE, [asdict(record) for record in steps])
 
-    def newest_folder(self) -> int:
-        """Return the highest version number, finished or not; 0 if there is none."""
-        folders = self.output.glob("versions/*")
-        return max((int(path.name) for path in folders if path.name.isdecimal()), default=0)
-
     def next_number(self) -> int:
         """Return the number of the version that the next run starts or resumes."""
         current = self.read_pointer()
-        return max(self.newest_folder(), current.number + 1 if current else 1)
+        folders = self.output.glob("versions/*")
+        newest = max((int(path.name) for path in folders if path.name.isdecimal()), default=0)
+        return max(newest, current.number + 1 if current else 1)
 
     def exists(self, name: str, table: StoredTable) -> bool:
         """Return whether a table is still there, in its full length."""
@@ -182,10 +180,8 @@ class TableStore:
     def scan(self, name: str, table: StoredTable) -> pl.LazyFrame:
         """Open a table for reading; nothing is read yet."""
         if table.lance_version is not None:
-            from graphrag_index.storage.vector_store import VectorTable
-
-            return VectorTable.open(self.lancedb, name, table.lance_version).lazy()
-        path = self._whole(name, table)
+            return self.vectors(name, table).lazy()
+        path = self._complete_file(name, table)
         # Brackets in a path are not a pattern.
         scan = pl.scan_ipc if path.suffix == MAPPED_SUFFIX else pl.scan_parquet
         return scan(path, glob=False)
@@ -198,9 +194,9 @@ class TableStore:
 
     def map(self, name: str, table: StoredTable) -> MappedTable:
         """Open a mapped table for reading rows by number; nothing is loaded."""
-        return MappedTable.open(self._whole(name, table))
+        return MappedTable.open(self._complete_file(name, table))
 
-    def _whole(self, name: str, table: StoredTable) -> Path:
+    def _complete_file(self, name: str, table: StoredTable) -> Path:
         path = self.output / str(table.file)
         if not self.exists(name, table):
             what = "damaged" if path.is_file() else "missing"
@@ -241,7 +237,11 @@ class TableStore:
                 temporary.symlink_to(stored.file)
             except OSError:
                 # Windows restricts symbolic links.
-                _link_or_copy(self.output / stored.file, temporary)
+                source = self.output / stored.file
+                try:
+                    temporary.hardlink_to(source)
+                except OSError:
+                    shutil.copyfile(source, temporary)
             temporary.replace(link)
 
     def remove_leftovers(self, keep: int | None = None) -> None:
@@ -300,13 +300,6 @@ class Previous:
             table = version.tables.get(name) if version else None
             if table is not None and self.store.exists(name, table):
                 yield self.store.scan(name, table)
-
-
-def _link_or_copy(source: Path, target: Path) -> None:
-    try:
-        target.hardlink_to(source)
-    except OSError:
-        shutil.copyfile(source, target)
 
 
 def open_index(output: Path) -> tuple[TableStore, Version]:

@@ -94,8 +94,3 @@ def read_step_record(record: Mapping[str, Any]) -> StepRecord:
         for name, table in record["tables"].items()
     }
     return StepRecord(**{**record, "tables": tables})
-
-
-def read_made(made: Mapping[str, Any] | None) -> Made | None:
-    """Deserialize `Made` from its dict; None if absent."""
-    return Made(**{**made, "steps_run": tuple(made["steps_run"])}) if made else None

@@ -386,9 +386,9 @@ class TestLeftovers:
         store.remove_leftovers()
         assert files(tmp_path) == {"index.json", "versions/1/unread_files.parquet"}
 
-    def test_the_newest_folder_is_the_one_of_the_highest_number(self, tmp_path: Path) -> None:
+    def test_the_next_run_resumes_the_folder_of_the_highest_number(self, tmp_path: Path) -> None:
         store = TableStore(tmp_path)
-        assert store.newest_folder() == 0
+        assert store.next_number() == 1
         for name in ("2", "10", "9", "notes"):
             (tmp_path / "versions" / name).mkdir(parents=True)
-        assert store.newest_folder() == 10
+        assert store.next_number() == 10
