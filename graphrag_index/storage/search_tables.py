@@ -14,7 +14,6 @@ from graphrag_index.schema.list_columns import Integers, gather_lists, positions
 from graphrag_index.schema.table import PLACES
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.batches import batches
-from graphrag_index.storage.main_entities import about, names_of_title
 from graphrag_index.text.normalize import fold_names, sounds_of
 
 # Rows read or written at once: bounds memory, not results.
@@ -23,6 +22,7 @@ BATCH_ROWS = 131_072
 BATCH_LONG_ROWS = 16_384
 # Report of a community without one, in `community_places`.
 NO_REPORT = -1
+_IN_BRACKETS = r"\s*\([^()]*\)"
 
 Frames = Iterator[dict[str, pl.DataFrame]]
 
@@ -48,18 +48,22 @@ def create_search_tables(
         "text_unit": text_units.select("id").collect()["id"],
         "entity": entities.select("id").collect()["id"],
     }
-    yield from _documents(documents)
+    yield from _columns_of("document_rows", documents, BATCH_ROWS)
     yield from _text_units(text_units, ids["document"])
     yield from _entities(entities, ids["document"])
     yield from _relationships(relationships, ids)
     yield from _communities(communities, ids["entity"])
     if community_reports is None:
         community_reports = TABLES["community_reports"].empty().lazy()
-    yield from _reports(community_reports)
+    yield from _columns_of("report_rows", community_reports, BATCH_LONG_ROWS)
     yield from _places_of_communities(communities, community_reports)
-    names = _names(entities)
+    names = _names_of_entities(entities).sort("name", "entity").collect()
     yield from _in_parts("entity_names", names)
-    yield from _in_parts("title_names", _titles(documents))
+    titles = documents.select(
+        name=_names_of_title("title"), document=pl.col("human_readable_id").cast(pl.Int32)
+    )
+    titles = _normalized(titles).sort("name", "document")
+    yield from _in_parts("title_names", titles.collect())
     if covariates is not None:
         yield from _claims(covariates.collect(), names, ids["text_unit"])
     degrees = entities.select(pl.col("degree").cast(pl.Int32)).collect()["degree"]
@@ -72,21 +76,118 @@ def _links_of_text_units(
     text_units: pl.LazyFrame,
     documents: pl.LazyFrame,
 ) -> Frames:
-    told = about(mentions, entities, text_units, documents)
+    links = link_text_units(mentions, entities, text_units, documents)
+    yield from _in_parts("entities_of_text_units", links)
+    by_entity = np.argsort(links["entity"].to_numpy(), kind="stable").astype(np.uint32)
+    yield from _in_parts("text_units_of_entities", links, by_entity)
+
+
+def link_text_units(
+    mentions: pl.LazyFrame,
+    entities: pl.LazyFrame,
+    text_units: pl.LazyFrame,
+    documents: pl.LazyFrame,
+) -> pl.DataFrame:
+    """Pair text units with the entities that they name, and flag those that they are about.
+
+    A text unit is about the entities in the title of its document, with or without its brackets,
+    and in the headings above it. Without any, as in chats and novels, it is about the entity that
+    it names first.
+
+    Returns
+    -------
+    DataFrame
+        One row per text unit and entity, in this order, with the flag `about` and `n_mentions`.
+        The first text unit of a document always has the entities of the document's title.
+    """
     named = mentions.select("text_unit", "entity").collect()
     keys = _keys(named["text_unit"], named["entity"])
+    is_first = named["text_unit"].ne_missing(named["text_unit"].shift())
+    first = keys[is_first.to_numpy()]
     del named
-    keys.sort()
-    first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else keys
-    counts = np.diff(np.append(first, len(keys)))
-    n_mentions = np.zeros(told.height, np.int32)
-    pairs = _keys(told["text_unit"], told["entity"])
-    n_mentions[np.searchsorted(pairs, keys[first])] = counts
-    del keys, pairs, first, counts
-    told = told.with_columns(n_mentions=n_mentions)
-    yield from _in_parts("entities_of_text_units", told)
-    by_entity = np.argsort(told["entity"].to_numpy(), kind="stable").astype(np.uint32)
-    yield from _in_parts("text_units_of_entities", told, by_entity)
+    titled = _entities_in_titles(_names_of_entities(entities), text_units, documents)
+    titled_keys = _keys(titled["text_unit"], titled["entity"])
+    opening = titled_keys[titled["opening"].to_numpy()]
+    pairs, n_mentions = np.unique(np.append(keys, opening), return_counts=True)
+    del keys
+    # The title of a document is no mention.
+    n_mentions[np.searchsorted(pairs, opening)] -= 1
+    text_unit = (pairs >> 32).astype(np.int32)
+    is_about = _are_among(pairs, np.sort(titled_keys))
+    untitled = ~_are_among(first >> 32, text_unit[is_about])
+    is_about |= _are_among(pairs, first[untitled])
+    return pl.DataFrame(
+        {
+            "text_unit": text_unit,
+            "entity": (pairs & 0xFFFFFFFF).astype(np.int32),
+            "about": is_about,
+            "n_mentions": n_mentions.astype(np.int32),
+        }
+    )
+
+
+def _entities_in_titles(
+    names: pl.LazyFrame, text_units: pl.LazyFrame, documents: pl.LazyFrame
+) -> pl.DataFrame:
+    """Return the entities in titles and headings above text units.
+
+    `opening` flags the entities of the title in the first text unit of a document.
+    """
+    units = text_units.select(
+        pl.col("human_readable_id").cast(pl.Int32).alias("text_unit"), "document_id", "headings"
+    )
+    titles = (
+        _normalized(documents.select(document_id="id", name=_names_of_title("title")))
+        .join(names, on="name")
+        .select("document_id", "entity")
+        .unique()
+    )
+    by_title = units.join(titles, on="document_id").select(
+        "text_unit",
+        "entity",
+        opening=pl.col("text_unit") == pl.col("text_unit").min().over("document_id"),
+    )
+    headings = (
+        units.filter(pl.col("headings") != "")
+        .select("text_unit", heading=pl.col("headings").str.split(" > "))
+        .explode("heading")
+        .select("text_unit", name=_names_of_title("heading"))
+    )
+    by_heading = (
+        _normalized(headings)
+        .join(names, on="name")
+        .select("text_unit", "entity", opening=pl.lit(False))
+    )
+    return (
+        pl.concat([by_title, by_heading])
+        .group_by("text_unit", "entity")
+        .agg(pl.col("opening").any())
+        .collect()
+    )
+
+
+def _names_of_title(column: str) -> pl.Expr:
+    """Return titles with and without their brackets, as lists."""
+    return pl.concat_list(column, pl.col(column).str.replace_all(_IN_BRACKETS, ""))
+
+
+def _names_of_entities(entities: pl.LazyFrame) -> pl.LazyFrame:
+    return _normalized(
+        entities.select(
+            name=pl.concat_list(pl.concat_list("title"), "aliases"),
+            entity=pl.col("human_readable_id").cast(pl.Int32),
+        )
+    )
+
+
+def _normalized(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Return a row for each normalized name in the lists of `name`, without duplicates."""
+    return (
+        rows.explode("name")
+        .with_columns(fold_names(pl.col("name")))
+        .filter(pl.col("name") != "")
+        .unique()
+    )
 
 
 def _keys(high: pl.Series, low: pl.Series) -> Integers:
@@ -94,6 +195,12 @@ def _keys(high: pl.Series, low: pl.Series) -> Integers:
     keys: Integers = high.to_numpy().astype(np.int64) << 32
     keys |= low.to_numpy()
     return keys
+
+
+def _are_among(values: Integers, ascending: Integers) -> npt.NDArray[np.bool_]:
+    places = np.searchsorted(ascending, values)
+    # No value is negative.
+    return np.asarray(np.append(ascending, -1)[places] == values)
 
 
 def _in_parts(
@@ -130,10 +237,10 @@ def _places(evidence: pl.Series, document_ids: pl.Series) -> pl.Series:
     return gather_lists(owners, numbered, len(evidence)).alias("evidence")
 
 
-def _documents(documents: pl.LazyFrame) -> Frames:
-    columns = list(TABLES["document_rows"].columns)
-    for batch in batches(documents.select(columns), BATCH_ROWS):
-        yield {"document_rows": batch}
+def _columns_of(name: str, rows: pl.LazyFrame, size: int) -> Frames:
+    columns = [pl.col(column).cast(dtype) for column, dtype in TABLES[name].schema.items()]
+    for batch in batches(rows.select(columns), size):
+        yield {name: batch}
 
 
 def _text_units(text_units: pl.LazyFrame, document_ids: pl.Series) -> Frames:
@@ -214,15 +321,6 @@ def _communities(communities: pl.LazyFrame, entity_ids: pl.Series) -> Frames:
         yield from _in_parts("communities_of_entities", pl.concat(members).sort(order))
 
 
-def _reports(reports: pl.LazyFrame) -> Frames:
-    columns = list(TABLES["report_rows"].columns)
-    numbers = pl.col("community", "level").cast(pl.Int32)
-    rank = pl.col("rank").cast(pl.Float32)
-    rows = reports.select(numbers, "title", "summary", "findings", rank)
-    for batch in batches(rows, BATCH_LONG_ROWS):
-        yield {"report_rows": batch.select(columns)}
-
-
 def _places_of_communities(communities: pl.LazyFrame, reports: pl.LazyFrame) -> Frames:
     def rows(table: pl.LazyFrame, name: str) -> pl.LazyFrame:
         return table.select(
@@ -237,38 +335,6 @@ def _places_of_communities(communities: pl.LazyFrame, reports: pl.LazyFrame) -> 
         .collect()
     )
     yield from _in_parts("community_places", places)
-
-
-def _names(entities: pl.LazyFrame) -> pl.DataFrame:
-    """Return the normalized names of entities, in order."""
-    return (
-        entities.select(
-            name=pl.concat_list(pl.concat_list("title"), "aliases"),
-            entity=pl.col("human_readable_id").cast(pl.Int32),
-        )
-        .explode("name")
-        .with_columns(fold_names(pl.col("name")))
-        .filter(pl.col("name") != "")
-        .unique()
-        .sort("name", "entity")
-        .collect()
-    )
-
-
-def _titles(documents: pl.LazyFrame) -> pl.DataFrame:
-    """Return the normalized names of documents, in order."""
-    return (
-        documents.select(
-            name=names_of_title(pl.col("title")),
-            document=pl.col("human_readable_id").cast(pl.Int32),
-        )
-        .explode("name")
-        .with_columns(fold_names(pl.col("name")))
-        .filter(pl.col("name") != "")
-        .unique()
-        .sort("name", "document")
-        .collect()
-    )
 
 
 def _words(names: pl.DataFrame, degrees: pl.Series) -> Frames:

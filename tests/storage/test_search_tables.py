@@ -1,7 +1,7 @@
 import polars as pl
 from polars.testing import assert_frame_equal
 
-from graphrag_index.storage.main_entities import about
+from graphrag_index.storage.search_tables import link_text_units
 
 MENTIONS = {"text_unit": pl.Int32, "entity": pl.Int32}
 PAIRS = {"text_unit": pl.Int32, "entity": pl.Int32, "about": pl.Boolean}
@@ -12,9 +12,9 @@ def told_about(
     entities: list[tuple[str, list[str]]],
     documents: dict[str, list[str]],
 ) -> list[tuple[int, int, bool]]:
-    """Call `about`: entities with aliases, documents with the headings of their text units."""
+    """Link entities with aliases to documents with the headings of their text units."""
     units = [(title, headings) for title, units in documents.items() for headings in units]
-    pairs = about(
+    links = link_text_units(
         pl.LazyFrame(mentions, schema=MENTIONS, orient="row"),
         pl.LazyFrame(
             [(number, *entity) for number, entity in enumerate(entities)],
@@ -36,6 +36,7 @@ def told_about(
         ),
         pl.LazyFrame({"id": list(documents), "title": list(documents)}),
     )
+    pairs = links.drop("n_mentions")
     assert_frame_equal(pairs, pl.DataFrame(pairs.rows(), schema=PAIRS, orient="row"))
     return pairs.rows()
 
