@@ -89,7 +89,7 @@ def query_command(language: str) -> Callable[..., None]:
             return
         with open_index(root, index_folder, set_, as_of) as index:
             if schema:
-                from graphrag_query.structured.table_schema import sql_schema
+                from graphrag_query.structured.queries import sql_schema
 
                 print(sql_schema(index.store))
                 return

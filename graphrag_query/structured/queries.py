@@ -1,5 +1,7 @@
 """Queries that only read: in SQL over the tables of an index, in Cypher over its graph.
 
+`sql_schema` describes the tables for who writes a query.
+
 Most of what is refused here the engines could not do either: they run in the sandbox, over files
 opened for reading. The check names the reason in one sentence, and closes two gaps: Kùzu's `COPY`
 and `LOAD FROM` touch files even if the database is read-only, and its `CHECKPOINT` damages it.
@@ -14,9 +16,13 @@ from hashlib import blake2b
 from importlib.metadata import version as version_of
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from graphrag_index.errors import QueryError
+import polars as pl
+
+from graphrag_index.errors import QueryError, SettingsError
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.table_store import TableStore
 from graphrag_query.structured.cypher_graph import SCHEMA_VERSION, build_graph
 from graphrag_query.structured.engines import graph_library, run_duckdb, run_graph, run_polars
 from graphrag_query.structured.sandbox import (
@@ -26,7 +32,6 @@ from graphrag_query.structured.sandbox import (
     QueryResult,
     run_query,
 )
-from graphrag_query.structured.table_schema import table_files
 
 if TYPE_CHECKING:
     from graphrag_query.retrieval.index_store import IndexStore
@@ -43,6 +48,25 @@ _CYPHER_CLAUSES = frozenset(
     "create merge set delete detach remove drop alter copy load export import install uninstall "
     "attach use call begin commit rollback checkpoint macro explain profile comment".split()
 )
+# Notes on columns whose names do not explain them.
+_NOTES: Mapping[str, str] = {
+    "documents": "`creation_date` is what the document states, or empty; `metadata` is JSON.",
+    "text_units": "`document_id` is documents.id; `entity_ids` are entities.id.",
+    "entities": "`title` is the name; `frequency` counts the text units that name it, `degree` "
+    "its neighbours; `text_unit_ids` are text_units.id.",
+    "entity_values": "`entity` is entities.human_readable_id; `kind` is number, money, percent, "
+    "measure or date; `value` and `unit` (a currency, % or a unit) for numbers, `start_date` to "
+    "`end_date` for dates.",
+    "relationships": "`source` and `target` are entities.title; each pair is there once, in "
+    "either direction; `weight` says how strong.",
+    "mentions": "`entity` is entities.human_readable_id, `text_unit` is "
+    "text_units.human_readable_id.",
+    "communities": "level 0 is the coarsest; `parent` is another `community`, or -1; "
+    "`entity_ids` are entities.id.",
+    "community_reports": "`community` is communities.community; `rank` is 0 to 10.",
+    "covariates": "`subject_id` and `object_id` are names of entities; `text_unit_id` is "
+    "text_units.id.",
+}
 _SQL_TOKEN = re.compile(r"--[^\n]*|/\*.*?(?:\*/|\Z)|(?P<word>[^\W\d]\w*)|.", re.DOTALL)
 _CYPHER_TOKEN = re.compile(
     r"//[^\n]*|/\*.*?(?:\*/|\Z)"
@@ -195,3 +219,59 @@ def _cypher_words(query: str) -> Iterator[str]:
             yield token["word"].lower()
         elif token["end"] or token["parameter"]:
             yield token[0]
+
+
+def table_files(index: "IndexStore") -> Mapping[str, Path]:
+    """Return the Parquet files of the public and user-defined tables by name.
+
+    Raises
+    ------
+    TableError
+        One of them is missing or damaged.
+    SettingsError
+        The index is restricted by filters, and queries would not be.
+    """
+    if index.filters:
+        raise SettingsError(
+            "Queries read the tables whole: ask the index without filters, and write the "
+            "conditions into the query."
+        )
+    index.check_version()
+    if not isinstance(index.backend, TableStore):
+        return index.backend.public_files()
+    files = {}
+    for name, stored in sorted(index.version.tables.items()):
+        is_public = name not in TABLES or TABLES[name].kind == "public"
+        if is_public and (stored.file or "").endswith(".parquet"):
+            # Raises if the file is missing or damaged.
+            index.backend.scan(name, stored)
+            files[name] = index.backend.output / str(stored.file)
+    return files
+
+
+def sql_schema(index: "IndexStore") -> str:
+    """Describe the tables: what one row is, how many rows there are, the columns."""
+    parts = []
+    for name in table_files(index):
+        known = TABLES.get(name)
+        row = f"one row is {known.row}" if known else "written by a step of one's own"
+        types = index.scan(name).collect_schema().items()
+        columns = ", ".join(f"{column} {_sql_type(dtype)}" for column, dtype in types)
+        note = f"\n  {_NOTES[name]}" if name in _NOTES else ""
+        parts.append(f"{name}: {row}; {index.rows(name):,} rows\n  {columns}{note}")
+    return "\n".join(parts)
+
+
+def _sql_type(dtype: Any) -> str:
+    """Return the name of a type in SQL."""
+    if isinstance(dtype, pl.List):
+        return f"{_sql_type(dtype.inner)}[]"
+    if isinstance(dtype, pl.Struct):
+        parts = ", ".join(f"{part.name} {_sql_type(part.dtype)}" for part in dtype.fields)
+        return f"STRUCT({parts})"
+    names = {pl.String: "VARCHAR", pl.Boolean: "BOOLEAN", pl.Float64: "DOUBLE", pl.Float32: "FLOAT"}
+    if dtype in names:
+        return names[dtype]
+    if dtype.is_integer():
+        return "BIGINT" if dtype in (pl.Int64, pl.UInt64) else "INTEGER"
+    return str(dtype).upper()

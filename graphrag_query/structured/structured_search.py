@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -14,11 +14,14 @@ from graphrag_index.schema.settings.searches import StructuredSearch
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.context import Context, Section, pack
 from graphrag_query.answering.written_answer import write_answer
+from graphrag_query.question.mentions import Mentions
 from graphrag_query.question.question import Question
 from graphrag_query.searches.local_search import local_search
-from graphrag_query.structured.queries import run_sql, sql_engine
+from graphrag_query.structured.queries import run_sql, sql_engine, sql_schema, table_files
 from graphrag_query.structured.sandbox import QueryResult, limits_of
-from graphrag_query.structured.table_schema import identify_rows, names_near, sampled_schema
+
+if TYPE_CHECKING:
+    from graphrag_query.retrieval.index_store import IndexStore
 
 NO_MODEL = (
     "Structured search needs a chat model, which writes the query: name one in search.model, or "
@@ -27,6 +30,20 @@ NO_MODEL = (
 NO_RECORD = "No record: no query found anything, and nothing in the documents is close to this."
 # Names shown to the model, of entities similar to the question or to the texts of its query.
 MAX_NAMES = 10
+# Rows of a table that are sampled, and characters of a value that are shown.
+MAX_SAMPLED_ROWS = 5_000
+MAX_VALUE_CHARS = 60
+# Columns without useful values: ids, and texts that are too long to compare.
+_LEFT_OUT = frozenset({"id", "text", "raw_data", "full_content", "full_content_json", "summary"})
+_LEFT_OUT_ENDINGS = ("_id", "_ids", "description", "explanation")
+# By table: the name by which rows are cited, the column of their number, and their key columns.
+_CITED = {
+    "entities": ("Entities", "human_readable_id", ("id", "title")),
+    "text_units": ("Sources", "human_readable_id", ("id",)),
+    "relationships": ("Relationships", "human_readable_id", ("id",)),
+    "community_reports": ("Reports", "community", ("id",)),
+    "covariates": ("Claims", "human_readable_id", ("id",)),
+}
 # The SQL of each engine, described for a model.
 _DIALECTS = {
     "duckdb": "The SQL is that of DuckDB.",
@@ -215,6 +232,96 @@ def _best_similarity(question: Question) -> float:
         found = vectors.nearest(question.vector, 1, ["human_readable_id"])
         best += found.select(pl.col("similarity").max()).drop_nulls().to_series().to_list()
     return max(best)
+
+
+def sampled_schema(index: "IndexStore", n_values: int) -> str:
+    """Describe the tables, with the most frequent values of each column of short texts."""
+    lines = [sql_schema(index)]
+    if n_values:
+        lines.append("\nValues, the most frequent first:")
+        for table in table_files(index):
+            lines += _samples(index, table, n_values)
+    return "\n".join(lines)
+
+
+def _samples(index: "IndexStore", table: str, n_values: int) -> list[str]:
+    names = [
+        name
+        for name, dtype in index.scan(table).collect_schema().items()
+        if dtype == pl.String and name not in _LEFT_OUT and not name.endswith(_LEFT_OUT_ENDINGS)
+    ]
+    if not names:
+        return []
+    rows = index.scan(table).select(names).head(MAX_SAMPLED_ROWS).collect()
+    lines = []
+    for name in names:
+        values = rows[name].drop_nulls()
+        counts = values.filter(values != "").value_counts(sort=True, name="n").head(n_values)
+        if counts.height:
+            shown = ", ".join(repr(value[:MAX_VALUE_CHARS]) for value in counts[name])
+            lines.append(f"{table}.{name}: {shown}")
+    return lines
+
+
+def names_near(index: "IndexStore", texts: Sequence[str], most: int) -> list[str]:
+    """Return the titles of the entities nearest to some texts, by name and by vector."""
+    if not texts:
+        return []
+    found: dict[str, None] = {}
+    named = [m.entity for text in texts for m in Mentions(index, text).entities]
+    if named:
+        found |= dict.fromkeys(index.entities(dict.fromkeys(named))["title"])
+    if index.has("entity_description"):
+        table = index.vectors("entity_description")
+        for vector in index.embed(list(texts)):
+            found |= dict.fromkeys(table.nearest(vector, most, ["title"])["title"])
+    return list(found)[:most]
+
+
+def identify_rows(index: "IndexStore", rows: pl.DataFrame) -> tuple[str, pl.DataFrame]:
+    """Return the name by which the rows of a query are cited, and the rows with their numbers.
+
+    They are rows of a table if one column holds ids of that table, or titles of entities, in
+    every row. Otherwise their name is Rows, they are numbered from 1, and cannot be cited.
+    """
+    files = table_files(index)
+    texts = [
+        rows[name]
+        for name, dtype in rows.schema.items()
+        if dtype == pl.String and rows.height and not rows[name].null_count()
+    ]
+    for table, (name, number, keys) in _CITED.items():
+        if table not in files:
+            continue
+        for key in keys:
+            for values in texts:
+                known = (
+                    index.scan(table)
+                    .select(pl.col(key).alias("key"), pl.col(number).cast(pl.Int64).alias("number"))
+                    .filter(pl.col("key").is_in(values.unique().implode()))
+                    .collect()
+                )
+                if known.height and values.is_in(known["key"].implode()).all():
+                    numbers = dict(known.iter_rows())
+                    return name, _numbered(rows, [numbers[value] for value in values])
+    return "Rows", _numbered(rows, range(1, rows.height + 1))
+
+
+def _numbered(rows: pl.DataFrame, numbers: Sequence[int]) -> pl.DataFrame:
+    """Insert the numbers as first column; lists and objects become text."""
+    texts = [
+        pl.Series(
+            name,
+            [
+                str(value.to_list() if isinstance(value, pl.Series) else value)
+                for value in rows[name]
+            ],
+            pl.String,
+        )
+        for name, dtype in rows.schema.items()
+        if dtype.is_nested()
+    ]
+    return rows.with_columns(texts).insert_column(0, pl.Series("_number", numbers, pl.Int64))
 
 
 def read_query(reply: Any) -> ParsedReply:
