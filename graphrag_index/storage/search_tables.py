@@ -76,13 +76,13 @@ def _links_of_text_units(
     text_units: pl.LazyFrame,
     documents: pl.LazyFrame,
 ) -> Frames:
-    links = link_text_units(mentions, entities, text_units, documents)
+    links = pair_text_units_with_entities(mentions, entities, text_units, documents)
     yield from _in_parts("entities_of_text_units", links)
     by_entity = np.argsort(links["entity"].to_numpy(), kind="stable").astype(np.uint32)
     yield from _in_parts("text_units_of_entities", links, by_entity)
 
 
-def link_text_units(
+def pair_text_units_with_entities(
     mentions: pl.LazyFrame,
     entities: pl.LazyFrame,
     text_units: pl.LazyFrame,
@@ -224,7 +224,7 @@ def _number_lists(lists: pl.Series, known: pl.Series) -> pl.Series:
     return gather_lists(owners[is_known], values, len(lists)).alias(lists.name)
 
 
-def _places(evidence: pl.Series, document_ids: pl.Series) -> pl.Series:
+def _number_documents(evidence: pl.Series, document_ids: pl.Series) -> pl.Series:
     """Replace the document ids of evidence by numbers."""
     owners, places = spread_lists(evidence)
     if not len(places):
@@ -255,7 +255,7 @@ def _text_units(text_units: pl.LazyFrame, document_ids: pl.Series) -> Frames:
 def _entities(entities: pl.LazyFrame, document_ids: pl.Series) -> Frames:
     columns = list(TABLES["entity_rows"].columns)
     for batch in batches(entities.select(columns), BATCH_ROWS):
-        evidence = _places(batch["evidence"], document_ids)
+        evidence = _number_documents(batch["evidence"], document_ids)
         counts = pl.col("degree", "frequency").cast(pl.Int32)
         yield {"entity_rows": batch.with_columns(counts, evidence)}
 
@@ -273,7 +273,7 @@ def _relationships(relationships: pl.LazyFrame, ids: dict[str, pl.Series]) -> Fr
             ends[-1]["source"],
             ends[-1]["target"],
             _number_lists(batch["text_unit_ids"], ids["text_unit"]).alias("text_units"),
-            _places(batch["evidence"], ids["document"]),
+            _number_documents(batch["evidence"], ids["document"]),
         )
         yield {"relationship_rows": rows}
     if ends:
@@ -338,12 +338,13 @@ def _places_of_communities(communities: pl.LazyFrame, reports: pl.LazyFrame) -> 
 
 
 def _words(names: pl.DataFrame, degrees: pl.Series) -> Frames:
-    holding = _holding(names, degrees)
-    words = holding["word"].rle_id().to_numpy().astype(np.int64)
-    n_words = int(words[-1]) + 1 if len(words) else 0
-    distinct = holding["word"].filter(holding["word"].rle_id().is_first_distinct())
-    entities = gather_lists(words, holding["entity"], n_words)
-    listed = pl.DataFrame([distinct.alias("word"), entities.alias("entities")])
+    words = names.select("entity", word=pl.col("name").str.split(" ")).explode("word").unique()
+    listed = (
+        words.with_columns(degrees.gather(words["entity"]).alias("degree"))
+        .sort("word", "degree", "entity", descending=[False, True, False])
+        .group_by("word", maintain_order=True)
+        .agg(entities="entity")
+    )
     yield from _in_parts("name_words", listed)
     sounds = (
         listed.select(sound=sounds_of(pl.col("word")))
@@ -356,23 +357,13 @@ def _words(names: pl.DataFrame, degrees: pl.Series) -> Frames:
     yield from _in_parts("name_sounds", sounds)
 
 
-def _holding(names: pl.DataFrame, degrees: pl.Series) -> pl.DataFrame:
-    """Return words of names with their entities, by descending degree."""
-    holding = names.select("entity", word=pl.col("name").str.split(" ")).explode("word").unique()
-    return (
-        holding.with_columns(degrees.gather(holding["entity"]).alias("degree"))
-        .sort("word", "degree", "entity", descending=[False, True, False])
-        .drop("degree")
-    )
-
-
 def _claims(covariates: pl.DataFrame, names: pl.DataFrame, text_unit_ids: pl.Series) -> Frames:
     columns = TABLES["claim_rows"].columns
     text_unit = _numbers(covariates["text_unit_id"], text_unit_ids).alias("text_unit")
     renamed = covariates.rename({"subject_id": "subject", "object_id": "object"})
     yield {"claim_rows": renamed.with_columns(text_unit).select(list(columns))}
     ends = pl.concat_list("subject", "object")
-    told = (
+    ends_of_claims = (
         renamed.select(claim=pl.int_range(pl.len(), dtype=pl.Int32), name=ends)
         .explode("name")
         .with_columns(fold_names(pl.col("name")))
@@ -381,4 +372,4 @@ def _claims(covariates: pl.DataFrame, names: pl.DataFrame, text_unit_ids: pl.Ser
         .unique()
         .sort("entity", "claim")
     )
-    yield from _in_parts("claims_of_entities", told)
+    yield from _in_parts("claims_of_entities", ends_of_claims)

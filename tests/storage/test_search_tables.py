@@ -1,7 +1,7 @@
 import polars as pl
 from polars.testing import assert_frame_equal
 
-from graphrag_index.storage.search_tables import link_text_units
+from graphrag_index.storage.search_tables import pair_text_units_with_entities
 
 MENTIONS = {"text_unit": pl.Int32, "entity": pl.Int32}
 PAIRS = {"text_unit": pl.Int32, "entity": pl.Int32, "about": pl.Boolean}
@@ -14,7 +14,7 @@ def told_about(
 ) -> list[tuple[int, int, bool]]:
     """Link entities with aliases to documents with the headings of their text units."""
     units = [(title, headings) for title, units in documents.items() for headings in units]
-    links = link_text_units(
+    links = pair_text_units_with_entities(
         pl.LazyFrame(mentions, schema=MENTIONS, orient="row"),
         pl.LazyFrame(
             [(number, *entity) for number, entity in enumerate(entities)],
