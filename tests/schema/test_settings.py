@@ -108,17 +108,6 @@ def test_a_value_replaces_a_default_in_the_text_of_settings(tmp_path: Path) -> N
             "settings.yaml: unknown key 'models.chat.price.prompt'; known: input, cached_input, "
             "output, batch_discount.",
         ),
-    ],
-)
-def test_an_unknown_key_is_refused_with_the_nearest_known_one(
-    tmp_path: Path, text: str, said: str
-) -> None:
-    assert refusal(tmp_path, text) == said
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
         (
             "create_text_units: {max_tokens: many}",
             "settings.yaml: create_text_units.max_tokens is 'many': input should be a valid "
@@ -156,9 +145,14 @@ def test_an_unknown_key_is_refused_with_the_nearest_known_one(
             "settings.yaml: steps.redact is 3: it must hold keys and their values.",
         ),
         ("1: 2", "settings.yaml: 1 is 1: keys should be strings."),
+        ("- a\n- b", "settings.yaml must hold sections of `key: value`, not a list."),
+        ("output", "settings.yaml must hold sections of `key: value`, not a single value."),
+        ("42", "settings.yaml must hold sections of `key: value`, not a single value."),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_refused_by_name(tmp_path: Path, text: str, said: str) -> None:
+def test_unknown_keys_and_wrong_values_are_refused_by_name(
+    tmp_path: Path, text: str, said: str
+) -> None:
     assert refusal(tmp_path, text) == said
 
 
@@ -173,29 +167,16 @@ def test_every_mistake_gets_its_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("- a\n- b", "settings.yaml must hold sections of `key: value`, not a list."),
-        ("output", "settings.yaml must hold sections of `key: value`, not a single value."),
-        ("42", "settings.yaml must hold sections of `key: value`, not a single value."),
+        ("output: x\nload_documents: [a\nworkflow: b: c\n", "line 3"),
+        ("output: 2024-13-45", "month must be in 1..12"),
+        ("check: {}\noutput: x\ncheck: {}\n", "the key 'check' stands there twice"),
+        ("check: {}\noutput: x\ncheck: {}\n", "line 3"),
     ],
 )
-def test_what_is_no_mapping_is_refused(tmp_path: Path, text: str, said: str) -> None:
-    assert refusal(tmp_path, text) == said
-
-
-def test_broken_yaml_is_refused_with_the_line(tmp_path: Path) -> None:
-    said = refusal(tmp_path, "output: x\nload_documents: [a\nworkflow: b: c\n")
-    assert said.startswith("settings.yaml is not valid YAML: ")
-    assert "line 3" in said
-
-
-def test_a_date_that_no_calendar_has_is_refused(tmp_path: Path) -> None:
-    assert refusal(tmp_path, "output: 2024-13-45").startswith("settings.yaml is not valid YAML: ")
-
-
-def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
-    said = refusal(tmp_path, "finalize_graph: {seed: 1}\noutput: x\nfinalize_graph: {seed: 2}\n")
-    assert "the key 'finalize_graph' stands there twice" in said
-    assert "line 3" in said
+def test_what_is_no_yaml_is_refused_with_the_reason(tmp_path: Path, text: str, said: str) -> None:
+    message = refusal(tmp_path, text)
+    assert message.startswith("settings.yaml is not valid YAML: ")
+    assert said in message
 
 
 @pytest.mark.parametrize(
@@ -445,23 +426,13 @@ class TestWithValues:
         assert changed.top_k_entities == section.top_k_entities
         assert section.max_sentences == Settings().local_search.max_sentences
 
-    @pytest.mark.parametrize(
-        ("values", "said"),
-        [
-            (
-                {"max_sentence": 2},
-                "LocalSearch: unknown key 'max_sentence'; did you mean 'max_sentences'?",
-            ),
-            (
-                {"max_sentences": 0},
-                "LocalSearch: max_sentences is 0: input should be greater than or equal to 1.",
-            ),
-        ],
-    )
-    def test_values_are_checked(self, values: dict[str, Any], said: str) -> None:
+    def test_values_are_checked(self) -> None:
         with pytest.raises(SettingsError) as caught:
-            Settings().local_search.with_values(values)
-        assert str(caught.value) == said
+            Settings().local_search.with_values({"max_sentence": 2, "max_sentences": 0})
+        assert str(caught.value).splitlines() == [
+            "LocalSearch: max_sentences is 0: input should be greater than or equal to 1.",
+            "LocalSearch: unknown key 'max_sentence'; did you mean 'max_sentences'?",
+        ]
 
 
 def test_a_section_cannot_be_changed_in_place() -> None:
@@ -538,24 +509,18 @@ def test_any_keys_and_values_are_settings_or_are_refused_in_sentences(
     ],
 )
 def test_an_address_holds_no_secret(tmp_path: Path, address: str, said: str) -> None:
-    text = f"models: {{chat: {{model: m, base_url: '{address}'}}}}"
-    (tmp_path / "settings.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(SettingsError, match=said) as error:
-        load_settings(tmp_path)
-    assert "pa55word" not in str(error.value)
+    message = refusal(tmp_path, f"models: {{chat: {{model: m, base_url: '{address}'}}}}")
+    assert said in message
+    assert "pa55word" not in message
 
 
-@pytest.mark.parametrize(
-    ("key", "place"), [("pa55\u200bword", 5), ("pa55–word", 5), ("pa55 word", 5)]
-)
+@pytest.mark.parametrize("key", ["pa55\u200bword", "pa55–word", "pa55 word"])
 def test_a_key_that_no_header_can_have_is_told_and_not_shown(
-    tmp_path: Path, key: str, place: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("A_KEY", key)
-    text = "models: {chat: {model: m, api_key: '${A_KEY}'}}"
-    (tmp_path / "settings.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(SettingsError, match=rf"api_key: character {place} of 9 is none") as error:
-        load_settings(tmp_path)
-    assert "pa55" not in str(error.value)
+    message = refusal(tmp_path, "models: {chat: {model: m, api_key: '${A_KEY}'}}")
+    assert "api_key: character 5 of 9 is none" in message
+    assert "pa55" not in message
     monkeypatch.setenv("A_KEY", " pa55word\n")
     assert load_settings(tmp_path).models["chat"].key == "pa55word"
