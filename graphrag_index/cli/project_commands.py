@@ -29,7 +29,7 @@ def init(
         return
     if not (prompts and cache):
         raise typer.BadParameter("--no-prompts and --no-cache go with --from.")
-    from graphrag_index.schema.settings.project_files import init_project
+    from graphrag_index.schema.settings.settings import init_project
 
     for path in init_project(folder, input_folder):
         print(f"Wrote {path}")

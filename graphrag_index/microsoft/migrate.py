@@ -22,16 +22,14 @@ from graphrag_index.microsoft.migrate_project import (
 )
 from graphrag_index.microsoft.migrate_replies import read_cache
 from graphrag_index.microsoft.migrate_settings import WITHOUT_CLAIMS, carry_settings
-from graphrag_index.schema.settings.project_files import (
-    check_can_be_folder,
-    settings_text,
-    shipped_workflows,
-)
 from graphrag_index.schema.settings.settings import (
     SETTINGS_FILE,
     Settings,
+    check_can_be_folder,
     load_settings,
     read_env_file,
+    settings_text,
+    shipped_workflows,
 )
 from graphrag_index.storage.atomic import temporary_path
 from graphrag_index.text.tokens import count_tokens, load_encoding

@@ -9,7 +9,7 @@ import polars as pl
 
 from graphrag_index.schema.list_columns import Integers, gather_lists
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.storage.batches import content_ids
+from graphrag_index.storage.memo import content_ids
 from graphrag_index.text.citations import renumber_written
 
 

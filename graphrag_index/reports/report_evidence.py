@@ -21,7 +21,7 @@ from graphrag_index.schema.list_columns import (
     spread_lists,
 )
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.storage.batches import content_ids, list_pairs
+from graphrag_index.storage.memo import content_ids, list_pairs
 
 Flags = npt.NDArray[np.bool_]
 Hashes = npt.NDArray[np.uint64]

@@ -21,8 +21,7 @@ from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.step_sections import ExtractGraph, Star
 from graphrag_index.schema.tables import content_id
 from graphrag_index.step import Progress, step
-from graphrag_index.storage.batches import batches, content_ids
-from graphrag_index.storage.memo import add_reply_hashes, reuse_rows
+from graphrag_index.storage.memo import add_reply_hashes, batches, content_ids, reuse_rows
 from graphrag_index.storage.table_store import Previous
 from graphrag_index.text.normalize import title_key
 

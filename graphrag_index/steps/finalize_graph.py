@@ -17,7 +17,7 @@ from graphrag_index.communities.simple_graph import (
 from graphrag_index.schema.list_columns import Spread, distinct_pairs, gather_lists, spread_lists
 from graphrag_index.schema.settings.step_sections import FinalizeGraph
 from graphrag_index.step import step
-from graphrag_index.storage.batches import content_ids
+from graphrag_index.storage.memo import content_ids
 from graphrag_index.text.normalize import title_key
 
 Floats = npt.NDArray[np.float64]

@@ -10,7 +10,7 @@ from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
-from graphrag_index.storage.batches import batches
+from graphrag_index.storage.memo import batches
 from graphrag_index.storage.table_store import Previous
 
 # Rows embedded and written at once: bounds memory, not results.

@@ -9,7 +9,7 @@ import polars as pl
 from graphrag_index.schema.list_columns import Integers, distinct_pairs, gather_lists
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import step
-from graphrag_index.storage.batches import list_pairs
+from graphrag_index.storage.memo import list_pairs
 
 # Text units written at once: bounds memory, not results.
 BATCH_TEXT_UNITS = 20_000

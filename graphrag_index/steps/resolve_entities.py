@@ -30,7 +30,7 @@ from graphrag_index.resolution.parsed_name import Name
 from graphrag_index.resolution.scoring import Context, Pair, score_pairs
 from graphrag_index.schema.settings.step_sections import ResolveEntities
 from graphrag_index.step import Progress, Project, step
-from graphrag_index.storage.batches import batches
+from graphrag_index.storage.memo import batches
 from graphrag_index.text.normalize import title_key
 
 logger = logging.getLogger(__name__)

@@ -16,8 +16,7 @@ from graphrag_index.schema.list_columns import positions
 from graphrag_index.schema.settings.step_sections import SummarizeDescriptions
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Progress, step
-from graphrag_index.storage.batches import batches, content_ids
-from graphrag_index.storage.memo import add_reply_hashes, reuse_rows
+from graphrag_index.storage.memo import add_reply_hashes, batches, content_ids, reuse_rows
 from graphrag_index.storage.table_store import Previous
 
 TABLE = TABLES["description_summaries"]

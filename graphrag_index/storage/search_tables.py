@@ -13,7 +13,7 @@ import polars as pl
 from graphrag_index.schema.list_columns import Integers, gather_lists, positions, spread_lists
 from graphrag_index.schema.table import PLACES
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.storage.batches import batches
+from graphrag_index.storage.memo import batches
 from graphrag_index.text.normalize import fold_names, sounds_of
 
 # Rows read or written at once: bounds memory, not results.

@@ -8,8 +8,12 @@ from graphrag_index.errors import ExitCode, ModelError, SettingsError
 from graphrag_index.pipeline.services import services_of
 from graphrag_index.pipeline.workflow import Workflow, check_services, check_settings, load_workflow
 from graphrag_index.readers.input_files import find_files
-from graphrag_index.schema.settings.project_files import init_project, shipped_workflows
-from graphrag_index.schema.settings.settings import Settings, load_settings
+from graphrag_index.schema.settings.settings import (
+    Settings,
+    init_project,
+    load_settings,
+    shipped_workflows,
+)
 from tests.fixtures.small_steps import SMALL
 
 REPOSITORY = Path(__file__).parents[2]

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from graphrag_index.errors import ExitCode, SettingsError
 from graphrag_index.schema.settings.models import ModelSettings
-from graphrag_index.schema.settings.project_files import settings_text
 from graphrag_index.schema.settings.settings import (
     Settings,
     load_settings,
     parse_settings,
     read_env_file,
+    settings_text,
 )
 
 REPOSITORY = Path(__file__).parents[2]
