@@ -24,22 +24,22 @@ Tables = Mapping[str, pl.LazyFrame]
 class Label:
     """The nodes or relationships of one label.
 
-    The first property of nodes is their key. Relationships have `ends`: the labels of the nodes
-    that they connect. `rows` are made of `tables`; those of relationships have the columns
-    source and target, with keys.
+    `columns` are the properties with their types; the first of nodes is their key. Relationships
+    have `ends`: the labels of the nodes that they connect. `rows` are made of `tables`; those of
+    relationships have the columns source and target, with keys.
     """
 
     name: str
     meaning: str
-    properties: Mapping[str, str]
+    columns: str
     tables: tuple[str, ...]
     rows: Callable[[Tables], pl.LazyFrame]
     ends: tuple[str, ...] = ()
 
-
-def _typed(properties: str) -> Mapping[str, str]:
-    """Parse "name TYPE, name TYPE"."""
-    return dict(pair.split() for pair in properties.split(", ")) if properties else {}
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The types of the properties by name."""
+        return dict(pair.split() for pair in self.columns.split(", ") if pair)
 
 
 def _numbered(table: pl.LazyFrame) -> pl.LazyFrame:
@@ -95,37 +95,31 @@ NODES = (
     Label(
         "Entity",
         "an entity, by its human_readable_id",
-        _typed(
-            "number INT64, id STRING, title STRING, type STRING, description STRING, "
-            "frequency INT64, degree INT64, aliases STRING[]"
-        ),
+        "number INT64, id STRING, title STRING, type STRING, description STRING, "
+        "frequency INT64, degree INT64, aliases STRING[]",
         ("entities",),
         lambda tables: _numbered(tables["entities"]),
     ),
     Label(
         "Document",
         "a document, by its human_readable_id",
-        _typed(
-            "number INT64, id STRING, title STRING, path STRING, language STRING, "
-            "creation_date STRING, metadata STRING"
-        ),
+        "number INT64, id STRING, title STRING, path STRING, language STRING, "
+        "creation_date STRING, metadata STRING",
         ("documents",),
         lambda tables: _numbered(tables["documents"]),
     ),
     Label(
         "TextUnit",
         "a passage of a document, by its human_readable_id",
-        _typed("number INT64, id STRING, text STRING, n_tokens INT64, headings STRING"),
+        "number INT64, id STRING, text STRING, n_tokens INT64, headings STRING",
         ("text_units",),
         lambda tables: _numbered(tables["text_units"]),
     ),
     Label(
         "Community",
         "a community with its report, by its number; level 0 is the coarsest",
-        _typed(
-            "community INT64, level INT64, title STRING, size INT64, period STRING, "
-            "report STRING, summary STRING, rank DOUBLE"
-        ),
+        "community INT64, level INT64, title STRING, size INT64, period STRING, "
+        "report STRING, summary STRING, rank DOUBLE",
         ("communities",),
         _communities,
     ),
@@ -134,7 +128,7 @@ EDGES = (
     Label(
         "RELATED",
         "a relationship, once for each pair: match it without a direction",
-        _typed("number INT64, type STRING, description STRING, weight DOUBLE"),
+        "number INT64, type STRING, description STRING, weight DOUBLE",
         ("entities", "relationships"),
         _related,
         ("Entity", "Entity"),
@@ -142,7 +136,7 @@ EDGES = (
     Label(
         "MENTIONS",
         "a text unit names an entity",
-        _typed("times INT64"),
+        "times INT64",
         ("mentions", "entities", "text_units"),
         _mentions,
         ("TextUnit", "Entity"),
@@ -150,7 +144,7 @@ EDGES = (
     Label(
         "PART_OF",
         "a text unit lies in a document",
-        {},
+        "",
         ("documents", "text_units"),
         _part_of,
         ("TextUnit", "Document"),
@@ -158,7 +152,7 @@ EDGES = (
     Label(
         "IN_COMMUNITY",
         "an entity is a member",
-        {},
+        "",
         ("communities", "entities"),
         _in_community,
         ("Entity", "Community"),
@@ -166,7 +160,7 @@ EDGES = (
     Label(
         "BELOW",
         "a community is a part of another",
-        {},
+        "",
         ("communities",),
         _below,
         ("Community", "Community"),
@@ -178,8 +172,7 @@ def graph_schema() -> str:
     """Describe the graph by patterns of Cypher."""
     lines = []
     for label in (*NODES, *EDGES):
-        listed = ", ".join(f"{name} {kind}" for name, kind in label.properties.items())
-        pattern = f":{label.name} {{{listed}}}" if listed else f":{label.name}"
+        pattern = f":{label.name} {{{label.columns}}}" if label.columns else f":{label.name}"
         if label.ends:
             source, target = label.ends
             pattern = f"(:{source})-[{pattern}]->(:{target})"
