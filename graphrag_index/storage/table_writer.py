@@ -236,13 +236,13 @@ class TableCheck:
         if column.null_count():
             row = self.rows + int(column.is_null().arg_max() or 0)
             raise TableError(f"{self.wrote} null in the column {column.name} (row {row}).")
-        if column.dtype.is_nested() and _has_nulls(
-            column.to_arrow(compat_level=pl.CompatLevel.newest())
-        ):
-            row = self.rows + next(
-                number for number, value in enumerate(column) if _holds_null(value)
-            )
-            raise TableError(f"{self.wrote} null inside of the column {column.name} (row {row}).")
+        if column.dtype.is_nested():
+            has_null = column.to_frame().select(_has_null(pl.first(), column.dtype)).to_series()
+            if has_null.any():
+                row = self.rows + int(has_null.arg_max() or 0)
+                raise TableError(
+                    f"{self.wrote} null inside of the column {column.name} (row {row})."
+                )
 
     def finish(self) -> None:
         """Check all batches together.
@@ -281,21 +281,13 @@ def fits(given: Any, wanted: Any) -> bool:
     return wanted == pl.String and given in (pl.Categorical, pl.Enum)
 
 
-def _has_nulls(values: Any) -> bool:
-    """Return whether an Arrow array has nulls, nested ones included; the counts are stored."""
-    import pyarrow as pa
-
-    if values.null_count:
-        return True
-    if pa.types.is_struct(values.type):
-        return any(_has_nulls(values.field(i)) for i in range(values.type.num_fields))
-    is_list = pa.types.is_list(values.type) or pa.types.is_large_list(values.type)
-    return (is_list or pa.types.is_fixed_size_list(values.type)) and _has_nulls(values.flatten())
-
-
-def _holds_null(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(_holds_null(part) for part in value.values())
-    if isinstance(value, list | pl.Series):
-        return any(_holds_null(part) for part in value)
-    return value is None
+def _has_null(values: pl.Expr, dtype: Any) -> pl.Expr:
+    """Return whether values are null or contain a null, at any depth."""
+    if dtype == pl.Array:
+        return _has_null(values.arr.to_list(), pl.List(dtype.inner))
+    if dtype == pl.List:
+        return values.is_null() | values.list.eval(_has_null(pl.element(), dtype.inner)).list.any()
+    if dtype == pl.Struct:
+        parts = [_has_null(values.struct[part.name], part.dtype) for part in dtype.fields]
+        return values.is_null() | pl.any_horizontal(parts)
+    return values.is_null()
