@@ -154,8 +154,8 @@ def draw_svg(part: Subgraph) -> str:
         for row in part.relationships.iter_rows(named=True)
         if row["source_entity"] in rows and row["target_entity"] in rows
     ]
-    width, height = _size(len(rows))
-    places = _scaled(_places(list(rows), lines), width, height)
+    width, height = (640.0 if len(rows) <= 12 else 860.0), 120 + 95 * sqrt(max(1, len(rows)))
+    places = _layout(list(rows), lines, width, height)
     labels = dict(_labels(rows, places, width))
     # Labels may exceed the top and the bottom.
     top = min([0.0, *(box[1] - 6 for box, _ in labels.values())])
@@ -176,33 +176,26 @@ def draw_svg(part: Subgraph) -> str:
     )
 
 
-def _size(n_entities: int) -> "Point":
-    return (640.0 if n_entities <= 12 else 860.0), 120 + 95 * sqrt(max(1, n_entities))
-
-
-def _places(numbers: list[int], lines: list[dict[str, Any]]) -> "dict[int, Point]":
-    """Lay out the graph so that distances follow the number of hops."""
+def _layout(
+    numbers: list[int], lines: list[dict[str, Any]], width: float, height: float
+) -> "dict[int, Point]":
+    """Place the entities so that distances follow the number of hops, with margins for names."""
     import networkx as nx
 
+    if not numbers:
+        return {}
     graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from(numbers)
     graph.add_edges_from((row["source_entity"], row["target_entity"]) for row in lines)
     graph.remove_edges_from(list(nx.selfloop_edges(graph)))
-    if len(numbers) < 3:
-        return {number: (float(at), 0.0) for at, number in enumerate(numbers)}
     start = nx.circular_layout(graph)
-    if nx.is_connected(graph):
+    if len(numbers) < 3:
+        found = {number: (float(at), 0.0) for at, number in enumerate(numbers)}
+    elif nx.is_connected(graph):
         found = nx.kamada_kawai_layout(graph, pos=start)
     else:
         found = nx.spring_layout(graph, pos=start, seed=0)
-    return {number: (float(x), float(y)) for number, (x, y) in found.items()}
-
-
-def _scaled(places: "Mapping[int, Point]", width: float, height: float) -> "dict[int, Point]":
-    """Scale the positions to the picture, with margins for names."""
-    if not places:
-        return {}
-    xs, ys = zip(*places.values(), strict=True)
+    xs, ys = [float(x) for x, _ in found.values()], [float(y) for _, y in found.values()]
     side = MARGIN + MAX_LABEL * LETTER / 2
     across = (width - 2 * side) / (max(xs) - min(xs) or 1)
     down = (height - 2 * MARGIN) / (max(ys) - min(ys) or 1)
@@ -212,7 +205,7 @@ def _scaled(places: "Mapping[int, Point]", width: float, height: float) -> "dict
             side + (x - min(xs)) * across,
             height / 2 if flat else MARGIN + (y - min(ys)) * down,
         )
-        for number, (x, y) in places.items()
+        for number, x, y in zip(found, xs, ys, strict=True)
     }
 
 
