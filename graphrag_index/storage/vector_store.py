@@ -98,7 +98,7 @@ class VectorWriter:
 
     def _write(self, parts: "Iterable[pa.Table]") -> None:
         for part in parts:
-            with failures_of_the_disk(self.folder):
+            with convert_os_errors(self.folder):
                 if self.table is None:
                     name = self.definition.name
                     exists = (self.folder / f"{name}.lance").exists()
@@ -115,7 +115,7 @@ class VectorWriter:
             self._write(self.regrouped.add(empty, is_last=True))
             if self.table is None:
                 self._write([empty])
-            with failures_of_the_disk(self.folder):
+            with convert_os_errors(self.folder):
                 self._build_indexes()
             self.stored = StoredTable(
                 rows=self.rows,
@@ -149,11 +149,9 @@ class VectorWriter:
                 max_iterations=CELL_ROUNDS,
             )
             self.table.create_index("vector", config=cells)
-        tag = f"v{self.version}"
-        if tag in self.table.tags.list():
-            self.table.tags.update(tag, self.table.version)
-        else:
-            self.table.tags.create(tag, self.table.version)
+        tag, tags = f"v{self.version}", self.table.tags
+        set_tag = tags.update if tag in tags.list() else tags.create
+        set_tag(tag, self.table.version)
 
 
 class VectorTable:
@@ -182,7 +180,6 @@ class VectorTable:
 
     @cached_property
     def _n_rows(self) -> int:
-        # The version is pinned.
         return int(self.table.count_rows())
 
     def lazy(self) -> pl.LazyFrame:
@@ -256,14 +253,6 @@ class VectorTable:
             return pl.DataFrame(self.table.schema.empty_table().select(list(columns)))
         return pl.DataFrame(self.table.take_offsets(list(numbers)).select(list(columns)).to_arrow())
 
-    def rows(self, ids: Iterable[str], columns: Sequence[str]) -> pl.DataFrame:
-        """Fetch rows by id, in the order of the table."""
-        quoted = ", ".join("'" + id.replace("'", "''") + "'" for id in ids)
-        if not quoted:
-            return pl.DataFrame(schema=list(columns))
-        query = self.table.search().where(f"id IN ({quoted})").select(list(columns))
-        return pl.DataFrame(query.limit(len(self)).to_arrow())
-
 
 def _best_first(found: pl.DataFrame, columns: Sequence[str], **score: pl.Expr) -> pl.DataFrame:
     return found.select(*columns, **score).sort(
@@ -272,7 +261,7 @@ def _best_first(found: pl.DataFrame, columns: Sequence[str], **score: pl.Expr) -
 
 
 @contextmanager
-def failures_of_the_disk(folder: Path) -> Iterator[None]:
+def convert_os_errors(folder: Path) -> Iterator[None]:
     """Convert RuntimeErrors of Lance that report an OS error to an OSError."""
     try:
         yield
@@ -341,7 +330,7 @@ def delete_versions(folder: Path, name: str, keep: Iterable[int], newest: int) -
     """
     kept = set(keep)
     table = _open(folder, name)
-    with failures_of_the_disk(folder):
+    with convert_os_errors(folder):
         tags = table.tags.list()
         for tag, about in tags.items():
             if about["version"] not in kept:
@@ -364,7 +353,7 @@ def show_versions(folder: Path, versions: Mapping[str, int]) -> None:
     """Restore versions of tables for programs that open them without a version."""
     for name, version in versions.items():
         table = _open(folder, name)
-        with failures_of_the_disk(folder):
+        with convert_os_errors(folder):
             table.restore(version)
 
 

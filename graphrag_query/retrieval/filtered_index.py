@@ -146,10 +146,6 @@ class FilteredVectors:
         """Fetch rows by number."""
         return self._table.at(numbers, columns)
 
-    def rows(self, ids: Iterable[str], columns: Sequence[str]) -> pl.DataFrame:
-        """Fetch rows by id."""
-        return self._table.rows(ids, columns)
-
     def _filter(
         self,
         search: Callable[[int, list[str], str | None], pl.DataFrame],

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -159,7 +160,7 @@ def _reply(
     if "os" in reply:
         raise OSError(*reply["os"])
     if "error" in reply:
-        raise DamagedError(reply["error"]) if reply.get("damaged") else QueryError(reply["error"])
+        raise (DamagedError if reply.get("damaged") else QueryError)(reply["error"])
     return reply
 
 
@@ -257,9 +258,6 @@ def _unique(names: Sequence[str]) -> list[str]:
     """Append numbers to repeated names: name, name_2."""
     taken: list[str] = []
     for name in names:
-        new, n = name, 1
-        while new in taken:
-            n += 1
-            new = f"{name}_{n}"
-        taken.append(new)
+        numbered = (f"{name}_{n}" if n > 1 else name for n in count(1))
+        taken.append(next(new for new in numbered if new not in taken))
     return taken

@@ -92,10 +92,6 @@ class TestSearch:
         assert cold.matching("penguin", 9, ["id"]).is_empty()
         assert cold.matching("  ", 9, ["id"]).is_empty()
 
-    def test_rows_are_fetched_by_id_in_the_order_of_the_table(self, cold: VectorTable) -> None:
-        assert cold.rows(["c", "a", "nobody", "o'clock"], ["id"])["id"].to_list() == ["a", "c"]
-        assert cold.rows([], ["id"]).is_empty()
-
     def test_the_table_knows_its_size(self, cold: VectorTable) -> None:
         assert len(cold) == 3
         assert cold.dimension == 2
