@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from functools import cache, cached_property
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
@@ -62,16 +62,12 @@ class MappedTable:
     def __len__(self) -> int:
         return self._starts[-1]
 
-    @cached_property
-    def columns(self) -> list[str]:
-        return list(self._schema.names)
-
     def rows(self, numbers: Iterable[int] | Integers, *columns: str) -> pl.DataFrame:
         """Return rows by number, in the given order; all columns if none is named."""
         import pyarrow as pa
 
         wanted = np.array(list(numbers), np.int64)
-        names = list(columns) or self.columns
+        names = list(columns) or list(self._schema.names)
         order = np.argsort(wanted, kind="stable")
         ascending = wanted[order]
         if len(wanted) and not 0 <= ascending[0] <= ascending[-1] < len(self):

@@ -115,7 +115,7 @@ class TableStore:
                     number=content["version"],
                     workflow=content["workflow"],
                     program=content["program"],
-                    steps=tuple(read_step_record(record) for record in content["steps"]),
+                    steps=tuple(map(read_step_record, content["steps"])),
                     settings=content["settings"],
                     made=made and Made(**{**made, "steps_run": tuple(made["steps_run"])}),
                 )
@@ -153,9 +153,7 @@ class TableStore:
         """Read the finished steps of a run; empty if it left no readable journal."""
         path = self.folder(version) / JOURNAL_FILE
         try:
-            return tuple(
-                read_step_record(record) for record in json.loads(path.read_text(encoding="utf-8"))
-            )
+            return tuple(map(read_step_record, json.loads(path.read_text(encoding="utf-8"))))
         except (OSError, ValueError, KeyError, TypeError):
             return ()
 
@@ -222,9 +220,11 @@ class TableStore:
 
     def link_public_tables(self, version: Version) -> None:
         """Point `output/<table>.parquet` at the files of this version."""
-        for name in (name for name, table in TABLES.items() if table.kind == "public"):
-            link = self.output / f"{name}.parquet"
-            stored = version.tables.get(name)
+        for table in TABLES.values():
+            if table.kind != "public":
+                continue
+            link = self.output / f"{table.name}.parquet"
+            stored = version.tables.get(table.name)
             if stored is None or stored.file is None:
                 # Left by another workflow.
                 link.unlink(missing_ok=True)

@@ -88,9 +88,7 @@ class Version:
 def read_step_record(record: Mapping[str, Any]) -> StepRecord:
     """Deserialize a record from its dict."""
     tables = {
-        name: StoredTable(
-            **{**table, "vectors": Vectors(**table["vectors"]) if table["vectors"] else None}
-        )
+        name: StoredTable(**{**table, "vectors": table["vectors"] and Vectors(**table["vectors"])})
         for name, table in record["tables"].items()
     }
     return StepRecord(**{**record, "tables": tables})
