@@ -90,6 +90,11 @@ class Grouped:
         place, at = _ranges(starts, self.bounds[owners + 1] - starts)
         return place, self.rows[at]
 
+    def sums(self, values: Integers) -> Integers:
+        """Return the sum of the values of the rows of each owner."""
+        totals: Integers = np.append(0, np.cumsum(values[self.rows]))
+        return totals[self.bounds[1:]] - totals[self.bounds[:-1]]
+
 
 def positions(wanted: pl.Series, keys: pl.Series) -> Integers:
     """Return the position in `keys` of each wanted value, -1 for unknown ones."""

@@ -57,10 +57,9 @@ def new_file(target: Path, *, overwrite: bool) -> Iterator[Path]:
     if place.exists() and not place.is_file():
         raise ExportError(f"{target} is no plain file: name another, and read that.")
     if place.exists() and not overwrite:
-        raise _taken(target)
-    _make_parent(place)
+        raise _exists(target)
     temporary = temporary_path(place)
-    with _alone(place):
+    with _locked(place):
         try:
             _remove(temporary)
             yield temporary
@@ -92,13 +91,12 @@ def new_folder(target: Path, names: Collection[str], *, overwrite: bool) -> Iter
             f"{target} holds {foreign[0]}, which is not of an export: name another folder."
         )
     if present and not overwrite:
-        raise _taken(target)
+        raise _exists(target)
     if place == Path.cwd():
         # A shell in a replaced folder would be in none.
         raise ExportError(f"{target} is the folder that you are in: name a new one in it.")
-    _make_parent(place)
     temporary, replaced = temporary_path(place), place.with_name(f".{place.name}.old.tmp")
-    with _alone(place):
+    with _locked(place):
         try:
             _remove(temporary, replaced)
             temporary.mkdir()
@@ -117,24 +115,21 @@ def new_folder(target: Path, names: Collection[str], *, overwrite: bool) -> Iter
             _remove(temporary, replaced)
 
 
-def _make_parent(place: Path) -> None:
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError) as error:
-        raise ExportError(
-            f"{place.parent} is no folder, and cannot become one: name another target."
-        ) from error
-
-
-def _taken(target: Path) -> ExportError:
+def _exists(target: Path) -> ExportError:
     return ExportError(f"{target} is there already: name another, or replace it with --overwrite.")
 
 
 @contextmanager
-def _alone(target: Path) -> Iterator[None]:
-    """Lock the target against a second export."""
+def _locked(target: Path) -> Iterator[None]:
+    """Make the folder of the target, and lock the target against a second export."""
     from filelock import FileLock, Timeout
 
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise ExportError(
+            f"{target.parent} is no folder, and cannot become one: name another target."
+        ) from error
     path = target.with_name(f".{target.name}.lock")
     try:
         with FileLock(path, timeout=0):

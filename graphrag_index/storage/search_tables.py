@@ -114,7 +114,7 @@ def pair_text_units_with_entities(
     n_mentions[np.searchsorted(pairs, opening)] -= 1
     text_unit = (pairs >> 32).astype(np.int32)
     is_about = _are_among(pairs, np.sort(titled_keys))
-    untitled = ~_are_among(first >> 32, text_unit[is_about])
+    untitled = ~_are_among(first >> 32, pairs[is_about] >> 32)
     is_about |= _are_among(pairs, first[untitled])
     return pl.DataFrame(
         {

@@ -277,7 +277,7 @@ def fits(given: Any, wanted: Any) -> bool:
     if wanted.is_integer():
         return bool(given.is_integer())
     if wanted.is_float():
-        return given.is_integer() or (given.is_float() and wanted == pl.Float64)
+        return bool(given.is_integer() or (given.is_float() and wanted == pl.Float64))
     return wanted == pl.String and given in (pl.Categorical, pl.Enum)
 
 

@@ -70,12 +70,12 @@ class Settings(Section):
 
     @field_validator("output")
     @classmethod
-    def _home_is_found(cls, folder: str) -> str:
+    def _expand_home(cls, folder: str) -> str:
         return os.path.expanduser(folder)
 
     @model_validator(mode="before")
     @classmethod
-    def _empty_sections_are_left_out(cls, values: Any) -> Any:
+    def _drop_empty_sections(cls, values: Any) -> Any:
         # A section whose keys are all commented out is null in YAML.
         if not isinstance(values, dict):
             return values
