@@ -1,4 +1,4 @@
-"""All settings of a project, loading them from `settings.yaml`, and the files of a new project."""
+"""Settings of a project, loading them from `settings.yaml`, and a new project's files."""
 
 import copy
 import os
