@@ -247,8 +247,7 @@ def _continue_from_import(settings: "Settings", root: Path) -> list[str]:
     from graphrag_index.errors import WorkflowError
     from graphrag_index.microsoft.import_folder import Imported
     from graphrag_index.pipeline.import_version import set_workflow, write_continuing_workflow
-    from graphrag_index.schema.settings.project_files import write_missing_workflows
-    from graphrag_index.schema.settings.settings import SETTINGS_FILE
+    from graphrag_index.schema.settings.settings import SETTINGS_FILE, write_missing_workflows
 
     write_missing_workflows(root)
     try:

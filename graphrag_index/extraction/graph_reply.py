@@ -17,7 +17,7 @@ from graphrag_index.extraction.reply_records import (
     read_records,
 )
 from graphrag_index.llm.request import ParsedReply, ReplyFormat, object_schema
-from graphrag_index.schema.settings.llm_steps import ExtractGraph
+from graphrag_index.schema.settings.step_sections import ExtractGraph
 from graphrag_index.text.normalize import title_key
 
 # Placeholders that models write for an unknown name.

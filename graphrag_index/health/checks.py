@@ -26,7 +26,7 @@ from graphrag_index.health.row_checks import (
     stale_search_tables,
     stale_vectors,
 )
-from graphrag_index.schema.settings.embedded_steps import Check as Limits
+from graphrag_index.schema.settings.step_sections import Check as Limits
 from graphrag_index.step import Progress, Silent
 
 

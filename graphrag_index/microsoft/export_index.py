@@ -30,14 +30,14 @@ from graphrag_index.errors import ExportError, TableError, describe_error
 from graphrag_index.microsoft.read_files import VECTOR_TABLES
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.atomic import new_folder, write_json
-from graphrag_index.storage.batches import batches
+from graphrag_index.storage.memo import batches
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.table_writer import ROW_GROUP, arrow_schema, to_arrow
 from graphrag_index.storage.vector_store import (
     FRAGMENT_ROWS,
     VectorTable,
     connect,
-    failures_of_the_disk,
+    convert_os_errors,
 )
 from graphrag_index.storage.versions import Version
 
@@ -351,7 +351,7 @@ def _write_vectors(vectors: VectorTable, name: str, lancedb: Path, date: str | N
         + [(column, stamp.type) for column, stamp in stamps.items()]
     )
     n_skipped = 0
-    with failures_of_the_disk(lancedb):
+    with convert_os_errors(lancedb):
         written = connect(lancedb).create_table(name, schema=schema)
     for batch in _vector_batches(vectors, name):
         numbers = batch.column("vector").flatten().to_numpy(zero_copy_only=False)
@@ -361,7 +361,7 @@ def _write_vectors(vectors: VectorTable, name: str, lancedb: Path, date: str | N
             batch = batch.filter(is_present)
         columns = [batch.column(field).cast(schema.field(field).type) for field in ("id", "vector")]
         columns += [pa.repeat(stamp, batch.num_rows) for stamp in stamps.values()]
-        with failures_of_the_disk(lancedb):
+        with convert_os_errors(lancedb):
             written.add(pa.table(columns, schema=schema))
     return n_skipped
 

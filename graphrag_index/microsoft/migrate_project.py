@@ -18,9 +18,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from graphrag_index.errors import SettingsError
-from graphrag_index.schema.settings.section import describe_validation_error
+from graphrag_index.schema.settings.section import describe_validation_error, read_yaml
 from graphrag_index.schema.settings.settings import read_env_file
-from graphrag_index.schema.yaml_text import read_yaml
 
 # The fate of each setting key; `migrate_keys.yaml` describes its sections.
 KEYS: Mapping[str, Any] = read_yaml(

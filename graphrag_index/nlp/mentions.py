@@ -18,7 +18,7 @@ from graphrag_index.nlp.uncased import find_uncased
 from graphrag_index.nlp.variants import Variants, merge_variants
 from graphrag_index.nlp.word_table import Terms, Vocabulary
 from graphrag_index.schema.list_columns import distinct_pairs, gather_lists
-from graphrag_index.schema.settings.embedded_steps import ExtractGraphNlp
+from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
 from graphrag_index.step import Progress
 from graphrag_index.text.languages import language_of
 from graphrag_index.text.sentences import Sentence

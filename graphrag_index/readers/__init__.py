@@ -16,7 +16,7 @@ from graphrag_index.readers.text_html_pdf_office import (
     read_office,
     read_text_file,
 )
-from graphrag_index.schema.settings.embedded_steps import LoadDocuments
+from graphrag_index.schema.settings.step_sections import LoadDocuments
 
 # Parameters: the file, its path below the input folder, the settings.
 Reader = Callable[[Path, str, LoadDocuments], Iterator[Document | Unread]]

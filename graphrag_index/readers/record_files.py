@@ -29,7 +29,7 @@ from graphrag_index.readers.document import (
 )
 from graphrag_index.readers.encodings import open_text
 from graphrag_index.readers.json_stream import DECODER, JsonStream
-from graphrag_index.schema.settings.embedded_steps import LoadDocuments
+from graphrag_index.schema.settings.step_sections import LoadDocuments
 
 # A record number, from 1, with the record or the reason why it is invalid.
 Numbered = tuple[int, Record | str]

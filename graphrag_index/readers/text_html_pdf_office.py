@@ -26,7 +26,7 @@ from graphrag_index.readers.document import (
     one_line,
 )
 from graphrag_index.readers.encodings import read_text
-from graphrag_index.schema.settings.embedded_steps import LoadDocuments
+from graphrag_index.schema.settings.step_sections import LoadDocuments
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 # Match a fenced block whole, so that a comment inside is not read as a heading.

@@ -15,7 +15,7 @@ from graphrag_index.readers import READERS, Document, Unread, read_file, system_
 from graphrag_index.readers.document import MISSING, field, listed
 from graphrag_index.readers.input_files import InputFile, check_output, find_files, input_folder
 from graphrag_index.readers.text_html_pdf_office import office_version, read_office
-from graphrag_index.schema.settings.embedded_steps import LoadDocuments
+from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Progress, Project, step
 

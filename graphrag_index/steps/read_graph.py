@@ -17,7 +17,7 @@ from graphrag_index.readers.graph.graph_rows import (
     read_given,
 )
 from graphrag_index.readers.graph.row_evidence import RowEvidence
-from graphrag_index.schema.settings.embedded_steps import CreateTextUnits, ReadGraph
+from graphrag_index.schema.settings.step_sections import CreateTextUnits, ReadGraph
 from graphrag_index.schema.table import INTEGERS, STRINGS
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, Project, step

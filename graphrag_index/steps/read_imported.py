@@ -13,7 +13,7 @@ from graphrag_index.microsoft.import_folder import (
     row_batches,
 )
 from graphrag_index.microsoft.import_merge import ImportMerge, evidence_of_reports
-from graphrag_index.schema.settings.embedded_steps import FinalizeGraph
+from graphrag_index.schema.settings.step_sections import FinalizeGraph
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
 from graphrag_index.steps.finalize_graph import finalize_graph

@@ -17,7 +17,7 @@ from graphrag_index.extraction.graph_reply import (
 )
 from graphrag_index.extraction.prompting import History, choose_chain
 from graphrag_index.llm.request import Request
-from graphrag_index.schema.settings.llm_steps import ExtractGraph
+from graphrag_index.schema.settings.step_sections import ExtractGraph
 from graphrag_index.step import Silent
 from graphrag_index.steps.extract_graph import extract_graph
 from tests.fixtures.examples import examples

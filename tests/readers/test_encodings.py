@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from graphrag_index.readers.document import UnreadableFile
 from graphrag_index.readers.encodings import Encoding, detect_encoding
-from graphrag_index.schema.settings.embedded_steps import LoadDocuments
+from graphrag_index.schema.settings.step_sections import LoadDocuments
 from tests.fixtures.read_documents import read_one, reasons, texts
 
 GERMAN = (

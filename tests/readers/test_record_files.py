@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from graphrag_index.readers import Document, Unread, read_file
 from graphrag_index.readers.document import UnreadableFile
 from graphrag_index.readers.json_stream import JsonStream
-from graphrag_index.schema.settings.embedded_steps import LoadDocuments
+from graphrag_index.schema.settings.step_sections import LoadDocuments
 from tests.fixtures.read_documents import read, read_one, reasons, texts
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from graphrag_index.readers import Document, Unread, read_file
 from graphrag_index.readers.document import UnreadableFile
 from graphrag_index.readers.text_html_pdf_office import Page, first_heading, split_front_matter
-from graphrag_index.schema.settings.embedded_steps import LoadDocuments
+from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.text.sentences import find_headings
 from tests.fixtures.read_documents import read_one, reasons, texts
 
@@ -252,7 +252,7 @@ class TestOffice:
         program = (
             "import sys; sys.modules['markitdown'] = None\n"
             "from pathlib import Path\n"
-            "from graphrag_index.schema.settings.embedded_steps import LoadDocuments\n"
+            "from graphrag_index.schema.settings.step_sections import LoadDocuments\n"
             "from graphrag_index.readers import read_file\n"
             "print(next(read_file(Path('a.pdf'), 'a.pdf', LoadDocuments())).reason)"
         )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from graphrag_index.nlp.mentions import BLOCK, pair_mentions
-from graphrag_index.schema.settings.embedded_steps import ExtractGraphNlp
+from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
 from graphrag_index.steps.extract_graph_nlp import BATCH_DOCUMENTS
 from tests.fixtures.extraction import Extraction, extract
 

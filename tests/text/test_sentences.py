@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.schema.settings.embedded_steps import CreateTextUnits
+from graphrag_index.schema.settings.step_sections import CreateTextUnits
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Silent
 from graphrag_index.steps.create_text_units import create_text_units

@@ -11,7 +11,7 @@ from xml.parsers import expat
 import polars as pl
 
 from graphrag_index.errors import InputError, describe_error
-from graphrag_index.schema.settings.embedded_steps import ReadGraph
+from graphrag_index.schema.settings.step_sections import ReadGraph
 from graphrag_index.schema.table import STRINGS
 
 logger = logging.getLogger(__name__)

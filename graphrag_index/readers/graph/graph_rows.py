@@ -23,7 +23,7 @@ from graphrag_index.readers.graph.given_files import (
     read_graphml,
     read_parquet,
 )
-from graphrag_index.schema.settings.embedded_steps import ReadGraph
+from graphrag_index.schema.settings.step_sections import ReadGraph
 from graphrag_index.schema.table import STRINGS
 from graphrag_index.schema.tables import content_id
 from graphrag_index.text.normalize import letters
