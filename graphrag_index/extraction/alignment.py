@@ -39,27 +39,21 @@ class Places(NamedTuple):
     whole: bool
 
 
-class Words:
-    """The words of a text: their forms, folded letters and offsets."""
+class Word(NamedTuple):
+    """A word of a text: its form, folded letters and offset."""
 
-    def __init__(self, text: str) -> None:
-        self.forms: list[str] = _WORD.findall(text)
-        self.letters = list(map(letters, self.forms))
-        self._text = text
+    form: str
+    letters: str
+    start: int
 
-    def __len__(self) -> int:
-        return len(self.forms)
+    @property
+    def is_capital(self) -> bool:
+        return self.form[0].isupper()
 
-    @cached_property
-    def starts(self) -> list[int]:
-        return [match.start() for match in _WORD.finditer(self._text)]
 
-    def span(self, first: int, stop: int) -> tuple[int, int]:
-        """Return the span of the words from `first` up to `stop`."""
-        return self.starts[first], self.starts[stop - 1] + len(self.forms[stop - 1])
-
-    def is_capital(self, number: int) -> bool:
-        return self.forms[number][0].isupper()
+def _split_words(text: str) -> list[Word]:
+    found = ((match.group(), match.start()) for match in _WORD.finditer(text))
+    return [Word(form, letters(form), start) for form, start in found]
 
 
 class Passage:
@@ -125,15 +119,15 @@ class Passage:
         return letters_with_offsets(self.text)
 
     @cached_property
-    def _words(self) -> Words:
-        return Words(self.text)
+    def _words(self) -> list[Word]:
+        return _split_words(self.text)
 
     @cached_property
     def _by_stem(self) -> Mapping[str, list[int]]:
         """The numbers of the words by their first letters."""
         groups = defaultdict(list)
-        for number, word in enumerate(self._words.letters):
-            groups[word[:MIN_STEM]].append(number)
+        for number, word in enumerate(self._words):
+            groups[word.letters[:MIN_STEM]].append(number)
         return groups
 
     def _spans(self, name: str) -> list[Span]:
@@ -174,41 +168,42 @@ class Passage:
         """Find a name by its longest word in the text, and the words beside it."""
         if _is_unspaced(name):
             return self._by_characters(name, taken)
-        words = Words(name)
-        n_letters = sum(map(len, words.letters))
-        order = sorted(range(len(words)), key=lambda n: (-len(words.letters[n]), n))
-        for anchor in order:
-            if len(words.letters[anchor]) < max(MIN_STEM, MIN_PART * n_letters):
+        words = _split_words(name)
+        n_letters = sum(len(word.letters) for word in words)
+        for anchor in sorted(range(len(words)), key=lambda n: -len(words[n].letters)):
+            word = words[anchor]
+            if len(word.letters) < max(MIN_STEM, MIN_PART * n_letters):
                 return None
-            if self._is_function_word(words, anchor):
+            if self._is_function_word(word):
                 continue
-            near = self._by_stem.get(words.letters[anchor][:MIN_STEM], ())
-            runs = [self._run(words, anchor, at) for at in near if self._is_form(at, words, anchor)]
+            near = self._by_stem.get(word.letters[:MIN_STEM], ())
+            runs = [self._run(words, anchor, n) for n in near if self._is_form(n, word)]
             wholes = [run for run in runs if run[1] - run[0] == len(words)]
-            spans = _free([self._words.span(*run) for run in wholes or runs], taken)
+            ends = [(self._words[first], self._words[stop - 1]) for first, stop in wholes or runs]
+            spans = _free([(a.start, b.start + len(b.form)) for a, b in ends], taken)
             if spans:
                 return Places(tuple(spans), bool(wholes))
         return None
 
-    def _is_form(self, at: int, words: Words, number: int) -> bool:
-        """Return whether a word of the text may be a form of a word of the name."""
-        if words.is_capital(number) and not self._words.is_capital(at):
+    def _is_form(self, number: int, word: Word) -> bool:
+        """Return whether a word of the text, by its number, may be a form of another word."""
+        own = self._words[number]
+        if word.is_capital and not own.is_capital:
             return False
-        return is_form(self._words.letters[at], words.letters[number], self.language)
+        return is_form(own.letters, word.letters, self.language)
 
-    def _is_function_word(self, words: Words, number: int) -> bool:
-        is_listed = words.letters[number] in self.language.function_words
-        return is_listed and not words.is_capital(number)
+    def _is_function_word(self, word: Word) -> bool:
+        return word.letters in self.language.function_words and not word.is_capital
 
-    def _run(self, words: Words, anchor: int, at: int) -> Span:
+    def _run(self, words: list[Word], anchor: int, at: int) -> Span:
         """Return the longest run of words around one that matches the name."""
         first, stop = at, at + 1
-        for number in range(anchor - 1, -1, -1):
-            if not first or not self._is_form(first - 1, words, number):
+        for word in reversed(words[:anchor]):
+            if not first or not self._is_form(first - 1, word):
                 break
             first -= 1
-        for number in range(anchor + 1, len(words)):
-            if stop == len(self._words) or not self._is_form(stop, words, number):
+        for word in words[anchor + 1 :]:
+            if stop == len(self._words) or not self._is_form(stop, word):
                 break
             stop += 1
         return first, stop
@@ -218,8 +213,7 @@ class Passage:
         name = "".join(name.split())
         for length in range(len(name) - 1, max(1, (len(name) - 1) // 2), -1):
             for start in range(len(name) - length + 1):
-                spans = self._exact(name[start : start + length])
-                spans = _free(spans, taken)
+                spans = _free(self._exact(name[start : start + length]), taken)
                 if spans:
                     return Places(tuple(spans), False)
         return None
@@ -230,17 +224,13 @@ class Passage:
             characters = set(filter(str.isalnum, name))
             shares = [len(characters & set(self.text[a:b])) for a, b in self._sentences]
         else:
-            words = Words(name)
-            telling = {
-                word
-                for number, word in enumerate(words.letters)
-                if not self._is_function_word(words, number)
-            }
+            words = _split_words(name)
+            telling = {word.letters for word in words if not self._is_function_word(word)}
             found: list[set[str]] = [set() for _ in self._sentences]
             starts = [start for start, _ in self._sentences]
-            for word, start in zip(self._words.letters, self._words.starts, strict=True):
-                if word in telling:
-                    found[bisect_right(starts, start) - 1].add(word)
+            for word in self._words:
+                if word.letters in telling:
+                    found[bisect_right(starts, word.start) - 1].add(word.letters)
             shares = list(map(len, found))
         most = max(shares, default=0)
         return self._sentences[shares.index(most)] if most else (0, len(self.text))

@@ -155,16 +155,10 @@ class ExtractionFormat:
         known: Mapping[str, FoundEntity],
         before: Found | None = None,
     ) -> ReplyFormat:
-        """Return the format of one reply.
+        """Return the format of one reply about a text.
 
-        Parameters
-        ----------
-        contains
-            Whether the text mentions a name.
-        known
-            Entities in all earlier replies about the text, by `title_key`.
-        before
-            Records in earlier replies to the same request, if types were added.
+        `contains` tells whether the text mentions a name; `known` are the entities in earlier
+        replies, by `title_key`; `before` the records in earlier replies to the same request.
         """
 
         def read(data: Any) -> ParsedReply:
@@ -264,12 +258,7 @@ class _ReplyReader:
 class TypeFilter:
     """Drops records of removed types, and spells types as the settings do.
 
-    Parameters
-    ----------
-    wanted
-        The schema of the settings.
-    removed
-        Keys of the removed types of entities and of relationships.
+    `removed` are the keys of the removed types of entities and of relationships.
     """
 
     def __init__(self, wanted: Schema, removed: tuple[Set[str], Set[str]]) -> None:

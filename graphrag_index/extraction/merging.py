@@ -241,10 +241,8 @@ def _most_frequent(owners: pl.Series, values: pl.Series, keys: pl.Series, n: int
         .sort("owner", "times", "at", descending=[False, True, False])
         .filter(pl.col("owner").is_first_distinct())
     )
-    chosen = pl.DataFrame({"owner": best["owner"], "value": values.gather(best["at"])})
-    everyone = pl.DataFrame({"owner": np.arange(n)})
-    found = everyone.join(chosen, on="owner", how="left", maintain_order="left")
-    return found["value"].fill_null("")
+    nothing = pl.repeat("", n, dtype=pl.String, eager=True)
+    return nothing.scatter(best["owner"], values.gather(best["at"]))
 
 
 def _types(rows: pl.DataFrame, n: int) -> pl.Series:

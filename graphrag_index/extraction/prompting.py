@@ -31,12 +31,9 @@ HISTORY = "schemas of extract_graph"
 def choose_chain(answered: Iterable[SchemaChain], wanted: Schema) -> SchemaChain:
     """Return the chain of requests that covers all wanted types of a text unit.
 
-    Parameters
-    ----------
-    answered
-        Chains whose requests have replies. The one with most of the wanted types is chosen, then
-        the shortest, then the first. One more request asks for the missing types. If no chain
-        has a wanted type of entities, all types are requested again.
+    Of the `answered` chains, the one with most of the wanted types is chosen, then the shortest,
+    then the first. One more request asks for the missing types. If no chain has a wanted type of
+    entities, all types are requested again.
     """
     missing = {
         chain: _missing(chain, wanted) for chain in answered if chain[0].is_comparable(wanted)

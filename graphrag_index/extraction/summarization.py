@@ -39,13 +39,9 @@ class SummaryPrompt:
         self.max_tokens = min(settings.max_input_tokens, room)
         self.budget = Budget(self.max_tokens, room)
 
-    def count(self, text: str) -> int:
-        """Return the tokens of a text, as counted for `max_tokens`."""
-        return self.budget.cost_of(text)
-
     def needs_call(self, descriptions: Sequence[str]) -> bool:
         text, most = " ".join(descriptions), self.settings.max_tokens_without_call
-        return self.budget.most_of(text) > most and self.count(text) > most
+        return self.budget.most_of(text) > most and self.budget.cost_of(text) > most
 
     def pieces(self, descriptions: Sequence[str]) -> list[str]:
         """Cut long descriptions, so that any two pieces fit into a request."""
@@ -83,9 +79,9 @@ class SummaryPrompt:
         most = accumulate(self.budget.most_of(text) + 3 for text in texts)
         if all(n_tokens <= self.max_tokens for n_tokens in most):
             return len(pieces)
-        n_tokens = self.count(self._beginning(summary)) if summary else 0
+        n_tokens = self.budget.cost_of(self._beginning(summary)) if summary else 0
         for stop in range(first, len(pieces)):
-            n_tokens += self.count(pieces[stop]) + 3
+            n_tokens += self.budget.cost_of(pieces[stop]) + 3
             if n_tokens > self.max_tokens and stop > first:
                 return stop
         return len(pieces)
@@ -96,13 +92,16 @@ class SummaryPrompt:
 
     def _cut(self, text: str, max_tokens: int) -> Iterator[str]:
         """Cut a text at sentences, and long sentences anywhere."""
-        if len(text.encode("utf-8", "replace")) <= max_tokens or self.count(text) <= max_tokens:
+        if (
+            len(text.encode("utf-8", "replace")) <= max_tokens
+            or self.budget.cost_of(text) <= max_tokens
+        ):
             yield text
             return
         piece = ""
         for sentence in _short_sentences(text, max_tokens):
             longer = f"{piece} {sentence}".strip()
-            if piece and self.count(longer) > max_tokens:
+            if piece and self.budget.cost_of(longer) > max_tokens:
                 yield piece
                 longer = sentence
             piece = longer

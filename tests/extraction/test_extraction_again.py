@@ -6,6 +6,8 @@ from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request
@@ -14,7 +16,8 @@ from graphrag_index.schema.settings.step_sections import ExtractGraph, Star
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Silent
 from graphrag_index.steps.extract_graph import extract_graph
-from tests.fixtures.extraction import entity, link, reply
+from tests.fixtures.examples import examples
+from tests.fixtures.extraction import LINKS, NAMES, entity, link, named_in, reply
 from tests.fixtures.fake_model import EarlierTables, KeepingModel
 
 Tables = dict[str, pl.DataFrame]
@@ -45,13 +48,14 @@ class Ledger(KeepingModel):
 
 
 def extract(
-    model: Ledger,
+    model: KeepingModel,
     texts: list[str],
     earlier: Mapping[str, pl.DataFrame | pl.LazyFrame] | None = None,
     *,
     language: str = "en",
     headings: str = "",
     root: Path = Path("no such project"),
+    settings: ExtractGraph | None = None,
     **values: Any,
 ) -> tuple[Tables, list[str]]:
     """Run the step, one document each; returns what it wrote, and the text units it read."""
@@ -80,7 +84,7 @@ def extract(
     tables = extract_graph(
         units.lazy(),
         documents.lazy(),
-        settings=ExtractGraph(**values),
+        settings=settings or ExtractGraph(**values),
         chat_model=model,
         prompts=Prompts(root),
         previous=EarlierTables(earlier),
@@ -222,3 +226,93 @@ def test_a_table_that_cannot_be_read_costs_nothing_but_time(
 
 def _broken(rows: pl.DataFrame) -> pl.DataFrame:
     raise pl.exceptions.ComputeError("a page has a wrong checksum")
+
+
+UNITS = [
+    "Ada Byron married William King in London.",
+    "Charles Babbage came from Turin to the Great Exhibition in London with Ada Byron.",
+    "The Royal Society has Charles Babbage and William King.",
+    "In Turin Ada Byron was unknown.",
+]
+
+
+class RememberingModel(KeepingModel):
+    """Finds known names, and remembers its replies and the schemas that were requested."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda asked: named_in([said["content"] for said in asked.messages]))
+        self.facts: dict[str, str] = {}
+
+    def cached_values(self, request: Request) -> tuple[Any, ...]:
+        said = self.kept.get(str(request.messages))
+        return (request.format.read(said).value,) if said else ()
+
+    def get_meta(self, name: str) -> str | None:
+        return self.facts.get(name)
+
+    def set_meta(self, name: str, value: str) -> None:
+        self.facts[name] = value
+
+
+def graph(tables: dict[str, pl.DataFrame]) -> tuple[Any, Any]:
+    """What is known of each entity and relationship, by name."""
+    entities = tables["extracted_entities"]
+    titles = entities["title"].to_list()
+    told = entities.select("title", "type", "text_units", pl.col("descriptions").list.sort())
+    links = tables["extracted_relationships"].select(
+        pl.col("source", "target").replace_strict(dict(enumerate(titles)), return_dtype=pl.String),
+        "type", "weight", "descriptions", "text_units",
+    )  # fmt: skip
+    return sorted(told.rows()), sorted(links.rows())
+
+
+wishes = st.builds(
+    ExtractGraph,
+    entity_types=st.lists(st.sampled_from(sorted(set(NAMES.values()))), unique=True),
+    relationship_types=st.lists(
+        st.sampled_from(sorted({kind for _, _, kind in LINKS})), unique=True
+    ),
+    strict=st.booleans(),
+)
+
+
+@examples(20)
+@given(st.lists(st.tuples(st.integers(1, len(UNITS)), wishes), min_size=1, max_size=5))
+def test_types_and_text_come_and_go_and_the_graph_is_that_of_the_last(
+    changes: list[tuple[int, ExtractGraph]],
+) -> None:
+    model = RememberingModel()
+    grown: dict[str, pl.DataFrame] = {}
+    for n_units, wanted in changes:
+        n_before = len(model.kept)
+        grown, _ = extract(model, UNITS[:n_units], grown, settings=wanted)
+        # One request for each text unit at most.
+        assert len(model.kept) - n_before <= n_units
+    n_units, wanted = changes[-1]
+    assert graph(grown) == graph(extract(RememberingModel(), UNITS[:n_units], settings=wanted)[0])
+    # From the replies alone the tables are the same, and nothing is asked.
+    n_kept = len(model.kept)
+    again, _ = extract(model, UNITS[:n_units], settings=wanted)
+    assert len(model.kept) == n_kept
+    assert all(again[name].equals(grown[name]) for name in grown)
+    # And so they are from what was found before.
+    taken, _ = extract(model, UNITS[:n_units], again, settings=wanted)
+    assert all(again[name].equals(taken[name]) for name in again)
+
+
+def test_a_type_that_is_taken_out_does_not_come_in_with_new_text() -> None:
+    model = RememberingModel()
+    tables, _ = extract(model, UNITS[:1], entity_types=["person", "place"])
+    assert "London" in tables["extracted_entities"]["title"].to_list()
+    # A model that gives places although nobody asks for them.
+    model.answer = lambda request: named_in(
+        [request.messages[0]["content"].replace("one of: person", "one of: place, person"),
+         request.messages[1]["content"]]
+    )  # fmt: skip
+    tables, _ = extract(model, UNITS, entity_types=["person"])
+    titles = tables["extracted_entities"]["title"].to_list()
+    assert sorted(titles) == ["Ada Byron", "Charles Babbage", "William King"]
+    # Where it never was in the list, it is the model's own.
+    model.facts.clear()
+    tables, _ = extract(model, UNITS, entity_types=["person"])
+    assert "Turin" in tables["extracted_entities"]["title"].to_list()
