@@ -237,16 +237,9 @@ def _term_mentions(terms: Terms, settings: ExtractGraphNlp, entities: Entities) 
 def pair_mentions(mentions: pl.DataFrame, max_links: int, neighbour_weight: float) -> pl.DataFrame:
     """Link mentions of two entities in one sentence or in neighbouring ones.
 
-    A mention is linked with at most `max_links` mentions after it, so the number of
-    pairs grows with the text, however many names stand in one place.
-
-    Parameters
-    ----------
-    mentions
-        `document`, `sentence`, `start`, `entity`, `text_unit`, `quotable`, `sentence_length`,
-        sorted by document and start; one row per mention.
-    neighbour_weight
-        Value of a pair in neighbouring sentences; one in the same sentence counts 1.
+    A mention is linked with at most `max_links` mentions after it, so the number of pairs grows
+    with the text, however many names stand in one place. A pair in one sentence counts 1, in
+    neighbouring ones `neighbour_weight`. The mentions are sorted by document and start.
 
     Returns
     -------
@@ -277,19 +270,16 @@ def text_units_of_pairs(
     The links are formed a second time, for the pairs that were kept: most pairs are
     pruned, and to carry lists for all of them would take several times the memory.
     """
-    keys = pairs["source"].cast(pl.Int64) * _WIDTH + pairs["target"]
-    order = np.argsort(keys.to_numpy(), kind="stable")
-    ordered = keys.to_numpy()[order]
-    text_unit = mentions["text_unit"].to_numpy()
-    owners, values = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for links in _links(mentions, max_links, neighbour_weight):
-        linked = links["pair"].to_numpy()
-        at = np.minimum(np.searchsorted(ordered, linked), max(len(ordered) - 1, 0))
-        kept = ordered[at] == linked if len(ordered) else np.zeros(len(linked), bool)
-        owners.append(order[at[kept]])
-        values.append(text_unit[links["mention"].to_numpy()[kept]].astype(np.int64))
-    owner, value = distinct_pairs(np.concatenate(owners), np.concatenate(values))
-    return gather_lists(owner, pl.Series(value), len(keys))
+    pair = pl.col("source").cast(pl.Int64) * _WIDTH + pl.col("target")
+    rows = pairs.select(pair=pair).with_row_index("row")
+    links = _links(mentions, max_links, neighbour_weight)
+    found = pl.concat(part.join(rows, on="pair").select("row", "mention") for part in links)
+    owners, values = (
+        column.cast(pl.Int64).to_numpy()
+        for column in (found["row"], mentions["text_unit"].gather(found["mention"]))
+    )
+    owners, values = distinct_pairs(owners, values)
+    return gather_lists(owners, pl.Series(values), len(pairs))
 
 
 def _links(

@@ -101,8 +101,8 @@ class Names:
     languages: list[Language] = field(default_factory=list)
     # Pairs of spans that the text explains as short and long: "Long Name (LN)".
     abbreviations: set[tuple[int, int]] = field(default_factory=set)
-    # Trimmed spans, by language and by whether they begin a sentence.
-    _trimmed: dict[tuple[str, bool], dict[str, Trimmed | None]] = field(default_factory=dict)
+    # Trimmed spans, by language, text, and whether they begin a sentence.
+    _trimmed: dict[tuple[str, str, bool], Trimmed | None] = field(default_factory=dict)
     # Rows that may be longer names, with the characters before them and those names.
     _longer: list[tuple[int, int, str]] = field(default_factory=list)
 
@@ -156,8 +156,6 @@ class Names:
         all_prose = in_prose * 3 < sum(s.end - s.start for s in sentences)
         pattern = name_pattern(language.code)
         surfaces = self.surfaces
-        trimmed = self._trimmed.setdefault((language.code, False), {})
-        trimmed_initial = self._trimmed.setdefault((language.code, True), {})
         rows: list[tuple[int, int, int, int]] = []
         ended = reached = current = 0
         sentence, shouted, prose = sentences[0], False, False
@@ -209,10 +207,10 @@ class Names:
             elif number is not None:
                 span = Trimmed(0, len(raw), number, False)
             else:
-                known = trimmed_initial if initial or not prose else trimmed
-                if raw not in known:
-                    known[raw] = self._trim(raw, language, initial or not prose)
-                span = known[raw]
+                key = language.code, raw, initial or not prose
+                if key not in self._trimmed:
+                    self._trimmed[key] = self._trim(raw, language, initial or not prose)
+                span = self._trimmed[key]
             if span is None:
                 continue
             marks = PROSE if prose else 0

@@ -74,16 +74,10 @@ def base_forms(
     openings: Collection[str] = (),
     surnames: Collection[str] = (),
 ) -> dict[str, str]:
-    """Map every word to its base form, which is one of the words.
+    """Map every counted word to its base form, which is one of the words or a given name.
 
-    Parameters
-    ----------
-    counts
-        How often the corpus uses each word.
-    openings
-        Words that begin longer names: they may be given names that no text writes in base form.
-    surnames
-        Words that end longer names: Peters may then be another than Peter.
+    `openings` begin longer names: they may be given names that no text writes in base form.
+    `surnames` end longer names: Peters may then be another than Peter.
     """
     bases = {word: word for word in counts}
     if language.genitive_s:

@@ -46,14 +46,9 @@ def merge_variants(
 ) -> Variants:
     """Merge names that are forms of the same name.
 
-    Parameters
-    ----------
-    counts
-        Mentions of each name.
-    documents_of
-        Pairs (document, name), each once, in order.
-    abbreviations
-        Pairs (short, long) that the text itself explains: "Royal Geographical Society (RGS)".
+    `counts` are the mentions of each name, `documents_of` pairs (document, name), each once, in
+    order, and `abbreviations` pairs (short, long) that the text itself explains: "Royal
+    Geographical Society (RGS)".
     """
     names = JoinedNames(classified, counts.tolist())
     names.join_same_spelling()
