@@ -16,6 +16,7 @@ from graphrag_index.pipeline.run import run_workflow
 from graphrag_index.pipeline.services import services_of
 from graphrag_index.pipeline.workflow import load_workflow
 from graphrag_index.schema.settings.settings import load_settings
+from tests.fixtures.commands import Call
 from tests.fixtures.examples import TIMES, USUAL
 from tests.server import Server
 
@@ -87,3 +88,9 @@ def model_server() -> Iterator[Server]:
     """An OpenAI-compatible server on loopback, to be told how to answer and what to do wrong."""
     with Server() as server:
         yield server
+
+
+@pytest.fixture
+def graphrag_index(capsys: pytest.CaptureFixture[str]) -> Call:
+    """Call a command of `graphrag-index` inside this process."""
+    return Call(capsys)

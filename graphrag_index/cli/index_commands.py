@@ -1,6 +1,7 @@
 """The commands on an index and its versions."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,8 @@ from graphrag_index.errors import ExitCode
 
 if TYPE_CHECKING:
     from graphrag_index.storage.table_store import TableStore
+
+_pair = partial(typer.Option, metavar="A B")
 
 
 def show(
@@ -84,17 +87,13 @@ def resolve(
     root: Root = Path(),
     merge: Annotated[
         tuple[str, str] | None,
-        typer.Option(
-            "--merge", help="Merge two names; the first becomes the title.", metavar="A B"
-        ),
+        _pair("--merge", help="Merge two names; the first becomes the title."),
     ] = None,
     never: Annotated[
-        tuple[str, str] | None,
-        typer.Option("--never", help="Never merge two names.", metavar="A B"),
+        tuple[str, str] | None, _pair("--never", help="Never merge two names.")
     ] = None,
     undo: Annotated[
-        tuple[str, str] | None,
-        typer.Option("--undo", help="Undo a decision about two names.", metavar="A B"),
+        tuple[str, str] | None, _pair("--undo", help="Undo a decision about two names.")
     ] = None,
     list_: Annotated[
         bool, typer.Option("--list", help="Print merged names and doubtful pairs.")

@@ -1,4 +1,4 @@
-"""The report of `graphrag-index check` as a screen of text, as JSON, or as a page with plots.
+"""The report of `graphrag-index check` as text, as JSON, or as a page with plots.
 
 The page is self-contained and runs no program: `health_page.html` holds its style.
 """

@@ -1,5 +1,6 @@
 """The files of the input folder."""
 
+import fnmatch
 import os
 import re
 from collections.abc import Iterator
@@ -204,14 +205,5 @@ def _glob(pattern: str) -> re.Pattern[str]:
 
 
 def _one_of(bracket: str) -> str:
-    """Translate a character class as in `fnmatch`; an empty range matches nothing."""
-    inverse = bracket.startswith("[!")
-    members = ""
-    for item in re.findall(r".-.|.", bracket[1 + inverse : -1], re.DOTALL):
-        if len(item) == 1:
-            members += re.escape(item)
-        elif item[0] <= item[2]:
-            members += f"{re.escape(item[0])}-{re.escape(item[2])}"
-    if inverse:
-        return f"[^/{members}]"
-    return f"(?!/)[{members}]" if members else "(?!)"
+    """Translate a character class as in `fnmatch`, but never match a slash."""
+    return "(?!/)" + fnmatch.translate(bracket).removesuffix(r"\Z")

@@ -23,11 +23,6 @@ from tests.fixtures.page_parser import HOSTILE, Page
 from tests.fixtures.small_index import write_index
 
 
-@pytest.fixture
-def graphrag_index(capsys: pytest.CaptureFixture[str]) -> Call:
-    return Call(capsys)
-
-
 def broken(output: Path) -> Path:
     tables = healthy()
     tables["entities"] = change(tables["entities"], 0, text_unit_ids=["u0", "u9"])

@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -23,20 +24,14 @@ DOCUMENTS = {
 TWO = ("Nordenskiöld Coast", "Nordenskjöld Coast")
 
 
+Calls = Callable[..., Result]
+
+
 @pytest.fixture
-def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> "Calls":
+def call(graphrag_index: Call, monkeypatch: pytest.MonkeyPatch) -> Calls:
+    """Call a command in a project, inside this process."""
     monkeypatch.setenv("MODEL_KEY", KEY)
-    return Calls(capsys)
-
-
-class Calls:
-    """Calls a command in a project, inside this process."""
-
-    def __init__(self, capture: pytest.CaptureFixture[str]) -> None:
-        self.call = Call(capture)
-
-    def __call__(self, root: Path, *arguments: str) -> Result:
-        return self.call(*arguments, "--root", root)
+    return lambda root, *arguments: graphrag_index(*arguments, "--root", root)
 
 
 @pytest.fixture

@@ -86,11 +86,6 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def graphrag_index(capsys: pytest.CaptureFixture[str]) -> Call:
-    return Call(capsys)
-
-
-@pytest.fixture
 def theirs(tmp_path: Path) -> Path:
     return write_theirs(tmp_path / "theirs")
 

@@ -94,11 +94,6 @@ def server() -> Iterator[Server]:
         yield server
 
 
-@pytest.fixture
-def graphrag_index(capsys: pytest.CaptureFixture[str]) -> Call:
-    return Call(capsys)
-
-
 @pytest.fixture(scope="module")
 def indexed(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Path:
     """A project of the workflow `standard` after its first run; tests must not change it."""

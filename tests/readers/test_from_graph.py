@@ -44,11 +44,6 @@ def project(indexed: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(indexed, tmp_path / "project", symlinks=True))
 
 
-@pytest.fixture
-def graphrag_index(capsys: pytest.CaptureFixture[str]) -> Call:
-    return Call(capsys)
-
-
 def table(root: Path, name: str) -> pl.DataFrame:
     return pl.read_parquet(root / "output" / f"{name}.parquet")
 
