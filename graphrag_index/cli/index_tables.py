@@ -100,6 +100,8 @@ def as_text(section: Section) -> str:
 
 
 def _sections(store: TableStore, version: Version) -> Iterator[Section]:
+    from rich.filesize import decimal
+
     yield Section("Tables", ("table", "rows"), _sizes(version, "public"))
     yield Section("Vectors", ("table", "rows"), _sizes(version, "vectors"))
     size = sum(
@@ -107,7 +109,7 @@ def _sections(store: TableStore, version: Version) -> Iterator[Section]:
         for path in store.output.rglob("*")
         if path.is_file() and not path.is_symlink()
     )
-    yield Section("On disk", ("folder", "size"), [(store.output.name, _bytes(size))])
+    yield Section("On disk", ("folder", "size"), [(store.output.name, decimal(size))])
 
     documents = scan_table(store, version, "documents")
     languages = (
@@ -118,10 +120,19 @@ def _sections(store: TableStore, version: Version) -> Iterator[Section]:
     communities = scan_table(store, version, "communities")
     levels = communities.group_by("level").agg(pl.len(), pl.col("size").sum()).sort("level")
     yield Section("Levels", ("level", "communities", "entities"), _rows(levels))
+    reports = scan_table(store, version, "community_reports").select("community", report="title")
+    largest = (
+        communities.filter(pl.col("level") == 0)
+        .sort("size", "community", descending=[True, False])
+        .head(TOP_COMMUNITIES)
+        .join(reports, on="community", how="left", maintain_order="left")
+        # A workflow without reports still names its communities.
+        .select("community", "size", pl.coalesce("report", "title"))
+    )
     yield Section(
         "Largest communities of level 0",
         ("community", "entities", "title of the report"),
-        _rows(_largest_communities(communities, scan_table(store, version, "community_reports"))),
+        _rows(largest),
     )
     entities = (
         scan_table(store, version, "entities")
@@ -140,34 +151,8 @@ def _sizes(version: Version, kind: str) -> list[tuple[str | int, ...]]:
     ]
 
 
-def _largest_communities(communities: pl.LazyFrame, reports: pl.LazyFrame) -> pl.LazyFrame:
-    largest = (
-        communities.filter(pl.col("level") == 0)
-        .select("community", "size", "title")
-        .sort("size", "community", descending=[True, False])
-        .head(TOP_COMMUNITIES)
-    )
-    titles = reports.select("community", report="title")
-    # A workflow without reports still names its communities.
-    return largest.join(titles, on="community", how="left", maintain_order="left").select(
-        "community", "size", pl.coalesce("report", "title")
-    )
-
-
 def _rows(table: pl.LazyFrame) -> list[tuple[str | int, ...]]:
     return table.collect(engine="streaming").rows()
-
-
-def _bytes(size: int) -> str:
-    if size < 1_000:
-        return f"{size} bytes"
-    amount = float(size)
-    for unit in ("kB", "MB", "GB"):
-        amount /= 1_000
-        # 999.95 and more would be written 1,000.0.
-        if amount < 999.95:
-            return f"{amount:.1f} {unit}"
-    return f"{amount / 1_000:,.1f} TB"
 
 
 def version_as_json(version: Version, current: int) -> dict[str, object]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from datetime import date, datetime, time
-from typing import Any, Final
+from typing import Any
 
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 
@@ -58,11 +58,8 @@ class UnreadableFile(Exception):  # noqa: N818 - it ends a file, not the program
     """The rest of the file cannot be read; the message says why."""
 
 
-class _Missing:
-    """Sentinel for an absent field, since None is a value."""
-
-
-MISSING: Final = _Missing()
+# Sentinel for an absent field, since None is a value.
+MISSING: Any = object()
 
 
 def field(record: Record, column: str) -> Any:

@@ -78,15 +78,7 @@ def read_parquet(path: Path, name: str, settings: LoadDocuments) -> Iterator[Doc
 def _to_documents(
     records: Iterator[Numbered], noun: str, name: str, settings: LoadDocuments
 ) -> Iterator[Document | Unread]:
-    """Convert each record to a document.
-
-    A file whose records all lack the text column is reported once, not per record.
-
-    Raises
-    ------
-    UnreadableFile
-        There is no record, or none has the text column.
-    """
+    """Convert each record to a document; report a text column that all lack only once."""
     entries = _until_error(records)
     first = list(islice(entries, 2))
     if not first:
