@@ -27,13 +27,7 @@ def temporary_path(path: Path) -> Path:
 
 
 def check_outside(target: Path, output: Path) -> None:
-    """Check that an export does not lie in the output folder of the index.
-
-    Raises
-    ------
-    ExportError
-        It does, and could overwrite the index.
-    """
+    """Raise ExportError if an export would overwrite the output folder of the index."""
     output = output.resolve()
     if target.resolve() == output or output in target.resolve().parents:
         raise ExportError(f"{target} lies in the folder of the index, {output}: name another.")

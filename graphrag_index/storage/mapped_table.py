@@ -35,13 +35,7 @@ class MappedTable:
 
     @classmethod
     def open(cls, path: Path) -> "MappedTable":
-        """Open a file without loading it.
-
-        Raises
-        ------
-        TableError
-            It is damaged or gone.
-        """
+        """Open a file without loading it; raise TableError if it is damaged or gone."""
         import pyarrow as pa
 
         try:

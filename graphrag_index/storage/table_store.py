@@ -73,13 +73,7 @@ class TableStore:
         return self._read_version(self.output / INDEX_FILE)
 
     def read_version(self, number: int) -> Version:
-        """Read the description of a version.
-
-        Raises
-        ------
-        TableError
-            There is no such version, or it was deleted.
-        """
+        """Read the description of a version; raise TableError if there is none."""
         version = self._read_version(self.folder(number) / INDEX_FILE)
         if version is None or number not in self.versions():
             kept = ", ".join(map(str, self.versions())) or "none"
@@ -303,13 +297,7 @@ class Previous:
 
 
 def open_index(output: Path) -> tuple[TableStore, Version]:
-    """Open the index in an output folder at its current version.
-
-    Raises
-    ------
-    TableError
-        No run has finished there yet.
-    """
+    """Open an index at its current version; raise TableError if no run has finished yet."""
     store = TableStore(output)
     version = store.read_pointer()
     if version is None:

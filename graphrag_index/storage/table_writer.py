@@ -129,13 +129,7 @@ class EqualBatches:
 
 
 def conform(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
-    """Order and cast the columns of a frame as the table defines them.
-
-    Raises
-    ------
-    TableError
-        A column is missing or unknown, or has values of another type.
-    """
+    """Order and cast the columns of a frame as defined; raise TableError if they do not fit."""
     check_columns(frame, table)
     try:
         return frame.select(pl.col(name).cast(dtype) for name, dtype in table.columns.items())
@@ -144,13 +138,7 @@ def conform(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
 
 
 def check_columns(frame: pl.DataFrame, table: Table) -> None:
-    """Check that a frame has the columns of a table, in any order.
-
-    Raises
-    ------
-    TableError
-        A column is missing or unknown.
-    """
+    """Raise TableError unless a frame has the columns of a table, in any order."""
     missing = [name for name in table.columns if name not in frame.columns]
     unknown = [name for name in frame.columns if name not in table.columns]
     if missing or unknown:
@@ -208,13 +196,7 @@ class TableCheck:
         self.ids: list[pl.Series] = []
 
     def add(self, batch: pl.DataFrame) -> None:
-        """Check a batch.
-
-        Raises
-        ------
-        TableError
-            A column is missing or unknown, has another type, or a null that may not be there.
-        """
+        """Raise TableError for wrong columns or types, or a null that may not be there."""
         try:
             check_columns(batch, self.table)
         except TableError as error:
@@ -245,13 +227,7 @@ class TableCheck:
                 )
 
     def finish(self) -> None:
-        """Check all batches together.
-
-        Raises
-        ------
-        TableError
-            Two rows have the same id.
-        """
+        """Raise TableError if two rows of all batches have the same id."""
         ids = pl.concat(self.ids) if self.ids else pl.Series(dtype=pl.UInt64)
         if ids.n_unique() == len(ids):
             return

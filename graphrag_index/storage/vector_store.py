@@ -162,13 +162,7 @@ class VectorTable:
 
     @classmethod
     def open(cls, folder: Path, name: str, version: int | None) -> "VectorTable":
-        """Open `name` at `version`.
-
-        Raises
-        ------
-        TableError
-            The table or that version of it is gone.
-        """
+        """Open a table at a version; raise TableError if it is gone."""
         return cls(_open(folder, name, version))
 
     @property

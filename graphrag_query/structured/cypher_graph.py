@@ -185,13 +185,7 @@ def graph_schema() -> str:
 def build_graph(
     tables: Mapping[str, str], target: str, limits: Limits, ready: Callable[[], None]
 ) -> Rows:
-    """Build the database at `target` from Parquet files. It runs in a worker, and has no rows.
-
-    Raises
-    ------
-    QueryError
-        The engine refuses the rows.
-    """
+    """Build the database at `target` from Parquet files. It runs in a worker, and has no rows."""
     frames = {name: pl.scan_parquet(path, glob=False) for name, path in tables.items()}
     # The engine reads Parquet files, which lie beside the database meanwhile.
     folder = Path(f"{target}.rows")

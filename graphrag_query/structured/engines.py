@@ -1,6 +1,8 @@
 """The engines of queries: DuckDB or polars for SQL, LadybugDB or Kùzu for Cypher.
 
-They run in a worker of the sandbox. They open the given files for reading and no other file.
+They run in a worker of the sandbox. They open the given files for reading and no other file. An
+engine raises QueryError for a query that it does not understand, that fails, or that changes
+something.
 """
 
 import os
@@ -34,13 +36,7 @@ _MORE_SQL = (
 def run_duckdb(
     tables: Mapping[str, str], query: str, limits: Limits, ready: Callable[[], None]
 ) -> Rows:
-    """Run a query in SQL over Parquet files.
-
-    Raises
-    ------
-    QueryError
-        It is no SQL, no query, or fails.
-    """
+    """Run a query in SQL over Parquet files."""
     import duckdb
 
     # Relative paths: if the name of the folder holds * or [, absolute ones would be patterns.
@@ -86,13 +82,7 @@ def _quoted(text: str, mark: str) -> str:
 def run_polars(
     tables: Mapping[str, str], query: str, limits: Limits, ready: Callable[[], None]
 ) -> Rows:
-    """Run a query in SQL over Parquet files. Polars supports less SQL than DuckDB.
-
-    Raises
-    ------
-    QueryError
-        It is no SQL that polars supports, no query, or fails.
-    """
+    """Run a query in SQL over Parquet files. Polars supports less SQL than DuckDB."""
     import polars as pl
 
     if found := _READS_FILES.search(query):
@@ -109,13 +99,7 @@ def run_polars(
 
 
 def graph_library() -> str:
-    """Return the name of the first graph library that is installed.
-
-    Raises
-    ------
-    QueryError
-        None is.
-    """
+    """Return the first graph library that is installed; raise QueryError if none is."""
     name = next(filter(find_spec, GRAPH_LIBRARIES), None)
     if name is None:
         raise QueryError("Cypher needs a graph engine: pip install 'graphrag-index[cypher]'.")
@@ -125,15 +109,7 @@ def graph_library() -> str:
 def run_graph(
     tables: Mapping[str, str], query: str, limits: Limits, ready: Callable[[], None]
 ) -> Rows:
-    """Run a query in Cypher over the database at `tables["graph"]`.
-
-    Raises
-    ------
-    QueryError
-        It is no Cypher, or fails.
-    DamagedError
-        The database cannot be opened.
-    """
+    """Run a query in Cypher; raise DamagedError if the database of `tables["graph"]` is damaged."""
     library = import_module(graph_library())
     try:
         database = library.Database(

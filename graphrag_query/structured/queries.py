@@ -168,13 +168,7 @@ def _input_hash(index: "IndexStore") -> str:
 
 
 def check_sql(query: str) -> None:
-    """Check that a query in SQL begins like one that only reads.
-
-    Raises
-    ------
-    QueryError
-        It does not.
-    """
+    """Raise QueryError unless a query in SQL begins like one that only reads."""
     words = (token["word"] for token in _SQL_TOKEN.finditer(query) if token["word"])
     first = next(words, "")
     if not first:
@@ -187,13 +181,7 @@ def check_sql(query: str) -> None:
 
 
 def check_cypher(query: str) -> None:
-    """Check that a query in Cypher only reads the graph.
-
-    Raises
-    ------
-    QueryError
-        It does not.
-    """
+    """Raise QueryError unless a query in Cypher only reads the graph."""
     words = list(_cypher_words(query))
     if not words:
         raise QueryError("The query is empty.")

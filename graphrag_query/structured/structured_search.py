@@ -119,13 +119,7 @@ def structured_search(question: Question, settings: StructuredSearch) -> Answer:
 def _write_query(
     question: Question, messages: Sequence[Message], settings: StructuredSearch
 ) -> Attempt:
-    """Let the model write a query and run it; on an error it may try again.
-
-    Raises
-    ------
-    ModelError
-        The model does not answer at all.
-    """
+    """Let the model write a query and run it; on an error it may try again."""
     assert question.llm is not None
     sent, sql = list(messages), ""
     notes: list[str] = []

@@ -166,13 +166,7 @@ def vector_identity(models: Mapping[str, ModelSettings], name: str) -> tuple[str
 
 
 def find_model(models: Mapping[str, ModelSettings], name: str, step: str) -> ModelSettings:
-    """Return a model by its name in the settings.
-
-    Raises
-    ------
-    SettingsError
-        No model has this name.
-    """
+    """Return a model by its name in the settings; raise SettingsError if there is none."""
     if name not in models:
         known = ", ".join(models) or "none"
         raise SettingsError(
