@@ -10,7 +10,7 @@ import shutil
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from tempfile import mkdtemp
@@ -349,11 +349,6 @@ class InMemoryVectors:
             values = pl.Series("vector", self.matrix[wanted], pl.Array(pl.Float32, self.dimension))
             found = found.with_columns(values)
         return found.select(columns)
-
-    def rows(self, ids: Iterable[str], columns: Sequence[str]) -> pl.DataFrame:
-        """Fetch rows by id, in the order of the table."""
-        wanted = pl.Series(list(ids), dtype=pl.String)
-        return self.frame.filter(pl.col("id").is_in(wanted.implode())).select(columns)
 
 
 def _best(

@@ -42,7 +42,11 @@ def create_search_tables(
     Numbers are rows of the tables. Only communities have numbers of their own, with gaps. Tables
     that grow with the corpus are read and written in batches; only numbers of links are in memory.
     """
-    yield from _links_of_text_units(mentions, entities, text_units, documents)
+    links = pair_text_units_with_entities(mentions, entities, text_units, documents)
+    yield from _in_parts("entities_of_text_units", links)
+    by_entity = np.argsort(links["entity"].to_numpy(), kind="stable").astype(np.uint32)
+    yield from _in_parts("text_units_of_entities", links, by_entity)
+    del links, by_entity
     ids = {
         "document": documents.select("id").collect()["id"],
         "text_unit": text_units.select("id").collect()["id"],
@@ -68,18 +72,6 @@ def create_search_tables(
         yield from _claims(covariates.collect(), names, ids["text_unit"])
     degrees = entities.select(pl.col("degree").cast(pl.Int32)).collect()["degree"]
     yield from _words(names, degrees)
-
-
-def _links_of_text_units(
-    mentions: pl.LazyFrame,
-    entities: pl.LazyFrame,
-    text_units: pl.LazyFrame,
-    documents: pl.LazyFrame,
-) -> Frames:
-    links = pair_text_units_with_entities(mentions, entities, text_units, documents)
-    yield from _in_parts("entities_of_text_units", links)
-    by_entity = np.argsort(links["entity"].to_numpy(), kind="stable").astype(np.uint32)
-    yield from _in_parts("text_units_of_entities", links, by_entity)
 
 
 def pair_text_units_with_entities(

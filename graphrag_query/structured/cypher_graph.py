@@ -10,7 +10,7 @@ import polars as pl
 
 from graphrag_index.errors import QueryError
 from graphrag_query.structured.engines import graph_library
-from graphrag_query.structured.sandbox import Limits, Rows
+from graphrag_query.structured.sandbox import Files, Limits, Ready, Rows
 
 # Raise this when the graph changes: databases of older code are then rebuilt.
 SCHEMA_VERSION = 1
@@ -182,9 +182,7 @@ def graph_schema() -> str:
     return "\n".join(lines)
 
 
-def build_graph(
-    tables: Mapping[str, str], target: str, limits: Limits, ready: Callable[[], None]
-) -> Rows:
+def build_graph(tables: Files, target: str, limits: Limits, ready: Ready) -> Rows:
     """Build the database at `target` from Parquet files. It runs in a worker, and has no rows."""
     frames = {name: pl.scan_parquet(path, glob=False) for name, path in tables.items()}
     # The engine reads Parquet files, which lie beside the database meanwhile.

@@ -7,13 +7,13 @@ something.
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 from graphrag_index.errors import QueryError
-from graphrag_query.structured.sandbox import DamagedError, Limits, Rows
+from graphrag_query.structured.sandbox import DamagedError, Files, Limits, Ready, Rows
 
 # LadybugDB is the maintained fork of Kùzu, with the same interface.
 GRAPH_LIBRARIES = ("real_ladybug", "kuzu")
@@ -33,9 +33,7 @@ _MORE_SQL = (
 )
 
 
-def run_duckdb(
-    tables: Mapping[str, str], query: str, limits: Limits, ready: Callable[[], None]
-) -> Rows:
+def run_duckdb(tables: Files, query: str, limits: Limits, ready: Ready) -> Rows:
     """Run a query in SQL over Parquet files."""
     import duckdb
 
@@ -79,9 +77,7 @@ def _quoted(text: str, mark: str) -> str:
     return mark + text.replace(mark, 2 * mark) + mark
 
 
-def run_polars(
-    tables: Mapping[str, str], query: str, limits: Limits, ready: Callable[[], None]
-) -> Rows:
+def run_polars(tables: Files, query: str, limits: Limits, ready: Ready) -> Rows:
     """Run a query in SQL over Parquet files. Polars supports less SQL than DuckDB."""
     import polars as pl
 
@@ -106,9 +102,7 @@ def graph_library() -> str:
     return name
 
 
-def run_graph(
-    tables: Mapping[str, str], query: str, limits: Limits, ready: Callable[[], None]
-) -> Rows:
+def run_graph(tables: Files, query: str, limits: Limits, ready: Ready) -> Rows:
     """Run a query in Cypher; raise DamagedError if the database of `tables["graph"]` is damaged."""
     library = import_module(graph_library())
     try:

@@ -53,11 +53,14 @@ class Limits(NamedTuple):
         return self.max_memory << 18
 
 
+# The paths of files by the names of their tables.
+Files = Mapping[str, str]
+# Called by an engine once its files are open: from then on the limits hold.
+Ready = Callable[[], None]
 # The names of the columns, and the rows: one more than `max_rows` if there are more.
 Rows = tuple[Sequence[str], Iterable[Sequence[Any]]]
-# An engine runs a query over files, by the names of their tables. It calls the last argument once
-# they are open: from then on the limits hold.
-Engine = Callable[[Mapping[str, str], str, Limits, Callable[[], None]], Rows]
+# An engine runs a query over files.
+Engine = Callable[[Files, str, Limits, Ready], Rows]
 
 
 @dataclass(frozen=True)
@@ -131,9 +134,7 @@ def run_query(
     )
 
 
-def _reply(
-    engine: Engine, tables: Mapping[str, str], query: str, limits: Limits
-) -> Mapping[str, Any]:
+def _reply(engine: Engine, tables: Files, query: str, limits: Limits) -> Mapping[str, Any]:
     function = (engine.__module__, engine.__name__)
     task = {"engine": function, "tables": tables, "query": query, "limits": limits}
     worker = subprocess.Popen(
