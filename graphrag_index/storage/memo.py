@@ -159,7 +159,7 @@ def read_or(fallback: T, name: str, read: Callable[[], T]) -> T:
         return read()
     except (OSError, TableError, pl.exceptions.PolarsError) as error:
         logger.warning(
-            "The table %s of the last run cannot be read: its rows are made again (%s)",
+            "The table %s of the last run cannot be read: its rows are computed again (%s)",
             name,
             error,
         )

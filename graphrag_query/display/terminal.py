@@ -88,21 +88,21 @@ def print_stream(stream: AnswerStream) -> Answer:
 
 def paragraphs(pieces: Iterable[str]) -> Iterator[str]:
     """Yield a Markdown text by paragraphs; a block of code, a list or a table stays whole."""
-    held = ""
+    pending = ""
     for piece in pieces:
-        held += piece
+        pending += piece
         end = 0
-        for blank in _BLANK.finditer(held):
-            before, behind = held[end : blank.start()], held[blank.end() :]
+        for blank in _BLANK.finditer(pending):
+            before, behind = pending[end : blank.start()], pending[blank.end() :]
             is_code = len(_FENCE.findall(before)) % 2
             # An indented line or a list item belongs to the block before it.
             if not is_code and behind and not _CONTINUES.match(behind):
                 if before.strip():
                     yield before.strip("\n")
                 end = blank.end()
-        held = held[end:]
-    if held.strip():
-        yield held.strip("\n")
+        pending = pending[end:]
+    if pending.strip():
+        yield pending.strip("\n")
 
 
 def print_rewritten(question: str, answer: Answer) -> None:

@@ -103,7 +103,7 @@ def run_cypher(
 ) -> QueryResult:
     """Run a query in Cypher over the graph of an index.
 
-    The first query of a version builds its database, in `output/cypher/`; `say` is told.
+    The first query of a version builds its database, in `output/cypher/`, and `say` announces it.
 
     Raises
     ------

@@ -55,7 +55,7 @@ class Limits(NamedTuple):
 
 # The paths of files by the names of their tables.
 Files = Mapping[str, str]
-# Called by an engine once its files are open: from then on the limits hold.
+# Called by an engine once its files are open: the limits apply from then on.
 Ready = Callable[[], None]
 # The names of the columns, and the rows: one more than `max_rows` if there are more.
 Rows = tuple[Sequence[str], Iterable[Sequence[Any]]]
@@ -67,8 +67,8 @@ Engine = Callable[[Files, str, Limits, Ready], Rows]
 class QueryResult:
     """The rows of a query. Column names are unique.
 
-    Values are JSON values; dates are written as ISO 8601. `is_cut` tells that there were more
-    rows than `max_rows`.
+    Values are JSON values; dates are written as ISO 8601. `is_cut`: there were more rows than
+    `max_rows`.
     """
 
     query: str

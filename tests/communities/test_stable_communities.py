@@ -201,7 +201,7 @@ def test_what_cannot_be_read_any_more_is_made_anew(
     communities, lineage = corpus.run([*clique("A", 8), *THREE])
     assert members(communities) == {0: "A", 1: "a", 2: "b", 3: "c"}
     assert set(lineage["status"]) == {"born"}
-    assert "cannot be read: its rows are made again" in caplog.text
+    assert "cannot be read: its rows are computed again" in caplog.text
 
 
 @pytest.mark.parametrize("values", [{}, {"max_cluster_size": 4}, {"max_levels": 1}])
