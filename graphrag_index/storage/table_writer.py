@@ -215,16 +215,13 @@ class TableCheck:
         self.rows += batch.height
 
     def _refuse_nulls(self, column: pl.Series) -> None:
-        if column.null_count():
-            row = self.rows + int(column.is_null().arg_max() or 0)
-            raise TableError(f"{self.wrote} null in the column {column.name} (row {row}).")
-        if column.dtype.is_nested():
-            has_null = column.to_frame().select(_has_null(pl.first(), column.dtype)).to_series()
-            if has_null.any():
-                row = self.rows + int(has_null.arg_max() or 0)
-                raise TableError(
-                    f"{self.wrote} null inside of the column {column.name} (row {row})."
-                )
+        has_null = column.to_frame().select(_has_null(pl.first(), column.dtype)).to_series()
+        if has_null.any():
+            row = int(has_null.arg_max() or 0)
+            where = "in" if column[row] is None else "inside of"
+            raise TableError(
+                f"{self.wrote} null {where} the column {column.name} (row {self.rows + row})."
+            )
 
     def finish(self) -> None:
         """Raise TableError if two rows of all batches have the same id."""
