@@ -15,9 +15,10 @@ Names are those of entities, in any case and spacing.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import combinations, islice
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -38,8 +39,8 @@ MAX_BYTES = 50_000_000
 class Part:
     """One of the entities with a common name, and the text units that mean it.
 
-    A text unit must have all that is named, one of each: a path, a document, ... A part that
-    names nothing is where no other is.
+    A text unit must match one value of each mark: a path, a document, ... A part without marks
+    takes the text units of no other part.
     """
 
     title: str
@@ -64,9 +65,7 @@ class Decisions:
     def never_pairs(self) -> Iterator[tuple[str, str]]:
         """Yield every pair of names to keep apart."""
         for keys in self.never:
-            for at, one in enumerate(keys):
-                for other in keys[at + 1 :]:
-                    yield one, other
+            yield from combinations(keys, 2)
 
     def fingerprint(self) -> str:
         """Hash the decisions, without comments and order of the file."""
@@ -94,7 +93,9 @@ def read_text(path: Path) -> str:
     """Read the file; empty if it is missing."""
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise SettingsError(f"{path} is larger than {MAX_BYTES:,} bytes: it is no such file.")
+            raise SettingsError(
+                f"{path} is larger than {MAX_BYTES:,} bytes: it cannot be a file of decisions."
+            )
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return ""
@@ -128,130 +129,106 @@ class _Reader:
             self._refuse("", f"it must hold the sections {', '.join(SECTIONS)}")
         for section in content:
             if section not in SECTIONS:
-                self._refuse(str(section), f"known sections are {', '.join(SECTIONS)}")
-        merge, rename = (self._mapping(content, name) for name in ("merge", "rename"))
-        for title, names in merge.items():
-            title = self._title(title, "merge")
+                self._refuse(section, f"known sections are {', '.join(SECTIONS)}")
+        for title, names in self._mapping(content, "merge"):
+            title = self._text(title, "merge")
             self._decide(title, title, "merge", must_be_new=False)
             for name in self._strings(names, f"merge: {title}"):
                 self._decide(name, title, "merge")
-        for name, title in rename.items():
+        for name, title in self._mapping(content, "rename"):
             if not isinstance(title, str):
-                self._refuse(str(name), "a new title must be a text")
-            title = self._title(title, "rename")
+                self._refuse(name, "a new title must be a text")
+            title = self._text(title, "rename")
             self._decide(name, title, "rename")
             self._decide(title, title, "rename", must_be_new=False)
         never = tuple(self._never(content.get("never")))
-        split = dict(self._split(self._mapping(content, "split")))
+        split = {
+            self._name(name, "split"): self._parts(name, parts)
+            for name, parts in self._mapping(content, "split")
+        }
         decisions = Decisions(self.titles, never, split, self.named)
-        self._check(decisions)
+        for pair in decisions.never_pairs():
+            titles = [title_key(self.titles[key]) for key in pair if key in self.titles]
+            if len(titles) == 2 and titles[0] == titles[1]:
+                a, b = (self.named[key][0] for key in pair)
+                self._refuse(b, f"{a!r} and {b!r} are both merged and never")
         return decisions
 
     def _decide(self, name: Any, title: str, section: str, must_be_new: bool = True) -> None:
         key = self._name(name, section)
-        known = self.titles.get(key)
-        if known is not None and title_key(known) != title_key(title):
+        known = self.titles.get(key, title)
+        if title_key(known) != title_key(title):
             if not must_be_new:
-                self._refuse(str(name), f"{name!r} itself becomes {known!r}: name that instead")
-            self._refuse(str(name), f"{name!r} would have two titles, {known!r} and {title!r}")
+                self._refuse(name, f"{name!r} itself becomes {known!r}: name that instead")
+            self._refuse(name, f"{name!r} would have two titles, {known!r} and {title!r}")
         self.titles[key] = title
 
     def _never(self, groups: Any) -> Iterator[tuple[str, ...]]:
-        if groups is None:
-            return
-        if not isinstance(groups, list):
+        if not isinstance(groups, list | None):
             self._refuse("never", "never must be a list of lists of names")
-        for names in groups:
+        for names in groups or ():
             if not isinstance(names, list):
-                self._refuse(str(names), "never must be a list of lists: write `- [A, B]`")
+                self._refuse(names, "never must be a list of lists: write `- [A, B]`")
             found = self._strings(names, "never")
             keys = tuple(self._name(name, "never") for name in found)
             if len(set(keys)) < max(2, len(keys)):
-                what = "the same name twice" if len(keys) > 1 else "fewer than two names"
-                self._refuse(found[0] if found else "never", f"a list of never has {what}")
+                wrong = "the same name twice" if len(keys) > 1 else "fewer than two names"
+                self._refuse([*found, "never"][0], f"a list of never has {wrong}")
             yield keys
 
-    def _split(self, names: Mapping[Any, Any]) -> Iterator[tuple[str, tuple[Part, ...]]]:
-        for name, parts in names.items():
-            key = self._name(name, "split")
-            if not isinstance(parts, list) or not parts:
-                self._refuse(str(name), f"split: {name} must be a list of parts")
-            found = tuple(self._part(name, part) for part in parts)
-            # The part for all other text units comes last.
-            found = tuple(sorted(found, key=lambda part: part == Part(part.title)))
-            if len({title_key(part.title) for part in found}) < len(found):
-                self._refuse(str(name), f"split: {name} has two parts of one title")
-            if sum(part == Part(part.title) for part in found) > 1:
-                self._refuse(str(name), f"split: {name} has two parts for all the rest")
-            yield key, found
+    def _parts(self, name: str, parts: Any) -> tuple[Part, ...]:
+        if not isinstance(parts, list) or not parts:
+            self._refuse(name, f"split: {name} must be a list of parts")
+        found = [self._part(name, part) for part in parts]
+        if len({title_key(part.title) for part in found}) < len(found):
+            self._refuse(name, f"split: {name} has two parts of one title")
+        if sum(part == Part(part.title) for part in found) > 1:
+            self._refuse(name, f"split: {name} has two parts for all the rest")
+        # The part for all other text units comes last.
+        return tuple(sorted(found, key=lambda part: part == Part(part.title)))
 
-    def _part(self, name: Any, part: Any) -> Part:
+    def _part(self, name: str, part: Any) -> Part:
         if not isinstance(part, dict) or "title" not in part:
-            self._refuse(str(name), f"a part of split: {name} must have a title")
-        for mark in part:
-            if mark != "title" and mark not in MARKS:
-                self._refuse(str(mark), f"a part of split: {name} is told by {', '.join(MARKS)}")
-        marks = {
-            mark: tuple(self._strings(part[mark], f"split: {name}: {mark}"))
-            for mark in MARKS
-            if mark in part
-        }
-        return Part(self._title(part["title"], "split"), **marks)
+            self._refuse(name, f"a part of split: {name} must have a title")
+        marks = {mark: values for mark, values in part.items() if mark != "title"}
+        for mark, values in marks.items():
+            if mark not in MARKS:
+                self._refuse(mark, f"a part of split: {name} is marked by {', '.join(MARKS)}")
+            marks[mark] = tuple(self._strings(values, f"split: {name}: {mark}"))
+        return Part(self._text(part["title"], "split"), **marks)
 
-    def _check(self, decisions: Decisions) -> None:
-        for one, other in decisions.never_pairs():
-            title = decisions.titles.get(one)
-            again = decisions.titles.get(other)
-            if title is not None and again is not None and title_key(title) == title_key(again):
-                names = [decisions.named[key][0] for key in (one, other)]
-                self._refuse(names[1], f"{names[0]!r} and {names[1]!r} are both merged and never")
-
-    def _mapping(self, content: Mapping[str, Any], section: str) -> Mapping[Any, Any]:
+    def _mapping(self, content: Mapping[str, Any], section: str) -> ItemsView[Any, Any]:
         found = content.get(section)
-        if found is None:
-            return {}
-        if not isinstance(found, dict):
-            self._refuse(section, f"{section} must hold names, each with what becomes of it")
-        return dict(found)
+        if not isinstance(found, dict | None):
+            self._refuse(section, f"{section} must hold names, each with its titles or parts")
+        return (found or {}).items()
 
-    def _strings(self, values: Any, where: str) -> Sequence[str]:
+    def _strings(self, values: Any, place: str) -> list[str]:
         values = [values] if isinstance(values, str) else values
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-            last = where.rpartition(": ")[2]
             hint = "a list of texts; a name such as 1914 or Yes needs quotes"
-            self._refuse(last, f"{where} must be {hint}")
-        return list(values)
+            self._refuse(place.rpartition(": ")[2], f"{place} must be {hint}")
+        return values
 
     def _name(self, name: Any, section: str) -> str:
-        self._title(name, section)
+        """Return the key of a name, and note where it stands."""
+        self._text(name, section)
         key = title_key(name)
         self.named.setdefault(key, (name, section))
         return key
 
-    def _title(self, title: Any, section: str) -> str:
-        if not isinstance(title, str) or not title_key(title):
-            self._refuse(
-                str(title), f"{section} has {title!r}, which is no name; put a number in quotes"
-            )
-        return " ".join(str(title).split())
+    def _text(self, text: Any, section: str) -> str:
+        """Check a name or title, and collapse its white space."""
+        if not isinstance(text, str) or not title_key(text):
+            self._refuse(text, f"{section} has {text!r}, which is no name; put a number in quotes")
+        return " ".join(text.split())
 
-    def _refuse(self, near: str, problem: str) -> NoReturn:
-        raise SettingsError(f"{self.path}{self._line(near)}: {problem}.")
-
-    def _line(self, near: str) -> str:
-        """Name the line of the first occurrence of a value."""
-        for node in _scalars(yaml.compose(self.text, yaml.SafeLoader)):
-            if near and node.value == near:
-                return f", line {node.start_mark.line + 1}"
-        return ""
-
-
-def _scalars(node: Any) -> Iterator[yaml.ScalarNode]:
-    if isinstance(node, yaml.ScalarNode):
-        yield node
-    elif isinstance(node, yaml.SequenceNode):
-        for value in node.value:
-            yield from _scalars(value)
-    elif isinstance(node, yaml.MappingNode):
-        for pair in node.value:
-            yield from (scalar for value in pair for scalar in _scalars(value))
+    def _refuse(self, near: Any, problem: str) -> NoReturn:
+        """Raise an error with the line of the first occurrence of a value."""
+        lines = (
+            token.start_mark.line + 1
+            for token in yaml.scan(self.text, yaml.SafeLoader)
+            if isinstance(token, yaml.ScalarToken) and near and token.value == str(near)
+        )
+        place = "".join(f", line {line}" for line in islice(lines, 1))
+        raise SettingsError(f"{self.path}{place}: {problem}.")

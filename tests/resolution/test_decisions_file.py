@@ -84,7 +84,7 @@ def test_comments_and_order_are_no_part_of_what_is_decided(path: Path) -> None:
         ("never:\n  - [A, a]\n", "a list of never has the same name twice"),
         ("split:\n  A: B\n", "split: A must be a list of parts"),
         ("split:\n  A:\n    - {paths: [x]}\n", "a part of split: A must have a title"),
-        ("split:\n  A:\n    - {title: B, path: x}\n", ", line 3: a part of split: A is told by"),
+        ("split:\n  A:\n    - {title: B, path: x}\n", ", line 3: a part of split: A is marked by"),
         ("split:\n  A:\n    - {title: B}\n    - {title: C}\n", "two parts for all the rest"),
         ("split:\n  A:\n    - {title: B}\n    - {title: b}\n", "two parts of one title"),
         ("merge:\n  ' ': [B]\n", "is no name"),
