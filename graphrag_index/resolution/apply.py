@@ -1,99 +1,211 @@
-"""Apply assignments to the extracted tables, so that each resolved entity has one row."""
+"""From pairs to groups, and the extracted tables with one row per resolved entity.
 
-from bisect import bisect_right
+Each entity joins a centre that it matches itself. In a chain, each name is like the next and the
+last is nothing like the first: that is how thousands of entities become one. Here the most
+mentioned entity is a centre first, and what does not match it stays out.
+"""
+
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
+from graphrag_index.resolution.candidates import Found, Node
+from graphrag_index.resolution.scoring import Pair
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.text.normalize import title_key
 
 Row = dict[str, Any]
-Span = tuple[int, int, int]
 
-# One row per extracted entity that was merged or renamed; per text unit of one that was split.
-# The others keep number and title.
-ASSIGNMENTS = {
-    "entity": pl.Int64,  # number of the extracted entity
-    "text_unit": pl.Int64,  # number of the base text unit; null: all of them
-    "document_id": pl.String,  # of that text unit; null as above
-    "start_char": pl.Int64,
-    "end_char": pl.Int64,
-    "resolved": pl.Int64,  # number of the resolved entity
-    "title": pl.String,
-}
+# Evidence of a decision by a person.
+BY_PERSON = ("decided by a person",)
 _HAS_DESCRIPTIONS = pl.col("descriptions").list.len() > 0
 
 
-class Assignments:
-    """Resolved numbers of extracted entities; `rows` are `ASSIGNMENTS`."""
+def group(
+    order: Sequence[int],
+    pairs: Iterable[Pair],
+    never: Collection[frozenset[int]],
+    are_apart: Callable[[int, int], bool],
+) -> dict[int, Pair]:
+    """Choose the centre that each entity joins.
 
-    def __init__(self, rows: pl.DataFrame, base_text_units: pl.LazyFrame) -> None:
-        self.is_empty = rows.is_empty()
-        self._whole: dict[int, int] = {}
-        self._parts: dict[tuple[int, int], int] = {}
-        self.titles: dict[int, str] = {}
-        # Of each document that a divided entity is in: where text units begin, end, and whose.
-        self._places: dict[tuple[int, str], list[Span]] = defaultdict(list)
-        for row in rows.iter_rows(named=True):
-            number, unit, resolved = row["entity"], row["text_unit"], row["resolved"]
-            self.titles[resolved] = row["title"]
-            if unit is None:
-                self._whole[number] = resolved
+    Parameters
+    ----------
+    order
+        The entities, the most mentioned first: the order in which they become centres.
+    pairs
+        Those that are sure enough to be merged.
+    never
+        Pairs of which no group may hold both.
+    are_apart
+        Whether two members of one group contradict each other.
+
+    Returns
+    -------
+    joined
+        The pair by which each entity joins its centre; centres and others are no keys.
+    """
+    matches: dict[int, dict[int, Pair]] = defaultdict(dict)
+    for pair in pairs:
+        if frozenset((pair.left, pair.right)) not in never:
+            matches[pair.left][pair.right] = matches[pair.right][pair.left] = pair
+    rank = {number: position for position, number in enumerate(order)}
+    joined: dict[int, Pair] = {}
+    centres: set[int] = set()
+    for centre in order:
+        if centre in joined or centre not in matches:
+            continue
+        centres.add(centre)
+        members = [centre]
+        best = sorted(matches[centre].items(), key=lambda item: (-item[1].score, rank[item[0]]))
+        for number, pair in best:
+            is_taken = number in joined or number in centres
+            if not is_taken and not any(
+                frozenset((number, member)) in never or are_apart(number, member)
+                for member in members
+            ):
+                joined[number] = pair
+                members.append(number)
+    return joined
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """The decisions about one set of entities.
+
+    `joined` is the pair by which a node joined its centre, `scored` are all pairs that were
+    sure or doubtful, `answers` are those of a model about some.
+    """
+
+    found: Found
+    nodes: Sequence[Node]
+    joined: Mapping[int, Pair]
+    scored: Sequence[Pair]
+    answers: Mapping[Pair, bool | None]
+
+    def centre(self, at: int) -> int:
+        """Return the node that a node joined, or the node itself."""
+        pair = self.joined.get(at)
+        if pair is None:
+            return at
+        return pair.left if pair.right == at else pair.right
+
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """Return `entity_resolutions` and `doubtful_pairs`."""
+        resolutions = _table("entity_resolutions", self._resolutions())
+        return {
+            "entity_resolutions": resolutions.sort("title", "resolved"),
+            "doubtful_pairs": _table("doubtful_pairs", self._doubtful()),
+        }
+
+    def _resolutions(self) -> Iterator[tuple[Any, ...]]:
+        for at, node in enumerate(self.nodes):
+            pair = self.joined.get(at)
+            if pair is not None:
+                by = "model" if self.answers.get(pair) else "rule"
+                title = self.nodes[self.centre(at)].title
+                yield node.title, title, pair.score, list(pair.evidence), by
+            for title in dict.fromkeys(node.decided):
+                if title != node.title:
+                    yield title, node.title, 1.0, list(BY_PERSON), "person"
+        titles = dict(zip(self.found.numbers, self.found.titles, strict=True))
+        split = {(titles[piece.entity], piece.title) for piece in self.found.pieces}
+        for title, part in sorted(split):
+            yield title, part, 1.0, list(BY_PERSON), "person"
+
+    def _doubtful(self) -> Iterator[tuple[Any, ...]]:
+        said = {True: "same", False: "different", None: "no answer"}
+        rows = []
+        for pair in self.scored:
+            if self.centre(pair.left) == self.centre(pair.right):
                 continue
-            self._parts[number, unit] = resolved
-            place = row["start_char"], row["end_char"], resolved
-            self._places[number, row["document_id"]].append(place)
-        for places in self._places.values():
-            places.sort()
-        self._divided = {number for number, _ in self._parts}
-        self._moved = self._whole.keys() | self._divided
-        # Of the documents that divided entities are in: where text units begin, and their texts.
+            model = said[self.answers[pair]] if pair in self.answers else ""
+            one, other = self.nodes[pair.left], self.nodes[pair.right]
+            names = one.title, other.title, pair.score, list(pair.evidence)
+            rows.append((*names, one.type, other.type, one.frequency, other.frequency, model))
+        yield from sorted(rows, key=lambda row: (-row[2], title_key(row[0]), title_key(row[1])))
+
+
+def _table(name: str, rows: Iterable[tuple[Any, ...]]) -> pl.DataFrame:
+    return pl.DataFrame(list(rows), schema=TABLES[name].schema, orient="row")
+
+
+class Assignments:
+    """The resolved number of each extracted entity, or of each part of one that was split."""
+
+    def __init__(self, resolution: Resolution, base_text_units: pl.LazyFrame) -> None:
+        found, nodes = resolution.found, resolution.nodes
+        titles = dict(zip(found.numbers, found.titles, strict=True))
+        resolved: dict[int, tuple[int, str]] = {}
+        centres = set(map(resolution.centre, resolution.joined))
+        for at, node in enumerate(nodes):
+            if at in resolution.joined or at in centres or node.decided:
+                centre = nodes[resolution.centre(at)]
+                resolved.update(dict.fromkeys(node.numbers, (centre.numbers[0], centre.title)))
+        # Resolved titles by resolved number.
+        self._titles: dict[int, str] = {}
+        # Resolved numbers of merged and renamed entities.
+        self._whole: dict[int, int] = {}
+        # Of each split entity, the resolved number by base text unit, and the spans of these.
+        self._parts: dict[int, dict[int, int]] = defaultdict(dict)
+        self._spans: dict[tuple[int, str], list[tuple[int, int, int]]] = defaultdict(list)
+        pieces = {piece.number for piece in found.pieces}
+        for number, (target, title) in resolved.items():
+            if number not in pieces and (number, titles[number]) != (target, title):
+                self._whole[number] = target
+                self._titles[target] = title
+        units = [(piece, unit) for piece in found.pieces for unit in piece.units]
+        for piece, unit in sorted(units, key=lambda pair: (pair[0].entity, pair[1].number)):
+            target, title = resolved.get(piece.number, (piece.number, piece.title))
+            self._titles[target] = title
+            self._parts[piece.entity][unit.number] = target
+            span = unit.start_char, unit.end_char, target
+            self._spans[piece.entity, unit.document_id].append(span)
+        for spans in self._spans.values():
+            spans.sort()
+        # Of the documents that split entities are in: where text units begin, and their texts.
+        documents = list({document for _, document in self._spans})
         self._texts: dict[str, list[tuple[int, str]]] = defaultdict(list)
-        if self._divided:
-            documents = {document for _, document in self._places}
-            wanted = base_text_units.filter(pl.col("document_id").is_in(list(documents)))
-            columns = wanted.select("document_id", "start_char", "text").collect()
+        if documents:
+            texts = base_text_units.filter(pl.col("document_id").is_in(documents))
+            columns = texts.select("document_id", "start_char", "text").collect()
             for document, start, text in columns.sort("document_id", "start_char").iter_rows():
                 self._texts[document].append((start, text))
 
+    def _renumbered(self, *columns: str) -> pl.Expr:
+        return pl.col(*columns).replace(list(self._whole), list(self._whole.values()))
+
     def given_ids(self, frame: pl.LazyFrame) -> pl.LazyFrame:
         """Renumber `given_ids`; a split entity keeps its number, which no part has."""
-        numbers = pl.col("number", "target")
-        return frame.with_columns(numbers.replace(list(self._whole), list(self._whole.values())))
+        return frame.with_columns(self._renumbered("number", "target"))
 
     def mentions(self, frame: pl.LazyFrame) -> pl.LazyFrame:
         """Renumber mentions."""
-        if self.is_empty:
+        if not self._titles:
             return frame
-        whole = pl.LazyFrame(
-            {"entity": list(self._whole), "_whole": list(self._whole.values())},
-            schema={"entity": pl.Int32, "_whole": pl.Int32},
-        )
         parts = pl.LazyFrame(
-            [(*key, resolved) for key, resolved in self._parts.items()],
+            [(entity, *item) for entity, units in self._parts.items() for item in units.items()],
             schema={"entity": pl.Int32, "text_unit": pl.Int32, "_part": pl.Int32},
             orient="row",
         )
-        joined = frame.join(whole, on="entity", how="left", maintain_order="left").join(
-            parts, on=["entity", "text_unit"], how="left", maintain_order="left"
-        )
-        return joined.with_columns(entity=pl.coalesce("_part", "_whole", "entity")).drop(
-            "_part", "_whole"
-        )
+        joined = frame.join(parts, on=["entity", "text_unit"], how="left", maintain_order="left")
+        whole = self._renumbered("entity")
+        return joined.with_columns(entity=pl.coalesce("_part", whole)).drop("_part")
 
     def entities(self, extracted: pl.LazyFrame) -> pl.LazyFrame:
         """Merge and split entities; each resolved entity takes the place of its first row."""
-        if self.is_empty:
+        if not self._titles:
             return extracted
         frame = extracted.collect()
         several = frame.select(_HAS_DESCRIPTIONS.any()).item()
-        number = pl.col("human_readable_id")
-        concerned = number.is_in(list(self._moved | self.titles.keys()))
+        concerned = {*self._whole, *self._parts, *self._titles}
+        is_concerned = pl.col("human_readable_id").is_in(list(concerned))
         numbered = frame.with_row_index("_at")
         made: dict[int, list[tuple[int, Row]]] = defaultdict(list)
-        for row in numbered.filter(concerned).iter_rows(named=True):
+        for row in numbered.filter(is_concerned).iter_rows(named=True):
             at = row.pop("_at")
             for resolved, part in self._split_entity(row, several):
                 made[resolved].append((at, part))
@@ -101,9 +213,8 @@ class Assignments:
             {"_at": held[0][0], **self._merge_rows(resolved, [row for _, row in held])}
             for resolved, held in sorted(made.items())
         ]
-        schema = {"_at": numbered.schema["_at"], **frame.schema}
-        changed = pl.DataFrame(rows, schema=schema, infer_schema_length=None)
-        merged = pl.concat([numbered.filter(~concerned), changed])
+        changed = pl.DataFrame(rows, schema=numbered.schema, infer_schema_length=None)
+        merged = pl.concat([numbered.filter(~is_concerned), changed])
         return merged.sort("_at", "human_readable_id").drop("_at").lazy()
 
     def relationships(self, rows: pl.LazyFrame) -> pl.LazyFrame:
@@ -112,98 +223,82 @@ class Assignments:
         Those that a model described become one if their ends and type are the same, where the
         first stood.
         """
-        if self.is_empty:
+        if not self._titles:
             return rows
         frame = rows.collect()
-        whole = pl.DataFrame(
-            {"_old": list(self._whole), "_new": list(self._whole.values())},
-            schema={"_old": pl.Int64, "_new": pl.Int64},
-        )
-        ends = [pl.col(end).is_in(list(self._divided)) for end in ("source", "target")]
+        ends = pl.col("source", "target")
+        is_divided = pl.any_horizontal(ends.is_in(list(self._parts)))
         numbered = frame.with_row_index("_at").with_columns(_changed=pl.lit(False))
         divided = [
             {**part, "_changed": True}
-            for row in numbered.filter(ends[0] | ends[1]).iter_rows(named=True)
+            for row in numbered.filter(is_divided).iter_rows(named=True)
             for part in self._split_relationship(row)
         ]
-        kept = pl.concat(
-            [numbered.filter(~(ends[0] | ends[1])), pl.DataFrame(divided, schema=numbered.schema)]
-        ).sort("_at", "source", "target")
-        for end in ("source", "target"):
-            joined = kept.join(
-                whole, left_on=end, right_on="_old", how="left", maintain_order="left"
-            )
-            kept = joined.with_columns(
-                pl.coalesce("_new", end).alias(end),
-                _changed=pl.col("_changed") | pl.col("_new").is_not_null(),
-            ).drop("_new")
-        kept = kept.filter((pl.col("source") != pl.col("target")) | ~pl.col("_changed"))
-        kept = kept.drop("_at")
+        is_changed = pl.any_horizontal("_changed", ends.is_in(list(self._whole)))
+        kept = (
+            pl.concat([numbered.filter(~is_divided), pl.DataFrame(divided, schema=numbered.schema)])
+            .sort("_at", "source", "target")
+            .with_columns(self._renumbered("source", "target"), _changed=is_changed)
+            .filter((pl.col("source") != pl.col("target")) | ~pl.col("_changed"))
+            .drop("_at")
+        )
         merge = frame.select(_HAS_DESCRIPTIONS.any()).item()
         return (_merge_changed(kept) if merge else kept.drop("_changed")).lazy()
 
     def _split_entity(self, row: Row, several: bool) -> Iterator[tuple[int, Row]]:
-        """Split the row of an entity into the rows of its parts."""
+        """Split the row of an entity into the rows of its parts, with their resolved numbers."""
         number: int = row["human_readable_id"]
-        if number not in self._divided:
+        if number not in self._parts:
             yield self._whole.get(number, number), row
             return
-        parts = dict.fromkeys(r for (n, _), r in self._parts.items() if n == number)
-        for part in parts:
-            own = dict(row)
-            own["evidence"] = [e for e in row["evidence"] if self._part_at(number, e) == part]
-            for name in ("descriptions", "types"):
-                units = "description_text_units" if name == "descriptions" else "text_units"
-                own[name] = [
-                    value
-                    for value, unit in zip(row[name], row[units], strict=True)
-                    if self._parts.get((number, unit)) == part
-                ]
-            for name in ("text_units", "description_text_units"):
-                own[name] = [u for u in row[name] if self._parts.get((number, u)) == part]
-            kinds = [kind for kind in own["types"] if kind]
-            own["type"] = max(kinds, key=kinds.count) if kinds else row["type"]
+        parts = self._parts[number]
+        for part in dict.fromkeys(parts.values()):
+            units = {unit for unit, resolved in parts.items() if resolved == part}
+            own = {
+                **row,
+                **_of_units(row, "types", "text_units", units),
+                **_of_units(row, "descriptions", "description_text_units", units),
+                "evidence": [e for e in row["evidence"] if self._part_at(number, e) == part],
+            }
+            types = [kind for kind in own["types"] if kind]
+            own["type"] = max(types, key=types.count, default=row["type"])
             if not several:
                 own["description"] = " ".join(filter(None, map(self._sentence_at, own["evidence"])))
             yield part, own
 
-    def _part_at(self, number: int, place: Mapping[str, Any]) -> int | None:
+    def _part_at(self, number: int, place: Row) -> int | None:
         """Return the part at a place: that of the first text unit that contains it."""
-        places = self._places.get((number, place["document_id"]), [])
-        start = place["start_char"]
-        within = [p for p in places[: bisect_right(places, (start, 1 << 62, 0))] if start < p[1]]
-        return within[0][2] if within else None
+        spans = self._spans.get((number, place["document_id"]), [])
+        at = place["start_char"]
+        return next((part for start, end, part in spans if start <= at < end), None)
 
-    def _sentence_at(self, place: Mapping[str, Any]) -> str:
+    def _sentence_at(self, place: Row) -> str:
         """Return the sentence at a place, from a text unit that contains all of it."""
         for start, text in self._texts.get(place["document_id"], ()):
             if start <= place["start_char"] and place["end_char"] <= start + len(text):
-                return " ".join(
-                    text[place["start_char"] - start : place["end_char"] - start].split()
-                )
+                sentence = text[place["start_char"] - start : place["end_char"] - start]
+                return " ".join(sentence.split())
         return ""
 
     def _merge_rows(self, resolved: int, rows: Sequence[Row]) -> Row:
         """Merge the rows of one entity; the centre's type and description come first."""
-        title = self.titles.get(resolved, rows[0]["title"])
-        centre = next((row for row in rows if row["human_readable_id"] == resolved), rows[0])
-        first = [centre, *(row for row in rows if row is not centre)]
-        kinds: dict[int, str] = {}
+        title = self._titles.get(resolved, rows[0]["title"])
+        first = sorted(rows, key=lambda row: row["human_readable_id"] != resolved)
+        types: dict[int, str] = {}
         for row in first:
             for unit, kind in zip(row["text_units"], row["types"], strict=True):
-                kinds[unit] = kinds.get(unit) or kind
+                types[unit] = types.get(unit) or kind
+        forms = (form for row in rows for form in (row["title"], *row["aliases"]))
         return {
             "human_readable_id": resolved,
             "title": title,
             "type": next((row["type"] for row in first if row["type"]), ""),
             "description": next((r["description"] for r in first if r["description"]), ""),
             **_merge_descriptions(rows),
-            "text_units": sorted(kinds),
-            "types": [kinds[unit] for unit in sorted(kinds)],
-            "aliases": _distinct(
-                form for row in rows for form in (row["title"], *row["aliases"]) if form != title
-            ),
-            "evidence": _distinct_places(place for row in rows for place in row["evidence"]),
+            "text_units": sorted(types),
+            "types": [types[unit] for unit in sorted(types)],
+            "aliases": [form for form in dict.fromkeys(forms) if form != title],
+            "evidence": _merge_evidence(rows),
         }
 
     def _split_relationship(self, row: Row) -> Iterator[Row]:
@@ -211,28 +306,32 @@ class Assignments:
         held: dict[tuple[int, int], list[int]] = {}
         ends: tuple[int, int] = row["source"], row["target"]
         for unit in row["text_units"]:
-            source, target = (self._parts.get((end, unit), end) for end in ends)
+            source, target = (self._parts.get(end, {}).get(unit, end) for end in ends)
             held.setdefault((source, target), []).append(unit)
-        for (source, target), units in held.items():
-            part = {**row, "source": source, "target": target, "text_units": units}
+        for new, units in held.items():
+            part = {**row, "source": new[0], "target": new[1], "text_units": units}
             part["weight"] = row["weight"] * len(units) / len(row["text_units"])
             part["evidence"] = [
                 place
                 for place in row["evidence"]
                 if all(
-                    end not in self._divided or self._part_at(end, place) == new
-                    for end, new in zip(ends, (source, target), strict=True)
+                    end not in self._parts or self._part_at(end, place) == number
+                    for end, number in zip(ends, new, strict=True)
                 )
             ]
             if row["descriptions"]:
-                pairs = zip(row["descriptions"], row["description_text_units"], strict=True)
-                kept = [(text, unit) for text, unit in pairs if unit in units]
-                part["descriptions"] = [text for text, _ in kept]
-                part["description_text_units"] = [unit for _, unit in kept]
+                part |= _of_units(row, "descriptions", "description_text_units", units)
             elif not part["evidence"] and row["evidence"]:
                 # Its one description is the sentence of another part.
                 part["description"] = ""
             yield part
+
+
+def _of_units(row: Row, values: str, units: str, wanted: Collection[int]) -> Row:
+    """Return the values of a row that belong to some text units, and these text units."""
+    pairs = zip(row[values], row[units], strict=True)
+    kept = [(value, unit) for value, unit in pairs if unit in wanted]
+    return {values: [value for value, _ in kept], units: [unit for _, unit in kept]}
 
 
 def _merge_changed(rows: pl.DataFrame) -> pl.DataFrame:
@@ -251,7 +350,7 @@ def _merge_changed(rows: pl.DataFrame) -> pl.DataFrame:
                 **_merge_descriptions(members),
                 "weight": sum(row["weight"] for row in members),
                 "text_units": sorted({unit for row in members for unit in row["text_units"]}),
-                "evidence": _distinct_places(p for row in members for p in row["evidence"]),
+                "evidence": _merge_evidence(members),
             }
         )
     merged = pl.concat([alone, pl.DataFrame(made, schema=keyed.schema)])
@@ -264,14 +363,11 @@ def _merge_descriptions(rows: Sequence[Row]) -> Row:
     for row in rows:
         for text, unit in zip(row["descriptions"], row["description_text_units"], strict=True):
             first_units[text] = min(unit, first_units.get(text, unit))
-    ordered = sorted(first_units.items(), key=lambda item: item[1])
-    texts, units = zip(*ordered, strict=True) if ordered else ((), ())
-    return {"descriptions": list(texts), "description_text_units": list(units)}
+    texts = sorted(first_units, key=first_units.__getitem__)
+    units = [first_units[text] for text in texts]
+    return {"descriptions": texts, "description_text_units": units}
 
 
-def _distinct(values: Iterator[str]) -> list[str]:
-    return list(dict.fromkeys(values))
-
-
-def _distinct_places(places: Iterator[Row]) -> list[Row]:
+def _merge_evidence(rows: Sequence[Row]) -> list[Row]:
+    places = (place for row in rows for place in row["evidence"])
     return list({tuple(place.values()): place for place in places}.values())

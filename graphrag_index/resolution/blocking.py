@@ -1,11 +1,10 @@
 """Blocking: candidate pairs are names that share a key, instead of all pairs.
 
-Each block gives every name one or more keys, and names with the same key are a pair. What a
-large corpus has too often tells nothing and is passed over, so that the number of pairs grows
-with that of names.
+Each block gives every name one or more keys, and names with the same key are a pair. A key that
+too many names have is ignored, so that the number of pairs grows with that of names.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -31,8 +30,6 @@ BATCH_VECTORS = 1_024
 # Names whose letters are compared at once: each gives as many keys as it has letters.
 BATCH_NAMES = 50_000
 
-_PAIR = {"left": pl.Int64, "right": pl.Int64, "block": pl.String}
-
 
 def candidates(names: Sequence[Name]) -> pl.DataFrame:
     """Find candidate pairs of names by their letters and words.
@@ -51,13 +48,8 @@ def candidates(names: Sequence[Name]) -> pl.DataFrame:
         "initials": _initial_keys(names),
     }
     found = [_pairs(_keyed(rows), block) for block, rows in keys.items()]
-    found += [_one_letter_apart(names), _sharing_words(names)]
-    return _merge_blocks(found)
-
-
-def _merge_blocks(found: Iterable[pl.DataFrame]) -> pl.DataFrame:
     return (
-        pl.concat([pl.DataFrame(schema=_PAIR), *found])
+        pl.concat([*found, _one_letter_apart(names), _sharing_words(names)])
         .group_by("left", "right")
         .agg(pl.col("block").unique().sort().alias("blocks"))
         .sort("left", "right")
@@ -71,8 +63,8 @@ def neighbours(vectors: Vectors, numbers: npt.NDArray[np.int64]) -> pl.DataFrame
     """
     rows: list[tuple[int, int, float]] = []
     for start in range(0, len(vectors), BATCH_VECTORS):
-        likeness = vectors[start : start + BATCH_VECTORS] @ vectors.T
-        for at, row in enumerate(likeness, start):
+        similarities = vectors[start : start + BATCH_VECTORS] @ vectors.T
+        for at, row in enumerate(similarities, start):
             row[at] = -1
             for near in np.argsort(-row, kind="stable")[:N_NEIGHBOURS]:
                 if row[near] >= MIN_SIMILARITY:
@@ -88,21 +80,16 @@ Keys = Iterator[tuple[int, str]]
 
 def _letter_keys(names: Sequence[Name]) -> Keys:
     for number, name in enumerate(names):
-        keys = {name.letters, name.plain.letters, "".join(name.spelled_out)}
         # "Novak, Anna", whatever the order that is right.
-        keys.add("".join(sorted(name.plain.words)))
-        for key in keys:
-            if key:
-                yield number, key
+        in_any_order = "".join(sorted(name.plain.words))
+        keys = {name.letters, name.plain.letters, "".join(name.spelled_out), in_any_order}
+        yield from ((number, key) for key in keys if key)
 
 
 def _acronym_keys(names: Sequence[Name]) -> Keys:
     for number, name in enumerate(names):
-        if name.is_acronym:
-            yield number, name.letters
-        else:
-            for key in name.first_letters:
-                yield number, key
+        for key in [name.letters] if name.is_acronym else name.first_letters:
+            yield number, key
 
 
 def _initial_keys(names: Sequence[Name]) -> Keys:
@@ -150,7 +137,7 @@ def _one_letter_apart(names: Sequence[Name]) -> pl.DataFrame:
     is_plain = ~pl.col("letters").str.contains(r"\p{N}|" + UNSPACED)
     # Names with equal letters are pairs already, so one of them is enough.
     distinct = letters.filter(is_long & is_plain).unique("letters", keep="first").sort("number")
-    hashes = []
+    hashes = [pl.DataFrame(schema={"number": pl.Int64, "key": pl.UInt64})]
     for batch in distinct.iter_slices(BATCH_NAMES):
         n_letters = pl.col("letters").str.len_chars()
         at = batch.with_columns(at=pl.int_ranges(0, n_letters + 1)).explode("at")
@@ -159,23 +146,19 @@ def _one_letter_apart(names: Sequence[Name]) -> pl.DataFrame:
             pl.col("letters").str.slice(pl.col("at") + 1),
         )
         hashes.append(at.select(pl.col("number").cast(pl.Int64), key=shorter.hash()))
-    if not hashes:
-        return pl.DataFrame(schema=_PAIR)
     # One name has a key twice that loses either of two equal letters.
     keyed = pl.concat(hashes).filter(pl.col("key").is_duplicated()).unique()
     return _pairs(keyed, "spelling")
 
 
-def _word_keys(names: Sequence[Name]) -> Keys:
-    for number, name in enumerate(names):
-        for word in set(name.plain.words):
-            if len(word) > 3:
-                yield number, word
-
-
 def _sharing_words(names: Sequence[Name]) -> pl.DataFrame:
     """Pair names that share a rare word, and at least half of all their words."""
-    keyed = _keyed(_word_keys(names))
+    keyed = _keyed(
+        (number, word)
+        for number, name in enumerate(names)
+        for word in set(name.plain.words)
+        if len(word) > 3
+    )
     rare = keyed.filter(pl.len().over("key") <= MAX_NAMES_OF_WORD)
     pairs = (
         rare.join(rare, on="key")

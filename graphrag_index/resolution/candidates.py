@@ -4,9 +4,8 @@ A person may give names one title, or split a name that stands for several thing
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
 
 import polars as pl
 
@@ -40,48 +39,39 @@ class Piece:
     units: tuple[Unit, ...]
 
 
-def split_entities(
+def _split_entities(
     entities: Sequence[tuple[int, str, str]],
     units_of: Mapping[int, Sequence[Unit]],
     split: Mapping[str, tuple[Part, ...]],
     first_number: int,
 ) -> list[Piece]:
-    """Split entities into the parts of their names.
+    """Split entities into the parts of their names that some text unit means.
 
-    Parameters
-    ----------
-    entities
-        Number, title and type of those whose titles are split, in order.
-    first_number
-        That of the first part; they are numbered in order of entity, then of first mention.
-
-    Returns
-    -------
-    pieces
-        Parts that some text unit means. What none of them is keeps the name.
+    `entities` are number, title and type. Text units that mean no part keep the name. Parts are
+    numbered from `first_number` on, in order of entity, then of first mention.
     """
     pieces: list[Piece] = []
     for number, title, kind in entities:
-        parts = split[title_key(title)]
         held: dict[str, list[Unit]] = {}
         for unit in units_of.get(number, ()):
-            part = next((part for part in parts if means(part, unit)), None)
-            held.setdefault(title if part is None else part.title, []).append(unit)
+            meant = (part.title for part in split[title_key(title)] if _means(part, unit))
+            held.setdefault(next(meant, title), []).append(unit)
         for name, units in held.items():
             types = [unit.type for unit in units if unit.type]
             # The type that most text units give, the first of several.
-            most = max(types, key=types.count) if types else kind
+            most = max(types, key=types.count, default=kind)
             pieces.append(Piece(number, first_number + len(pieces), name, most, tuple(units)))
     return pieces
 
 
-def means(part: Part, unit: Unit) -> bool:
+def _means(part: Part, unit: Unit) -> bool:
     """Tell whether a text unit means a part; a part without marks is meant in any."""
-    documents = {title_key(name) for name in part.documents}
+    documents = set(map(title_key, part.documents))
     return (
         (not part.paths or any(_matches(pattern, unit.path) for pattern in part.paths))
         and (
-            not documents or bool(documents & {title_key(unit.title), title_key(unit.document_id)})
+            not documents
+            or not documents.isdisjoint(map(title_key, (unit.title, unit.document_id)))
         )
         and (not part.text_units or unit.id in part.text_units)
         and (not part.types or title_key(unit.type) in map(title_key, part.types))
@@ -90,62 +80,58 @@ def means(part: Part, unit: Unit) -> bool:
 
 def _matches(pattern: str, path: str) -> bool:
     """Match a path as load_documents does: * within a name, ** through folders."""
-    made = "".join(_pieces(pattern))
-    return re.fullmatch(made, path) is not None
+    known = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    pieces = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
+    expression = "".join(known.get(piece, re.escape(piece)) for piece in pieces)
+    return re.fullmatch(expression, path) is not None
 
 
-def _pieces(pattern: str) -> Iterator[str]:
-    for piece in re.split(r"(\*\*/|\*\*|\*|\?)", pattern):
-        known = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-        yield known.get(piece, re.escape(piece))
-
-
-def units_of_entities(
+def _units_of_entities(
     numbers: Sequence[int],
-    found: pl.DataFrame,
+    entities: pl.LazyFrame,
     mentions: pl.DataFrame,
     base_text_units: pl.LazyFrame,
-    documents: pl.LazyFrame | None,
+    documents: pl.LazyFrame,
 ) -> dict[int, list[Unit]]:
-    """Describe the text units of some entities, in their order.
-
-    `found` has the lists `text_units` and `types`, of what a model's reply about each said.
-    """
-    wanted = mentions.filter(pl.col("entity").is_in(numbers)).sort("entity", "text_unit")
-    columns = base_text_units.select(
+    """Describe the text units of some entities, in their order."""
+    units = base_text_units.select(
         pl.col("human_readable_id").cast(pl.Int64).alias("text_unit"),
-        pl.col("id").alias("unit_id"),
-        *("document_id", "start_char", "end_char"),
+        *("id", "document_id", "start_char", "end_char"),
     )
-    rows = columns.filter(
-        pl.col("text_unit").is_in(wanted["text_unit"].unique().implode())
-    ).collect()
-    if documents is None:
-        rows = rows.with_columns(title=pl.lit(""), path=pl.lit(""))
-    else:
-        named = documents.select(pl.col("id").alias("document_id"), "title", "path").collect()
-        rows = rows.join(named, on="document_id", how="left")
-    types: dict[tuple[int, int], str] = {}
-    told = found.filter(pl.col("human_readable_id").is_in(numbers))
-    for number, units, kinds in told.select("human_readable_id", "text_units", "types").rows():
-        types.update({(number, unit): kind for unit, kind in zip(units, kinds, strict=True)})
-    made: dict[int, list[Unit]] = {}
-    joined = wanted.join(rows, on="text_unit", maintain_order="left")
-    for row in joined.iter_rows(named=True):
-        number, unit = row["entity"], row["text_unit"]
-        made.setdefault(number, []).append(
-            Unit(
-                number=unit,
-                id=row["unit_id"],
-                document_id=row["document_id"],
-                title=row["title"] or "",
-                path=row["path"] or "",
-                start_char=row["start_char"],
-                end_char=row["end_char"],
-                type=types.get((number, unit), ""),
-            )
+    types = (
+        entities.filter(pl.col("human_readable_id").is_in(numbers))
+        .select("human_readable_id", "text_units", "types")
+        .explode("text_units", "types")
+        .select(
+            pl.col("human_readable_id").cast(pl.Int64).alias("entity"),
+            pl.col("text_units").cast(pl.Int64).alias("text_unit"),
+            type="types",
         )
-    return made
+    )
+    rows = (
+        mentions.lazy()
+        .filter(pl.col("entity").is_in(numbers))
+        .sort("entity", "text_unit")
+        .join(units, on="text_unit", maintain_order="left")
+        .join(
+            documents.select("title", "path", document_id="id"),
+            on="document_id",
+            how="left",
+            maintain_order="left",
+        )
+        .join(types, on=["entity", "text_unit"], how="left", maintain_order="left")
+        .select(
+            *("entity", "text_unit", "id", "document_id"),
+            pl.col("title", "path").fill_null(""),
+            *("start_char", "end_char"),
+            pl.col("type").fill_null(""),
+        )
+        .collect()
+    )
+    units_of: dict[int, list[Unit]] = {}
+    for entity, *values in rows.iter_rows():
+        units_of.setdefault(entity, []).append(Unit(*values))
+    return units_of
 
 
 @dataclass
@@ -164,11 +150,6 @@ class Node:
     @property
     def name(self) -> Name:
         return Name(self.title, kind_of_type(self.type))
-
-
-# Number, title, type and number of text units of an entity or part.
-Row = tuple[int, str, str, int]
-_frequency: Callable[[Row], int] = itemgetter(3)
 
 
 @dataclass(frozen=True)
@@ -192,72 +173,67 @@ class Found:
         entities: pl.LazyFrame,
         extracted_mentions: pl.LazyFrame,
         base_text_units: pl.LazyFrame,
-        documents: pl.LazyFrame | None,
+        documents: pl.LazyFrame,
         decisions: Decisions,
     ) -> "Found":
-        told = entities.select("human_readable_id", "title", "type").collect()
+        names = entities.select("human_readable_id", "title", "type").collect()
         number = pl.col("entity", "text_unit").cast(pl.Int64)
         mentions = extracted_mentions.select(number).unique().collect().sort("entity", "text_unit")
+        document = pl.col("document_id").rank("dense").cast(pl.Int64)
         units = base_text_units.select(
-            pl.col("human_readable_id").cast(pl.Int64).alias("text_unit"),
-            pl.col("document_id").rank("dense").cast(pl.Int64).alias("document"),
-        ).collect()
-        pieces: list[Piece] = []
-        wanted = [row for row in told.iter_rows() if title_key(row[1]) in decisions.split]
-        if wanted:
-            numbers = [row[0] for row in wanted]
-            full = entities.select("human_readable_id", "text_units", "types").collect()
-            of = units_of_entities(numbers, full, mentions, base_text_units, documents)
-            first = max(told["human_readable_id"].to_list()) + 1
-            pieces = split_entities(wanted, of, decisions.split, first)
-            moved = {
-                (piece.entity, u.number): piece.number for piece in pieces for u in piece.units
-            }
-            mentions = mentions.with_columns(
-                entity=pl.Series(
-                    (
-                        moved.get((e, u), e)
-                        for e, u in mentions.select("entity", "text_unit").rows()
-                    ),
-                    dtype=pl.Int64,
-                )
-            )
-        return cls(
-            told["human_readable_id"].to_list(),
-            told["title"].to_list(),
-            told["type"].to_list(),
-            mentions,
-            units,
-            pieces,
+            pl.col("human_readable_id").cast(pl.Int64).alias("text_unit"), document=document
         )
-
-    def rows(self) -> Iterator[tuple[int, str, str, int]]:
-        """Yield number, title, type and number of text units of each entity and part."""
-        counted = self.mentions.group_by("entity").len()
-        counts = dict(zip(counted["entity"], counted["len"], strict=True))
-        divided = {piece.entity for piece in self.pieces}
-        for number, title, kind in zip(self.numbers, self.titles, self.types, strict=True):
-            if number not in divided:
-                yield number, title, kind, counts.get(number, 0)
-        for piece in self.pieces:
-            yield piece.number, piece.title, piece.type, counts.get(piece.number, 0)
+        pieces: list[Piece] = []
+        wanted = [row for row in names.iter_rows() if title_key(row[1]) in decisions.split]
+        if wanted:
+            units_of = _units_of_entities(
+                [row[0] for row in wanted], entities, mentions, base_text_units, documents
+            )
+            first = max(names["human_readable_id"]) + 1
+            pieces = _split_entities(wanted, units_of, decisions.split, first)
+            moved = {
+                (piece.entity, unit.number): piece.number
+                for piece in pieces
+                for unit in piece.units
+            }
+            entity = [moved.get(pair, pair[0]) for pair in mentions.rows()]
+            mentions = mentions.with_columns(entity=pl.Series(entity, dtype=pl.Int64))
+        numbers, titles, types = (column.to_list() for column in names)
+        return cls(numbers, titles, types, mentions, units.collect(), pieces)
 
     def origin(self, number: int) -> int:
         """Return the extracted entity of a part, or the entity itself."""
         return next((p.entity for p in self.pieces if p.number == number), number)
 
-    def places(self, nodes: Sequence[Node]) -> dict[int, int]:
-        """Return the node of each entity and part."""
-        return {number: at for at, node in enumerate(nodes) for number in node.numbers}
+    def documents_and_links(
+        self, nodes: Sequence[Node], links: pl.LazyFrame
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Return the documents of each node (`entity`, `document`), and its neighbours.
+
+        The neighbours are `entity` and `neighbour`, in both directions. Entities that were split
+        have no links: they are of its parts.
+        """
+        numbers = [(number, at) for at, node in enumerate(nodes) for number in node.numbers]
+        schema = {"number": pl.Int64, "node": pl.Int64}
+        node_of = pl.DataFrame(numbers, schema=schema, orient="row")
+        named = (
+            self.mentions.join(node_of, left_on="entity", right_on="number")
+            .join(self.documents, on="text_unit")
+            .select("document", entity="node")
+            .unique()
+        )
+        ends = links.select("source", "target").unique().collect()
+        pairs = ends.join(node_of, left_on="source", right_on="number").join(
+            node_of, left_on="target", right_on="number", suffix="_right"
+        )
+        one = pairs.select(entity="node", neighbour="node_right")
+        other = pairs.select(entity="node_right", neighbour="node")
+        both = pl.concat([one, other]).filter(pl.col("entity") != pl.col("neighbour")).unique()
+        return named, both
 
 
-def make_nodes(rows: Iterable[Row], decisions: Decisions) -> tuple[list[Node], dict[str, int]]:
-    """Group entities by name, or by the title that a person gave them.
-
-    Parameters
-    ----------
-    rows
-        Of each entity and part.
+def make_nodes(found: Found, decisions: Decisions) -> tuple[list[Node], dict[str, int]]:
+    """Group entities and parts by name, or by the title that a person gave them.
 
     Returns
     -------
@@ -266,7 +242,12 @@ def make_nodes(rows: Iterable[Row], decisions: Decisions) -> tuple[list[Node], d
     places
         The node of each key: of the titles that were found, and of those that a person gives.
     """
-    by_key: dict[str, list[Row]] = {}
+    counts = dict(found.mentions.group_by("entity").len().iter_rows())
+    divided = {piece.entity for piece in found.pieces}
+    entities = zip(found.numbers, found.titles, found.types, strict=True)
+    rows = [entity for entity in entities if entity[0] not in divided]
+    rows += [(piece.number, piece.title, piece.type) for piece in found.pieces]
+    by_key: dict[str, list[tuple[int, str, str]]] = {}
     for row in sorted(rows):
         by_key.setdefault(title_key(row[1]), []).append(row)
     nodes: dict[str, Node] = {}
@@ -275,17 +256,17 @@ def make_nodes(rows: Iterable[Row], decisions: Decisions) -> tuple[list[Node], d
         title = decisions.titles.get(key)
         target = key if title is None else title_key(title)
         # Of the forms of one name the most frequent, the first of several.
-        best = max(members, key=_frequency) if len(members) > 1 else members[0]
-        found = Node(key, best[1], best[2], sum(map(_frequency, members)), [best[0]])
-        found.numbers += [row[0] for row in members if row is not best]
-        node = nodes.get(target)
+        best = max(members, key=lambda row: counts.get(row[0], 0))
+        numbers = [best[0], *(row[0] for row in members if row is not best)]
+        frequency = sum(counts.get(number, 0) for number in numbers)
+        node = Node(key, best[1], best[2], frequency, numbers)
         if title is not None:
-            found.decided = [found.title]
+            node.decided = [node.title]
             moved.setdefault(target, []).append(key)
-        if node is None:
-            nodes[target] = found
+        if target in nodes:
+            _merge_into(nodes[target], node)
         else:
-            _join(node, found)
+            nodes[target] = node
         if title is not None:
             nodes[target].title, nodes[target].key = title, target
     ordered = sorted(nodes.values(), key=lambda node: (-node.frequency, node.key))
@@ -295,44 +276,16 @@ def make_nodes(rows: Iterable[Row], decisions: Decisions) -> tuple[list[Node], d
     return ordered, places
 
 
-def _join(node: Node, other: Node) -> None:
+def _merge_into(node: Node, other: Node) -> None:
     """Merge a node into another; the more frequent one leads."""
     if (other.frequency, node.numbers[0]) > (node.frequency, other.numbers[0]):
         node.numbers = [*other.numbers, *node.numbers]
         node.type = other.type or node.type
     else:
-        node.numbers = [*node.numbers, *other.numbers]
+        node.numbers += other.numbers
         node.type = node.type or other.type
     node.frequency += other.frequency
     node.decided += other.decided
-
-
-def documents_and_links(
-    places: Mapping[int, int], mentions: pl.DataFrame, documents: pl.DataFrame, links: pl.LazyFrame
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the documents of each node, and its neighbours.
-
-    `places` are the nodes of entities and parts, `mentions` their text units, `documents` the
-    document of each text unit. Entities that were split have no links: they are of its parts.
-    """
-    node_of = pl.DataFrame(
-        {"number": list(places), "node": list(places.values())},
-        schema={"number": pl.Int64, "node": pl.Int64},
-    )
-    named = (
-        mentions.join(node_of, left_on="entity", right_on="number")
-        .join(documents, on="text_unit")
-        .select(entity="node", document="document")
-        .unique()
-    )
-    ends = links.select("source", "target").unique().collect()
-    pairs = ends.join(node_of, left_on="source", right_on="number").join(
-        node_of, left_on="target", right_on="number", suffix="_right"
-    )
-    one = pairs.select(entity="node", neighbour="node_right")
-    other = pairs.select(entity="node_right", neighbour="node")
-    both = pl.concat([one, other]).filter(pl.col("entity") != pl.col("neighbour")).unique()
-    return named, both
 
 
 def never_pairs(decisions: Decisions, places: Mapping[str, int]) -> Collection[frozenset[int]]:

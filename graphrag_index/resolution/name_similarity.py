@@ -12,6 +12,7 @@ from rapidfuzz.distance import OSA
 from graphrag_index.resolution.parsed_name import Name, is_initial
 from graphrag_index.text.normalize import fold, is_unspaced, letters_accented
 
+FIRST_LETTERS, INITIALS = "first letters", "initials"
 # Highest score of names that differ in letters or words.
 MAX_DOUBTFUL = 0.89
 # Scores of names that are equal without an optional part, by that part.
@@ -41,21 +42,16 @@ def compare(a: Name, b: Name) -> Similarity | None:
     """Compare two names; None if they are not similar, or mean two things."""
     if a.letters == b.letters == "":
         return None
-    likeness = _likeness(a, b)
+    likeness = _same_plain(a, b) or _same_umlauts(a, b)
+    if likeness is None and (_shortens(a, b) or _shortens(b, a)):
+        likeness = Similarity(0.7, (FIRST_LETTERS,))
+    if likeness is None:
+        looks = (_initials(a, b), _one_letter(a, b), _words_in_common(a, b))
+        found = [likeness for likeness in looks if likeness is not None]
+        if found and can_be_one_person(a, b):
+            likeness = max(found, key=lambda likeness: likeness.score)
     # Most pairs are not similar, so the costly test comes last.
     return None if likeness is None or are_apart(a, b) else likeness
-
-
-def _likeness(a: Name, b: Name) -> Similarity | None:
-    for look in (_same_plain, _same_umlauts, _acronym):
-        likeness = look(a, b)
-        if likeness is not None:
-            return likeness
-    looks = (_initials(a, b), _one_letter(a, b), _words_in_common(a, b))
-    found = [likeness for likeness in looks if likeness is not None]
-    if not found or _same_surname_other_given(a, b):
-        return None
-    return max(found, key=lambda likeness: likeness.score)
 
 
 def are_apart(a: Name, b: Name) -> bool:
@@ -68,7 +64,12 @@ def are_apart(a: Name, b: Name) -> bool:
         return True
     if a.single_letters != b.single_letters and a.letters != b.letters:
         return True
-    if a.distinguishing != b.distinguishing and not _differ_in_titles(a, b):
+    differing = a.distinguishing ^ b.distinguishing
+    # Mrs Anna Novak is Anna Novak, but not Mr Anna Novak.
+    is_one_title = differing <= {"mr", "mrs", "miss"} and not (
+        a.distinguishing and b.distinguishing
+    )
+    if differing and not is_one_title:
         return True
     # Mercury (planet) is not Mercury (element); an explained acronym does not count.
     if _meaning(a) != _meaning(b):
@@ -77,41 +78,32 @@ def are_apart(a: Name, b: Name) -> bool:
     return a.letters == b.letters and len(a.letters) <= 5 and _is_loud(a) != _is_loud(b)
 
 
-def contradict(a: Name, b: Name) -> bool:
-    """Tell whether types say that two entities are of different kinds."""
-    return bool(a.kind and b.kind and a.kind != b.kind)
-
-
 def can_be_one_person(a: Name, b: Name) -> bool:
     """Tell whether no given name or initial of one contradicts the other."""
-    return not _same_surname_other_given(a, b)
+    if a.plain.letters == b.plain.letters or not _can_be_people(a, b):
+        return True
+    if "person" not in (a.kind, b.kind):
+        are_like_people = a.may_be_person and b.may_be_person and _have_initial(a, b)
+        if not are_like_people:
+            return True
+    one, other = a.parts, b.parts
+    if min(len(one), len(other)) < 2 or fold(one[-1]) != fold(other[-1]):
+        return True
+    return _fits(one, other) or _fits(other, one)
 
 
-def _differ_in_titles(a: Name, b: Name) -> bool:
-    """Tell whether names differ in titles only: Mrs Anna Novak, but not Mr and Mrs Novak."""
-    titles = {"mr", "mrs", "miss"}
-    differing = a.distinguishing ^ b.distinguishing
-    return differing <= titles and not (a.distinguishing and b.distinguishing)
+def _can_be_people(a: Name, b: Name) -> bool:
+    """Tell whether neither type is that of another thing."""
+    return a.kind in ("", "person") and b.kind in ("", "person")
+
+
+def _have_initial(a: Name, b: Name) -> bool:
+    return any(map(is_initial, (*a.parts[:-1], *b.parts[:-1])))
 
 
 def _meaning(name: Name) -> str:
     """Return the words in brackets that distinguish a name."""
     return "" if "acronym" in name.plain.left_out else fold(name.bracketed)
-
-
-def _are_companies(a: Name, b: Name) -> bool:
-    """Tell whether both types are organizations: Tesla need not be a company."""
-    return a.kind == b.kind == "organization"
-
-
-def _differ_in_accents(a: Name, b: Name) -> bool:
-    accented = letters_accented(a.title) != letters_accented(b.title)
-    return a.letters == b.letters and accented
-
-
-def _is_common(a: Name, b: Name) -> bool:
-    """Tell whether neither name has a capital."""
-    return not any(map(str.isupper, a.title + b.title))
 
 
 def _is_loud(name: Name) -> bool:
@@ -129,22 +121,23 @@ def _same_plain(a: Name, b: Name) -> Similarity | None:
         hyphens = a.joined == b.joined and len(a.letters) >= SHORT_LETTERS
         score = 0.93 if hyphens else 0.75
         evidence = ["the same letters, parted differently"]
-    elif _differ_in_accents(a, b) and (a.is_acronym or b.is_acronym or _is_common(a, b)):
+    elif a.letters == b.letters and letters_accented(a.title) != letters_accented(b.title):
         # A word is another one with an accent, and so is an acronym.
-        score, evidence = 0.75, ["the same letters without accents"]
+        has_capital = any(map(str.isupper, a.title + b.title))
+        if a.is_acronym or b.is_acronym or not has_capital:
+            score, evidence = 0.75, ["the same letters without accents"]
     if a.letters != b.letters:
         forms = [{w for w in n.plain.left_out if w.startswith("form ")} for n in (a, b)]
         if forms[0] != forms[1]:
             # Acme Corp is not Acme Ltd, but both may be called Acme.
-            sure = not (forms[0] and forms[1]) and _are_companies(a, b)
+            sure = not (forms[0] and forms[1]) and a.kind == b.kind == "organization"
             score = min(score, 0.91 if sure else 0.75)
             evidence.append("the form of a company")
-        for what in sorted(a.plain.left_out ^ b.plain.left_out):
-            if what in _LEFT_OUT:
-                score = min(score, _LEFT_OUT[what])
-                evidence.append(f"without {what}")
-        loud = _is_loud(a) != _is_loud(b)
-        if loud and len(a.plain.letters) <= 5:
+        for part in sorted(a.plain.left_out ^ b.plain.left_out):
+            if part in _LEFT_OUT:
+                score = min(score, _LEFT_OUT[part])
+                evidence.append(f"without {part}")
+        if _is_loud(a) != _is_loud(b) and len(a.plain.letters) <= 5:
             return None
     if a.owns != b.owns:
         score = min(score, 0.7)
@@ -167,38 +160,6 @@ def _shortens(short: Name, long: Name) -> bool:
     if not short.is_acronym or long.is_acronym:
         return False
     return short.letters in long.first_letters
-
-
-def _acronym(a: Name, b: Name) -> Similarity | None:
-    if _shortens(a, b) or _shortens(b, a):
-        return Similarity(0.7, ("first letters",))
-    return None
-
-
-def _same_surname_other_given(a: Name, b: Name) -> bool:
-    """Tell whether two people share a surname but no given name."""
-    if a.plain.letters == b.plain.letters or not _can_be_people(a, b):
-        return False
-    if not _like_people(a, b):
-        return False
-    one, other = a.parts, b.parts
-    if fold(one[-1]) != fold(other[-1]):
-        # Anna Novak is not Anna Nowak; initials alone say nothing against it.
-        return False
-    return not (_fits(one, other) or _fits(other, one))
-
-
-def _can_be_people(a: Name, b: Name) -> bool:
-    """Tell whether neither type is that of another thing."""
-    return a.kind in ("", "person") and b.kind in ("", "person")
-
-
-def _like_people(a: Name, b: Name) -> bool:
-    if "person" not in (a.kind, b.kind):
-        initials = any(is_initial(word) for word in (*a.parts[:-1], *b.parts[:-1]))
-        if not initials or not (a.may_be_person and b.may_be_person):
-            return False
-    return len(a.parts) > 1 and len(b.parts) > 1
 
 
 def _fits(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
@@ -231,15 +192,14 @@ def _initials(a: Name, b: Name) -> Similarity | None:
     if not (_fits(a.parts, b.parts) or _fits(b.parts, a.parts)):
         return None
     if "person" not in (a.kind, b.kind):
-        has_initial = any(is_initial(word) for word in (*a.parts[:-1], *b.parts[:-1]))
-        return Similarity(0.7, ("an initial",)) if has_initial else None
+        return Similarity(0.7, ("an initial",)) if _have_initial(a, b) else None
     if len(a.parts) != len(b.parts):
         # Sam Walton is not S. Robson Walton.
         return Similarity(0.7, ("a further given name",))
     given = any(map(is_initial, a.parts[:-1])) and any(map(is_initial, b.parts[:-1]))
     alike = sum(fold(x) == fold(y) for x, y in zip(a.parts, b.parts, strict=True))
     if len(a.parts) > 2 and (alike > 1 or not given):
-        return Similarity(0.85, ("initials",))
+        return Similarity(0.85, (INITIALS,))
     return Similarity(0.75, ("an initial",))
 
 
@@ -273,8 +233,3 @@ def _words_in_common(a: Name, b: Name) -> Similarity | None:
     if share < 0.5 or len(common) < least:
         return None
     return Similarity(round(0.4 + 0.3 * share, 3), ("words in common",))
-
-
-def capped(likeness: Similarity) -> Similarity:
-    """Cap a score below the default threshold for merging."""
-    return Similarity(min(likeness.score, MAX_DOUBTFUL), likeness.evidence)

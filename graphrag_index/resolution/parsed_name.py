@@ -151,10 +151,11 @@ class Name:
             last, first = title.split(",")
             title = f"{first.strip()} {last.strip()}"
         raw = [word for piece in title.split(" ") if (word := piece.strip(",;"))]
-        raw = raw[n_titles(raw) :]
-        if "." not in title:
-            return tuple(raw)
-        return tuple(letter for word in raw for letter in _initials(word))
+        parts: list[str] = []
+        for word in raw[n_titles(raw) :]:
+            # Initials may be written together: J.R.
+            parts += word.replace(".", ". ").split() if _INITIALS.fullmatch(word) else [word]
+        return tuple(parts)
 
     @cached_property
     def may_be_person(self) -> bool:
@@ -172,13 +173,6 @@ class Name:
     @cached_property
     def plain(self) -> Plain:
         return _plain(self.title)
-
-
-def _initials(word: str) -> list[str]:
-    """Split initials that are written together: J.R."""
-    if _INITIALS.fullmatch(word):
-        return [f"{letter}." for letter in word.split(".") if letter]
-    return [word]
 
 
 def is_initial(word: str) -> bool:

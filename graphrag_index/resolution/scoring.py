@@ -1,26 +1,31 @@
-"""Confidence that two entities are one, by names, types, documents and neighbours."""
+"""Confidence that two entities are one, by names, types, documents and neighbours, or a model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import polars as pl
 
+from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.request import Message, ParsedReply, ReplyError, ReplyFormat, Request
+from graphrag_index.resolution.candidates import Node
 from graphrag_index.resolution.name_similarity import (
+    FIRST_LETTERS,
+    INITIALS,
     MAX_DOUBTFUL,
     Similarity,
     are_apart,
     can_be_one_person,
-    capped,
     compare,
-    contradict,
 )
 from graphrag_index.resolution.parsed_name import Name
+from graphrag_index.step import Progress
 from graphrag_index.text.normalize import fold
 
 # Added to the score of a doubtful pair for common documents and neighbours.
 SAME_DOCUMENT = 0.05
 NEIGHBOURS = 0.1
-FIRST_LETTERS, INITIALS = "first letters", "initials"
 # Entities of two kinds are two things, unless a person says otherwise.
 CONTRADICTION = 0.6
 # A short form that one text explains, or that fits one name alone in a common document.
@@ -28,6 +33,14 @@ EXPLAINED = 0.95
 UNIQUE = 0.92
 # Similar vectors say little: those of North and South Korea are similar.
 WEIGHT_OF_VECTORS = 0.75
+
+# Characters of each description in the prompt.
+MAX_DESCRIPTION = 600
+_SAME = ("same", "same_entity", "is_same", "match", "equal", "merge", "answer", "result", "verdict")
+_YES = frozenset("yes true same y 1 match merge equal identical".split())
+_NO = frozenset(
+    ("no false different n 0 distinct separate not_same none unsure unknown unclear").split()
+)
 
 
 @dataclass(frozen=True)
@@ -40,11 +53,48 @@ class Pair:
     evidence: tuple[str, ...]
 
 
-class Context:
-    """Texts, documents and neighbours of entities.
+def _n_common(pairs: pl.DataFrame, of: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Count the values that both of each pair have."""
+    # The right one is mentioned less, so that it has fewer values to look at.
+    return (
+        pairs.join(of, left_on="right", right_on="entity")
+        .join(of, left_on=["left", "value"], right_on=["entity", "value"], how="semi")
+        .group_by("left", "right")
+        .agg(pl.len().alias(name))
+    )
+
+
+def _common(pairs: pl.DataFrame, documents: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
+    """Add counts of common values: `n_documents`, `n_neighbours`, `n_least`."""
+    n_documents = _n_common(pairs, documents.rename({"document": "value"}), "n_documents")
+    n_neighbours = _n_common(pairs, links.rename({"neighbour": "value"}), "n_neighbours")
+    degree = links.group_by("entity").agg(n=pl.len())
+    return (
+        pairs.join(n_documents, on=["left", "right"], how="left")
+        .join(n_neighbours, on=["left", "right"], how="left")
+        .join(degree, left_on="left", right_on="entity", how="left")
+        .join(degree, left_on="right", right_on="entity", how="left", suffix="_right")
+        .select(
+            *("left", "right"),
+            pl.col("n_documents", "n_neighbours").fill_null(0),
+            n_least=pl.min_horizontal(pl.col("n", "n_right").fill_null(0)),
+        )
+    )
+
+
+def score_pairs(
+    names: Sequence[Name],
+    pairs: pl.DataFrame,
+    documents: pl.DataFrame,
+    links: pl.DataFrame,
+    texts: Mapping[int, str],
+) -> list[Pair]:
+    """Score candidate pairs, and drop those that are not similar; sorted by `left`, `right`.
 
     Parameters
     ----------
+    pairs
+        `left`, `right`, `blocks` and, where vectors found the pair, `similarity`.
     documents
         `entity` and `document`, without duplicates.
     links
@@ -52,93 +102,46 @@ class Context:
     texts
         Descriptions of the entities that need one.
     """
-
-    def __init__(
-        self, documents: pl.DataFrame, links: pl.DataFrame, texts: Mapping[int, str]
-    ) -> None:
-        self.documents, self.links, self.texts = documents, links, texts
-
-    def common(self, pairs: pl.DataFrame) -> pl.DataFrame:
-        """Add counts of common values: `n_documents`, `n_neighbours`, `n_least`."""
-        documents = self.documents.rename({"document": "what"})
-        links = self.links.rename({"neighbour": "what"})
-        degree = links.group_by("entity").agg(n=pl.len())
-        wanted = pairs.select("left", "right")
-        found = (
-            wanted.join(
-                _n_common(wanted, documents, "n_documents"), on=["left", "right"], how="left"
-            )
-            .join(_n_common(wanted, links, "n_neighbours"), on=["left", "right"], how="left")
-            .join(degree, left_on="left", right_on="entity", how="left")
-            .join(degree, left_on="right", right_on="entity", how="left", suffix="_right")
-        )
-        return found.select(
-            "left",
-            "right",
-            pl.col("n_documents", "n_neighbours").fill_null(0),
-            n_least=pl.min_horizontal(pl.col("n", "n_right").fill_null(0)),
-        )
-
-
-def _n_common(pairs: pl.DataFrame, of: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Count the values that both of each pair have, from the smaller side."""
-    sizes = of.group_by("entity").agg(n=pl.len())
-    sized = pairs.join(sizes, left_on="left", right_on="entity").join(
-        sizes, left_on="right", right_on="entity", suffix="_right"
-    )
-    is_left = pl.col("n") <= pl.col("n_right")
-    sized = sized.with_columns(
-        small=pl.when(is_left).then("left").otherwise("right"),
-        large=pl.when(is_left).then("right").otherwise("left"),
-    )
-    return (
-        sized.join(of, left_on="small", right_on="entity")
-        .join(of, left_on=["large", "what"], right_on=["entity", "what"], how="semi")
-        .group_by("left", "right")
-        .agg(pl.len().alias(name))
-    )
-
-
-def score_pairs(names: Sequence[Name], pairs: pl.DataFrame, context: Context) -> list[Pair]:
-    """Score candidate pairs, and drop those that are not similar.
-
-    `pairs` has `left`, `right`, `blocks` and, where vectors found it, `similarity`.
-    Returned in the order of `pairs`.
-    """
-    looked: dict[tuple[int, int], Similarity] = {}
+    found: dict[tuple[int, int], Similarity] = {}
     for left, right, similarity in pairs.select("left", "right", "similarity").iter_rows():
         likeness = compare(names[left], names[right])
         if similarity is not None:
             likeness = _with_similarity(names[left], names[right], likeness, similarity)
         if likeness is not None:
-            looked[left, right] = likeness
-    kept = pl.DataFrame(list(looked), schema={"left": pl.Int64, "right": pl.Int64}, orient="row")
-    means = _Meanings(names, looked, context.texts)
+            found[left, right] = likeness
+    kept = pl.DataFrame(list(found), schema={"left": pl.Int64, "right": pl.Int64}, orient="row")
+    meanings = _Meanings(names, found, texts)
     scored = []
-    rows = context.common(kept).sort("left", "right").iter_rows()
+    rows = _common(kept, documents, links).sort("left", "right").iter_rows()
     for left, right, n_documents, n_neighbours, n_least in rows:
         a, b = names[left], names[right]
-        likeness = means.settle(left, right, looked[left, right], n_documents > 0)
-        if likeness.score <= MAX_DOUBTFUL:
-            likeness = _in_context(likeness, n_documents, n_neighbours, n_least)
-        if contradict(a, b):
-            likeness = Similarity(
-                min(likeness.score, CONTRADICTION),
-                (*likeness.evidence, f"{a.kind} against {b.kind}"),
-            )
-        scored.append(Pair(left, right, round(likeness.score, 3), likeness.evidence))
+        likeness = meanings.settle(left, right, found[left, right], n_documents > 0)
+        score, evidence = likeness.score, list(likeness.evidence)
+        if score <= MAX_DOUBTFUL:
+            # Common documents and neighbours raise the score of a doubtful pair.
+            if n_documents:
+                score += SAME_DOCUMENT
+                evidence.append(_counted(n_documents, "document") + " in common")
+            if n_neighbours:
+                score += NEIGHBOURS * n_neighbours / n_least
+                evidence.append(_counted(n_neighbours, "neighbour") + " in common")
+            score = min(score, MAX_DOUBTFUL)
+        if a.kind and b.kind and a.kind != b.kind:
+            score = min(score, CONTRADICTION)
+            evidence.append(f"{a.kind} against {b.kind}")
+        scored.append(Pair(left, right, round(score, 3), tuple(evidence)))
     return scored
 
 
 def _with_similarity(
     a: Name, b: Name, likeness: Similarity | None, similarity: float
 ) -> Similarity | None:
-    said = f"vectors alike ({similarity:.2f})"
+    evidence = f"vectors alike ({similarity:.2f})"
     if likeness is not None:
-        return Similarity(likeness.score, (*likeness.evidence, said))
+        return Similarity(likeness.score, (*likeness.evidence, evidence))
     if are_apart(a, b) or not can_be_one_person(a, b):
         return None
-    return Similarity(WEIGHT_OF_VECTORS * similarity, (said,))
+    return Similarity(WEIGHT_OF_VECTORS * similarity, (evidence,))
 
 
 class _Meanings:
@@ -147,7 +150,7 @@ class _Meanings:
     def __init__(
         self,
         names: Sequence[Name],
-        looked: Mapping[tuple[int, int], Similarity],
+        found: Mapping[tuple[int, int], Similarity],
         texts: Mapping[int, str],
     ) -> None:
         self.names = names
@@ -159,18 +162,18 @@ class _Meanings:
         }
         self.by_text: dict[tuple[int, int], bool] = {}
         self.meant: dict[tuple[int, str], set[str]] = {}
-        for (left, right), likeness in looked.items():
+        for (left, right), likeness in found.items():
             for short, long in ((left, right), (right, left)):
                 if FIRST_LETTERS in likeness.evidence and names[short].is_acronym:
                     is_explained = self._explains(short, long, texts)
                     self.by_text[left, right] = is_explained
                     if is_explained:
-                        self._add(short, FIRST_LETTERS, long)
+                        self._note_meaning(short, FIRST_LETTERS, long)
                 elif INITIALS in likeness.evidence:
-                    self._add(short, INITIALS, long)
+                    self._note_meaning(short, INITIALS, long)
 
-    def _add(self, short: int, what: str, long: int) -> None:
-        self.meant.setdefault((short, what), set()).add(self.names[long].plain.letters)
+    def _note_meaning(self, short: int, form: str, long: int) -> None:
+        self.meant.setdefault((short, form), set()).add(self.names[long].plain.letters)
 
     def _explains(self, short: int, long: int, texts: Mapping[int, str]) -> bool:
         a, b = self.names[short], self.names[long]
@@ -178,7 +181,9 @@ class _Meanings:
             return True
         return explains(f"{texts.get(short, '')}\n{texts.get(long, '')}", a.title, b.title)
 
-    def settle(self, left: int, right: int, likeness: Similarity, together: bool) -> Similarity:
+    def settle(
+        self, left: int, right: int, likeness: Similarity, in_one_document: bool
+    ) -> Similarity:
         """Raise the score of a short form that can mean one name only; lower some others."""
         evidence = likeness.evidence
         if FIRST_LETTERS in evidence and self.by_text.get((left, right)):
@@ -189,16 +194,17 @@ class _Meanings:
         if INITIALS in evidence:
             if any(len(self.meant[number, INITIALS]) > 1 for number in (left, right)):
                 return replace(likeness, evidence=(*evidence, "others fit as well"))
-            if together:
+            if in_one_document:
                 return Similarity(UNIQUE, (*evidence, "the one that fits in its document"))
-        if "without title" in evidence and not together:
-            return capped(likeness)
+        if "without title" in evidence and not in_one_document:
+            return replace(likeness, score=min(likeness.score, MAX_DOUBTFUL))
         return likeness
 
 
 def explains(text: str, one: str, other: str) -> bool:
     """Tell whether a text has "Royal Geographical Society (RGS)" or "RGS (Royal ...)"."""
     short, long = sorted((one, other), key=len)
+    # Folding drops brackets, so words stand for them.
     folded = fold(text.replace("(", " qqopen ").replace(")", " qqclose "))
     short, long = fold(short.replace(".", "")), fold(long)
     return any(
@@ -207,19 +213,76 @@ def explains(text: str, one: str, other: str) -> bool:
     )
 
 
-def _in_context(
-    likeness: Similarity, n_documents: int, n_neighbours: int, n_least: int
-) -> Similarity:
-    """Raise the score of a doubtful pair by common documents and neighbours."""
-    score, evidence = likeness.score, list(likeness.evidence)
-    if n_documents:
-        score += SAME_DOCUMENT
-        evidence.append(_counted(n_documents, "document") + " in common")
-    if n_neighbours:
-        score += NEIGHBOURS * n_neighbours / n_least
-        evidence.append(_counted(n_neighbours, "neighbour") + " in common")
-    return capped(Similarity(score, tuple(evidence)))
+def _counted(n: int, noun: str) -> str:
+    return f"{n} {noun}{'s' * (n > 1)}"
 
 
-def _counted(n: int, what: str) -> str:
-    return f"{n} {what}{'s' * (n > 1)}"
+def ask(
+    pairs: Sequence[Pair],
+    nodes: Sequence[Node],
+    texts: Mapping[int, str],
+    chat_model: ChatModel,
+    prompts: Prompts,
+    progress: Progress,
+) -> dict[Pair, bool | None]:
+    """Ask a model whether each pair is one thing, one request each; None without an answer.
+
+    `texts` are the descriptions of nodes, by number.
+    """
+    system = Message(role="system", content=prompts.fill("resolve_entities", {}).strip())
+
+    def entity(at: int) -> str:
+        lines = [f"Name: {nodes[at].title}"]
+        lines += [f"Type: {nodes[at].type}"] if nodes[at].type else []
+        description = " ".join(texts.get(at, "").split())
+        if len(description) > MAX_DESCRIPTION:
+            description = description[:MAX_DESCRIPTION].rpartition(" ")[0] + " ..."
+        lines += [f"Description: {description}"] if description else []
+        return "\n".join(lines)
+
+    def requests() -> Iterator[Request]:
+        for pair in pairs:
+            user = f"First:\n{entity(pair.left)}\n\nSecond:\n{entity(pair.right)}"
+            label = f"{nodes[pair.left].title} and {nodes[pair.right].title}"
+            yield Request(label, [system, Message(role="user", content=user)], FORMAT)
+
+    progress.start(len(pairs), "doubtful pairs")
+    answers: dict[Pair, bool | None] = {}
+    for pair, outcome in zip(pairs, chat_model.replies(requests()), strict=True):
+        answers[pair] = outcome.values[0] if outcome.values and not outcome.failure else None
+        progress.advance()
+    return answers
+
+
+def _parse_reply(data: Any) -> ParsedReply:
+    """Parse {"same": true}, and a few variants of it.
+
+    Raises
+    ------
+    ReplyError
+        It says neither yes nor no.
+    """
+    if isinstance(data, list) and len(data) == 1:
+        data = data[0]
+    if isinstance(data, Mapping):
+        fields = {str(key).strip().lower(): value for key, value in data.items()}
+        data = next((fields[name] for name in _SAME if name in fields), None)
+    word = "" if data is None else str(data).strip().strip(".!\"'").casefold().replace(" ", "_")
+    if word in _YES:
+        return ParsedReply(True)
+    if word in _NO:
+        return ParsedReply(False)
+    raise ReplyError("it must be an object with `same`, which is true or false")
+
+
+FORMAT = ReplyFormat(
+    "same_entity",
+    {
+        "type": "object",
+        "properties": {"reason": {"type": "string"}, "same": {"type": "boolean"}},
+        "required": ["reason", "same"],
+        "additionalProperties": False,
+    },
+    _parse_reply,
+    'Reply with one JSON object and nothing else: {"reason": "...", "same": true or false}',
+)

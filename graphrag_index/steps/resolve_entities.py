@@ -12,22 +12,19 @@ import polars as pl
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.local_embeddings import EmbeddingModel
 from graphrag_index.llm.prompts import Prompts
-from graphrag_index.resolution.apply import Assignments
+from graphrag_index.resolution.apply import Assignments, Resolution, group
 from graphrag_index.resolution.blocking import candidates, neighbours
 from graphrag_index.resolution.candidates import (
     Found,
     Node,
-    documents_and_links,
     make_nodes,
     never_pairs,
     unknown_names,
 )
 from graphrag_index.resolution.decisions_file import Decisions, Part, read_decisions
-from graphrag_index.resolution.grouping import Resolution, group
 from graphrag_index.resolution.name_similarity import are_apart, can_be_one_person
-from graphrag_index.resolution.pair_prompt import PromptEntity, ask
 from graphrag_index.resolution.parsed_name import Name
-from graphrag_index.resolution.scoring import Context, Pair, score_pairs
+from graphrag_index.resolution.scoring import Pair, ask, score_pairs
 from graphrag_index.schema.settings.step_sections import ResolveEntities
 from graphrag_index.step import Progress, Project, step
 from graphrag_index.storage.memo import batches
@@ -105,7 +102,7 @@ def resolve_entities(
     found = Found.read(
         extracted_entities, extracted_mentions, base_text_units, documents, decisions
     )
-    nodes, places = make_nodes(found.rows(), decisions)
+    nodes, places = make_nodes(found, decisions)
     _warn_of_unknown(decisions, {*places, *map(title_key, found.titles)}, settings.file)
     _warn_of_empty_parts(decisions, found, settings.file)
     never = never_pairs(decisions, places)
@@ -114,11 +111,9 @@ def resolve_entities(
     scored: list[Pair] = []
     if settings.merge:
         pairs = _pairs(names, nodes, embedding_model, settings.max_embedded)
-        of = documents_and_links(
-            found.places(nodes), found.mentions, found.documents, extracted_relationships
-        )
+        named, linked = found.documents_and_links(nodes, extracted_relationships)
         texts = described(_of_acronyms(pairs, names))
-        scored = score_pairs(names, pairs, Context(*of, texts))
+        scored = score_pairs(names, pairs, named, linked, texts)
         scored = [
             pair
             for pair in scored
@@ -132,9 +127,7 @@ def resolve_entities(
     if chat_model is not None:
         asked = doubtful[: settings.max_questions]
         texts = described({number for pair in asked for number in (pair.left, pair.right)})
-        shown = [PromptEntity(n.title, n.type, texts.get(at, "")) for at, n in enumerate(nodes)]
-        both = [(shown[pair.left], shown[pair.right]) for pair in asked]
-        answers = dict(zip(asked, ask(both, chat_model, prompts, progress), strict=True))
+        answers = ask(asked, nodes, texts, chat_model, prompts, progress)
         sure += [pair for pair in asked if answers[pair]]
 
     def apart(one: int, other: int) -> bool:
@@ -148,7 +141,7 @@ def resolve_entities(
     joined = group(order, sure, never, apart)
     resolution = Resolution(found, nodes, joined, scored, answers)
     yield resolution.tables()
-    assigned = Assignments(resolution.assignments(), base_text_units)
+    assigned = Assignments(resolution, base_text_units)
     resolved = {
         "resolved_entities": assigned.entities(extracted_entities),
         "resolved_relationships": assigned.relationships(extracted_relationships),
