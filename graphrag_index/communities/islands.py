@@ -21,26 +21,54 @@ def with_islands(
     `before` is the previous island of each node, or -1; small components stay in theirs.
     """
     component = components(graph)
-    size = np.bincount(component)
     limit = min(settings.min_component_size, settings.max_cluster_size + 1)
-    is_loose = size[component] < limit
-    loose = np.flatnonzero(is_loose)
-    island = _islands(component, loose, named, text_units, settings, before)
-    top = levels[0].copy()
-    n_others = int(top.max(initial=-1)) + 1
-    top[loose] = n_others + island[component[loose]]
+    is_loose = np.bincount(component)[component] < limit
+    small = _small_components(component, is_loose, named, text_units)
+    island = _islands(small, int(component.max(initial=-1)) + 1, settings, before)
+    n_others = int(levels[0].max(initial=-1)) + 1
+    top = np.where(is_loose, n_others + island[component], levels[0])
     kept, top = np.unique(top, return_inverse=True)
     deeper = [np.where(is_loose, -1, labels) for labels in levels[1:]]
     return [top, *(labels for labels in deeper if labels.max() >= 0)], kept >= n_others
 
 
+def _small_components(
+    component: Integers, is_loose: npt.NDArray[np.bool_], named: Integers, text_units: pl.DataFrame
+) -> pl.DataFrame:
+    """Return `component`, `first` node, `size` and `document` of each small component.
+
+    The document is that with most mentions. Sorted by document, then by the first mention in it;
+    ties in the same text unit are broken by the first node.
+    """
+    nodes = np.flatnonzero(is_loose)
+    small = (
+        pl.DataFrame({"component": component[nodes], "first": nodes})
+        .group_by("component")
+        .agg(pl.col("first").min(), size=pl.len().cast(pl.Int64))
+    )
+    mentions = pl.DataFrame(
+        {
+            "component": component[named[:, 0]],
+            "document": text_units["document"].gather(named[:, 1]),
+            "position": text_units["position"].gather(named[:, 1]),
+        }
+    )
+    homes = (
+        mentions.group_by("component", "document")
+        .agg(pl.len().alias("n"), pl.col("position").min())
+        .sort("component", "n", "document", descending=[False, True, False])
+        .unique("component", keep="first", maintain_order=True)
+    )
+    # Components without a mention come last.
+    return (
+        small.join(homes, on="component", how="left")
+        .sort("document", "position", "first", nulls_last=True)
+        .select("component", "first", "size", "document")
+    )
+
+
 def _islands(
-    component: Integers,
-    loose: Integers,
-    named: Integers,
-    text_units: pl.DataFrame,
-    settings: CreateCommunities,
-    before: Integers | None,
+    small: pl.DataFrame, n_components: int, settings: CreateCommunities, before: Integers | None
 ) -> Integers:
     """Return the island of each small component; -1 for the others.
 
@@ -48,100 +76,45 @@ def _islands(
     the next. No island has more than `max_cluster_size` entities. New components first fill the
     previous islands of their document.
     """
-    n_components = int(component.max(initial=-1)) + 1
-    size = np.bincount(component[loose], minlength=n_components)
-    document, position = _home(component, named, text_units, n_components)
-    small = np.flatnonzero(size)
-    # Ties in the same text unit are broken by the first entity of the component.
-    first = np.full(n_components, len(component))
-    np.minimum.at(first, component, np.arange(len(component)))
-    small = small[np.lexsort((first[small], position[small], document[small]))]
-
+    min_size, max_size = settings.min_component_size, settings.max_cluster_size
     island = np.full(n_components, -1)
-    filled: list[int] = []
+    n_entities: list[int] = []
+    # New numbers of previous islands, and the last one of each document.
+    number: dict[int, int] = {}
     island_of: dict[int, int] = {}
-    if before is not None:
-        filled, island_of = _stay(island, small, size, document, before[first[small]], settings)
-        small = small[island[small] < 0]
-    starts = np.flatnonzero(np.diff(document[small], prepend=-1))
-    # Each choice depends on how full the islands are, so this is a loop.
-    current = next(
-        (i for i, n in enumerate(filled) if n < settings.min_component_size), len(filled)
-    )
-    filled.append(0)
-    for members in np.split(small, starts[1:]):
-        n_members = int(size[members].sum())
-        own = island_of.get(int(document[members[0]])) if len(members) else None
-        if own is not None and filled[own] + n_members <= settings.max_cluster_size:
-            island[members] = own
-            filled[own] += n_members
+    left: dict[int, list[tuple[int, int]]] = {}
+    for component, first, size, document in small.iter_rows():
+        old = -1 if before is None else int(before[first])
+        if old < 0 or (old in number and n_entities[number[old]] + size > max_size):
+            left.setdefault(document, []).append((component, size))
             continue
-        fits = filled[current] + n_members <= settings.max_cluster_size
-        if filled[current] >= settings.min_component_size or not fits:
-            current = _next(filled)
-        for member, n in zip(members.tolist(), size[members].tolist(), strict=True):
-            if filled[current] + n > settings.max_cluster_size:
-                current = _next(filled)
-            island[member] = current
-            filled[current] += n
+        if old not in number:
+            number[old] = len(n_entities)
+            n_entities.append(0)
+        island[component] = island_of[document] = number[old]
+        n_entities[number[old]] += size
+    # Each choice depends on how full the islands are, so this is a loop.
+    current = next((i for i, n in enumerate(n_entities) if n < min_size), len(n_entities))
+    n_entities.append(0)
+    for document, members in left.items():
+        total = sum(size for _, size in members)
+        own = island_of.get(document)
+        if own is not None and n_entities[own] + total <= max_size:
+            island[[component for component, _ in members]] = own
+            n_entities[own] += total
+            continue
+        if n_entities[current] >= min_size or n_entities[current] + total > max_size:
+            current = _empty_island(n_entities)
+        for component, size in members:
+            if n_entities[current] + size > max_size:
+                current = _empty_island(n_entities)
+            island[component] = current
+            n_entities[current] += size
     return island
 
 
-def _next(filled: list[int]) -> int:
+def _empty_island(n_entities: list[int]) -> int:
     """Return the number of an empty island, adding one if the last is not empty."""
-    if filled[-1]:
-        filled.append(0)
-    return len(filled) - 1
-
-
-def _stay(
-    island: Integers,
-    small: Integers,
-    size: Integers,
-    document: Integers,
-    before: Integers,
-    settings: CreateCommunities,
-) -> tuple[list[int], dict[int, int]]:
-    """Put components into their previous islands while there is room.
-
-    Changes `island`. Returns the size of each island, and the last island of each document.
-    """
-    number: dict[int, int] = {}
-    filled: list[int] = []
-    island_of: dict[int, int] = {}
-    for member, old in zip(small.tolist(), before.tolist(), strict=True):
-        n = int(size[member])
-        if old < 0 or (old in number and filled[number[old]] + n > settings.max_cluster_size):
-            continue
-        at = number.setdefault(old, len(filled))
-        if at == len(filled):
-            filled.append(0)
-        island[member] = at
-        filled[at] += n
-        island_of[int(document[member])] = at
-    return filled, island_of
-
-
-def _home(
-    component: Integers, named: Integers, text_units: pl.DataFrame, n_components: int
-) -> tuple[Integers, Integers]:
-    """Return the document with most mentions of each component, and its first text unit there."""
-    found = (
-        pl.DataFrame(
-            {
-                "component": component[named[:, 0]],
-                "document": text_units["document"].gather(named[:, 1]),
-                "position": text_units["position"].gather(named[:, 1]),
-            }
-        )
-        .group_by("component", "document")
-        .agg(pl.len().alias("n"), pl.col("position").min())
-        .sort("component", "n", "document", descending=[False, True, False])
-        .unique("component", keep="first", maintain_order=True)
-    )
-    # Components without a mention come last.
-    document = np.full(n_components, 2**62)
-    position = np.full(n_components, 2**62)
-    document[found["component"]] = found["document"]
-    position[found["component"]] = found["position"]
-    return document, position
+    if n_entities[-1]:
+        n_entities.append(0)
+    return len(n_entities) - 1

@@ -2,8 +2,8 @@
 
 A warm start is not enough: with all nodes free Leiden drifts away from its initial partition.
 Here unchanged nodes are frozen, and the others move by the local moves of Louvain [1]_, alone and
-then in groups without a frozen node. Parts that fall apart are cut into components, so that every
-part is connected, as with Leiden.
+then in groups without a frozen node. Parts with a free node that fall apart are cut into
+components.
 
 This is our own code since the implementation with frozen nodes, leidenalg's
 `is_membership_fixed`, is under the GPL.
@@ -35,6 +35,8 @@ from graphrag_index.communities.simple_graph import (
     components,
     quotient,
     sparse_rows,
+    strengths,
+    subgraph,
 )
 
 Flags = npt.NDArray[np.bool_]
@@ -76,13 +78,11 @@ def kept_hierarchy(
     *,
     max_cluster_size: int = 10,
     max_levels: int = 6,
-    leave_untouched: bool = False,
 ) -> list[Integers]:
     """Update the hierarchy of an earlier graph.
 
-    Parts that have become too large, or lost their sub-parts, are split again. With
-    `leave_untouched` unchanged parts are kept even if they are split though small, or not
-    connected, as imported ones may be.
+    Parts that have become too large, or lost their sub-parts, are split again. Unchanged parts
+    are kept even if they are split though small, or not connected, as imported ones may be.
 
     Parameters
     ----------
@@ -99,25 +99,19 @@ def kept_hierarchy(
     leiden = leiden or Leiden()
     everything = np.zeros(graph.n_nodes, dtype=np.int64)
     start = _without_changed(previous[0], is_changed)
-    is_free = _free(graph, start, is_changed)
-    labels = _update_parts(
-        *(graph, everything, _placed(graph, start, leiden), start < 0, is_free, leiden, 0),
-        leave_untouched=leave_untouched,
-    )
+    labels = _update_parts(graph, everything, start, _free(graph, start, is_changed), leiden, 0)
     levels = [labels]
     for level in range(1, max_levels):
         start = previous[level] if level < len(previous) else np.full(graph.n_nodes, -1)
-        above = large_parts(labels, max_cluster_size)
-        if leave_untouched:
-            above = np.where(_is_split_still(labels, start, is_changed), labels, above)
+        is_touched = np.isin(labels, labels[is_changed])
+        is_kept = _parts_with_two(start, labels) & ~is_touched
+        above = np.where(is_kept, labels, large_parts(labels, max_cluster_size))
         graph = inside_parts(graph, above)
         start = _without_changed(_at_home(start, above), is_changed)
         is_split = _parts_with_two(start, above)
         is_free = _free(graph, start, is_changed) & is_split
-        labels = _update_parts(
-            *(graph, np.where(is_split, above, -1), start, start < 0, is_free, leiden, level),
-            leave_untouched=leave_untouched,
-        )
+        above_split = np.where(is_split, above, -1)
+        labels = _update_parts(graph, above_split, start, is_free, leiden, level)
         anew = split_parts(graph, np.where(is_split, -1, above), leiden, level)
         labels = np.where(anew >= 0, anew + labels.max(initial=-1) + 1, labels)
         labels = np.where(_parts_with_two(labels, above), labels, -1)
@@ -147,17 +141,13 @@ def _free(graph: Graph, start: Integers, is_changed: Flags) -> Flags:
 def _placed(graph: Graph, start: Integers, leiden: Leiden) -> Integers:
     """Partition the nodes without a part by Leiden, at the resolution of the whole graph."""
     nodes = np.flatnonzero(start < 0)
-    graph_of_all = graph
-    graph = inside_parts(graph, np.where(start < 0, 0, -1))
-    position = np.full(graph.n_nodes, -1)
-    position[nodes] = np.arange(len(nodes))
-    graph = Graph(len(nodes), position[graph.sources], position[graph.targets], graph.weights)
-    resolution = leiden.resolution_of(graph_of_all.n_nodes)
-    if leiden.quality == "modularity" and len(graph.weights):
-        resolution *= float(graph.weights.sum() / graph_of_all.weights.sum())
+    among = subgraph(graph, nodes)
+    resolution = leiden.resolution_of(graph.n_nodes)
+    if leiden.quality == "modularity" and len(among.weights):
+        resolution *= float(among.weights.sum() / graph.weights.sum())
     same = replace(leiden, resolution=resolution, scale_resolution=False)
     placed = start.copy()
-    placed[nodes] = int(start.max(initial=-1)) + 1 + partition(graph, same)
+    placed[nodes] = int(start.max(initial=-1)) + 1 + partition(among, same)
     return placed
 
 
@@ -176,13 +166,6 @@ def _at_home(start: Integers, above: Integers) -> Integers:
     return np.where((start >= 0) & (above >= 0) & (home[start] == above), start, -1)
 
 
-def _is_split_still(labels: Integers, below: Integers, is_changed: Flags) -> Flags:
-    """Return flags of nodes in a part that was split and has no changed node."""
-    is_touched = np.isin(labels, labels[is_changed])
-    still: Flags = _parts_with_two(below, labels) & ~is_touched
-    return still
-
-
 def _parts_with_two(labels: Integers, above: Integers) -> Flags:
     """Return flags of nodes in a part with at least two sub-parts."""
     n_parts = int(above.max(initial=-1)) + 2
@@ -195,37 +178,27 @@ def _parts_with_two(labels: Integers, above: Integers) -> Flags:
 
 
 def _update_parts(
-    graph: Graph,
-    above: Integers,
-    start: Integers,
-    is_new: Flags,
-    is_free: Flags,
-    leiden: Leiden,
-    level: int,
-    *,
-    leave_untouched: bool,
+    graph: Graph, above: Integers, start: Integers, is_free: Flags, leiden: Leiden, level: int
 ) -> Integers:
     """Move free nodes between the sub-parts of `above`, between which the graph has no edges.
 
     Returns labels from 0 on; -1 where `above` is -1.
     """
-    inside = np.flatnonzero(above >= 0)
+    strength = strengths(graph)
+    inertia = np.where(start < 0, 0.0, INERTIA * strength)
+    if level == 0:
+        start = _placed(graph, start, leiden)
     # Nodes without a part start as their own.
     alone = int(start.max(initial=-1)) + 1 + np.arange(graph.n_nodes)
     labels = np.unique(np.where(start >= 0, start, alone), return_inverse=True)[1]
-    strength, pull = _terms(graph, above, leiden, level)
-    ends = np.concatenate([graph.sources, graph.targets])
-    weights = np.concatenate([graph.weights, graph.weights])
-    inertia = INERTIA * np.bincount(ends, weights, graph.n_nodes).astype(np.float64)
-    inertia[is_new] = 0.0
+    size, pull = _terms(strength, above, leiden, level)
     while True:
-        labels = _moved(graph, labels, is_free, strength, pull, inertia)
-        # No part spans two components, or two parts above.
+        labels = _moved(graph, labels, is_free, size, pull, inertia)
+        # No part spans two parts above, nor two components if it has a free node.
         cut = components(inside_parts(graph, labels))
-        if leave_untouched:
-            is_whole = ~np.isin(labels, labels[is_free])
-            cut[is_whole] = cut.max(initial=-1) + 1 + labels[is_whole]
-            cut = np.unique(cut, return_inverse=True)[1]
+        is_whole = ~np.isin(labels, labels[is_free])
+        cut[is_whole] = cut.max(initial=-1) + 1 + labels[is_whole]
+        cut = np.unique(cut, return_inverse=True)[1]
         left = _fragments(labels, cut) & ~is_free & (above >= 0)
         inertia[left] = 0.0
         labels = cut
@@ -233,6 +206,7 @@ def _update_parts(
             break
         # Nodes that were cut off from their part may move too.
         is_free = is_free | left
+    inside = above >= 0
     result = np.full(graph.n_nodes, -1)
     result[inside] = np.unique(labels[inside], return_inverse=True)[1]
     return result
@@ -250,7 +224,7 @@ def _fragments(labels: Integers, components: Integers) -> Flags:
     return fragments
 
 
-def _terms(graph: Graph, above: Integers, leiden: Leiden, level: int) -> tuple[Floats, Floats]:
+def _terms(strength: Floats, above: Integers, leiden: Leiden, level: int) -> tuple[Floats, Floats]:
     """Return the size of each node, and the expected weight per unit of two sizes.
 
     Modularity: strength, and resolution / (2 m) of the part above; CPM: 1, and resolution.
@@ -259,22 +233,14 @@ def _terms(graph: Graph, above: Integers, leiden: Leiden, level: int) -> tuple[F
     sizes = np.bincount(above[above >= 0], minlength=n_parts)
     resolution = np.array([leiden.resolution_of(int(n), level) for n in sizes.tolist()])
     if leiden.quality == "cpm":
-        return np.ones(graph.n_nodes), np.append(resolution, 0.0)[above]
-    ends = np.concatenate([graph.sources, graph.targets])
-    weights = np.concatenate([graph.weights, graph.weights])
-    strength = np.bincount(ends, weights=weights, minlength=graph.n_nodes).astype(np.float64)
+        return np.ones(len(above)), np.append(resolution, 0.0)[above]
     total = np.bincount(above[above >= 0], weights=strength[above >= 0], minlength=n_parts)
     pull = np.where(total > 0, resolution / np.where(total > 0, total, 1), 0)
     return strength, np.append(pull, 0.0)[above]
 
 
 def _moved(
-    graph: Graph,
-    labels: Integers,
-    is_free: Flags,
-    strength: Floats,
-    pull: Floats,
-    inertia: Floats,
+    graph: Graph, labels: Integers, is_free: Flags, size: Floats, pull: Floats, inertia: Floats
 ) -> Integers:
     """Move free nodes, then groups of free nodes, until no move gains.
 
@@ -283,7 +249,7 @@ def _moved(
     if not is_free.any():
         return labels
     while True:
-        labels = _move_nodes(graph, labels, is_free, strength, pull, inertia)
+        labels = _move_nodes(graph, labels, is_free, size, pull, inertia)
         n_parts = int(labels.max()) + 1
         has_frozen = np.zeros(n_parts, dtype=bool)
         has_frozen[labels[~is_free]] = True
@@ -293,7 +259,7 @@ def _moved(
             quotient(graph, labels),
             np.arange(n_parts),
             ~has_frozen,
-            np.bincount(labels, weights=strength, minlength=n_parts).astype(np.float64),
+            np.bincount(labels, weights=size, minlength=n_parts).astype(np.float64),
             pull_of,
             np.zeros(n_parts),
         )
@@ -303,18 +269,13 @@ def _moved(
 
 
 def _move_nodes(
-    graph: Graph,
-    labels: Integers,
-    is_free: Flags,
-    strength: Floats,
-    pull: Floats,
-    inertia: Floats,
+    graph: Graph, labels: Integers, is_free: Flags, size: Floats, pull: Floats, inertia: Floats
 ) -> Integers:
     """Move each free node to the part with the highest gain, until no move gains."""
     rows = sparse_rows(graph)
     labels = labels.copy()
     n_parts = int(labels.max()) + 1
-    total = np.bincount(labels, weights=strength, minlength=n_parts).tolist()
+    total = np.bincount(labels, weights=size, minlength=n_parts).tolist()
     waiting = deque(np.flatnonzero(is_free).tolist())
     is_waiting = is_free.copy()
     # Affected nodes are few, and each move depends on those before: a loop is fine.
@@ -324,12 +285,12 @@ def _move_nodes(
         span = slice(int(rows.indptr[node]), int(rows.indptr[node + 1]))
         neighbours, weights = rows.indices[span], rows.weights[span]
         least = MIN_GAIN * float(weights.sum())
-        own, own_strength = int(labels[node]), float(strength[node])
-        charge = float(pull[node]) * own_strength
+        own, own_size = int(labels[node]), float(size[node])
+        charge = float(pull[node]) * own_size
         links: dict[int, float] = {}
         for part, weight in zip(labels[neighbours].tolist(), weights.tolist(), strict=True):
             links[part] = links.get(part, 0.0) + weight
-        best, best_gain = own, links.get(own, 0.0) - charge * (total[own] - own_strength)
+        best, best_gain = own, links.get(own, 0.0) - charge * (total[own] - own_size)
         best_gain += float(inertia[node])
         # A part of its own has gain 0.
         if best_gain < -least:
@@ -342,8 +303,8 @@ def _move_nodes(
             continue
         if best == len(total):
             total.append(0.0)
-        total[own] -= own_strength
-        total[best] += own_strength
+        total[own] -= own_size
+        total[best] += own_size
         labels[node] = best
         inertia[node] = 0.0
         for other in neighbours[is_free[neighbours] & ~is_waiting[neighbours]].tolist():

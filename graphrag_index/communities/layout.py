@@ -7,7 +7,14 @@ each other; unlinked ones lie on rings around them.
 import numpy as np
 
 from graphrag_index.communities.leiden import Leiden, partition
-from graphrag_index.communities.simple_graph import Floats, Graph, Integers, degrees, quotient
+from graphrag_index.communities.simple_graph import (
+    Floats,
+    Graph,
+    Integers,
+    degrees,
+    quotient,
+    subgraph,
+)
 
 # Nodes of a disc are about 1 apart, so that a disc of n nodes has the radius √n / √π.
 _GAP = 1.2  # radius reserved for a disc, in multiples of its own
@@ -39,9 +46,7 @@ def layout(graph: Graph, *, seed: int) -> Floats:
 def _fill_discs(graph: Graph, community: Integers) -> Floats:
     """Place the nodes within the unit discs of their communities."""
     size = np.bincount(community)
-    order = np.lexsort((-degrees(graph), community))
-    rank = np.empty(graph.n_nodes, dtype=np.int64)
-    rank[order] = np.arange(graph.n_nodes) - (np.cumsum(size) - size)[community[order]]
+    rank = _ranks(community, -degrees(graph))
     positions = sunflower(rank, size[community])
 
     small = (size > 2) & (size <= _MAX_SPRINGS)
@@ -57,6 +62,15 @@ def _fill_discs(graph: Graph, community: Integers) -> Floats:
         _relax(graph, positions, community, rank, stack, width, min(iterations, 150))
         width *= 2
     return _into_unit_discs(positions, community)
+
+
+def _ranks(community: Integers, key: Integers | Floats) -> Integers:
+    """Rank the nodes of each community by a key, from 0 on."""
+    size = np.bincount(community)
+    order = np.lexsort((key, community))
+    rank = np.empty(len(community), dtype=np.int64)
+    rank[order] = np.arange(len(community)) - (np.cumsum(size) - size)[community[order]]
+    return rank
 
 
 def _relax(
@@ -94,11 +108,8 @@ def _into_unit_discs(positions: Floats, community: Integers) -> Floats:
     distance = np.linalg.norm(positions, axis=1)
     reach = np.zeros(len(size))
     np.maximum.at(reach, community, distance)
-    order = np.lexsort((distance, community))
-    rank = np.empty(len(positions), dtype=np.int64)
-    rank[order] = np.arange(len(positions)) - (np.cumsum(size) - size)[community[order]]
     # Half way to an even density: one remote node would otherwise crowd the others.
-    even = np.sqrt((rank + 0.5) / size[community])
+    even = np.sqrt((_ranks(community, distance) + 0.5) / size[community])
     wanted = (distance / np.maximum(reach[community], 1e-9) + even) / 2
     spread: Floats = positions * (wanted / np.maximum(distance, 1e-9))[:, None]
     return spread
@@ -164,16 +175,13 @@ def springs(positions: Floats, pulls: Floats, radii: Floats, iterations: int) ->
 
 def _place_discs(graph: Graph, radii: Floats, seed: int) -> Floats:
     """Place linked discs by their links, and the others on rings around them."""
-    linked = np.flatnonzero(degrees(graph))
-    number = np.full(graph.n_nodes, -1)
-    number[linked] = np.arange(len(linked))
-    among = Graph(len(linked), number[graph.sources], number[graph.targets], graph.weights)
+    degree = degrees(graph)
+    linked, alone = np.flatnonzero(degree), np.flatnonzero(degree == 0)
     centres = np.zeros((graph.n_nodes, 2))
     work = len(linked) * min(len(linked), _MAX_SPRINGS)
     iterations = int(np.clip(_PAIR_STEPS // max(work, 1), 30, 200))
-    centres[linked] = _pack(among, radii[linked], seed, iterations)
+    centres[linked] = _pack(subgraph(graph, linked), radii[linked], seed, iterations)
     reach = (np.linalg.norm(centres[linked], axis=1) + radii[linked]).max(initial=0)
-    alone = np.flatnonzero(number < 0)
     alone = alone[np.argsort(-radii[alone], kind="stable")]
     centres[alone] = rings(radii[alone], float(reach))
     return centres
@@ -186,9 +194,7 @@ def _pack(graph: Graph, radii: Floats, seed: int, iterations: int) -> Floats:
     """
     n = graph.n_nodes
     if n <= _MAX_SPRINGS:
-        by_size = np.argsort(-radii, kind="stable")
-        rank = np.empty(n, dtype=np.int64)
-        rank[by_size] = np.arange(n)
+        rank = _ranks(np.zeros(n, dtype=np.int64), -radii)
         begin = sunflower(rank, np.full(n, n)) * np.sqrt(np.square(radii).sum())
         pulls = np.zeros((1, n, n))
         pulls[0, graph.sources, graph.targets] = graph.weights
@@ -196,20 +202,11 @@ def _pack(graph: Graph, radii: Floats, seed: int, iterations: int) -> Floats:
         moved = springs(begin[None], pulls, radii[None], iterations)[0]
         return separate(moved, radii, iterations)
     group = _bounded_parts(graph, seed)
-    inside = group[graph.sources] == group[graph.targets]
-    number = np.empty(n, dtype=np.int64)
     centres = np.zeros((n, 2))
     outer = np.zeros(int(group.max()) + 1)
     for part in range(len(outer)):
         members = np.flatnonzero(group == part)
-        number[members] = np.arange(len(members))
-        edges = np.flatnonzero(inside & (group[graph.sources] == part))
-        inner = Graph(
-            len(members),
-            number[graph.sources[edges]],
-            number[graph.targets[edges]],
-            graph.weights[edges],
-        )
+        inner = subgraph(graph, members)
         centres[members] = _pack(inner, radii[members], seed, iterations)
         outer[part] = (np.linalg.norm(centres[members], axis=1) + radii[members]).max()
     return _pack(quotient(graph, group), outer, seed, iterations)[group] + centres
@@ -218,11 +215,7 @@ def _pack(graph: Graph, radii: Floats, seed: int, iterations: int) -> Floats:
 def _bounded_parts(graph: Graph, seed: int) -> Integers:
     """Partition the graph, and cut parts with more than `_MAX_SPRINGS` members."""
     labels = partition(graph, Leiden(seed=seed))
-    size = np.bincount(labels)
-    order = np.argsort(labels, kind="stable")
-    rank = np.arange(len(labels)) - (np.cumsum(size) - size)[labels[order]]
-    piece = np.empty(len(labels), dtype=np.int64)
-    piece[order] = rank // _MAX_SPRINGS
+    piece = _ranks(labels, np.arange(len(labels))) // _MAX_SPRINGS
     parts = labels * (int(piece.max()) + 1) + piece
     bounded: Integers = np.unique(parts, return_inverse=True)[1]
     return bounded

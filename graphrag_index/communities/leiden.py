@@ -7,14 +7,21 @@ References
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
-from graphrag_index.communities.simple_graph import Graph, Integers, Rows, components, sparse_rows
+from graphrag_index.communities.simple_graph import (
+    Graph,
+    Integers,
+    Rows,
+    components,
+    sparse_rows,
+    subgraph,
+)
 
 Quality = Literal["modularity", "cpm"]
 
@@ -24,16 +31,13 @@ UNSCALED_NODES = 1_000
 MICROSOFT_CLUSTER_SIZE = 10
 
 
-class Engine(Protocol):
-    """A function that partitions a graph with edges into labels, in any numbering."""
-
-    def __call__(
-        self, rows: Rows, *, quality: Quality, resolution: float, iterations: int, seed: int
-    ) -> Integers: ...
+# Partitions a graph with edges into labels, in any numbering. Arguments: graph, quality,
+# resolution, iterations, seed.
+Engine = Callable[[Rows, Quality, float, int, int], Integers]
 
 
 def leiden_native(
-    rows: Rows, *, quality: Quality, resolution: float, iterations: int, seed: int
+    rows: Rows, quality: Quality, resolution: float, iterations: int, seed: int
 ) -> Integers:
     """Partition with the Rust core of graspologic."""
     from graspologic_native import leiden_csr
@@ -55,13 +59,12 @@ def leiden_native(
 
 
 def leiden_igraph(
-    rows: Rows, *, quality: Quality, resolution: float, iterations: int, seed: int
+    rows: Rows, quality: Quality, resolution: float, iterations: int, seed: int
 ) -> Integers:
     """Partition with the C core of igraph (GPL)."""
     import igraph
 
-    edges, weights = _edge_list(rows)
-    graph = igraph.Graph(n=rows.n_nodes, edges=edges)
+    graph, weights = _igraph(rows)
     # igraph draws from one generator for the whole process, by default the module `random`.
     igraph.set_random_number_generator(random.Random(seed))
     try:
@@ -77,15 +80,14 @@ def leiden_igraph(
 
 
 def leiden_leidenalg(
-    rows: Rows, *, quality: Quality, resolution: float, iterations: int, seed: int
+    rows: Rows, quality: Quality, resolution: float, iterations: int, seed: int
 ) -> Integers:
     """Partition with the implementation of Leiden's first author (GPL)."""
-    import igraph
     import leidenalg
 
-    edges, weights = _edge_list(rows)
+    graph, weights = _igraph(rows)
     found = leidenalg.find_partition(
-        igraph.Graph(n=rows.n_nodes, edges=edges),
+        graph,
         # At resolution 1 this is ModularityVertexPartition, which knows no other.
         leidenalg.CPMVertexPartition
         if quality == "cpm"
@@ -105,21 +107,14 @@ ENGINES: Mapping[str, Engine] = {
 }
 
 
-def _edge_list(rows: Rows) -> tuple[list[tuple[int, int]], list[float]]:
+def _igraph(rows: Rows) -> tuple[Any, list[float]]:
+    """Return a graph of igraph, and the weights of its edges."""
+    import igraph
+
     sources = np.repeat(np.arange(rows.n_nodes), np.diff(rows.indptr))
     once = sources < rows.indices
     edges = zip(sources[once].tolist(), rows.indices[once].tolist(), strict=True)
-    return list(edges), rows.weights[once].tolist()
-
-
-def scaled_resolution(resolution: float, n_nodes: int, quality: Quality) -> float:
-    """Raise the resolution of modularity with the size of the graph.
-
-    At a fixed resolution modularity merges communities that are small compared with the graph,
-    however clear they are [2]_. Scaled by the number of nodes, communities of a large corpus are
-    as large as those of a small one. CPM has no such limit.
-    """
-    return resolution if quality == "cpm" else resolution * max(1.0, n_nodes / UNSCALED_NODES)
+    return igraph.Graph(n=rows.n_nodes, edges=list(edges)), rows.weights[once].tolist()
 
 
 @dataclass(frozen=True)
@@ -137,20 +132,20 @@ class Leiden:
     seed: int = 42
 
     def resolution_of(self, n_nodes: int, level: int = 0) -> float:
-        """Return the resolution for splitting a graph, or a part of it above `level`."""
-        resolution = self.resolution * (4**level if self.quality == "cpm" else 1)
-        if not self.scale_resolution:
-            return resolution
-        return scaled_resolution(resolution, n_nodes, self.quality)
+        """Return the resolution for splitting a graph, or a part of it above `level`.
+
+        At a fixed resolution modularity merges communities that are small compared with the
+        graph, however clear they are [2]_. Scaled by the number of nodes, communities of a large
+        corpus are as large as those of a small one. CPM has no such limit.
+        """
+        if self.quality == "cpm":
+            return self.resolution * 4.0**level
+        scale = max(1.0, n_nodes / UNSCALED_NODES) if self.scale_resolution else 1
+        return self.resolution * scale
 
     def __call__(self, rows: Rows, level: int = 0) -> Integers:
-        return self.engine(
-            rows,
-            quality=self.quality,
-            resolution=self.resolution_of(rows.n_nodes, level),
-            iterations=self.iterations,
-            seed=self.seed,
-        )
+        resolution = self.resolution_of(rows.n_nodes, level)
+        return self.engine(rows, self.quality, resolution, self.iterations, self.seed)
 
 
 def partition(graph: Graph, leiden: Leiden | None = None) -> Integers:
@@ -212,14 +207,12 @@ def split_parts(graph: Graph, labels: Integers, leiden: Leiden, level: int) -> I
     labels
         Numbers from 0 on, unique over all parts; -1 outside of parts, and in unsplit ones.
     """
-    nodes, starts = _nodes_by_part(labels)
-    position = np.full(graph.n_nodes, -1)
-    position[nodes] = np.arange(len(nodes))
     # Sorted by part, so that the rows of each are a slice.
-    graph = inside_parts(graph, labels)
-    rows = sparse_rows(
-        Graph(len(nodes), position[graph.sources], position[graph.targets], graph.weights)
-    )
+    nodes = np.flatnonzero(labels >= 0)
+    nodes = nodes[np.argsort(labels[nodes], kind="stable")]
+    sizes = np.bincount(labels[nodes], minlength=1)
+    starts = np.concatenate([[0], np.cumsum(sizes[sizes > 0])])
+    rows = sparse_rows(subgraph(inside_parts(graph, labels), nodes))
     labels = np.full(len(labels), -1)
     n_parts = 0
     for start, end in pairwise(starts.tolist()):
@@ -238,14 +231,6 @@ def split_parts(graph: Graph, labels: Integers, leiden: Leiden, level: int) -> I
     return labels
 
 
-def _nodes_by_part(labels: Integers) -> tuple[Integers, Integers]:
-    """Return the nodes sorted by part, and the start of each part (and the end)."""
-    nodes = np.flatnonzero(labels >= 0)
-    nodes = nodes[np.argsort(labels[nodes], kind="stable")]
-    sizes = np.bincount(labels[nodes], minlength=1)
-    return nodes, np.concatenate([[0], np.cumsum(sizes[sizes > 0])])
-
-
 def hierarchy_microsoft(graph: Graph) -> list[Integers]:
     """Split each component as Microsoft GraphRAG 3 splits the largest, the only one it keeps.
 
@@ -260,28 +245,19 @@ def hierarchy_microsoft(graph: Graph) -> list[Integers]:
     from graspologic_native import hierarchical_leiden
 
     component = components(graph)
-    order = np.argsort(component[graph.sources], kind="stable")
     # Zero-padded, so that names sort as the numbers do.
     width = len(str(graph.n_nodes))
-    edges = [
-        (f"{source:0{width}}", f"{target:0{width}}", weight)
-        for source, target, weight in zip(
-            graph.sources[order].tolist(),
-            graph.targets[order].tolist(),
-            graph.weights[order].tolist(),
-            strict=True,
-        )
-    ]
-    starts = np.concatenate(
-        [[0], np.cumsum(np.bincount(component[graph.sources], minlength=1))]
-    ).tolist()
+    edges_of: dict[int, list[tuple[str, str, float]]] = {}
+    parts = component[graph.sources]
+    columns = (column.tolist() for column in (parts, graph.sources, graph.targets, graph.weights))
+    for part, source, target, weight in zip(*columns, strict=True):
+        edge = f"{source:0{width}}", f"{target:0{width}}", weight
+        edges_of.setdefault(part, []).append(edge)
     levels = [component.copy()]
     n_parts = int(component.max(initial=-1)) + 1
-    for start, end in pairwise(starts):
-        if start == end:
-            continue
+    for _, edges in sorted(edges_of.items()):
         found = hierarchical_leiden(
-            edges[start:end],
+            edges,
             resolution=1.0,
             randomness=0.001,
             iterations=1,
@@ -294,11 +270,8 @@ def hierarchy_microsoft(graph: Graph) -> list[Integers]:
                 levels.append(np.full(graph.n_nodes, -1))
             levels[part.level][int(part.node)] = n_parts + part.cluster
         n_parts += 1 + max(part.cluster for part in found)
-    return [_dense(labels) for labels in levels]
-
-
-def _dense(labels: Integers) -> Integers:
-    """Renumber the parts from 0 on; -1 stays."""
-    present = labels >= 0
-    labels[present] = np.unique(labels[present], return_inverse=True)[1]
-    return labels
+    for labels in levels:
+        # Parts are numbered from 0 on; -1 stays.
+        present = labels >= 0
+        labels[present] = np.unique(labels[present], return_inverse=True)[1]
+    return levels

@@ -67,10 +67,26 @@ def sparse_rows(graph: Graph) -> Rows:
     return Rows(indptr, others[order].astype(np.int32), weights[order])
 
 
+def strengths(graph: Graph) -> Floats:
+    """Sum the weights of the edges of each node."""
+    ends = np.concatenate([graph.sources, graph.targets])
+    weights = np.concatenate([graph.weights, graph.weights])
+    return np.bincount(ends, weights, graph.n_nodes).astype(np.float64)
+
+
 def degrees(graph: Graph) -> Integers:
     """Count the distinct neighbours of each node."""
     ends = np.concatenate([graph.sources, graph.targets])
     return np.bincount(ends, minlength=graph.n_nodes)
+
+
+def subgraph(graph: Graph, nodes: Integers) -> Graph:
+    """Return some nodes, numbered in their order, with the edges between them."""
+    number = np.full(graph.n_nodes, -1)
+    number[nodes] = np.arange(len(nodes))
+    sources, targets = number[graph.sources], number[graph.targets]
+    kept = (sources >= 0) & (targets >= 0)
+    return Graph(len(nodes), sources[kept], targets[kept], graph.weights[kept])
 
 
 def components(graph: Graph) -> Integers:
@@ -80,16 +96,14 @@ def components(graph: Graph) -> Integers:
 
     n = graph.n_nodes
     links = csr_array((np.ones(len(graph.sources)), (graph.sources, graph.targets)), shape=(n, n))
-    labels = connected_components(links, directed=False)[1]
-    _, first, labels = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[labels]
+    # SciPy numbers components in this order.
+    labels: Integers = connected_components(links, directed=False)[1].astype(np.int64)
+    return labels
 
 
 def quotient(graph: Graph, labels: Integers) -> Graph:
     """Contract the nodes of each label, from 0 on, to one node."""
-    n_labels = int(labels.max()) + 1 if len(labels) else 0
+    n_labels = int(labels.max(initial=-1)) + 1
     return simple_graph(n_labels, labels[graph.sources], labels[graph.targets], graph.weights)
 
 
@@ -103,10 +117,9 @@ def modularity(graph: Graph, labels: Integers, resolution: float = 1.0) -> float
     total = graph.weights.sum()
     if total == 0:
         return 0.0
-    ends = np.concatenate([labels[graph.sources], labels[graph.targets]])
-    strengths = np.bincount(ends, weights=np.concatenate([graph.weights, graph.weights]))
+    of_parts = np.bincount(labels, weights=strengths(graph))
     inside = graph.weights[labels[graph.sources] == labels[graph.targets]].sum()
-    return float(inside / total - resolution * np.square(strengths / (2 * total)).sum())
+    return float(inside / total - resolution * np.square(of_parts / (2 * total)).sum())
 
 
 def check_weights(table: str, relationships: pl.LazyFrame) -> None:

@@ -19,11 +19,14 @@ from graphrag_index.communities.leiden import (
 )
 from graphrag_index.communities.lineage import (
     PreviousCommunities,
+    describe,
+    number,
     read_previous,
+    renumber,
     trace,
+    with_earlier_ids,
     without_history,
 )
-from graphrag_index.communities.rows import describe, number, renumber, with_earlier_ids
 from graphrag_index.communities.simple_graph import (
     Graph,
     Integers,
@@ -174,7 +177,6 @@ def _updated_levels(
         leiden,
         max_cluster_size=max_cluster_size,
         max_levels=max_levels,
-        leave_untouched=True,
     )
     _log_drift(graph, levels[0], rebuild(max_levels=1)[0], leiden, settings)
     return levels
