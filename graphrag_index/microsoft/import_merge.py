@@ -11,8 +11,7 @@ from graphrag_index.microsoft.import_folder import Imported, row_batches
 from graphrag_index.microsoft.read_communities import relationships_within
 from graphrag_index.reports.community_members import CommunityMembers
 from graphrag_index.reports.report import CitedReport, Finding, Report
-from graphrag_index.reports.report_evidence import CommunityEvidence, ReportEvidence, evidence_rows
-from graphrag_index.reports.report_writer import IMPORTED_PROMPT
+from graphrag_index.reports.report_evidence import IMPORTED_PROMPT, CommunityEvidence
 from graphrag_index.schema.list_columns import (
     Grouped,
     Integers,
@@ -306,7 +305,7 @@ def evidence_of_reports(
     link_row = {pair: row for row, pair in enumerate(_pairs(links, nodes["id"], own_rows))}
     communities = _communities(imported["communities"], before["id"], new_nodes, nodes, links)
     covariates = imported["covariates"]
-    members = CommunityMembers.of(communities, now["entities"], now["relationships"], covariates)
+    members = CommunityMembers(communities, now["entities"], now["relationships"], covariates)
     evidence = CommunityEvidence(
         members, now["entities"], now["relationships"], now["base_text_units"]
     )
@@ -328,12 +327,11 @@ def evidence_of_reports(
     columns = ("community", "title", "summary", "findings", "rank", "rating_explanation")
     reports = imported["community_reports"].select(columns).collect()
     written = {
-        community_row[row["community"]]: ReportEvidence(_with_local_citations(row, new_rows))
+        community_row[row["community"]]: _with_local_citations(row, new_rows)
         for row in reports.iter_rows(named=True)
         if row["community"] in community_row
     }
-    known = evidence.of(np.array([*written], np.int64))
-    return evidence_rows(written, known, keys, IMPORTED_PROMPT)
+    return evidence.rows(written, keys, IMPORTED_PROMPT)
 
 
 def _pairs(links: pl.DataFrame, ids: pl.Series, rows: Integers) -> list[frozenset[int]]:

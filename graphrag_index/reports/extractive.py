@@ -4,7 +4,7 @@ Sentences are chosen for the entities that they cover.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from graphrag_index.reports.report import Finding, join_titles
@@ -64,39 +64,30 @@ def write_findings(
         Function that returns the numbers of the relationships among a few members.
     """
     pool = _Pool(evidence, weight)
-    covered: set[int] = set()
-    summary: list[Evidence] = []
-    while len(summary) < min(SUMMARY_SENTENCES, max_sentences):
-        best = pool.take(covered)
-        if best is None:
-            break
-        covered.update(best.entities)
-        summary.append(best)
+    summary = pool.take(min(SUMMARY_SENTENCES, max_sentences), set())
     findings: list[Finding] = []
     named = set(main)
     left = max_sentences - len(summary)
-    for focus in sorted(pool.mentioned, key=lambda entity: (-weight[entity], entity)):
+    for subject in sorted(pool.mentioned, key=lambda entity: (-weight[entity], entity)):
         if len(findings) == max_findings or left <= 0:
             break
-        seen = {focus}
-        sentences: list[Evidence] = []
-        while len(sentences) < min(SENTENCES_PER_FINDING, left):
-            best = pool.take(seen, about=focus)
-            if best is None:
-                break
-            seen.update(best.entities)
-            sentences.append(best)
-        if sentences:
-            left -= len(sentences)
-            named.add(focus)
-            companions = _companions(sentences, weight, named)
-            named.update(companions)
-            heading = join_titles([titles[entity] for entity in (focus, *companions)])
-            if list(main) == [focus] and not companions:
-                # The title of the report already names this only member.
-                heading = f"More on {heading}"
-            sentences.sort(key=lambda sentence: sentence.source)
-            findings.append(Finding(heading, _cited(sentences, related)))
+        sentences = pool.take(min(SENTENCES_PER_FINDING, left), {subject}, pool.mentioned[subject])
+        if not sentences:
+            continue
+        left -= len(sentences)
+        named.add(subject)
+        # The members that the finding mentions most.
+        n_mentions = Counter(entity for sentence in sentences for entity in sentence.entities)
+        companions = sorted(
+            n_mentions.keys() - named, key=lambda e: (-n_mentions[e], -weight[e], e)
+        )[:COMPANIONS]
+        named.update(companions)
+        heading = join_titles([titles[entity] for entity in (subject, *companions)])
+        if list(main) == [subject] and not companions:
+            # The title of the report already names this only member.
+            heading = f"More on {heading}"
+        sentences.sort(key=lambda sentence: sentence.source)
+        findings.append(Finding(heading, _cited(sentences, related)))
     return _cited(summary, related), tuple(findings)
 
 
@@ -104,23 +95,28 @@ class _Pool:
     """The unused sentences, without near duplicates of the used ones."""
 
     def __init__(self, evidence: Sequence[Evidence], weight: Mapping[int, float]) -> None:
-        self.weight = weight
+        self._weight = weight
         best_of_text = {sentence.text: sentence for sentence in reversed(evidence)}
-        self.sentences = list(reversed(best_of_text.values()))
+        self._sentences = list(reversed(best_of_text.values()))
         self.mentioned: dict[int, list[Evidence]] = {}
-        for sentence in self.sentences:
+        for sentence in self._sentences:
             for entity in sentence.entities:
                 self.mentioned.setdefault(entity, []).append(sentence)
-        self.taken: set[Evidence] = set()
-        self.words: list[frozenset[str]] = []
+        self._taken: set[Evidence] = set()
+        self._words: list[frozenset[str]] = []
 
-    def take(self, covered: Collection[int], about: int | None = None) -> Evidence | None:
-        """Take the sentence with the highest gain: its score and the weights of new members."""
-        weight, taken = self.weight, self.taken
-        candidates = self.sentences if about is None else self.mentioned[about]
-        while True:
+    def take(
+        self, n: int, covered: set[int], candidates: Sequence[Evidence] | None = None
+    ) -> list[Evidence]:
+        """Take up to n sentences, each time that with the highest gain.
+
+        The gain is the score of a sentence and the weights of the members that are not covered.
+        """
+        weight, taken = self._weight, self._taken
+        chosen: list[Evidence] = []
+        while len(chosen) < n:
             best, best_gain = None, -1.0
-            for sentence in candidates:
+            for sentence in self._sentences if candidates is None else candidates:
                 if sentence in taken:
                     continue
                 gain = sentence.score
@@ -130,21 +126,14 @@ class _Pool:
                 if gain > best_gain:
                     best, best_gain = sentence, gain
             if best is None:
-                return None
+                break
             taken.add(best)
             words = telling_words(best.text)
-            if not any(are_near_duplicates(words, used) for used in self.words):
-                self.words.append(words)
-                return best
-
-
-def _companions(
-    sentences: Sequence[Evidence], weight: Mapping[int, float], named: Collection[int]
-) -> list[int]:
-    """Return the members that a finding mentions most, without those in earlier headings."""
-    spoken = Counter(entity for sentence in sentences for entity in sentence.entities)
-    new = [entity for entity in spoken if entity not in named]
-    return sorted(new, key=lambda e: (-spoken[e], -weight[e], e))[:COMPANIONS]
+            if not any(are_near_duplicates(words, used) for used in self._words):
+                self._words.append(words)
+                covered.update(best.entities)
+                chosen.append(best)
+        return chosen
 
 
 def _cited(sentences: Sequence[Evidence], related: Related) -> str:

@@ -1,16 +1,57 @@
-"""Community reports, from whichever source, and their table rows."""
+"""Community reports: their rows in the table, and the parsing of a model's replies.
+
+Parsing is tolerant of the form of a reply, and strict about its citations.
+"""
 
 import json
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import polars as pl
 
+from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat
 from graphrag_index.schema.list_columns import Integers, gather_lists
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import content_ids
-from graphrag_index.text.citations import renumber_written
+from graphrag_index.text.citations import check_citations, renumber_citations, renumber_written
+from graphrag_index.text.sentences import split_sentences
+
+_TEXT = {"type": "string"}
+
+
+def _object(properties: Mapping[str, object]) -> Mapping[str, object]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+SCHEMA = _object(
+    {
+        "title": _TEXT,
+        "summary": _TEXT,
+        "rating": {"type": "number"},
+        "rating_explanation": _TEXT,
+        "findings": {"type": "array", "items": _object({"summary": _TEXT, "explanation": _TEXT})},
+    }
+)
+FORMAT_INSTRUCTION = (
+    'Reply with one JSON object and nothing else: {"title": text, "summary": text, "rating": '
+    'number from 0 to 10, "rating_explanation": text, "findings": [{"summary": text, '
+    '"explanation": text}, ...]}'
+)
+# Other keys that models use for the parts of a finding.
+_HEADINGS = ("summary", "title", "heading", "finding", "name")
+_EXPLANATIONS = ("explanation", "description", "details", "text", "content")
+_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
+_OUT_OF = re.compile(r"\s*(?:/|out of|of|von|sur|z)\s*(\d+(?:[.,]\d+)?)")
 
 
 @dataclass(frozen=True)
@@ -40,22 +81,14 @@ class Report:
 
     def json(self) -> str:
         """Return `full_content_json`, in Microsoft's order of keys."""
-        findings = ",\n".join(
-            f'        {{\n            "summary": {_quoted(finding.summary)},\n'
-            f'            "explanation": {_quoted(finding.explanation)}\n        }}'
-            for finding in self.findings
-        )
-        # CitedReport out by hand: the standard encoder takes ten times as long to indent.
-        return (
-            f'{{\n    "title": {_quoted(self.title)},\n    "summary": {_quoted(self.summary)},\n'
-            + (f'    "findings": [\n{findings}\n    ],\n' if findings else '    "findings": [],\n')
-            + f'    "rating": {self.rank},\n'
-            f'    "rating_explanation": {_quoted(self.rating_explanation)}\n}}'
-        )
-
-
-# `json.dumps` would create an encoder for each text.
-_quoted = json.JSONEncoder(ensure_ascii=False).encode
+        content = {
+            "title": self.title,
+            "summary": self.summary,
+            "findings": [vars(finding) for finding in self.findings],
+            "rating": self.rank,
+            "rating_explanation": self.rating_explanation,
+        }
+        return json.dumps(content, ensure_ascii=False, indent=4)
 
 
 def community_rows(communities: pl.LazyFrame) -> pl.DataFrame:
@@ -80,37 +113,31 @@ def report_rows(communities: pl.DataFrame, reports: Sequence[Report]) -> pl.Data
         for report, rank in zip(reports, communities["rank"], strict=True)
     ]
     contents = pl.Series([report.markdown() for report in reports], dtype=pl.String)
-    columns = {
-        **communities.to_dict(),
-        "id": content_ids("community report", communities["id"], contents),
-        "human_readable_id": communities["community"],
-        "full_content": contents,
-        "full_content_json": pl.Series([report.json() for report in reports], dtype=pl.String),
-        **text_columns(reports),
-    }
-    return pl.DataFrame({name: columns[name] for name in TABLES["community_reports"].schema})
+    return communities.with_columns(
+        content_ids("community report", communities["id"], contents).alias("id"),
+        contents.alias("full_content"),
+        *text_columns(reports),
+        human_readable_id="community",
+        full_content_json=pl.Series([report.json() for report in reports], dtype=pl.String),
+    ).select(list(TABLES["community_reports"].schema))
 
 
-def text_columns(reports: Sequence[Report]) -> dict[str, pl.Series]:
+def text_columns(reports: Sequence[Report]) -> list[pl.Series]:
     """Return the texts of reports as columns."""
     findings = [found for report in reports for found in report.findings]
     owners = np.repeat(np.arange(len(reports)), [len(report.findings) for report in reports])
+    # The fields of a finding are sorted by name.
     parts = pl.DataFrame(
-        {
-            "explanation": [found.explanation for found in findings],
-            "summary": [found.summary for found in findings],
-        },
+        [(found.explanation, found.summary) for found in findings],
         schema={"explanation": pl.String, "summary": pl.String},
+        orient="row",
     )
-    return {
-        "title": pl.Series([report.title for report in reports], dtype=pl.String),
-        "summary": pl.Series([report.summary for report in reports], dtype=pl.String),
-        "findings": gather_lists(owners, parts.to_struct(), len(reports)),
-        "rank": pl.Series([report.rank for report in reports], dtype=pl.Float64),
-        "rating_explanation": pl.Series(
-            [report.rating_explanation for report in reports], dtype=pl.String
-        ),
-    }
+    texts = ("title", "summary", "rating_explanation")
+    return [
+        *(pl.Series(name, [getattr(one, name) for one in reports], pl.String) for name in texts),
+        gather_lists(owners, parts.to_struct(), len(reports)).alias("findings"),
+        pl.Series("rank", [report.rank for report in reports], pl.Float64),
+    ]
 
 
 def join_titles(titles: Sequence[str]) -> str:
@@ -154,3 +181,120 @@ class CitedReport:
             ),
             rating_explanation=text(report.rating_explanation),
         )
+
+
+def report_format(shown: Rows, title: str) -> ReplyFormat:
+    """Return the reply format of one report, parsed to a `CitedReport`.
+
+    Parameters
+    ----------
+    shown
+        The rows in the context by section, in the order of their numbers from 1 on. Citations of
+        other numbers are removed.
+    title
+        Title if the reply has none.
+    """
+    return ReplyFormat(
+        "community_report", SCHEMA, partial(_parse_reply, shown, title), FORMAT_INSTRUCTION
+    )
+
+
+def _parse_reply(shown: Rows, title: str, data: Any) -> ParsedReply:
+    """Parse a reply; invalid findings and citations are dropped and counted."""
+    if isinstance(data, Sequence) and not isinstance(data, str) and len(data) == 1:
+        data = data[0]
+    if isinstance(data, Mapping) and len(data) == 1:
+        # {"report": {...}}
+        inner = next(iter(data.values()))
+        data = inner if isinstance(inner, Mapping) else data
+    if not isinstance(data, Mapping):
+        raise ReplyError("it is no JSON object with title, summary, rating and findings")
+    dropped = 0
+    cited: dict[str, dict[int, int]] = {}
+
+    def place(section: str, number: int) -> int | None:
+        rows = shown.get(section, ())
+        if not 1 <= number <= len(rows):
+            return None
+        own = cited.setdefault(section, {})
+        return own.setdefault(rows[number - 1], len(own))
+
+    def text(value: object) -> str:
+        nonlocal dropped
+        # Broken JSON may contain halves of characters.
+        whole = value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
+        checked, n_removed = renumber_citations(whole, place)
+        dropped += n_removed
+        return checked
+
+    findings = []
+    for record in _records(data.get("findings")):
+        found = Finding(*map(text, _finding(record)))
+        if found.summary:
+            findings.append(found)
+        else:
+            dropped += 1
+    summary = text(data.get("summary")) or " ".join(found.summary for found in findings)
+    if not summary:
+        raise ReplyError("it has no summary")
+    rating = _rating(data.get("rating"))
+    dropped += rating is None
+    explanation = text(data.get("rating_explanation"))
+    if rating is None:
+        explanation = "The reply gave no rating: this one goes by how much the community holds."
+    report = Report(
+        " ".join(text(data.get("title")).lstrip("# ").split()) or title,
+        summary,
+        tuple(findings),
+        rating,
+        explanation,
+    )
+    rows = {section: tuple(places) for section, places in cited.items()}
+    return ParsedReply(CitedReport(report, rows), dropped)
+
+
+def _records(findings: object) -> Sequence[object]:
+    if isinstance(findings, Mapping):
+        if any(key in findings for key in (*_HEADINGS, *_EXPLANATIONS)):
+            return [findings]
+        return [{"summary": key, "explanation": value} for key, value in findings.items()]
+    if isinstance(findings, str):
+        return [findings]
+    return findings if isinstance(findings, Sequence) else []
+
+
+def _finding(record: object) -> tuple[str, str]:
+    """Return heading and explanation; the heading is empty if there is nothing to report."""
+    if isinstance(record, str):
+        heading, explanation = "", record
+    elif isinstance(record, Mapping):
+        heading, explanation = _first_text(record, _HEADINGS), _first_text(record, _EXPLANATIONS)
+    else:
+        return "", ""
+    explanation = explanation.strip()
+    if not heading.strip():
+        sentences = split_sentences(explanation)
+        heading = explanation[sentences[0].start : sentences[0].end] if sentences else ""
+        heading = check_citations(heading, {})[0].rstrip(".")
+    return " ".join(heading.split()).lstrip("# "), explanation
+
+
+def _first_text(record: Mapping[str, object], keys: Sequence[str]) -> str:
+    return next((value for key in keys if isinstance(value := record.get(key), str) and value), "")
+
+
+def _rating(value: object) -> float | None:
+    """Parse a rating from 0 to 10: a number, or text such as "8/10"; else None."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        rating = float(value) if abs(value) < 1e9 else math.nan
+    else:
+        number = _NUMBER.search(str(value))
+        if number is None:
+            return None
+        rating = float(number[0].replace(",", "."))
+        scale = _OUT_OF.match(str(value), number.end())
+        if scale and float(scale[1].replace(",", ".")) > 0:
+            rating *= 10 / float(scale[1].replace(",", "."))
+    return None if math.isnan(rating) else min(10.0, max(0.0, round(rating, 2)))

@@ -5,9 +5,10 @@ together take time linear in the number of relationships.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 
 import numpy as np
 import polars as pl
@@ -23,22 +24,19 @@ from graphrag_index.llm.prompts import (
 from graphrag_index.reports.community_members import CommunityMembers
 from graphrag_index.reports.report import CitedReport, Rows
 from graphrag_index.schema.list_columns import Integers, positions
-from graphrag_index.text.citations import NumberOf, renumber_written
+from graphrag_index.text.citations import renumber_written
 
 REPORTS = "-----Reports-----\nid,report\n"
-HEADINGS = {
-    "Entities": "-----Entities-----\nid,title,type,description\n",
-    "Relationships": "-----Relationships-----\nid,source,target,type,description\n",
-    "Claims": "-----Claims-----\n"
-    "id,subject,object,type,status,start_date,end_date,source_text,description\n",
-}
 COLUMNS = {
-    "Entities": ("title", "type", "description"),
-    "Relationships": ("source", "target", "type", "description"),
+    "Entities": "title type description".split(),
+    "Relationships": "source target type description".split(),
     "Claims": (
-        *("subject_id", "object_id", "type", "status", "start_date", "end_date", "source_text"),
-        "description",
+        "subject_id object_id type status start_date end_date source_text description".split()
     ),
+}
+HEADINGS = {
+    name: f"-----{name}-----\nid,{','.join(columns).replace('_id', '')}\n"
+    for name, columns in COLUMNS.items()
 }
 # Tokens of the section headings and the empty lines between sections.
 HEADING_TOKENS = 80
@@ -77,38 +75,31 @@ class TableLines:
 
 
 class SubstituteReport:
-    """A report in place of the rows of a sub-community, cut to fit, and its cost."""
+    """A report in place of the rows of a sub-community.
+
+    Most reports are never substituted, so the text and its cost are computed at first use.
+    """
 
     def __init__(self, report: CitedReport, budget: Budget) -> None:
         self._report, self._budget, self.rows = report.report, budget, report.rows
 
-    @property
-    def text(self) -> str:
-        return self._fitted[0]
-
-    @property
-    def cost(self) -> int:
-        return self._fitted[1]
-
     @cached_property
-    def _fitted(self) -> tuple[str, int]:
-        """The text and its cost; most reports are never substituted, so they are not counted."""
-        budget = self._budget
+    def text(self) -> str:
+        """The text, cut until it fits."""
         whole = "\n".join(self._report.markdown().splitlines())
-
-        def cost_of(text: str) -> int:
-            widest = renumber_written(text, lambda _section, _place: budget.limit)
-            return budget.cost_of(csv_line([str(budget.limit), widest]))
-
         text, width = whole, len(whole)
-        while (cost := cost_of(text)) > budget.limit // MAX_REPORT_PART and width:
+        while self._cost_of(text) > self._budget.limit // MAX_REPORT_PART and width:
             width //= 2
             text = _BROKEN_CITATION.sub("", whole[:width]).rstrip() + "…"
-        return text, cost
+        return text
 
-    def line(self, number: int, number_of: NumberOf) -> str:
-        """Return the report as a line; `number_of` numbers its citations."""
-        return csv_line([str(number), renumber_written(self.text, number_of)])
+    @cached_property
+    def cost(self) -> int:
+        return self._cost_of(self.text)
+
+    def _cost_of(self, text: str) -> int:
+        widest = renumber_written(text, lambda _section, _place: self._budget.limit)
+        return self._budget.cost_of(csv_line([str(self._budget.limit), widest]))
 
 
 @dataclass(frozen=True)
@@ -168,11 +159,14 @@ class ContextBuilder:
         return Context("\n".join(sections), shown, substitutes)
 
     def _line(self, part: int, report: SubstituteReport) -> str:
+        """Return a report as a line, with its citations numbered as rows of the context."""
+
         def number_of(section: str, place: int) -> int | None:
             rows = report.rows.get(section, ())
             return self.rows[section][rows[place]] if 0 <= place < len(rows) else None
 
-        return report.line(self.rows["Reports"][part], number_of)
+        number = self.rows["Reports"][part]
+        return csv_line([str(number), renumber_written(report.text, number_of)])
 
 
 class ReportContexts:
@@ -204,20 +198,18 @@ class ReportContexts:
         self.budget = Budget(limit, room - HEADING_TOKENS)
         communities, nodes = members.communities, members.entities
         self.parent = positions(communities["parent"], communities["community"])
+        tables = nodes, members.relationships, members.claims
         self.lines = {
-            name: TableLines(rows.select(COLUMNS[name]), self.budget)
-            for name, rows in (
-                ("Entities", nodes),
-                ("Relationships", members.relationships),
-                ("Claims", members.claims),
-            )
+            name: TableLines(rows.select(columns), self.budget)
+            for (name, columns), rows in zip(COLUMNS.items(), tables, strict=True)
         }
         self.ends, self.members, self.inner = members.ends, members.members, members.inner
         self.claims_of = members.claims_of
         n_claims = np.diff(self.claims_of.bounds)
-        with_claims = self._cost("Entities") + self.claims_of.sums(self._cost("Claims"))
+        costs = {name: lines.cost for name, lines in self.lines.items()}
+        with_claims = costs["Entities"] + self.claims_of.sums(costs["Claims"])
         # Cost of each community if all its rows are shown.
-        self.cost = self.members.sums(with_claims) + self.inner.sums(self._cost("Relationships"))
+        self.cost = self.members.sums(with_claims) + self.inner.sums(costs["Relationships"])
         described = (nodes["description"].fill_null("") != "").to_numpy() | (n_claims > 0)
         self.is_empty = (self.members.sums(described.astype(np.int64)) == 0) & (
             np.diff(self.inner.bounds) == 0
@@ -229,12 +221,7 @@ class ReportContexts:
         # Ties are broken by id, a hash of the members; rows change with other communities.
         self._place = np.empty(communities.height, np.int64)
         self._place[communities["id"].arg_sort().to_numpy()] = np.arange(communities.height)
-        self._is_hidden = np.zeros(len(self.ends), bool)
-        self._is_own = np.zeros(nodes.height, bool)
         self._degree = np.zeros(nodes.height, np.int64)
-
-    def _cost(self, section: str) -> Integers:
-        return self.lines[section].cost
 
     def best_first(self, community: int) -> tuple[Integers, Integers]:
         """Return the entities and the relationships of a community, best connected first.
@@ -268,7 +255,7 @@ class ReportContexts:
         level first, and there of the largest first; then the last rows are left out.
         """
         for start in range(0, len(communities), BATCH_CONTEXTS):
-            builders = [self._build(at) for at in communities[start : start + BATCH_CONTEXTS]]
+            builders = [self._choose_rows(at) for at in communities[start : start + BATCH_CONTEXTS]]
             texts = {
                 name: self.lines[name].texts(
                     row for builder in builders for row in builder.rows[name]
@@ -277,17 +264,6 @@ class ReportContexts:
             }
             for builder in builders:
                 yield builder.context(texts, self.reports)
-
-    def _build(self, community: int) -> ContextBuilder:
-        """Choose the rows of the context of a community."""
-        substitutes: list[int] = []
-        if self.cost[community] > self.budget.limit:
-            substitutes = self._substitutes(community)
-        builder = ContextBuilder(self.budget.limit)
-        for part in substitutes:
-            builder.take("Reports", part, self.reports[part].cost)
-        self._fill(builder, community, substitutes)
-        return builder
 
     def above(self, community: int) -> Iterable[int]:
         """Yield the communities that contain another, the smallest first."""
@@ -305,53 +281,53 @@ class ReportContexts:
             generations.append(parts)
             cost.update((part, int(self.cost[part])) for part in parts)
             parts = [child for part in parts for child in self._children.get(part, [])]
+
+        def deepest_first() -> Iterator[int]:
+            for generation in reversed(generations):
+                yield from sorted(generation, key=lambda part: (-cost[part], self._place[part]))
+
         excess = int(self.cost[community]) - self.budget.limit
         chosen: set[int] = set()
-        for generation in reversed(generations):
-            for part in sorted(generation, key=lambda part: (-cost[part], self._place[part])):
-                report = self.reports.get(part)
-                if report is None or report.cost >= cost[part]:
-                    continue
-                saved = cost[part] - report.cost
-                chosen.add(part)
-                cost[part] = report.cost
-                for above in self.above(part):
-                    if above == community:
-                        break
-                    cost[above] -= saved
-                excess -= saved
-                if excess <= 0:
-                    return self._outermost(chosen)
-        return self._outermost(chosen)
-
-    def _outermost(self, chosen: Collection[int]) -> list[int]:
-        outer = [part for part in chosen if not any(above in chosen for above in self.above(part))]
+        for part in deepest_first():
+            report = self.reports.get(part)
+            if report is None or report.cost >= cost[part]:
+                continue
+            saved = cost[part] - report.cost
+            chosen.add(part)
+            cost[part] = report.cost
+            for above in takewhile(lambda above: above != community, self.above(part)):
+                cost[above] -= saved
+            excess -= saved
+            if excess <= 0:
+                break
+        outer = [part for part in chosen if chosen.isdisjoint(self.above(part))]
         return sorted(outer, key=lambda part: (-self.cost[part], self._place[part]))
 
-    def _fill(self, builder: ContextBuilder, community: int, substitutes: Sequence[int]) -> None:
-        """Add the rows of the community, but for those that reports replace."""
-        entities, links = self._cost("Entities"), self._cost("Relationships")
-        claims = self._cost("Claims")
+    def _choose_rows(self, community: int) -> ContextBuilder:
+        """Choose the rows of the context of a community, and the reports that replace some."""
+        entities, links, claims = (self.lines[name].cost for name in HEADINGS)
+        builder = ContextBuilder(self.budget.limit)
         members, inner = self.best_first(community)
-        self._is_own[members] = True
-        for part in substitutes:
-            self._is_own[self.members[part]] = False
-            self._is_hidden[self.inner[part]] = True
+        if self.cost[community] > self.budget.limit:
+            parts = self._substitutes(community)
+            for part in parts:
+                builder.take("Reports", part, self.reports[part].cost)
+            members = members[~np.isin(members, self.members.take(np.array(parts, np.int64))[1])]
+            inner = inner[~np.isin(inner, self.inner.take(np.array(parts, np.int64))[1])]
+        own = members.tolist()
+        is_own = frozenset(own)
         taken = builder.rows["Entities"]
-        for row in inner[~self._is_hidden[inner]].tolist():
+        for row in inner.tolist():
             ends = dict.fromkeys(self.ends[row].tolist())
-            new = [e for e in ends if e >= 0 and self._is_own[e] and e not in taken]
+            new = [end for end in ends if end in is_own and end not in taken]
             cost = int(links[row]) + sum(int(entities[end]) for end in new)
             if not builder.take("Relationships", row, cost):
                 break
             builder.add("Entities", new)
-        own = members[self._is_own[members]].tolist()
-        for row in [row for row in own if row not in taken]:
-            if not builder.take("Entities", row, int(entities[row])):
+        for row in own:
+            if row not in taken and not builder.take("Entities", row, int(entities[row])):
                 break
         for entity in taken:
             for row in self.claims_of[entity].tolist():
                 builder.take("Claims", row, int(claims[row]))
-        self._is_own[members] = False
-        for part in substitutes:
-            self._is_hidden[self.inner[part]] = False
+        return builder

@@ -1,10 +1,9 @@
-"""The evidence of reports, as hashes, and the table `report_evidence`.
+"""The evidence of reports, as hashes, and the rows of the tables of reports.
 
-A later run compares the hashes to see how much of the evidence has changed.
+A later run compares the hashes of `report_evidence` to see which reports it can keep.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +11,14 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.reports.community_members import CommunityMembers
-from graphrag_index.reports.report import CitedReport, Finding, Report, text_columns
+from graphrag_index.reports.report import (
+    CitedReport,
+    Finding,
+    Report,
+    report_rows,
+    text_columns,
+)
+from graphrag_index.reports.report_context import ReportContexts
 from graphrag_index.schema.list_columns import (
     Grouped,
     Integers,
@@ -21,14 +27,13 @@ from graphrag_index.schema.list_columns import (
     spread_lists,
 )
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.storage.memo import content_ids, list_pairs
+from graphrag_index.storage.memo import content_ids, list_pairs, reuse_rows
+from graphrag_index.storage.table_store import Previous
 
 Flags = npt.NDArray[np.bool_]
 Hashes = npt.NDArray[np.uint64]
 # Ids of the rows that may be cited, by section; for Reports community numbers.
 Keys = Mapping[str, pl.Series]
-# By section, the positions among the keys of what each report cites; -1 if it is gone.
-Positions = Mapping[str, Sequence[Sequence[int]]]
 
 TABLE = TABLES["report_evidence"]
 # Column of the cited rows, by section.
@@ -38,37 +43,10 @@ CITED = {
     "Claims": "claim_ids",
     "Reports": "communities",
 }
-# Rows hashed at once: bounds memory, not results.
-BATCH_HASHED = 10_000
-
-
-def share_changed(now: pl.DataFrame, before: pl.DataFrame) -> npt.NDArray[np.float64]:
-    """Return the share of rows and text units that changed, 0 to 1, for each community."""
-    same, most = np.zeros(now.height, np.int64), np.ones(now.height, np.int64)
-    columns = ("row_hashes", "text_unit_hashes")
-    for column in columns:
-        same += _n_common(now[column], before[column])
-    for side in (now, before):
-        most = np.maximum(most, sum(_lengths(side[column]) for column in columns))
-    shares: npt.NDArray[np.float64] = 1 - same / most
-    return shares
-
-
-def have_half_the_members(now: pl.DataFrame, before: pl.DataFrame) -> Flags:
-    """Return the communities of which at least half of the members are the same."""
-    first, second = now["member_hashes"], before["member_hashes"]
-    flags: Flags = 2 * _n_common(first, second) >= np.maximum(_lengths(first), _lengths(second))
-    return flags
-
-
-def _n_common(first: pl.Series, second: pl.Series) -> Integers:
-    """Count the common values of lists without duplicates, pair by pair."""
-    return _lengths(first.list.set_intersection(second))
-
-
-def _lengths(lists: pl.Series) -> Integers:
-    lengths: Integers = lists.list.len().cast(pl.Int64).to_numpy()
-    return lengths
+# Rows hashed, and reports compared, at once: bounds memory, not results.
+BATCH_HASHED, BATCH_REPORTS = 10_000, 2_000
+# The `prompt_hash` of an imported report: it is kept whatever the prompt is now.
+IMPORTED_PROMPT = "imported"
 
 
 class CommunityEvidence:
@@ -128,12 +106,60 @@ class CommunityEvidence:
             {name: _distinct_lists(parts, len(communities)) for name, parts in lists.items()}
         )
 
-    def have_all_text_units(self, text_units: pl.Series) -> Flags:
-        """Return the lists of hashes whose text units are all still there."""
-        owners, wanted = spread_lists(text_units)
-        flags = np.ones(len(text_units), bool)
-        flags[owners[~wanted.is_in(self._all_text_units).to_numpy()]] = False
+    def rows(
+        self, reports: Mapping[int, CitedReport], keys: Keys, prompt_hash: str
+    ) -> pl.DataFrame:
+        """Return rows of `report_evidence` without a request and substituted reports.
+
+        `reports` are by the rows of their communities, in the order of the result.
+        """
+        found = list(reports.values())
+        evidence = self.of(np.array([*reports], np.int64))
+        cited = [
+            _list_column(
+                [keys[section].gather(list(one.rows.get(section, ()))) for one in found],
+                keys[section].dtype,
+            ).alias(column)
+            for section, column in CITED.items()
+        ]
+        return evidence.with_columns(
+            keys["Reports"].gather([*reports]).alias("community"),
+            *(*cited, *text_columns([one.report for one in found])),
+            prompt_hash=pl.lit(prompt_hash),
+            request_key=pl.lit(""),
+            borrowed_text_unit_hashes=pl.lit([], pl.List(pl.UInt64)),
+        ).select(list(TABLE.schema))
+
+    def are_unchanged(self, before: pl.DataFrame, max_share_changed: float) -> Flags:
+        """Return the rows of `report_evidence` whose reports may be kept.
+
+        At most the given share of rows and text units has changed, at least half of the members
+        are the same, and no text unit is gone. Column `at` has the row of the community.
+        """
+        now = self.of(before["at"].to_numpy())
+        columns = ("row_hashes", "text_unit_hashes")
+        same = sum(_n_common(now[column], before[column]) for column in columns)
+        size, old_size = (
+            sum(_lengths(side[column]) for column in columns) for side in (now, before)
+        )
+        share_changed = 1 - same / np.maximum(np.maximum(size, old_size), 1)
+        members, old_members = now["member_hashes"], before["member_hashes"]
+        most_members = np.maximum(_lengths(members), _lengths(old_members))
+        flags: Flags = share_changed <= max_share_changed
+        flags &= 2 * _n_common(members, old_members) >= most_members
+        for column in ("text_unit_hashes", "borrowed_text_unit_hashes"):
+            owners, hashes = spread_lists(before[column])
+            flags[owners[~hashes.is_in(self._all_text_units).to_numpy()]] = False
         return flags
+
+
+def _n_common(first: pl.Series, second: pl.Series) -> Integers:
+    """Count the common values of lists without duplicates, pair by pair."""
+    return _lengths(first.list.set_intersection(second))
+
+
+def _lengths(lists: pl.Series) -> Integers:
+    return lists.list.len().cast(pl.Int64).to_numpy()
 
 
 def row_hashes(kind: str, rows: pl.DataFrame) -> Hashes:
@@ -161,55 +187,20 @@ def _distinct_lists(parts: Sequence[tuple[Integers, Hashes]], n_lists: int) -> p
     return gather_lists(pairs["owner"].to_numpy(), pairs["hash"], n_lists)
 
 
-@dataclass(frozen=True)
-class ReportEvidence:
-    """A report, and its evidence besides that of its community.
-
-    `borrowed` are hashes of the text units behind reports in its prompt that do not support its
-    own rows; `request_key` is that of the ledger.
-    """
-
-    report: CitedReport
-    borrowed: Hashes = field(default_factory=lambda: np.zeros(0, np.uint64))
-    request_key: str = ""
-
-
-def evidence_rows(
-    reports: Mapping[int, ReportEvidence], evidence: pl.DataFrame, keys: Keys, prompt_hash: str
-) -> pl.DataFrame:
-    """Return the rows of `report_evidence`, in the order of `reports`.
-
-    `reports` are by the rows of their communities; `evidence` is that of these communities.
-    """
-    found = [one.report for one in reports.values()]
-    columns = {
-        "community": keys["Reports"].gather([*reports]),
-        "prompt_hash": pl.repeat(prompt_hash, len(found), dtype=pl.String, eager=True),
-        "request_key": pl.Series([one.request_key for one in reports.values()], dtype=pl.String),
-        **evidence.to_dict(),
-        "borrowed_text_unit_hashes": _lists(
-            [pl.Series(one.borrowed, dtype=pl.UInt64) for one in reports.values()], pl.UInt64()
-        ),
-        **text_columns([one.report for one in found]),
-    }
+def _find_cited(rows: pl.DataFrame, keys: Keys) -> dict[str, list[list[int]]]:
+    """Return by section the positions among the keys of what each report cites; -1 if gone."""
+    cited = {}
     for section, column in CITED.items():
-        cited = [keys[section].gather(list(one.rows.get(section, ()))) for one in found]
-        columns[column] = _lists(cited, keys[section].dtype)
-    return pl.DataFrame({name: columns[name] for name in TABLE.schema})
+        owners, values = spread_lists(rows[column])
+        found = positions(values, keys[section]).tolist()
+        bounds = np.searchsorted(owners, np.arange(rows.height + 1)).tolist()
+        cited[section] = [found[first:last] for first, last in pairwise(bounds)]
+    return cited
 
 
-def find_cited(rows: pl.DataFrame, keys: Keys) -> tuple[Positions, Flags]:
-    """Find the rows that reports cite, and the reports of which all of these exist."""
-    cited = {section: _positions(rows[column], keys[section]) for section, column in CITED.items()}
-    is_whole = [
-        all(position >= 0 for positions in lists for position in positions)
-        for lists in zip(*cited.values(), strict=True)
-    ]
-    return cited, np.array(is_whole, bool)
-
-
-def read_reports(rows: pl.DataFrame, cited: Positions) -> Iterator[CitedReport]:
+def _read_reports(rows: pl.DataFrame, keys: Keys) -> Iterator[CitedReport]:
     """Read reports from rows of `report_evidence`, one after the other."""
+    cited = _find_cited(rows, keys)
     texts = rows.select("title", "summary", "findings", "rank", "rating_explanation").iter_rows()
     for row, (title, summary, found, rank, explanation) in enumerate(texts):
         findings = tuple(Finding(one["summary"], one["explanation"]) for one in found)
@@ -217,14 +208,133 @@ def read_reports(rows: pl.DataFrame, cited: Positions) -> Iterator[CitedReport]:
         yield CitedReport(Report(title, summary, findings, rank, explanation), own)
 
 
-def _positions(lists: pl.Series, keys: pl.Series) -> list[list[int]]:
-    """Return the positions in `keys` of the values of each list, -1 for unknown ones."""
-    owners, values = spread_lists(lists)
-    found = positions(values, keys).tolist()
-    bounds = np.searchsorted(owners, np.arange(len(lists) + 1))
-    return [found[first:last] for first, last in pairwise(bounds.tolist())]
-
-
-def _lists(values: Sequence[pl.Series], dtype: pl.DataType) -> pl.Series:
+def _list_column(values: Sequence[pl.Series], dtype: pl.DataType) -> pl.Series:
     owners = np.repeat(np.arange(len(values)), [len(part) for part in values])
     return gather_lists(owners, pl.concat([pl.Series(dtype=dtype), *values]), len(values))
+
+
+class ReportWriter:
+    """Collects reports in the order of their communities, and returns their rows in batches."""
+
+    def __init__(
+        self,
+        rows: pl.DataFrame,
+        members: CommunityMembers,
+        contexts: ReportContexts,
+        evidence: CommunityEvidence,
+        prompt_hash: str,
+    ) -> None:
+        """Start without reports; `prompt_hash` is of all inputs but the community's contents."""
+        self.rows, self.contexts, self.evidence = rows, contexts, evidence
+        self.prompt_hash = prompt_hash
+        tables = {
+            "Entities": members.entities,
+            "Relationships": members.relationships,
+            "Claims": members.claims,
+        }
+        self.keys = {name: table["id"] for name, table in tables.items()}
+        self.numbers = {
+            name: table["human_readable_id"].to_numpy() for name, table in tables.items()
+        }
+        self.keys["Reports"] = rows["community"]
+        self.numbers["Reports"] = rows["community"].to_numpy()
+        self.reports: dict[int, Report] = {}
+        # Sub-communities of each community that have a report.
+        self._below: dict[int, set[int]] = {}
+        # Hashes of the text units behind reports that may be substituted for communities.
+        self._behind: dict[int, Hashes] = {}
+        # New reports of a model, with the reports in their prompt and the key of the request.
+        self._new: dict[int, tuple[CitedReport, Sequence[int], str]] = {}
+        # Rows of the reports of the level that are kept.
+        self._kept = TABLE.empty().with_columns(pl.lit(None, pl.Int64).alias("at"))
+
+    def keep(
+        self, level: Sequence[int], previous: Previous, rewrite_above: float
+    ) -> tuple[pl.DataFrame, Iterator[CitedReport]]:
+        """Choose the reports of the last version that are kept, of one level.
+
+        They had the same prompt, or were imported. At most the share `rewrite_above` of the
+        evidence has changed; with 0 none is kept, so that the result is that of a first run.
+
+        Parameters
+        ----------
+        level
+            Rows of the communities of the level, ascending.
+
+        Returns
+        -------
+        kept
+            Rows of `report_evidence`, with the row of the community in `at`.
+        reports
+            Their reports, in this order.
+        """
+        rows = pl.Series(level if rewrite_above > 0 else [], dtype=pl.Int64)
+        found, _ = reuse_rows(
+            previous,
+            TABLE,
+            self.keys["Reports"].gather(rows),
+            column="community",
+            where=pl.col("prompt_hash").is_in([self.prompt_hash, IMPORTED_PROMPT]),
+        )
+        found = found.with_columns(at=rows.gather(found["at"]))
+        parts = found.iter_slices(BATCH_REPORTS)
+        unchanged = [self.evidence.are_unchanged(part, rewrite_above) for part in parts]
+        found = found.filter(np.concatenate([np.zeros(0, bool), *unchanged]))
+        cited = _find_cited(found, self.keys)
+        is_whole = [
+            set(reports) <= self._below.get(at, set())
+            and all(place >= 0 for places in own for place in places)
+            for at, reports, own in zip(
+                found["at"], cited["Reports"], zip(*cited.values(), strict=True), strict=True
+            )
+        ]
+        self._kept = found.filter(pl.Series(is_whole, dtype=pl.Boolean)).with_columns(
+            prompt_hash=pl.lit(self.prompt_hash)
+        )
+        return self._kept, _read_reports(self._kept, self.keys)
+
+    def add(self, at: int, report: CitedReport) -> None:
+        """Add the report of a community."""
+        self.reports[at] = report.numbered(self.numbers)
+        for above in self.contexts.above(at):
+            self._below.setdefault(above, set()).add(at)
+        self.contexts.add_report(at, report)
+
+    def add_new(
+        self, at: int, report: CitedReport, substitutes: Sequence[int], request_key: str
+    ) -> None:
+        """Add a new report of a model; `substitutes` are the reports in its prompt."""
+        self.add(at, report)
+        self._new[at] = report, substitutes, request_key
+
+    def batch(self) -> Mapping[str, pl.DataFrame]:
+        """Return the rows of the reports since the last batch, all of one level."""
+        communities = [*self.reports]
+        kept = self._kept.filter(
+            pl.col("at").is_between(min(communities, default=0), max(communities, default=-1))
+        )
+        evidence = pl.concat([kept, self._new_evidence().select(kept.columns)]).sort("at")
+        behind = evidence.filter(pl.col("at").is_in([*self.contexts.reports])).select(
+            "at", hashes=pl.concat_list("text_unit_hashes", "borrowed_text_unit_hashes")
+        )
+        for at, hashes in zip(behind["at"], behind["hashes"], strict=True):
+            self._behind[at] = hashes.to_numpy()
+        reports = report_rows(self.rows[communities], [*self.reports.values()])
+        self.reports, self._new = {}, {}
+        return {"community_reports": reports, "report_evidence": evidence.drop("at")}
+
+    def _new_evidence(self) -> pl.DataFrame:
+        new = self._new
+        reports = {at: report for at, (report, _, _) in new.items()}
+        rows = self.evidence.rows(reports, self.keys, self.prompt_hash)
+        borrowed = []
+        for (_, substitutes, _), own in zip(new.values(), rows["text_unit_hashes"], strict=True):
+            shown = [self._behind[part] for part in substitutes if part in self._behind]
+            behind = np.unique(np.concatenate([np.zeros(0, np.uint64), *shown]))
+            borrowed.append(pl.Series(np.setdiff1d(behind, own.to_numpy(), True)))
+        return rows.with_columns(
+            at=pl.Series(list(new), dtype=pl.Int64),
+            request_key=pl.Series([key for _, _, key in new.values()], dtype=pl.String),
+            # Text units behind reports in the prompt that do not support the community's rows.
+            borrowed_text_unit_hashes=_list_column(borrowed, pl.UInt64()),
+        )

@@ -12,16 +12,16 @@ from graphrag_index.llm.prompts import Prompts, n_prompt_tokens
 from graphrag_index.llm.request import Message, Outcome, Request
 from graphrag_index.reports.community_members import CommunityMembers
 from graphrag_index.reports.report import (
+    FORMAT_INSTRUCTION,
     CitedReport,
     Finding,
     Report,
     community_rows,
     join_titles,
+    report_format,
 )
 from graphrag_index.reports.report_context import Context, ReportContexts
-from graphrag_index.reports.report_evidence import CommunityEvidence
-from graphrag_index.reports.report_reply import FORMAT_INSTRUCTION, report_format
-from graphrag_index.reports.report_writer import PreviousReports, ReportWriter
+from graphrag_index.reports.report_evidence import CommunityEvidence, ReportWriter
 from graphrag_index.schema.settings.step_sections import CreateCommunityReports
 from graphrag_index.schema.tables import content_id
 from graphrag_index.step import Progress, step
@@ -77,7 +77,7 @@ def create_community_reports(
         "create_community_reports",
         {"max_findings": str(settings.max_findings), "max_words": str(settings.max_words)},
     ).strip()
-    members = CommunityMembers.of(
+    members = CommunityMembers(
         rows.join(lists, on="community", how="left", maintain_order="left"),
         entities,
         relationships,
@@ -89,10 +89,9 @@ def create_community_reports(
         room=chat_model.max_prompt_tokens - n_prompt_tokens(system + FORMAT_INSTRUCTION),
     )
     evidence = CommunityEvidence(members, entities, relationships, base_text_units)
-    members = members.without_texts()
+    members.drop_texts()
     requests = _Requests(rows, members, contexts, Message(role="system", content=system))
     prompt_hash = _hash_prompt(settings, chat_model, system, contexts.budget.limit)
-    reports_before = PreviousReports(previous, prompt_hash, settings.rewrite_above)
     writer = ReportWriter(rows, members, contexts, evidence, prompt_hash)
     born = _born(community_lineage)
     progress.start(rows.height, "reports")
@@ -102,11 +101,10 @@ def create_community_reports(
         known = [
             at for at in numbers if not requests.is_plain[at] and rows["community"][at] not in born
         ]
-        kept = reports_before.keep(known, evidence, writer.keys, writer.below)
-        staying = dict.fromkeys(kept.communities)
+        kept, kept_reports = writer.keep(known, previous, settings.rewrite_above)
+        staying = dict.fromkeys(kept["at"])
         n_kept += len(staying)
-        chat_model.mark_used(kept.rows["request_key"].to_list())
-        kept_reports = kept.reports()
+        chat_model.mark_used(kept["request_key"].to_list())
         for at, substitutes, outcome in requests.outcomes(numbers, staying, chat_model):
             if at in staying:
                 writer.add(at, next(kept_reports))
@@ -119,8 +117,8 @@ def create_community_reports(
             n_dropped += outcome.dropped if outcome is not None else 0
             progress.advance()
             if len(writer.reports) == BATCH_REPORTS:
-                yield writer.batch(kept)
-        yield writer.batch(kept)
+                yield writer.batch()
+        yield writer.batch()
     if n_kept:
         logger.info("%d reports of the last run stay, since hardly anything changed", n_kept)
     if n_failed or n_dropped:

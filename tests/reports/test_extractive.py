@@ -1,11 +1,10 @@
-import json
 from collections.abc import Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.reports.extractive import Evidence, citation, write_findings
-from graphrag_index.reports.report import Finding, Report, join_titles
+from graphrag_index.reports.report import Finding, join_titles
 
 TITLES = {0: "Tom Crean", 1: "Endurance", 2: "Elephant Island", 3: "Kerry"}
 WEIGHT = {0: 4.0, 1: 3.0, 2: 2.0, 3: 1.0}
@@ -110,18 +109,3 @@ def test_budgets_hold_and_nothing_is_said_twice(
     cited = sum(part.count("[Data:") for part in said)
     assert cited <= most
     assert len(findings) <= n_findings
-
-
-@given(st.text(), st.text(), st.lists(st.tuples(st.text(), st.text()), max_size=3))
-def test_json_is_what_the_standard_encoder_writes(
-    title: str, summary: str, findings: list[tuple[str, str]]
-) -> None:
-    report = Report(title, summary, tuple(Finding(*finding) for finding in findings), 7.5, "why")
-    content = {
-        "title": title,
-        "summary": summary,
-        "findings": [{"summary": s, "explanation": e} for s, e in findings],
-        "rating": 7.5,
-        "rating_explanation": "why",
-    }
-    assert report.json() == json.dumps(content, ensure_ascii=False, indent=4)

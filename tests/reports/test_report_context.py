@@ -130,7 +130,7 @@ class Contexts(ReportContexts):
 
 def contexts(*tables: object, max_tokens: int = 8_000, room: int = 100_000) -> Contexts:
     frames = tables if len(tables) == 4 else (*tables, None)
-    return Contexts(CommunityMembers.of(*frames), max_tokens, room)  # type: ignore[arg-type]
+    return Contexts(CommunityMembers(*frames), max_tokens, room)  # type: ignore[arg-type]
 
 
 def report(text: str, **rows: Sequence[int]) -> CitedReport:

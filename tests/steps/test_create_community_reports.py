@@ -10,7 +10,7 @@ import pytest
 
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import ParsedReply, ReplyError, Request
-from graphrag_index.reports.report_reply import report_format
+from graphrag_index.reports.report import report_format
 from graphrag_index.schema.settings.step_sections import CreateCommunityReports
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Silent
