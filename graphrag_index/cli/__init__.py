@@ -33,6 +33,13 @@ def root_option(root: Path) -> str:
     return "" if root.resolve() == Path.cwd() else f" --root {quote(root)}"
 
 
+def first_lines(lines: Sequence[str], at_most: int, hint: str = "") -> list[str]:
+    """Return the first lines, indented, and how many more there are."""
+    n_more = len(lines) - at_most
+    more = [f"  ... and {n_more:,} more{hint}"] if n_more > 0 else []
+    return [*(f"  {line}" for line in lines[:at_most]), *more]
+
+
 def settings_of(root: Path, overrides: Sequence[str] | None, *, needed: bool = True) -> "Settings":
     """Load the settings of a project, with overrides; unless needed, the file may be missing."""
     from graphrag_index.schema.settings.settings import load_settings

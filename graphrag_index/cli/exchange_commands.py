@@ -206,7 +206,7 @@ def import_(
             folder, settings, root, replace=replace, vectors=vectors, watcher=watcher
         )
     except KeyboardInterrupt:
-        print("Stopped. The index is as it was: the same command begins again.", file=sys.stderr)
+        print("Stopped. The index has not changed: the same command starts again.", file=sys.stderr)
         raise typer.Exit(ExitCode.INTERRUPTED) from None
     for line in [*_import_lines(folder, result, root), *_continue_from_import(settings, root)]:
         if not quiet:
@@ -253,22 +253,22 @@ def _continue_from_import(settings: "Settings", root: Path) -> list[str]:
     try:
         name = write_continuing_workflow(root, settings.workflow)
     except (OSError, ValueError, WorkflowError) as error:
-        return [f"No workflow goes on from it: {error}"]
+        return [f"No workflow continues from it: {error}"]
     lines = []
     steps = (root / "workflows" / f"{name}.yaml").read_text(encoding="utf-8")
     if Imported(root).has("community_reports") and "create_community_reports_nlp" in steps:
         lines.append(
-            f"The workflow {name} writes all reports anew from sentences; to keep those that were "
+            f"The workflow {name} writes all reports again from sentences; to keep those that were "
             "imported, put create_community_reports, which asks a model, into it."
         )
     path, run = root / SETTINGS_FILE, f"`graphrag-index run{root_option(root)}`"
     if name == settings.workflow:
-        lines.append(f"{run} goes on from here with the workflow {name}.")
+        lines.append(f"{run} continues from here with the workflow {name}.")
     elif set_workflow(path, settings.workflow, name):
         lines.append(
-            f"{path} says `workflow: {name}` now (before: {settings.workflow}), so that {run} goes "
-            "on from here."
+            f"{path} says `workflow: {name}` now (before: {settings.workflow}), so that {run} "
+            "continues from here."
         )
     else:
-        lines.append(f"Write `workflow: {name}` into {path}, so that {run} goes on from here.")
+        lines.append(f"Write `workflow: {name}` into {path}, so that {run} continues from here.")
     return lines

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TextIO
 
+from graphrag_index.cli import first_lines
 from graphrag_index.cli.index_tables import align, format_cost
 from graphrag_index.llm.batch_ledger import Batch
 from graphrag_index.llm.ledger import Quarantined, StepStatus
@@ -117,12 +118,9 @@ def describe_quarantined(quarantined: Sequence[Quarantined]) -> str:
     """List failed requests, on one screen."""
     n = len(quarantined)
     lines = [f"{n} request{'' if n == 1 else 's'} {'has' if n == 1 else 'have'} no valid reply:"]
-    lines += [f"  {row.step}, {row.unit}: {row.reason}" for row in quarantined[:MAX_REQUESTS]]
-    if n > MAX_REQUESTS:
-        lines.append(
-            f"  ... and {n - MAX_REQUESTS} more: `graphrag-index status --all` lists them."
-        )
-    return "\n".join(lines)
+    requests = [f"{row.step}, {row.unit}: {row.reason}" for row in quarantined]
+    hint = ": `graphrag-index status --all` lists them."
+    return "\n".join(lines + first_lines(requests, MAX_REQUESTS, hint))
 
 
 def write_dry_run(found: DryRun, out: TextIO) -> None:
@@ -142,22 +140,20 @@ def write_dry_run(found: DryRun, out: TextIO) -> None:
             if names:
                 print(f"  {kind:<8} {', '.join(names[:MAX_NAMES])}{more}", file=out)
     elif load_documents.name in found.plan.run:
-        print("Which documents the index was made of is not known: all are read anew.", file=out)
+        print("The documents of the index are not known: all are read again.", file=out)
     elif load_documents.name in found.plan.kept:
-        print("The input is as it was.", file=out)
+        print("The input has not changed.", file=out)
     if found.unread:
         n = len(found.unread)
         what = "file or record" if n == 1 else "files or records"
         print(f"{n:,} {what} would not be read:", file=out)
-        for path, reason in found.unread[:MAX_NAMES]:
-            print(f"  {path}: {reason}", file=out)
-        if n > MAX_NAMES:
-            print(f"  ... and {n - MAX_NAMES:,} more", file=out)
+        files = [f"{path}: {reason}" for path, reason in found.unread]
+        print("\n".join(first_lines(files, MAX_NAMES)), file=out)
     if not found.plan.run:
         return
     print(f"Steps that would run: {', '.join(found.plan.run)}.", file=out)
     if found.plan.kept:
-        print(f"Steps whose input is as it was: {', '.join(found.plan.kept)}.", file=out)
+        print(f"Steps whose input has not changed: {', '.join(found.plan.kept)}.", file=out)
     if found.estimate is None:
         print("None of them asks a model: it costs nothing.", file=out)
         return
@@ -165,8 +161,8 @@ def write_dry_run(found: DryRun, out: TextIO) -> None:
     write_estimate(found.estimate, out)
     if is_update and any(line.reply_tokens for line in found.estimate.lines):
         print(
-            "What is asked of each text unit is counted exactly. What is asked of descriptions and "
-            "reports is a guess: which names a model finds in what is new is not known yet.",
+            "Requests about text units are counted exactly. Requests about descriptions and "
+            "reports are a guess: the names in new text are not known yet.",
             file=out,
         )
 

@@ -111,15 +111,15 @@ def undo(output: Path, path: Path, one: str, other: str, out: TextIO) -> None:
         The file has no decision about them, and there is no index.
     """
     if decisions_edit.undo(path, one, other):
-        print(f"{path} says nothing of {one} and {other} any more: {APPLY}", file=out)
+        print(f"{path} has no decision about {one} and {other} any more: {APPLY}", file=out)
         return
     resolved = _table(output, "entity_resolutions").select("title", "resolved")
     titles = {title_key(title): title_key(become) for title, become in resolved.iter_rows()}
     keys = title_key(one), title_key(other)
     if keys[0] == keys[1] or len({titles.get(key, key) for key in keys}) > 1:
         raise SettingsError(
-            f"Nothing to undo: neither {path} nor the index says that {one} and {other} are one, "
-            "or are not. `--never` keeps two names apart."
+            f"Nothing to undo: neither {path} nor the index has a decision about {one} and "
+            f"{other}. `--never` keeps two names apart."
         )
     never(path, (one, other), out)
 

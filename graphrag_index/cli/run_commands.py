@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphrag_index.cli import Root, Set, load, root_option
+from graphrag_index.cli import Root, Set, first_lines, load, root_option
 from graphrag_index.errors import ExitCode, WaitingError
 
 if TYPE_CHECKING:
@@ -247,14 +247,11 @@ class _Session:
         self.arguments = (self.workflow, self.settings, root, services, new_watcher())
         self.hooks: dict[str, Any] = {
             "quarantined": lambda step: len(self.models.quarantined([step])),
-            "again": self._again,
+            "again": lambda: self.models.released() + (self.purge.begin() if self.purge else []),
             "spent": self.models.spent,
             "wait": self._wait,
             "at_end": self.purge.end if self.purge else lambda result: None,
         }
-
-    def _again(self) -> list[str]:
-        return [*self.models.released(), *(self.purge.begin() if self.purge else ())]
 
     def _wait(self, error: WaitingError) -> None:
         """Wait until a batch has ended, or exit; a later run collects the replies."""
@@ -332,12 +329,14 @@ class _Session:
 
 def _describe_unread(unread: list[tuple[str, str]]) -> str:
     n = len(unread)
-    lines = [f"\n{n} {'file or record was' if n == 1 else 'files or records were'} not read:"]
-    lines += [f"  {path}: {reason}" for path, reason in unread[:MAX_FILES]]
-    if n > MAX_FILES:
-        lines.append(f"  ... and {n - MAX_FILES} more, all in the table unread_files.")
-    lines.append("All others are in the index. Mend or remove these files and run again.")
-    return "\n".join(lines)
+    files = [f"{path}: {reason}" for path, reason in unread]
+    return "\n".join(
+        [
+            f"\n{n} {'file or record was' if n == 1 else 'files or records were'} not read:",
+            *first_lines(files, MAX_FILES, ", all in the table unread_files."),
+            "All others are in the index. Correct or remove these files and run again.",
+        ]
+    )
 
 
 def _share(text: str) -> float:

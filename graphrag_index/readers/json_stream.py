@@ -103,5 +103,5 @@ class JsonStream:
         place = self.offset + (self.position if position is None else position) + 1
         return UnreadableFile(
             f"is not valid JSON in or after record {self.count:,} (character {place:,}): {what}; "
-            "what follows is not read"
+            "the rest is not read"
         )

@@ -203,7 +203,7 @@ def _csv_records(stream: TextIO, path: Path, settings: LoadDocuments) -> Iterato
                 # No record begins where the parser would resume.
                 raise UnreadableFile(
                     f"has a field of more than {_MAX_FIELD:,} characters in record {number:,} "
-                    f"(line {line:,}): is its quotation mark closed? What follows is not read"
+                    f"(line {line:,}): is its quotation mark closed? The rest is not read"
                 ) from error
             if what == "unexpected end of data":
                 what = "a quotation mark is not closed, all after it is one field"
@@ -238,8 +238,8 @@ def _check_header(header: list[str], settings: LoadDocuments) -> None:
     word = rf"(?<![\w.-]){re.escape(column)}(?![\w.-])"
     if len(header) == 1 and header[0] != column and re.search(word, header[0]):
         raise UnreadableFile(
-            f"has a header of one field, {header[0]!r}: what parts fields is a comma, a semicolon, "
-            "a tab or |, or the character that a first line such as sep=: names"
+            f"has a header of one field, {header[0]!r}: fields are separated by a comma, a "
+            "semicolon, a tab or |, or by the character that a first line such as sep=: names"
         )
     _check_columns(header, settings)
     used = (column, settings.title_column, settings.id_column, settings.date_column)

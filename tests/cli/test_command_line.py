@@ -233,7 +233,7 @@ class TestRun:
             result = graphrag_index("run", "--root", root, "--quiet")
             assert (result.code, result.out) == (3, "")
             assert "\n1 file or record was not read:\n  bad.json: " in result.err
-            assert result.err.endswith("Mend or remove these files and run again.\n")
+            assert result.err.endswith("Correct or remove these files and run again.\n")
         (root / "input" / "bad.json").unlink()
         assert graphrag_index("run", "--root", root, "--quiet").code == 0
 

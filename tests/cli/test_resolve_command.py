@@ -90,7 +90,7 @@ def test_what_is_decided_is_applied_by_the_next_run_and_can_be_undone(
     again = pl.read_parquet(root / "again" / "entities.parquet")
     assert again.equals(pl.read_parquet(root / "output" / "entities.parquet"))
 
-    assert "says nothing of" in call(root, "resolve", "--undo", *TWO).out
+    assert "has no decision about" in call(root, "resolve", "--undo", *TWO).out
     assert call(root, "run").code == 0
     assert table_bytes(root) == before
     assert updated != before

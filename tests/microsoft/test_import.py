@@ -490,7 +490,7 @@ def test_a_workflow_that_cannot_be_gone_on_from_is_told(
     (project / "workflows" / "standard.yaml").write_text(text, encoding="utf-8")
     result = graphrag_index("import", theirs, "--root", project)
     assert result.code == 0, result.err
-    assert "No workflow goes on from it: " in result.out
+    assert "No workflow continues from it: " in result.out
 
 
 def test_an_entity_without_a_name_does_not_end_the_run(

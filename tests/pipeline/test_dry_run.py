@@ -130,7 +130,7 @@ def test_what_reads_the_same_again_would_change_nothing_after_it(
     assert lines[0] == "Since version 1: no document changed, 3 unchanged."
     assert lines[1:] == [
         "Steps that would run: load_documents.",
-        "Steps whose input is as it was: create_text_units.",
+        "Steps whose input has not changed: create_text_units.",
         "None of them asks a model: it costs nothing.",
     ]
     assert " unchanged  3 text units" in call(project, "run").out
@@ -138,7 +138,7 @@ def test_what_reads_the_same_again_would_change_nothing_after_it(
 
 def test_changed_settings_are_no_change_of_the_input(project: Path, call: CallIn) -> None:
     lines = call.dry_run(project, "--set", "create_text_units.max_tokens=100").splitlines()
-    assert lines[0] == "The input is as it was."
+    assert lines[0] == "The input has not changed."
     assert lines[1] == "Steps that would run: create_text_units."
 
 
@@ -184,7 +184,7 @@ def test_documents_that_the_index_has_lost_are_not_taken_for_added(
     (path,) = project.glob("output/versions/1/loaded_documents-*.parquet")
     path.unlink()
     assert call.dry_run(project).splitlines()[0] == (
-        "Which documents the index was made of is not known: all are read anew."
+        "The documents of the index are not known: all are read again."
     )
 
 
@@ -235,7 +235,7 @@ def test_steps_that_are_kept_are_not_counted(tmp_path: Path, server: Server, cal
     assert call(root, "run").code == 0
     lines = call.dry_run(root, "--set", "models.embedding.dimensions=16").splitlines()
     assert lines[:2] == [
-        "The input is as it was.",
+        "The input has not changed.",
         "Steps that would run: generate_text_embeddings.",
     ]
     assert [line.split()[0] for line in lines[4:6]] == ["step", "generate_text_embeddings"]

@@ -106,8 +106,8 @@ class TestCsv:
 
     def test_what_parts_fields_but_is_not_understood_is_named(self, tmp_path: Path) -> None:
         assert reasons(tmp_path / "a.csv", "id^text\n1^a\n") == [
-            "has a header of one field, 'id^text': what parts fields is a comma, a semicolon, "
-            "a tab or |, or the character that a first line such as sep=: names"
+            "has a header of one field, 'id^text': fields are separated by a comma, a semicolon, "
+            "a tab or |, or by the character that a first line such as sep=: names"
         ]
         assert reasons(tmp_path / "b.csv", "id|Text\n1|a\n") == [
             "has no field 'text'; did you mean 'Text'? Set load_documents.text_column"
@@ -119,7 +119,7 @@ class TestCsv:
         )
         assert reasons(tmp_path / "a.csv", f'n,text\n0,"open\n{rows}') == [
             "has a field of more than 134,217,728 characters in record 1 (line 2): "
-            "is its quotation mark closed? What follows is not read"
+            "is its quotation mark closed? The rest is not read"
         ]
 
     def test_a_row_in_another_encoding_costs_itself(self, tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ class TestJson:
         assert texts(tmp_path / "a.json", content) == ["a"]
         assert reasons(tmp_path / "a.json", content) == [
             "is not valid JSON in or after record 2 (character 30): "
-            "Expecting ',' delimiter; what follows is not read"
+            "Expecting ',' delimiter; the rest is not read"
         ]
 
     def test_brackets_thousands_deep_cost_their_record(self, tmp_path: Path) -> None:
