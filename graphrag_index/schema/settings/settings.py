@@ -3,13 +3,14 @@
 import copy
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import yaml
 from pydantic import BaseModel, SecretStr, ValidationError, field_validator, model_validator
+from pydantic.fields import FieldInfo
 
 from graphrag_index.errors import SettingsError
 from graphrag_index.schema.settings import searches
@@ -248,13 +249,10 @@ def init_project(folder: Path, input_folder: Path | None = None) -> list[Path]:
     settings_path = folder / SETTINGS_FILE
     if settings_path.exists():
         raise SettingsError(f"{settings_path} is there already: nothing was written.")
-    if input_folder is not None and input_folder.exists() and not input_folder.is_dir():
-        raise SettingsError(
-            f"The input folder {input_folder} is a file: name the folder in which it lies; "
-            "nothing was written."
-        )
     if input_folder is not None and not input_folder.is_dir():
-        raise SettingsError(f"The input folder {input_folder} does not exist: nothing was written.")
+        is_file = input_folder.exists()
+        why = "is a file: name the folder in which it lies;" if is_file else "does not exist:"
+        raise SettingsError(f"The input folder {input_folder} {why} nothing was written.")
     for wanted in (folder, folder / "workflows", *([folder / "input"] * (input_folder is None))):
         check_can_be_folder(wanted)
     folder.mkdir(parents=True, exist_ok=True)
@@ -310,24 +308,27 @@ def settings_text(values: Mapping[str, Any] | None = None, heading: Sequence[str
         "# ${NAME} is replaced by an environment variable, or a variable in .env beside this file.",
         "# `graphrag-index schema` prints a JSON Schema for editors.",
     ]
-    sections = []
     for name, field in Settings.model_fields.items():
-        annotation = field.annotation
-        if isinstance(annotation, type) and issubclass(annotation, Section):
-            sections.append((name, annotation))
+        if isinstance(field.default, Section):
+            section = type(field.default)
+            summary = (section.__doc__ or "").splitlines()[0]
+            lines += ["", f"# {summary}", f"{name}:"]
+            lines += _keys_text(section.model_fields, values.get(name, {}), "  ")
         elif name == "models":
             models = _models_text(values.get("models", DEFAULT_MODELS))
             lines += ["", f"# {field.description}", "models:", *models]
         elif name != "steps":
-            value = values.get(name, field.default)
-            lines += ["", f"# {field.description}", f"{name}: {_yaml(value)}"]
-    for name, section in sections:
-        summary = (section.__doc__ or "").splitlines()[0]
-        lines += ["", f"# {summary}", f"{name}:"]
-        for key, field in section.model_fields.items():
-            value = values.get(name, {}).get(key, field.get_default(call_default_factory=True))
-            lines += [f"  # {field.description}", f"  {key}: {_yaml(value)}"]
+            lines += ["", *_keys_text({name: field}, values)]
     return "\n".join(lines) + "\n"
+
+
+def _keys_text(
+    fields: Mapping[str, FieldInfo], values: Mapping[str, Any], indent: str = ""
+) -> Iterator[str]:
+    """Yield the lines of the keys of a section: the description, then the value or default."""
+    for key, field in fields.items():
+        yield f"{indent}# {field.description}"
+        yield f"{indent}{key}: {_yaml(values.get(key, field.default))}"
 
 
 def _models_text(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -335,11 +336,10 @@ def _models_text(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
     lines: list[str] = []
     for name, values in models.items():
         fields = ModelSettings.model_fields
-        keys = [key for key in fields if key in values] if lines else list(fields)
+        if lines:
+            fields = {key: field for key, field in fields.items() if key in values}
         lines += [f"  # The model {name} of the steps.", f"  {_yaml(name)}:"]
-        for key in keys:
-            lines.append(f"    # {fields[key].description}")
-            lines.append(f"    {key}: {_yaml(values.get(key, fields[key].default))}")
+        lines += _keys_text(fields, values, "    ")
     return lines
 
 
