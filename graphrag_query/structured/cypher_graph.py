@@ -9,8 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from graphrag_index.errors import QueryError
-from graphrag_query.structured.engines import graph_library
-from graphrag_query.structured.sandbox import Files, Limits, Ready, Rows
+from graphrag_query.structured.sandbox import Files, Limits, Ready, Rows, graph_library
 
 # Raise this when the graph changes: databases of older code are then rebuilt.
 SCHEMA_VERSION = 1

@@ -24,12 +24,15 @@ from graphrag_index.errors import QueryError, SettingsError
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.table_store import TableStore
 from graphrag_query.structured.cypher_graph import SCHEMA_VERSION, build_graph
-from graphrag_query.structured.engines import graph_library, run_duckdb, run_graph, run_polars
 from graphrag_query.structured.sandbox import (
     DamagedError,
     Engine,
     Limits,
     QueryResult,
+    graph_library,
+    run_duckdb,
+    run_graph,
+    run_polars,
     run_query,
 )
 

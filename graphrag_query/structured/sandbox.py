@@ -1,21 +1,27 @@
-"""A process that runs one query under limits of time, memory and output, and writes no file.
+"""Queries that run in a process of their own, under limits of time, memory and output.
 
 This process sends a task as JSON to the standard input of a worker, and reads the reply from its
 standard output. The system kills a worker that exceeds its time, even inside an engine.
+
+The engines are DuckDB or polars for SQL, LadybugDB or Kùzu for Cypher. They open the given files
+for reading and no other file, and raise QueryError for a query that they do not understand, that
+fails, or that changes something.
 """
 
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,6 +40,19 @@ _WORKER = (
 )
 # Seconds for the start of the worker, where the system does not end it in time.
 _GRACE = 30.0
+# LadybugDB is the maintained fork of Kùzu, with the same interface.
+GRAPH_LIBRARIES = ("real_ladybug", "kuzu")
+# In this order: the last one locks the settings above it.
+_DUCKDB_SETTINGS = (
+    "SET autoinstall_known_extensions = false",
+    "SET autoload_known_extensions = false",
+    "SET enable_progress_bar = false",
+    "SET temp_directory = ''",
+    "SET enable_external_access = false",
+    "SET lock_configuration = true",
+)
+# Functions by which polars reads files; DuckDB refuses them itself.
+_READS_FILES = re.compile(r"\b(?:read|scan)_(?:csv|parquet|ipc|n?d?json|delta|iceberg)\w*", re.I)
 
 
 class DamagedError(QueryError):
@@ -113,12 +132,9 @@ def limits_of(settings: "StructuredSearch") -> Limits:
 def run_query(
     engine: Engine, name: str, tables: Mapping[str, Path], query: str, limits: Limits
 ) -> QueryResult:
-    """Run a query in a worker; `name` is that of the engine in the result.
+    """Run a query in a worker; raise QueryError if it is refused, wrong, or over its limits.
 
-    Raises
-    ------
-    QueryError
-        It is refused, wrong, or exceeds its limits.
+    `name` is that of the engine in the result.
     """
     started = time.perf_counter()
     files = {table: str(path) for table, path in tables.items()}
@@ -246,12 +262,10 @@ def _to_json(value: Any) -> Any:
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, Mapping):
         return {str(name): _to_json(part) for name, part in value.items()}
-    if isinstance(value, list | tuple | set):
-        return [_to_json(part) for part in value]
     if isinstance(value, bytes):
         return value.hex()
-    if hasattr(value, "to_list"):
-        return _to_json(value.to_list())
+    if isinstance(value, list | tuple | set) or hasattr(value, "to_list"):
+        return [_to_json(part) for part in value]
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
@@ -262,3 +276,121 @@ def _unique(names: Sequence[str]) -> list[str]:
         numbered = (f"{name}_{n}" if n > 1 else name for n in count(1))
         taken.append(next(new for new in numbered if new not in taken))
     return taken
+
+
+def run_duckdb(tables: Files, query: str, limits: Limits, ready: Ready) -> Rows:
+    """Run a query in SQL over Parquet files."""
+    import duckdb
+
+    # Relative paths: if the name of the folder holds * or [, absolute ones would be patterns.
+    folder = os.path.commonpath([os.path.dirname(path) for path in tables.values()])
+    os.chdir(folder)
+    with duckdb.connect(":memory:") as connection:
+        files = {name: _quoted(os.path.relpath(path, folder), "'") for name, path in tables.items()}
+        for name, file in files.items():
+            view = _quoted(name, '"')
+            connection.execute(f"CREATE VIEW {view} AS FROM read_parquet({file})")
+        allowed = ", ".join(files.values())
+        connection.execute(f"SET allowed_paths = [{allowed}]")
+        connection.execute(f"SET memory_limit = '{limits.max_memory}MB'")
+        for setting in _DUCKDB_SETTINGS:
+            connection.execute(setting)
+        ready()
+        try:
+            kinds = [statement.type.name for statement in connection.extract_statements(query)]
+            if len(kinds) != 1:
+                raise QueryError(f"One query at a time: this text has {len(kinds)}.")
+            if kinds != ["SELECT"]:
+                raise QueryError(f"{kinds[0]} is refused: the index is asked, never changed.")
+            found = connection.execute(query)
+            columns = [column[0] for column in found.description or ()]
+            return columns, found.fetchmany(limits.max_rows + 1)
+        except duckdb.OutOfMemoryException as error:
+            raise MemoryError from error
+        except duckdb.Error as error:
+            if "pytz" in str(error):
+                raise QueryError(
+                    "A column holds times of a time zone, which are not returned: cast it, as in "
+                    "CAST(now() AS TIMESTAMP)."
+                ) from error
+            # Without DuckDB's drawing of the position in the query.
+            lines = str(error).split("\n\nLINE")[0].splitlines()
+            raise QueryError(" ".join(line.strip() for line in lines if line)) from error
+
+
+def _quoted(text: str, mark: str) -> str:
+    return mark + text.replace(mark, 2 * mark) + mark
+
+
+def run_polars(tables: Files, query: str, limits: Limits, ready: Ready) -> Rows:
+    """Run a query in SQL over Parquet files. Polars supports less SQL than DuckDB."""
+    import polars as pl
+
+    if found := _READS_FILES.search(query):
+        raise QueryError(f"{found[0]} is refused: a query reads the tables of the index alone.")
+    # A path may hold brackets, which are no pattern.
+    frames = {name: pl.scan_parquet(path, glob=False) for name, path in tables.items()}
+    ready()
+    try:
+        rows = pl.SQLContext(frames, eager=False).execute(query.strip().rstrip(";"))
+        read = rows.head(limits.max_rows + 1).collect()
+    except pl.exceptions.PolarsError as error:
+        raise QueryError(
+            f"{str(error).splitlines()[0]}. DuckDB knows more SQL and is used once it is "
+            "installed: pip install 'graphrag-index[sql]'."
+        ) from error
+    return read.columns, read.rows()
+
+
+def graph_library() -> str:
+    """Return the first graph library that is installed; raise QueryError if none is."""
+    name = next(filter(find_spec, GRAPH_LIBRARIES), None)
+    if name is None:
+        raise QueryError("Cypher needs a graph engine: pip install 'graphrag-index[cypher]'.")
+    return name
+
+
+def run_graph(tables: Files, query: str, limits: Limits, ready: Ready) -> Rows:
+    """Run a query in Cypher; raise DamagedError if the database of `tables["graph"]` is damaged."""
+    library = import_module(graph_library())
+    try:
+        database = library.Database(
+            tables["graph"], read_only=True, buffer_pool_size=limits.max_memory << 20
+        )
+        connection = library.Connection(database)
+    except RuntimeError as error:
+        raise DamagedError(str(error)) from error
+    ready()
+    try:
+        found = connection.execute(query)
+        if isinstance(found, list):
+            raise QueryError("One query at a time.")
+        names: Sequence[str] = found.get_column_names()
+        rows = list(_rows(found, limits.max_rows + 1))
+        found.close()
+    except RuntimeError as error:
+        message = " ".join(str(error).split())
+        if "buffer manager" in message.lower() or "std::bad_alloc" in message:
+            raise MemoryError from error
+        raise QueryError(f"{message.rstrip('.')}.") from error
+    connection.close()
+    database.close()
+    return names, rows
+
+
+def _rows(found: Any, max_rows: int) -> Iterator[Sequence[Any]]:
+    while found.has_next() and max_rows:
+        yield [_without_internal_ids(value) for value in found.get_next()]
+        max_rows -= 1
+
+
+def _without_internal_ids(value: Any) -> Any:
+    """Remove the database's own ids from nodes and relationships."""
+    if isinstance(value, list):
+        return [_without_internal_ids(part) for part in value]
+    if not isinstance(value, Mapping):
+        return value
+    # Kùzu writes _label, LadybugDB _LABEL.
+    named = {name.lower() if name[:1] == "_" else name: part for name, part in value.items()}
+    internal = ("_id", "_src", "_dst")
+    return {n: _without_internal_ids(part) for n, part in named.items() if n not in internal}

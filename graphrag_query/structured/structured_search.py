@@ -101,9 +101,9 @@ def structured_search(question: Question, settings: StructuredSearch) -> Answer:
     if question.llm is None:
         raise SettingsError(NO_MODEL)
     index = question.index
-    names = "\n".join(f"- {name}" for name in names_near(index, [question.text], MAX_NAMES))
+    names = "\n".join(f"- {name}" for name in _names_near(index, [question.text]))
     request = (
-        f"Tables:\n{sampled_schema(index, settings.sample_values)}\n\n"
+        f"Tables:\n{_sampled_schema(index, settings.sample_values)}\n\n"
         f"Names that resemble the question:\n{names}\n\nQuestion: {question.text}"
     )
     dialect = _DIALECTS[sql_engine()]
@@ -148,7 +148,7 @@ def _retry_with_similar_names(
     question: Question, attempt: Attempt, settings: StructuredSearch
 ) -> Attempt:
     """Let the model write the query once more, with names similar to the texts in it."""
-    names = names_near(question.index, attempt.literals, MAX_NAMES)
+    names = _names_near(question.index, attempt.literals)
     if not names:
         return attempt
     listed = ", ".join(names)
@@ -169,7 +169,7 @@ def _from_rows(question: Question, attempt: Attempt, settings: StructuredSearch)
     """Let the model write the answer from the rows of its query."""
     result = attempt.result
     assert result is not None
-    name, rows = identify_rows(question.index, result.frame)
+    name, rows = _identify_rows(question.index, result.frame)
     packed = pack(
         [Section(name, rows, 1.0)], question.max_context_tokens(settings.max_context_tokens)
     )
@@ -228,7 +228,7 @@ def _best_similarity(question: Question) -> float:
     return max(best)
 
 
-def sampled_schema(index: "IndexStore", n_values: int) -> str:
+def _sampled_schema(index: "IndexStore", n_values: int) -> str:
     """Describe the tables, with the most frequent values of each column of short texts."""
     lines = [sql_schema(index)]
     if n_values:
@@ -257,7 +257,7 @@ def _samples(index: "IndexStore", table: str, n_values: int) -> list[str]:
     return lines
 
 
-def names_near(index: "IndexStore", texts: Sequence[str], most: int) -> list[str]:
+def _names_near(index: "IndexStore", texts: Sequence[str]) -> list[str]:
     """Return the titles of the entities nearest to some texts, by name and by vector."""
     if not texts:
         return []
@@ -268,11 +268,11 @@ def names_near(index: "IndexStore", texts: Sequence[str], most: int) -> list[str
     if index.has("entity_description"):
         table = index.vectors("entity_description")
         for vector in index.embed(list(texts)):
-            found |= dict.fromkeys(table.nearest(vector, most, ["title"])["title"])
-    return list(found)[:most]
+            found |= dict.fromkeys(table.nearest(vector, MAX_NAMES, ["title"])["title"])
+    return list(found)[:MAX_NAMES]
 
 
-def identify_rows(index: "IndexStore", rows: pl.DataFrame) -> tuple[str, pl.DataFrame]:
+def _identify_rows(index: "IndexStore", rows: pl.DataFrame) -> tuple[str, pl.DataFrame]:
     """Return the name by which the rows of a query are cited, and the rows with their numbers.
 
     They are rows of a table if one column holds ids of that table, or titles of entities, in

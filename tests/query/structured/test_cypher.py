@@ -11,9 +11,8 @@ from graphrag_index.errors import QueryError
 from graphrag_index.pipeline.garbage import collect_garbage
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.structured.cypher_graph import EDGES, NODES, graph_schema
-from graphrag_query.structured.engines import GRAPH_LIBRARIES, run_graph
 from graphrag_query.structured.queries import check_cypher, graph_database, run_cypher, table_files
-from graphrag_query.structured.sandbox import Limits
+from graphrag_query.structured.sandbox import GRAPH_LIBRARIES, Limits, run_graph
 from tests.fixtures.commands import ask
 from tests.fixtures.small_index import table, write_index
 from tests.fixtures.structured_questions import QUESTIONS, AskedTwice

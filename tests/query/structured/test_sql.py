@@ -13,7 +13,6 @@ import pytest
 import graphrag_query
 from graphrag_index.errors import QueryError, SettingsError, TableError
 from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.structured.engines import run_duckdb
 from graphrag_query.structured.queries import (
     SQL_ENGINES,
     check_sql,
@@ -21,7 +20,7 @@ from graphrag_query.structured.queries import (
     sql_schema,
     table_files,
 )
-from graphrag_query.structured.sandbox import Engine, Limits, QueryResult
+from graphrag_query.structured.sandbox import Engine, Limits, QueryResult, run_duckdb
 from tests.fixtures.commands import ask
 from tests.fixtures.small_index import table, write_index
 from tests.fixtures.structured_questions import QUESTIONS, AskedTwice
