@@ -251,36 +251,26 @@ class TestReading:
         with pytest.raises(TableError, match="has format 99, this program reads 1: "):
             TableStore(tmp_path).read_pointer()
 
-    def test_a_cut_off_file_is_no_table(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        ("frame", "name"), [(BROKEN, "unread_files"), (PAIRS, "claims_of_entities")]
+    )
+    def test_a_truncated_or_missing_file_is_no_table(
+        self, tmp_path: Path, frame: pl.DataFrame, name: str
+    ) -> None:
         store = TableStore(tmp_path)
-        stored = write(store, 1, BROKEN)
+        stored = write(store, 1, frame, TABLES[name])
         path = tmp_path / str(stored.file)
         os.truncate(path, path.stat().st_size - 1)
-        assert not store.exists("unread_files", stored)
-        with pytest.raises(TableError) as caught:
-            store.scan("unread_files", stored)
-        assert str(caught.value) == (
-            f"The table unread_files is damaged ({path}): "
-            "run `graphrag-index run` to write it again."
-        )
-
-    def test_a_cut_off_mapped_file_is_no_table(self, tmp_path: Path) -> None:
-        store = TableStore(tmp_path)
-        stored = write(store, 1, PAIRS, TABLES["claims_of_entities"])
-        assert_frame_equal(store.map("claims_of_entities", stored).rows([1, 0]), PAIRS.reverse())
-        path = tmp_path / str(stored.file)
-        os.truncate(path, path.stat().st_size - 1)
-        assert not store.exists("claims_of_entities", stored)
-        with pytest.raises(TableError, match=r"The table claims_of_entities is damaged \("):
-            store.map("claims_of_entities", stored)
-
-    def test_a_missing_file_is_no_table(self, tmp_path: Path) -> None:
-        store = TableStore(tmp_path)
-        stored = write(store, 1, BROKEN)
-        (tmp_path / str(stored.file)).unlink()
-        assert not store.exists("unread_files", stored)
-        with pytest.raises(TableError, match="The table unread_files is missing "):
-            store.scan("unread_files", stored)
+        for state in ("damaged", "missing"):
+            assert not store.exists(name, stored)
+            for opened in (store.scan, store.map):
+                with pytest.raises(TableError) as caught:
+                    opened(name, stored)
+                assert str(caught.value) == (
+                    f"The table {name} is {state} ({path}): "
+                    "run `graphrag-index run` to write it again."
+                )
+            path.unlink(missing_ok=True)
 
     def test_a_journal_that_cannot_be_read_means_that_nothing_is_finished(
         self, tmp_path: Path
