@@ -118,13 +118,7 @@ class BatchChatModel(CachedModel):
         return None
 
     def _check_retryable(self, result: Result, request: Request, attempt: Attempt) -> None:
-        """Check that a failed request may be sent again, and adapt to what is unsupported.
-
-        Raises
-        ------
-        QuarantinedError
-            It is no use.
-        """
+        """Adapt to what is unsupported; quarantine a request that a retry cannot help."""
         client = self.queue.client
         error = client.status_error(result.status, result.message)
         is_retryable = isinstance(error, RetryError) and result.failures < MAX_FAILURES

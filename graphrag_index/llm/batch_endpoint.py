@@ -101,7 +101,7 @@ class BatchEndpoint:
         """Create a batch of an uploaded file; returns its id.
 
         A call whose answer is lost may have created it. Then, and when it is `perhaps_made`,
-        the batch is looked for among those made `since`.
+        the batch is searched for among those made `since`.
         """
 
         def create() -> str:
@@ -120,17 +120,17 @@ class BatchEndpoint:
 
         return self._retry(create)
 
-    def look(self, id: str) -> BatchStatus | None:
+    def get_status(self, id: str) -> BatchStatus | None:
         """Return the status of a batch; None if the provider does not know it."""
         import openai
 
-        def look() -> BatchStatus | None:
+        def retrieve() -> BatchStatus | None:
             try:
                 return _batch_status(self._api.batches.retrieve(id))
             except openai.NotFoundError:
                 return None
 
-        return self._retry(look)
+        return self._retry(retrieve)
 
     def download(self, file_id: str, path: Path) -> bool:
         """Write a file of the provider to disk, in chunks; False if it does not exist."""

@@ -125,7 +125,7 @@ class BatchLedger:
         return [Batch(*row) for row in rows]
 
     def n_failed_last(self, step: str, model: str) -> int:
-        """Count the batches at the end of those collected that failed as a whole."""
+        """Count the batches that failed as a whole since the last one that did not."""
         rows = self._ledger.rows(
             "SELECT status FROM batches WHERE state = ? AND step = ? AND model = ? "
             "ORDER BY submitted DESC, key DESC LIMIT 20",
@@ -167,7 +167,7 @@ class BatchLedger:
             database.execute(_DELETE_REQUESTS, (batch.key,))
             database.execute("DELETE FROM batches WHERE key = ?", (batch.key,))
 
-    def take(self, batch: Batch, received: Iterable[Received]) -> float:
+    def record_results(self, batch: Batch, received: Iterable[Received]) -> float:
         """Record results of a batch, each once; returns their cost, in dollars."""
         total = 0.0
         with self._ledger.transaction() as database:
@@ -187,7 +187,7 @@ class BatchLedger:
                         total += one.cost or 0.0
         return total
 
-    def left(self, batch: Batch) -> list[str]:
+    def unanswered(self, batch: Batch) -> list[str]:
         """Return the keys of the requests without a result."""
         rows = self._ledger.rows("SELECT key FROM batch_requests WHERE batch = ?", batch.key)
         return [key for (key,) in rows]

@@ -85,7 +85,7 @@ class BatchQueue:
         return self.record.open(self.step, self.name)
 
     def settle(self) -> None:
-        """Advance every batch as far as possible: create, look at and collect it.
+        """Advance every batch as far as possible: create, check and collect it.
 
         Raises
         ------
@@ -102,7 +102,7 @@ class BatchQueue:
         for batch in self.open():
             if batch.state != SUBMITTED:
                 self._send(batch)
-        for batch, status in self._look():
+        for batch, status in self._update_status():
             if status is None:
                 self._give_up(batch)
             elif status.has_ended:
@@ -110,11 +110,11 @@ class BatchQueue:
 
     def progress(self) -> tuple[int, int, bool]:
         """Count the requests of all open batches and those done; whether a batch has ended."""
-        looks = self._look()
+        statuses = self._update_status()
         return (
-            sum(batch.n_requests for batch, _ in looks),
-            sum(status.n_done for _, status in looks if status),
-            any(status is None or status.has_ended for _, status in looks),
+            sum(batch.n_requests for batch, _ in statuses),
+            sum(status.n_done for _, status in statuses if status),
+            any(status is None or status.has_ended for _, status in statuses),
         )
 
     def progress_message(self) -> str:
@@ -146,7 +146,7 @@ class BatchQueue:
         return is_added or self.record.is_in_batch(key)
 
     def add(self, key: str, request: Request, attempt: Attempt, n_tokens: int) -> None:
-        """Add a request of about so many tokens to the next batch, if the limits allow it."""
+        """Add a request of about `n_tokens` to the next batch, if the limits allow it."""
         # No text has more tokens than bytes, and the estimate is more than a quarter of these.
         usage = Usage(4 * n_tokens, 0, attempt.max_tokens)
         max_cost = cost_of(usage, self.price) or 0.0
@@ -212,19 +212,9 @@ class BatchQueue:
     def _submit(self, file: _BatchFile) -> None:
         self._file = None
         file.out.close()
-        batch = Batch(
-            file.path.stem,
-            self.step,
-            self.name,
-            PREPARED,
-            "",
-            "",
-            len(file.requests),
-            file.n_tokens,
-            file.max_cost,
-            self.client.writer.capabilities.json(),
-            time.time(),
-        )
+        key, known = file.path.stem, self.client.writer.capabilities.json()
+        sums = (len(file.requests), file.n_tokens, file.max_cost)
+        batch = Batch(key, self.step, self.name, PREPARED, "", "", *sums, known, time.time())
         self.record.prepare(batch, file.requests)
         self._budget.held += batch.max_cost
         self._send(batch)
@@ -252,17 +242,17 @@ class BatchQueue:
         path.unlink(missing_ok=True)
         self._made.add(id)
 
-    def _look(self) -> list[tuple[Batch, BatchStatus | None]]:
-        looks = []
+    def _update_status(self) -> list[tuple[Batch, BatchStatus | None]]:
+        statuses = []
         for batch in self.open():
             if batch.state != SUBMITTED:
                 continue
-            status = self.batches.look(batch.id)
+            status = self.batches.get_status(batch.id)
             if status is not None:
                 batch = replace(batch, status=status.status, n_done=status.n_done)
                 self.record.update(batch)
-            looks.append((batch, status))
-        return looks
+            statuses.append((batch, status))
+        return statuses
 
     def _collect(self, batch: Batch, status: BatchStatus) -> None:
         """Record the results of a batch; requests without a result go into the next one."""
@@ -270,19 +260,17 @@ class BatchQueue:
         for file_id in status.files:
             if not self.batches.download(file_id, path):
                 # A run that was killed may have recorded it all and deleted it.
-                if self.record.left(batch):
+                if self.record.unanswered(batch):
                     logger.warning("Batch %s: a file of its replies is gone.", batch.id)
                 continue
             lines = read_results(path, self.client, self.price)
             while received := list(islice(lines, RESULTS_AT_ONCE)):
-                self._budget.spend(self.record.take(batch, received))
+                self._budget.spend(self.record.record_results(batch, received))
         path.unlink(missing_ok=True)
-        left = self.record.left(batch)
-        if status.status == "completed" and left:
-            missing = "the batch ended without it"
-            self.record.take(
-                batch, (Received(key, status=500, message=missing, may_pass=True) for key in left)
-            )
+        left = self.record.unanswered(batch)
+        if status.status == "completed":
+            failed = Received("", status=500, message="the batch ended without it", may_pass=True)
+            self.record.record_results(batch, [replace(failed, key=key) for key in left])
         for file_id in (batch.file_id, *status.files):
             self.batches.delete(file_id)
         self.record.update(replace(batch, state=COLLECTED))

@@ -96,13 +96,7 @@ class RequestChain:
             self.request, self.key = follow_up, request_key(follow_up, self._settings)
 
     def advance_cached(self, find: Callable[[str], Entry | None]) -> bool:
-        """Add a cached reply, if there is one.
-
-        Raises
-        ------
-        QuarantinedError
-            The request is quarantined.
-        """
+        """Add a cached reply, if there is one; raises the error of a quarantined request."""
         entry = find(self.key)
         if entry is not None and entry.state == QUARANTINED:
             raise QuarantinedError(entry.reason)
@@ -241,7 +235,7 @@ class ChatModel(RemoteModel):
             self._save_used()
 
     async def _finish(self, chain: RequestChain, n_tokens: int) -> Outcome:
-        """Send the next request of a chain, of about so many tokens, and its follow-ups."""
+        """Send the next request of a chain, of about `n_tokens`, and its follow-ups."""
         while True:
             try:
                 parsed = await self._ask(chain, n_tokens)
@@ -297,7 +291,7 @@ class ChatModel(RemoteModel):
                     self.ledger.record_cost(key, self.step, self.name, Usage(n_tokens), cost)
                 raise
             if reply.usage == Usage():
-                # Not every server counts, and none that was interrupted.
+                # Some servers count no tokens, and none counts those of an interrupted stream.
                 reply = replace(reply, usage=Usage(n_tokens, 0, estimate_tokens(reply.text)))
             return reply, reply.usage
 
@@ -317,13 +311,7 @@ class ChatModel(RemoteModel):
 
 
 def first_attempt(request: Request, settings: ModelSettings, n_tokens: int) -> Attempt:
-    """Return the first attempt at a request of about so many tokens.
-
-    Raises
-    ------
-    QuarantinedError
-        It does not fit the context window.
-    """
+    """Return the first attempt at a request, quarantined if it does not fit the window."""
     room = settings.context_window - n_tokens
     if room < MIN_REPLY_TOKENS:
         reason = (
@@ -339,15 +327,10 @@ def first_attempt(request: Request, settings: ModelSettings, n_tokens: int) -> A
 def validate_reply(
     reply: Reply, request: Request, attempt: Attempt, room: int, redact: Callable[[str], str]
 ) -> ParsedReply | Attempt:
-    """Parse a reply; if it is invalid, return the next attempt.
+    """Parse a reply; if it is invalid, return the next attempt, or quarantine the request.
 
     `room` is what the context window leaves for a reply, in tokens; `redact` replaces the key
     in a text.
-
-    Raises
-    ------
-    QuarantinedError
-        There will be no further attempt.
     """
     if reply.finish in ("content_filter", "refusal"):
         raw = redact(reply.text)

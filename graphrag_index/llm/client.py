@@ -319,7 +319,7 @@ def _new_session(settings: ModelSettings, is_encrypted: bool) -> "aiohttp.Client
             sock_connect=min(MAX_CONNECT_SECONDS, settings.timeout),
             sock_read=settings.timeout,
         ),
-        # The number at once is limited by the pace.
+        # `Pace` limits the concurrency.
         connector=aiohttp.TCPConnector(
             limit=0,
             keepalive_timeout=MAX_IDLE_SECONDS,

@@ -26,9 +26,9 @@ KeyedText = tuple[str, str]
 # Limits of one request, at OpenAI and at most others.
 MAX_TEXTS = 64
 MAX_TOKENS = 8_000
-# A text whose vector tells the dimension.
+# The text of the request that finds the dimension.
 PROBE = "dimension"
-# So often a text is sent while its vector is unusable.
+# Attempts for a text whose vector is unusable.
 MAX_ATTEMPTS = 3
 
 
@@ -132,13 +132,7 @@ class RemoteEmbeddingModel(RemoteModel):
         )
 
     async def _request(self, batch: Sequence[KeyedText]) -> "Vectors":
-        """Request the vectors of some texts; texts without a usable one are quarantined.
-
-        Raises
-        ------
-        ModelError
-            No vector has the length that the first had.
-        """
+        """Request the vectors of some texts; texts without a usable one are quarantined."""
         vectors: Vectors = {}
         reason, length = "", None
         for _ in range(MAX_ATTEMPTS):
@@ -147,7 +141,7 @@ class RemoteEmbeddingModel(RemoteModel):
             except RejectedError as error:
                 reason = self._client.redact(str(error))
                 break
-            batch, reason, length = self._keep(batch, rows, vectors)
+            batch, reason, length = self._keep_usable(batch, rows, vectors)
             if not batch:
                 return vectors
         if len(batch) > 1:
@@ -160,7 +154,7 @@ class RemoteEmbeddingModel(RemoteModel):
             self.set_meta(self._dimension_name, "")
             raise ModelError(
                 f"Model {self.name} gives vectors of {length} numbers, and gave {self.dimension} "
-                "before: set the model back, or run again to have all vectors anew."
+                "before: set the model back, or run again to compute all vectors again."
             )
         for key, _ in batch:
             self.ledger.record_failure(key, reason)
@@ -187,7 +181,7 @@ class RemoteEmbeddingModel(RemoteModel):
         n_tokens = sum(map(estimate_tokens, texts))
         return await self._client.calls.call(send, n_tokens, 0, before_send)
 
-    def _keep(
+    def _keep_usable(
         self, batch: Sequence[KeyedText], rows: Sequence[Sequence[float]], vectors: "Vectors"
     ) -> tuple[list[KeyedText], str, int | None]:
         """Keep the usable vectors; returns the other texts, the reason, and a wrong dimension."""

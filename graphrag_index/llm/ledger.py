@@ -70,7 +70,7 @@ ANSWERED = "UPDATE requests SET state = ?, reply = ?, reason = '', raw = '' WHER
 FAILED = "UPDATE requests SET state = ?, reason = ?, raw = ? WHERE key = ?"
 INSERT_CALL = "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 # Into the table of `track_use`.
-NOTE = "INSERT OR IGNORE INTO temp.used VALUES (?)"
+INSERT_USED = "INSERT OR IGNORE INTO temp.used VALUES (?)"
 # A request of the newest version of its step.
 _NEWEST = """
 JOIN uses AS u ON u.key = r.key
@@ -295,7 +295,7 @@ class Ledger:
                 query = f"UPDATE uses SET version = ? WHERE key IN {places}"
                 database.execute(query, (self.version, *some))
             if self._tracks_use:
-                database.executemany(NOTE, ((key,) for key in keys))
+                database.executemany(INSERT_USED, ((key,) for key in keys))
 
     def track_use(self) -> None:
         """Track, apart from the file, the requests used from now on, to purge the others."""

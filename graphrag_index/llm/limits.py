@@ -53,7 +53,7 @@ class Pace:
 
     @asynccontextmanager
     async def slot(self, n_tokens: int) -> AsyncIterator[None]:
-        """Wait for a free slot for a call of so many tokens, and hold it."""
+        """Wait for a free slot for a call of `n_tokens`, and occupy it."""
         await self._enter()
         try:
             while (delay := self._delay(n_tokens)) > 0 and not self._stopped:
@@ -93,7 +93,7 @@ class Pace:
         return max(self._not_before - now, *delays)
 
     def stop(self) -> None:
-        """Let nobody wait any longer; the caller refuses whoever is let through."""
+        """End all waiting; the caller refuses the calls that waited."""
         self._stopped = True
 
     def note_success(self, headers: Mapping[str, str]) -> None:
@@ -118,7 +118,7 @@ class Pace:
         return after
 
     def _wait(self, seconds: float | None) -> None:
-        """Let all calls wait so long."""
+        """Delay all further calls."""
         if seconds is not None:
             self._not_before = max(self._not_before, time.monotonic() + seconds)
 
@@ -263,7 +263,7 @@ class Budget:
                 changed.notify_all()
 
     def allows(self, max_cost: float) -> bool:
-        """Tell whether the budget allows so many dollars more, with no call under way."""
+        """Tell whether the budget allows `max_cost` dollars more, with no call under way."""
         return self.limit is None or self.spent + self.held + max_cost <= self.limit
 
     def error(self, max_cost: float) -> BudgetError:

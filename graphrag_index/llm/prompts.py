@@ -109,7 +109,7 @@ def _n_bytes(text: str) -> int:
 
 
 def n_prompt_tokens(text: str) -> int:
-    """Return the tokens of a model's window that a text takes, rather too many."""
+    """Return the tokens of the context window that a text takes, a high estimate."""
     return Budget(1, 1).cost_of(text)
 
 

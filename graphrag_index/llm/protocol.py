@@ -25,7 +25,7 @@ OPTIONAL = {
     "stream_options": None,
     "stream": None,
 }
-# So many invalid replies, and no valid one, show that a format is accepted but ignored.
+# Invalid replies, without a valid one, that show that a server ignores the format.
 MAX_IGNORED = 3
 # Words of an error that is about the format of the reply.
 _ABOUT_FORMAT = (
@@ -348,7 +348,7 @@ class StreamedReply:
             self._refusal += delta.get("refusal") or ""
             self._tool += map(_arguments, delta.get("tool_calls") or ())
             self._finish = choice.get("finish_reason") or self._finish
-        # Looked at from time to time.
+        # Checked every 50 pieces, since it takes time.
         if len(self._text) >= 400 and len(self._text) % 50 == 0:
             tail = "".join(self._text[-400:])
             self.is_loop = len(tail) >= 40 and tail.count(tail[-40:]) > 12
@@ -361,13 +361,7 @@ class StreamedReply:
             self._visible.end(broken=self._finish is None)
 
     def reply(self) -> Reply:
-        """Return the whole reply.
-
-        Raises
-        ------
-        RetryError
-            The stream ended early.
-        """
+        """Return the whole reply; raises `RetryError` if the stream ended early."""
         if self._finish is None:
             raise RetryError("the stream ended early", lost=True)
         text, finish = "".join(self._tool) or "".join(self._text), self._finish

@@ -12,7 +12,7 @@ from graphrag_index.llm.batch_ledger import Batch, BatchLedger
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.client import LLMClient, LoopThread
 from graphrag_index.llm.embeddings import RemoteEmbeddingModel
-from graphrag_index.llm.ledger import DONE, FILE, NOTE, Ledger, Quarantined
+from graphrag_index.llm.ledger import DONE, FILE, INSERT_USED, Ledger, Quarantined
 from graphrag_index.llm.limits import Budget, price_list_date, price_of
 from graphrag_index.llm.request import Spent
 from graphrag_index.schema.settings.models import ModelSettings, find_model
@@ -118,13 +118,7 @@ class Models:
         return BatchLedger(self.ledger).open() if self.has_ledger else []
 
     def batch_progress(self) -> tuple[int, int, bool]:
-        """Return the progress of the batches of the model that was created last.
-
-        Returns
-        -------
-        n_requests, n_done, has_ended
-            Of all its batches together; whether any of them has ended.
-        """
+        """Count requests and those done in batches of the last model; whether one has ended."""
         model = self._opened[-1]
         assert isinstance(model, BatchChatModel)
         return model.queue.progress()
@@ -232,7 +226,7 @@ def purge(ledger: Ledger, output: Path, keys: Iterable[str] = ()) -> Purged:
     path = output / FILE
     before = path.stat().st_size
     with ledger.transaction() as database:
-        database.executemany(NOTE, ((key,) for key in keys))
+        database.executemany(INSERT_USED, ((key,) for key in keys))
         n_deleted = database.execute(f"DELETE FROM requests WHERE {_UNUSED}").rowcount
         # A label may name a deleted document, if another one has the same text.
         database.execute("UPDATE requests SET unit = '' WHERE state = ?", (DONE,))

@@ -78,19 +78,9 @@ def _interpretations(data: Any, shape: Shape) -> Iterator[Any]:
 
 
 def _extract(data: Any, text: str, shape: Shape) -> tuple[Any, int]:
-    """Extract the requested object from a reply that does not match the schema.
+    """Extract the requested object, or records, from a reply that does not match the schema.
 
-    Returns
-    -------
-    data
-        The object, or records in another form.
-    n_cut
-        The number of records dropped: truncated at the end, or words instead of an object.
-
-    Raises
-    ------
-    ReplyError
-        There is none.
+    Also counts the records dropped: truncated at the end, or words instead of an object.
     """
     n_cut = 0
     if isinstance(data, dict | list):

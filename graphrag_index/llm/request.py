@@ -11,7 +11,7 @@ from graphrag_index.text.tokens import count_tokens, load_encoding
 
 # Counts the tokens of prompts that may not fit; other encodings count much the same.
 ENCODING = "o200k_base"
-# Bytes of ten tokens, rather too few.
+# Bytes of ten tokens, a low estimate.
 BYTES_OF_TEN_TOKENS = 35
 
 
@@ -75,7 +75,7 @@ class TextSink(Protocol):
     """Receiver of a text while it is streamed. Called from the thread of the calls."""
 
     def write(self, piece: str) -> None:
-        """Take the next piece."""
+        """Receive the next piece."""
 
     def restart(self) -> None:
         """Discard the text so far: the call broke off, and the text begins again."""
@@ -157,7 +157,7 @@ class Reply:
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate the tokens of a text from its length, rather too many: counting takes longer."""
+    """Estimate the tokens of a text from its length, a high estimate: counting takes longer."""
     n_bytes = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
     return n_bytes * 10 // BYTES_OF_TEN_TOKENS + 8
 

@@ -12,15 +12,15 @@ from graphrag_index.llm.limits import MAX_SLEEP, Budget, Pace, cost_of, price_of
 from graphrag_index.llm.request import Usage
 from graphrag_index.schema.settings.models import ModelSettings
 
-# Seconds before a retry: about the first, and at most.
+# Seconds before the first retry, with jitter, and the longest delay.
 FIRST_DELAY, MAX_DELAY = 0.5, 30.0
-# So many requests are refused one after the other before all are taken to be refused.
+# Refused requests in a row, before any is answered, that end the run.
 MAX_REFUSALS = 5
-# A request that keeps failing while others succeed is at fault itself.
+# Failures that reject a request while others succeed.
 MAX_FAILURES = 6
-# When more than so many requests fail one after the other, the server is at fault.
+# Requests that may fail in a row; with more of them the server is at fault.
 MAX_FAILING = 5
-# So many requests may be denied before any is answered.
+# Requests that may be denied access before any is answered.
 MAX_DENIED = 2
 # Seconds after which a request that is not refused counts as accepted.
 GRACE = 0.02
@@ -96,7 +96,7 @@ class RetriedCalls:
         self.price = price_of(settings)
         # Headers of the last response.
         self.headers: Mapping[str, str] = {}
-        # Seconds before the second attempt, about; then twice as long each time.
+        # Seconds before the second attempt, with jitter; doubled for each further one.
         self.first_delay = FIRST_DELAY
         self._name, self._settings, self._budget = name, settings, budget
         self._keeps_replies = keeps_replies
@@ -131,14 +131,8 @@ class RetriedCalls:
     ) -> T:
         """Make a call within the limits, again and again while its failures may pass.
 
-        Parameters
-        ----------
-        n_tokens
-            About so many tokens are sent.
-        max_tokens
-            The reply has at most so many.
-        before_send
-            Called right before each attempt.
+        It sends about `n_tokens`, and its reply has at most `max_tokens`; `before_send` is
+        called right before each attempt.
 
         Raises
         ------

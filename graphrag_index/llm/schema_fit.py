@@ -223,13 +223,8 @@ def _name_by_position(record: dict[str, Any], names: list[str]) -> dict[str, Any
 def read_lines(text: str, shape: Shape) -> tuple[dict[str, list[Any]], int]:
     """Parse lines such as ``entity | Tom Crean | person``, tuples and Markdown tables.
 
-    Returns
-    -------
-    records
-        The records of each list of the shape: objects if they have all fields of the schema,
-        else lists of fields. Empty if there are none.
-    n_cut
-        The number of records that the end of the text truncates.
+    Returns the records of each list: objects if they have all fields of the schema, else lists
+    of fields; and the number of records that the end of the text truncates.
     """
     records: dict[str, list[Any]] = {}
     n_cut = 0

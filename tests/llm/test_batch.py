@@ -318,8 +318,8 @@ class Killing:
         return call
 
 
-CALLS = ("upload", "create", "look", "download")
-NOTES = ("prepare", "update", "take", "record_reply", "record_failure")
+CALLS = ("upload", "create", "get_status", "download")
+NOTES = ("prepare", "update", "record_results", "record_reply", "record_failure")
 
 
 @pytest.mark.parametrize("after", [False, True])
