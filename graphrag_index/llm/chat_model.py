@@ -209,7 +209,9 @@ class ChatModel(RemoteModel):
             for request in requests:
                 chain = RequestChain(request, self.settings)
                 outcome = self._follow_cached(chain)
-                if outcome is None:
+                if outcome is not None and not waiting:
+                    yield outcome
+                elif outcome is None:
                     # Counted here, since it may take as long as to load an encoding.
                     n_tokens = prompt_tokens(chain.request, self.settings)
                     waiting.append(self._loop.start(self._finish(chain, n_tokens)))

@@ -32,8 +32,8 @@ def read_reply(text: str, format: ReplyFormat) -> ParsedReply:
         return format.read(strip_reasoning(text))
     shape = Shape(format.schema)
     data = _parse_json(text)
-    n_cut = 0
-    if not shape.matches(data):
+    n_cut, is_match = 0, shape.matches(data)
+    if not is_match:
         try:
             data, n_cut = _extract(data, text, shape)
         except ReplyError:
@@ -41,9 +41,10 @@ def read_reply(text: str, format: ReplyFormat) -> ParsedReply:
             if found is None:
                 raise
             return format.read(found)
+        is_match = shape.matches(data)
     best: ParsedReply | None = None
     errors = []
-    for interpretation in _interpretations(data, shape):
+    for interpretation in _interpretations(data, shape, is_match):
         try:
             parsed = format.read(interpretation)
         except ReplyError as error:
@@ -67,9 +68,9 @@ def _parse_json(text: str) -> Any:
         return None
 
 
-def _interpretations(data: Any, shape: Shape) -> Iterator[Any]:
+def _interpretations(data: Any, shape: Shape, is_match: bool) -> Iterator[Any]:
     """Yield possible readings: unchanged, with keys of the schema, named by position."""
-    if not isinstance(data, dict) or shape.matches(data):
+    if is_match or not isinstance(data, dict):
         yield data
     if isinstance(data, dict):
         fitted = shape.fit(data)
