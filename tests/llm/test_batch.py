@@ -24,16 +24,8 @@ from graphrag_index.step import step
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.chat_requests import KEY, request, words_of_text
 from tests.fixtures.commands import call, write_project
+from tests.llm.conftest import OPENED
 from tests.server import ChatRequest, Faults, Server
-
-MADE: list[Models] = []
-
-
-@pytest.fixture(autouse=True)
-def _closed() -> Iterator[None]:
-    yield
-    while MADE:
-        MADE.pop().close()
 
 
 @pytest.fixture
@@ -47,16 +39,16 @@ def models(
 ) -> Models:
     values = {"model": "test-model", "base_url": server.url, "api_key": KEY, **settings}
     known = {"chat": ModelSettings.model_validate(values)}
-    MADE.append(Models(known, output, lambda: 1, budget=budget, batch=batched))
-    return MADE[-1]
+    OPENED.append(Models(known, output, lambda: 1, budget=budget, batch=batched))
+    return OPENED[-1]
 
 
 def model(
     server: Server, output: Path, budget: float | None = None, **settings: Any
 ) -> BatchChatModel:
     """A model as in a run of its own."""
-    while MADE:
-        MADE.pop().close()
+    while OPENED:
+        OPENED.pop().close()
     chat = models(server, output, budget, **settings).chat("chat", "step")
     assert isinstance(chat, BatchChatModel)
     return chat
@@ -89,7 +81,7 @@ def states(output: Path) -> dict[str, str]:
 
 
 def status(output: Path) -> StepStatus:
-    (row,) = MADE[-1].ledger.status()
+    (row,) = OPENED[-1].ledger.status()
     return row
 
 
@@ -230,8 +222,8 @@ def test_a_bad_line_fails_only_its_request(server: Server, tmp_path: Path) -> No
     assert max(body["max_completion_tokens"] for body in bodies) == 2 * 8_192
     # Who asks again for what is quarantined gets it in a batch.
     server.faults = Faults()
-    assert MADE[-1].release(["step"]) == ["step"]
-    MADE[-1].finished()
+    assert OPENED[-1].release(["step"]) == ["step"]
+    OPENED[-1].finished()
     assert waits(model(server, tmp_path), *texts).startswith("5 requests")
     assert not any(outcome.failure for outcome in ask(model(server, tmp_path), *texts))
 
@@ -461,7 +453,7 @@ def test_the_budget_holds_a_whole_batch_before_it_is_submitted(
         except BudgetError:
             outcomes = []
         break
-    assert MADE[-1].ledger.spent() <= 20.0
+    assert OPENED[-1].ledger.spent() <= 20.0
     while len(outcomes) < 5:
         try:
             outcomes = ask(model(server, tmp_path, 1_000.0, **more), *texts)

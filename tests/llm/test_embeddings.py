@@ -1,6 +1,5 @@
 """Vectors over HTTP, from a server that behaves and misbehaves like the real ones."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +10,14 @@ from graphrag_index.errors import ModelError, SettingsError
 from graphrag_index.llm.embeddings import MAX_TEXTS, RemoteEmbeddingModel
 from graphrag_index.llm.registry import Models
 from graphrag_index.schema.settings.models import ModelSettings, Price
+from tests.llm.conftest import OPENED
 from tests.server import Faults, Server
-
-MADE: list[Models] = []
-
-
-@pytest.fixture(autouse=True)
-def _closed() -> Iterator[None]:
-    yield
-    while MADE:
-        MADE.pop().close()
 
 
 def embedding(server: Server, output: Path | None, **settings: Any) -> RemoteEmbeddingModel:
     values = {"model": "test-embedding", "base_url": server.url, "api_key": "k", **settings}
-    MADE.append(Models({"e": ModelSettings.model_validate(values)}, output))
-    return MADE[-1].embedding("e", "step")
+    OPENED.append(Models({"e": ModelSettings.model_validate(values)}, output))
+    return OPENED[-1].embedding("e", "step")
 
 
 def asked(server: Server) -> int:
@@ -82,13 +73,13 @@ def test_a_text_without_a_vector_is_quarantined_alone(
         for _ in range(2):
             vectors = embedding(server, tmp_path).embed(texts)
             assert [texts[row] for row in np.flatnonzero(~vectors.any(axis=1))] == ["poison"]
-            (put_aside,) = MADE[-1].ledger.quarantined(["step"])
+            (put_aside,) = OPENED[-1].ledger.quarantined(["step"])
             assert (put_aside.unit, put_aside.reason[: len(reason)]) == ("poison", reason)
             n_asked.append(asked(server))
         # The second time it is left alone.
         assert n_asked[0] == n_asked[1]
         server.faults = Faults()
-        assert MADE[-1].ledger.release(["step"]) == 1
+        assert OPENED[-1].ledger.release(["step"]) == 1
         assert embedding(server, tmp_path).embed(texts).any(axis=1).all()
 
 
@@ -114,9 +105,9 @@ def test_a_budget_needs_the_prices_of_all_models(tmp_path: Path) -> None:
     base = {"model": "unheard-of", "base_url": "http://127.0.0.1:9/v1"}
     settings = {name: ModelSettings.model_validate(base) for name in ("chat", "e")}
     settings["chat"] = settings["chat"].model_copy(update={"price": Price()})
-    MADE.append(Models(settings, tmp_path, needed={"chat": "", "e": "step"}, budget=5.0))
+    OPENED.append(Models(settings, tmp_path, needed={"chat": "", "e": "step"}, budget=5.0))
     with pytest.raises(SettingsError, match="the price of 'unheard-of', model e, is not in"):
-        MADE[-1].chat("chat", "step")
+        OPENED[-1].chat("chat", "step")
 
 
 def test_a_wrong_key_is_one_message(tmp_path: Path) -> None:
@@ -152,8 +143,8 @@ def test_all_models_are_checked_before_the_first_request(tmp_path: Path) -> None
             "chat": ModelSettings.model_validate(base),
             "e": ModelSettings.model_validate({**base, "model": "test-embedding", **last}),
         }
-        MADE.append(Models(settings, tmp_path, needed={"chat": "", "e": "step"}))
-        return MADE[-1]
+        OPENED.append(Models(settings, tmp_path, needed={"chat": "", "e": "step"}))
+        return OPENED[-1]
 
     with Server(api_keys=["good"], models=["test-model", "test-embedding"]) as server:
         for wrong, sentence in (

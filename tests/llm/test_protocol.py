@@ -7,30 +7,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.client import LoopThread
+from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.limits import parse_duration, retry_after
 from graphrag_index.llm.protocol import RESPONSE_FORMATS, RequestWriter, read_chat, read_events
 from graphrag_index.llm.registry import Models
-from graphrag_index.llm.request import Message, Outcome, Request
+from graphrag_index.llm.reply_parser import VisibleText
+from graphrag_index.llm.request import PLAIN_TEXT, Message, Outcome, Request
 from graphrag_index.llm.retries import RetryError, UnsupportedError, redact
 from graphrag_index.schema.settings.models import ModelSettings
 from tests.fixtures.chat_requests import WORDS, words_of_text
+from tests.fixtures.sink import Pieces
+from tests.llm.conftest import OPENED
 from tests.server import ChatRequest, Faults, Server
-
-MADE: list[Models] = []
-
-
-@pytest.fixture(autouse=True)
-def _closed() -> Iterator[None]:
-    yield
-    while MADE:
-        MADE.pop().close()
 
 
 def ask(server: Server, output: Path, *texts: str, **settings: Any) -> list[Outcome]:
     values = {"model": "test-model", "base_url": server.url, "timeout": 1.0, **settings}
-    MADE.append(Models({"chat": ModelSettings.model_validate(values)}, output))
-    chat = MADE[-1].chat("chat", "step")
+    OPENED.append(Models({"chat": ModelSettings.model_validate(values)}, output))
+    chat = OPENED[-1].chat("chat", "step")
     system = Message(role="system", content="List the words.")
     return list(
         chat.replies(
@@ -123,8 +122,8 @@ def test_an_unknown_parameter_of_the_settings_is_dropped(tmp_path: Path) -> None
 
 def test_a_wrong_value_of_a_parameter_is_an_error(tmp_path: Path) -> None:
     settings = {"base_url": "http://127.0.0.1:9", "parameters": {"effort": "lo"}}
-    MADE.append(Models({"chat": ModelSettings(model="m", **settings)}, tmp_path))
-    writer = RequestWriter("chat", ModelSettings(model="m", **settings), MADE[-1].ledger)
+    OPENED.append(Models({"chat": ModelSettings(model="m", **settings)}, tmp_path))
+    writer = RequestWriter("chat", ModelSettings(model="m", **settings), OPENED[-1].ledger)
     body = writer.chat_body([], WORDS, 10)
     wrong = UnsupportedError("HTTP 400: Invalid value: 'lo'. Supported are low, high. effort")
     assert not writer.adapt(wrong, body, writer.capabilities)
@@ -142,7 +141,7 @@ def test_a_stream_is_joined_and_counted(tmp_path: Path) -> None:
         (outcome,) = ask(server, tmp_path, "a b c", stream=True)
         assert outcome.values == (["a", "b", "c"],)
         assert bodies(server)[0]["stream"] is True
-        status = MADE[-1].ledger.status()
+        status = OPENED[-1].ledger.status()
         assert status[0].prompt_tokens > 0
         assert status[0].completion_tokens > 0
 
@@ -221,3 +220,72 @@ def test_a_key_is_redacted_in_messages_of_the_server() -> None:
     said = redact("Incorrect API key provided: sk-abcdef123456. Bearer sk-abcdef123456", "secret-1")
     assert "abcdef" not in said
     assert redact("wrong: secret-1!", "secret-1") == "wrong: ***!"
+
+
+TEXT = "Crean was born in Annascaul. " * 20
+
+
+def ask_for_text(server: Server, sink: Pieces | None) -> Outcome:
+    loop = LoopThread()
+    settings = ModelSettings(model="test-model", base_url=server.url, timeout=2.0)
+    chat = ChatModel("chat", settings, "local", Ledger(None), loop)
+    try:
+        messages = [Message(role="user", content="Who was Crean?")]
+        [outcome] = chat.replies([Request("Crean", messages, PLAIN_TEXT, sink=sink)])
+        return outcome
+    finally:
+        chat.close()
+        chat.ledger.close()
+        loop.close()
+
+
+@pytest.fixture(params=["", "<think>Who was he?\n</think>\n\n"], ids=["plain", "thinking"])
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    with Server(answer=lambda chat: request.param + TEXT) as server:
+        yield server
+
+
+def test_a_streamed_text_reaches_the_sink_in_pieces(server: Server) -> None:
+    sink = Pieces()
+    outcome = ask_for_text(server, sink)
+    assert outcome.values == (TEXT.strip(),)
+    assert sink.text == TEXT
+    assert len(sink.pieces) > 5
+    assert outcome.spent.calls == 1
+    assert outcome.spent.usage.completion > 0
+
+
+def test_without_a_sink_the_reply_is_not_streamed(server: Server) -> None:
+    assert ask_for_text(server, None).values == (TEXT.strip(),)
+
+
+def test_a_broken_stream_is_retried() -> None:
+    with Server(answer=lambda chat: TEXT, faults=Faults(by_number=["close_half"])) as server:
+        sink = Pieces()
+        assert ask_for_text(server, sink).values == (TEXT.strip(),)
+    assert sink.text == TEXT
+
+
+@given(
+    thoughts=st.sampled_from(["", "<think>so { </b>\n</think>\n", "  <thinking>a\n</thinking> "]),
+    text=st.text(min_size=1).filter(lambda text: text.strip()[:1] not in "<[◁"),
+    cuts=st.lists(st.integers(1, 9)),
+)
+def test_no_piece_of_a_stream_is_lost(thoughts: str, text: str, cuts: list[int]) -> None:
+    sink = Pieces()
+    visible = VisibleText(sink)
+    rest = thoughts + text
+    for cut in cuts:
+        visible.write(rest[:cut])
+        rest = rest[cut:]
+    visible.write(rest)
+    visible.end()
+    assert sink.text.strip() == text.strip()
+
+
+def test_a_broken_stream_restarts_the_sink() -> None:
+    sink = Pieces()
+    visible = VisibleText(sink)
+    visible.write("Half of a")
+    visible.end(broken=True)
+    assert sink.restarts == 1
