@@ -79,7 +79,7 @@ def read_claims(data: Any) -> ParsedReply:
         data = found
     if not isinstance(data, list):
         raise ReplyError('it holds no list "claims"')
-    read = [_claim(record) for record in data]
+    read = [_read_claim(record) for record in data]
     claims = [claim for claim in read if claim is not None]
     if read and not claims:
         raise ReplyError("none of its claims has a subject and a description")
@@ -90,10 +90,10 @@ def read_claims(data: Any) -> ParsedReply:
 CLAIMS_FORMAT = ReplyFormat("claims", SCHEMA, read_claims, IN_WORDS)
 
 
-def _claim(record: object) -> Claim | None:
+def _read_claim(record: object) -> Claim | None:
     if not isinstance(record, Mapping):
         return None
-    values = {name: _first(record, keys) for name, keys in _KEYS.items()}
+    values = {name: _first_value(record, keys) for name, keys in _KEYS.items()}
     for name in ("subject", "object"):
         values[name] = values[name].strip(_QUOTES)
     if not values["subject"] or not values["description"]:
@@ -105,7 +105,7 @@ def _claim(record: object) -> Claim | None:
     return Claim(**values)
 
 
-def _first(record: Mapping[str, object], keys: Sequence[str]) -> str:
+def _first_value(record: Mapping[str, object], keys: Sequence[str]) -> str:
     """Return the first field with a value, on one line."""
     for key in keys:
         value = record.get(key)

@@ -82,7 +82,7 @@ class Findings:
         for name, rows in self._rows.items():
             kind: Any = TABLE.columns[name]
             fields = {"owner": pl.Int64, **kind.inner.to_schema()}
-            lists = _lists(pl.DataFrame(rows, fields, orient="row"), len(units))
+            lists = _gather_by_owner(pl.DataFrame(rows, fields, orient="row"), len(units))
             units = units.with_columns(lists.alias(name))
             rows.clear()
         self._units.clear()
@@ -105,7 +105,7 @@ def merge_findings(findings: pl.DataFrame, text_units: pl.DataFrame) -> dict[str
     entities = _explode(findings, places, "entities")
     links = _explode(findings, places, "relationships")
     mentions = _explode(findings, places, "mentions")
-    keys = _map(entities["name"], title_key)
+    keys = _map_distinct(entities["name"], title_key)
     numbers, firsts = _number_rows(keys.to_frame())
     of_units = entities.select("text_unit", "number", index=numbers).unique()
     for end in ("source", "target"):
@@ -113,8 +113,8 @@ def merge_findings(findings: pl.DataFrame, text_units: pl.DataFrame) -> dict[str
     mentions = _replace_numbers(mentions, "entity", of_units)
     columns = TABLES["extracted_mentions"].columns
     return {
-        "extracted_entities": _entities(entities, numbers, keys.gather(firsts)),
-        "extracted_relationships": _relationships(links),
+        "extracted_entities": _merge_entities(entities, numbers, keys.gather(firsts)),
+        "extracted_relationships": _merge_relationships(links),
         "extracted_mentions": _drop_adjacent_repeats(
             mentions.select(pl.col(name).cast(kind) for name, kind in columns.items()).sort(
                 "text_unit", "start_char", "end_char", "entity"
@@ -141,31 +141,33 @@ def _replace_numbers(rows: pl.DataFrame, end: str, of_units: pl.DataFrame) -> pl
     return found.drop(end).rename({"index": end})
 
 
-def _entities(rows: pl.DataFrame, owners: Integers, keys: pl.Series) -> pl.DataFrame:
+def _merge_entities(rows: pl.DataFrame, owners: Integers, keys: pl.Series) -> pl.DataFrame:
     """Return `extracted_entities`; `keys` are the identities of their titles."""
     n = len(keys)
     rows = _by_owner(rows, owners)
     forms = rows.select("owner", "forms").filter(pl.col("forms").list.len() > 0).explode("forms")
-    is_other = _map(forms["forms"], title_key) != keys.gather(forms["owner"])
+    is_other = _map_distinct(forms["forms"], title_key) != keys.gather(forms["owner"])
     return pl.DataFrame(
         {
-            **_columns(rows, n),
-            "types": _types(rows, n),
+            **_shared_columns(rows, n),
+            "types": _types_by_owner(rows, n),
             "human_readable_id": np.arange(n),
             "title": _most_frequent(rows["owner"], rows["name"], rows["name"], n),
-            "aliases": _lists(_drop_repeats(forms.filter(is_other)), n),
+            "aliases": _gather_by_owner(_drop_repeats(forms.filter(is_other)), n),
         }
     ).select(pl.col(n).cast(t) for n, t in TABLES["extracted_entities"].columns.items())
 
 
-def _relationships(rows: pl.DataFrame) -> pl.DataFrame:
+def _merge_relationships(rows: pl.DataFrame) -> pl.DataFrame:
     """Return `extracted_relationships`."""
     ends = rows.select("source", "target")
-    owners, firsts = _number_rows(ends.with_columns(_map(rows["type"], type_key).alias("type")))
+    owners, firsts = _number_rows(
+        ends.with_columns(_map_distinct(rows["type"], type_key).alias("type"))
+    )
     n = len(firsts)
     return pl.DataFrame(
         {
-            **_columns(_by_owner(rows, owners), n),
+            **_shared_columns(_by_owner(rows, owners), n),
             **ends[firsts].to_dict(),
             # Summed in order, so that the result is the same to the last bit.
             "weight": np.bincount(owners, rows["strength"].to_numpy(), n).astype(np.float64),
@@ -178,7 +180,7 @@ def _by_owner(rows: pl.DataFrame, owners: Integers) -> pl.DataFrame:
     return rows.with_columns(owner=owners).sort("owner", maintain_order=True)
 
 
-def _columns(rows: pl.DataFrame, n: int) -> dict[str, pl.Series]:
+def _shared_columns(rows: pl.DataFrame, n: int) -> dict[str, pl.Series]:
     """Return the columns that entities and relationships share."""
     typed = rows.filter(pl.col("type") != "")
     # Each with the first text unit that has it.
@@ -188,12 +190,16 @@ def _columns(rows: pl.DataFrame, n: int) -> dict[str, pl.Series]:
     described = _drop_repeats(descriptions, "owner", "description")
     places = rows.select("owner", "document_id", "start_char", "end_char")
     return {
-        "type": _most_frequent(typed["owner"], typed["type"], _map(typed["type"], type_key), n),
+        "type": _most_frequent(
+            typed["owner"], typed["type"], _map_distinct(typed["type"], type_key), n
+        ),
         "description": pl.repeat("", n, dtype=pl.String, eager=True),
-        "descriptions": _lists(described.select("owner", "description"), n),
-        "description_text_units": _lists(described.select("owner", "text_unit"), n),
-        "text_units": _lists(_drop_adjacent_repeats(rows.select("owner", "text_unit")), n),
-        "evidence": _lists(_drop_repeats(places), n),
+        "descriptions": _gather_by_owner(described.select("owner", "description"), n),
+        "description_text_units": _gather_by_owner(described.select("owner", "text_unit"), n),
+        "text_units": _gather_by_owner(
+            _drop_adjacent_repeats(rows.select("owner", "text_unit")), n
+        ),
+        "evidence": _gather_by_owner(_drop_repeats(places), n),
     }
 
 
@@ -222,7 +228,7 @@ def _drop_adjacent_repeats(rows: pl.DataFrame, *names: str) -> pl.DataFrame:
     return rows.filter(pl.any_horizontal(columns.ne_missing(columns.shift())))
 
 
-def _map(values: pl.Series, function: Callable[[str], str]) -> pl.Series:
+def _map_distinct(values: pl.Series, function: Callable[[str], str]) -> pl.Series:
     """Apply a function once to each distinct value."""
     different = values.unique()
     results = pl.Series(list(map(function, different)), dtype=pl.String)
@@ -245,16 +251,18 @@ def _most_frequent(owners: pl.Series, values: pl.Series, keys: pl.Series, n: int
     return nothing.scatter(best["owner"], values.gather(best["at"]))
 
 
-def _types(rows: pl.DataFrame, n: int) -> pl.Series:
+def _types_by_owner(rows: pl.DataFrame, n: int) -> pl.Series:
     """Return the types of each `owner`: of each text unit the first that is not empty."""
     # Rows without a type come last in their text unit.
     ordered = rows.select("owner", "text_unit", "type").sort(
         "owner", "text_unit", pl.col("type") == "", maintain_order=True
     )
-    return _lists(_drop_adjacent_repeats(ordered, "owner", "text_unit").drop("text_unit"), n)
+    return _gather_by_owner(
+        _drop_adjacent_repeats(ordered, "owner", "text_unit").drop("text_unit"), n
+    )
 
 
-def _lists(rows: pl.DataFrame, n: int) -> pl.Series:
+def _gather_by_owner(rows: pl.DataFrame, n: int) -> pl.Series:
     """Collect the values of each `owner` into a list, in the order of the rows."""
     things = rows.drop("owner")
     values = things.to_struct() if things.width > 1 else things.to_series()

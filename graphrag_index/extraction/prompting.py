@@ -36,7 +36,7 @@ def choose_chain(answered: Iterable[SchemaChain], wanted: Schema) -> SchemaChain
     entities, all types are requested again.
     """
     missing = {
-        chain: _missing(chain, wanted) for chain in answered if chain[0].is_comparable(wanted)
+        chain: _missing_types(chain, wanted) for chain in answered if chain[0].is_comparable(wanted)
     }
     best = min(missing, key=lambda chain: (_n_types(missing[chain]), len(chain)), default=())
     if not best or (wanted.names and missing[best].names == wanted.names):
@@ -44,15 +44,17 @@ def choose_chain(answered: Iterable[SchemaChain], wanted: Schema) -> SchemaChain
     return (*best, missing[best]) if _n_types(missing[best]) else best
 
 
-def _missing(chain: SchemaChain, wanted: Schema) -> Schema:
+def _missing_types(chain: SchemaChain, wanted: Schema) -> Schema:
     """Return the wanted types that no request of a chain asks for."""
     asked = merge_schemas(chain)
     names = (name for key, name in wanted.names.items() if key not in asked.names)
-    kinds = (kind for kind in wanted.kinds if not any(_has(other, kind) for other in asked.kinds))
+    kinds = (
+        kind for kind in wanted.kinds if not any(_includes(other, kind) for other in asked.kinds)
+    )
     return Schema(tuple(names), tuple(kinds), wanted.strict)
 
 
-def _has(asked: Kind, kind: Kind) -> bool:
+def _includes(asked: Kind, kind: Kind) -> bool:
     """Return whether a request for one kind of relationship includes another."""
     ends = zip(asked.key[1:], kind.key[1:], strict=True)
     return asked.key[0] == kind.key[0] and all(mine in ("", other) for mine, other in ends)

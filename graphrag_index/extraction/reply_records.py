@@ -76,10 +76,10 @@ def read_records(data: Any) -> tuple[Found, int]:
     ReplyError
         The reply has no records, or only invalid ones.
     """
-    records = list(_records(data))
-    entities = [_entity(record) for kind, record in records if kind == "entity"]
+    records = list(_walk_records(data))
+    entities = [_read_entity(record) for kind, record in records if kind == "entity"]
     names = {title_key(entity.name) for entity in entities if entity}
-    links = [_relationship(record, names) for kind, record in records if kind == "link"]
+    links = [_read_relationship(record, names) for kind, record in records if kind == "link"]
     found = Found(tuple(filter(None, entities)), tuple(filter(None, links)))
     n_bad = len(records) - len(found.entities) - len(found.relationships)
     if n_bad and n_bad == len(records):
@@ -87,42 +87,46 @@ def read_records(data: Any) -> tuple[Found, int]:
     return found, n_bad
 
 
-def _entity(record: Any) -> FoundEntity | None:
+def _read_entity(record: Any) -> FoundEntity | None:
     if isinstance(record, list):
         name, kind, description = _padded(record[1:] if _marked_kind(record) else record, 3)
     elif isinstance(record, str):
         name, kind, description = record, None, None
     else:
-        fields = _lower(record) if isinstance(record, dict) else {}
-        name, kind, description = (_get(fields, keys) for keys in (_NAME, _TYPE, _DESCRIPTION))
-    entity = FoundEntity(_name(name), _first(kind), clean(_text(description)))
+        fields = _lower_keys(record) if isinstance(record, dict) else {}
+        name, kind, description = (
+            _first_field(fields, keys) for keys in (_NAME, _TYPE, _DESCRIPTION)
+        )
+    entity = FoundEntity(_read_name(name), _read_type(kind), clean(_as_text(description)))
     return entity if title_key(entity.name) else None
 
 
-def _relationship(record: Any, names: Set[str]) -> FoundRelationship | None:
+def _read_relationship(record: Any, names: Set[str]) -> FoundRelationship | None:
     kind = description = strength = None
     if isinstance(record, list):
         record = record[1:] if _marked_kind(record) else record
         source, target, *others = _padded(record, max(2, len(record)))
-        if len(record) == 3 and title_key(_name(record[1])) not in names:
+        if len(record) == 3 and title_key(_read_name(record[1])) not in names:
             source, kind, target = record
-        elif len(record) == 3 or (len(record) == 4 and _NUMBER.match(_text(record[3]))):
+        elif len(record) == 3 or (len(record) == 4 and _NUMBER.match(_as_text(record[3]))):
             description, strength = _padded(others, 2)
         else:
             kind, description, strength = _padded(others, 3)
     else:
-        fields = _lower(record) if isinstance(record, dict) else {}
+        fields = _lower_keys(record) if isinstance(record, dict) else {}
         columns = (_SOURCE, _TARGET, _LINK_TYPE, _DESCRIPTION, _STRENGTH)
-        source, target, kind, description, strength = (_get(fields, keys) for keys in columns)
-    kind, description = _first(kind), clean(_text(description))
+        source, target, kind, description, strength = (
+            _first_field(fields, keys) for keys in columns
+        )
+    kind, description = _read_type(kind), clean(_as_text(description))
     link = FoundRelationship(
-        _name(source), _name(target), kind, description, read_strength(strength)
+        _read_name(source), _read_name(target), kind, description, read_strength(strength)
     )
     ends = title_key(link.source), title_key(link.target)
     return link if all(ends) and ends[0] != ends[1] else None
 
 
-def _records(data: Any) -> Iterator[tuple[str, Any]]:
+def _walk_records(data: Any) -> Iterator[tuple[str, Any]]:
     """Yield each record of a reply with its kind, `entity` or `link`.
 
     Raises
@@ -132,40 +136,40 @@ def _records(data: Any) -> Iterator[tuple[str, Any]]:
     """
     if isinstance(data, list):
         for record in data:
-            if isinstance(record, dict) and _lists(_lower(record)):
-                yield from _records(record)
+            if isinstance(record, dict) and _record_lists(_lower_keys(record)):
+                yield from _walk_records(record)
             else:
-                yield _kind(record), record
+                yield _kind_of(record), record
         return
     if not isinstance(data, dict):
         raise ReplyError("it must be an object with the lists entities and relationships")
-    fields = _lower(data)
-    lists = _lists(fields)
+    fields = _lower_keys(data)
+    lists = _record_lists(fields)
     if not lists:
         inner = [value for value in data.values() if isinstance(value, dict)]
         if len(data) == 1 and inner:
-            yield from _records(inner[0])
+            yield from _walk_records(inner[0])
             return
-        if _has(fields, _SOURCE) or ("name" in fields and "error" not in fields):
-            yield _kind(data), data
+        if _has_field(fields, _SOURCE) or ("name" in fields and "error" not in fields):
+            yield _kind_of(data), data
             return
         raise ReplyError("it has neither of the lists entities and relationships")
     for kind, records in lists:
         if isinstance(records, dict):
             # A mapping by name, {"Ada": {"type": ...}}, or one record without a list.
-            if _has(_lower(records), ("name", *_SOURCE)):
+            if _has_field(_lower_keys(records), ("name", *_SOURCE)):
                 yield kind, records
                 continue
             for name, record in records.items():
                 fields = record if isinstance(record, dict) else {"description": record}
-                yield kind, {"name": name, **_lower(fields)}
+                yield kind, {"name": name, **_lower_keys(fields)}
         elif isinstance(records, list):
             yield from ((kind, record) for record in records)
         elif records:
             raise ReplyError("entities and relationships must be lists")
 
 
-def _lists(fields: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _record_lists(fields: Mapping[str, Any]) -> list[tuple[str, Any]]:
     found = []
     for kind, names in (("entity", _ENTITIES), ("link", _RELATIONSHIPS)):
         name = next((name for name in names if name in fields), None)
@@ -174,18 +178,18 @@ def _lists(fields: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return found
 
 
-def _kind(record: Any) -> str:
+def _kind_of(record: Any) -> str:
     """Classify a record as entity or relationship by its first field, kind or keys."""
     if isinstance(record, list):
         return _marked_kind(record) or ("entity" if len(record) < 4 else "link")
     if not isinstance(record, dict):
         return "entity"
-    fields = _lower(record)
+    fields = _lower_keys(record)
     for name in ("kind", "record", "record_type", "type"):
         value = fields.get(name)
         if isinstance(value, str) and value.lower() in _KINDS and "source" not in fields:
             return _KINDS[value.lower()]
-    return "link" if _has(fields, _SOURCE) and _has(fields, _TARGET) else "entity"
+    return "link" if _has_field(fields, _SOURCE) and _has_field(fields, _TARGET) else "entity"
 
 
 def _marked_kind(record: list[Any]) -> str:
@@ -198,17 +202,17 @@ def _padded(values: Sequence[Any], n: int) -> Any:
     return (*values, *[None] * n)[:n]
 
 
-def _lower(record: dict[Any, Any]) -> dict[str, Any]:
+def _lower_keys(record: dict[Any, Any]) -> dict[str, Any]:
     if record.keys() <= _KEYS:
         return record
     return {str(key).strip().lower().replace(" ", "_"): value for key, value in record.items()}
 
 
-def _has(fields: Mapping[str, Any], names: Sequence[str]) -> bool:
+def _has_field(fields: Mapping[str, Any], names: Sequence[str]) -> bool:
     return any(name in fields for name in names)
 
 
-def _get(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
+def _first_field(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
     for name in names:
         value = fields.get(name)
         if value not in (None, ""):
@@ -216,26 +220,26 @@ def _get(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
     return None
 
 
-def _text(value: Any) -> str:
+def _as_text(value: Any) -> str:
     """Convert any value to text."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        return " ".join(filter(None, map(_text, value)))
+        return " ".join(filter(None, map(_as_text, value)))
     if isinstance(value, dict):
-        return _text(_get(_lower(value), (*_NAME, *_DESCRIPTION, "text")))
+        return _as_text(_first_field(_lower_keys(value), (*_NAME, *_DESCRIPTION, "text")))
     return "" if value is None or isinstance(value, bool) else str(value)
 
 
-def _first(value: Any) -> str:
+def _read_type(value: Any) -> str:
     """Return a type, the first of several; empty if it is invalid."""
-    kind = clean(_text(value[0] if isinstance(value, list) and value else value))
+    kind = clean(_as_text(value[0] if isinstance(value, list) and value else value))
     return kind if len(kind) <= MAX_NAME else ""
 
 
-def _name(value: Any) -> str:
+def _read_name(value: Any) -> str:
     """Return a name without quotation marks around it; empty if it is invalid."""
-    name = clean(_text(value))
+    name = clean(_as_text(value))
     while len(name) > 2 and name[0] + name[-1] in _QUOTES:
         name = name[1:-1].strip()
     if len(name) > MAX_NAME or not any(map(str.isalnum, name)):
@@ -256,7 +260,7 @@ def read_strength(value: Any) -> float:
     """Parse a strength from 1 to 10: a number, "8/10", "80 %", "high"."""
     if isinstance(value, bool) or value is None:
         return DEFAULT_STRENGTH
-    text = _text(value).strip().lower()
+    text = _as_text(value).strip().lower()
     number = _NUMBER.search(text)
     if number is None:
         return _STRENGTHS.get(text, DEFAULT_STRENGTH)

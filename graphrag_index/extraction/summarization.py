@@ -45,13 +45,15 @@ class SummaryPrompt:
 
     def pieces(self, descriptions: Sequence[str]) -> list[str]:
         """Cut long descriptions, so that any two pieces fit into a request."""
-        return [piece for text in descriptions for piece in self._cut(text, self.max_tokens // 2)]
+        return [
+            piece for text in descriptions for piece in self._cut_text(text, self.max_tokens // 2)
+        ]
 
     def request(
         self, about: str, pieces: Sequence[str], first: int = 0, summary: str = ""
     ) -> Request:
         """Build a request for as many pieces from `first` on as fit, with the summary so far."""
-        stop = self._stop(pieces, first, summary)
+        stop = self._find_stop(pieces, first, summary)
         shown = [*([self._beginning(summary)] if summary else []), *pieces[first:stop]]
         listed = "\n".join(f"- {text}" for text in shown)
         user = Message(role="user", content=f"{about}\n\nDescriptions:\n{listed}")
@@ -66,13 +68,13 @@ class SummaryPrompt:
         """Return the last summary; after a failure, with the descriptions that it lacks."""
         first, summary = 0, ""
         for value in outcome.values:
-            first, summary = self._stop(pieces, first, summary), value
+            first, summary = self._find_stop(pieces, first, summary), value
         if first >= len(pieces):
             return summary
-        rest = join([*([summary] if summary else []), *pieces[first:]])
+        rest = join_descriptions([*([summary] if summary else []), *pieces[first:]])
         return self._beginning(rest, self.max_tokens)
 
-    def _stop(self, pieces: Sequence[str], first: int, summary: str) -> int:
+    def _find_stop(self, pieces: Sequence[str], first: int, summary: str) -> int:
         """Return the piece after the last of a request that begins with `first`."""
         texts = chain((summary,), islice(pieces, first, None))
         # Three tokens for the mark and the line end of a list item.
@@ -88,9 +90,9 @@ class SummaryPrompt:
 
     def _beginning(self, text: str, max_tokens: int | None = None) -> str:
         """Return the first sentences of a text that fit, by default into half of a request."""
-        return next(self._cut(text, max_tokens or self.max_tokens // 2), "")
+        return next(self._cut_text(text, max_tokens or self.max_tokens // 2), "")
 
-    def _cut(self, text: str, max_tokens: int) -> Iterator[str]:
+    def _cut_text(self, text: str, max_tokens: int) -> Iterator[str]:
         """Cut a text at sentences, and long sentences anywhere."""
         if (
             len(text.encode("utf-8", "replace")) <= max_tokens
@@ -109,7 +111,7 @@ class SummaryPrompt:
             yield piece
 
 
-def join(descriptions: Sequence[str]) -> str:
+def join_descriptions(descriptions: Sequence[str]) -> str:
     """Join distinct descriptions; add a full stop where one is missing."""
     if len(descriptions) < 2:
         return "".join(descriptions)
@@ -140,7 +142,7 @@ def _short_sentences(text: str, max_tokens: int) -> Iterator[str]:
             yield words
 
 
-def _read(data: Any) -> ParsedReply:
+def _read_summary(data: Any) -> ParsedReply:
     """Parse {"description": "..."} tolerantly.
 
     Raises
@@ -162,6 +164,6 @@ def _read(data: Any) -> ParsedReply:
 FORMAT = ReplyFormat(
     "description",
     object_schema({"description": {"type": "string"}}),
-    _read,
+    _read_summary,
     'Reply with one JSON object and nothing else: {"description": "..."}',
 )

@@ -156,10 +156,10 @@ class CorpusStatistics:
         """Tell whether the corpus uses a span as a name."""
         verdict = self._verdicts.get(number)
         if verdict is None:
-            verdict = self._verdicts[number] = self._judge(number)
+            verdict = self._verdicts[number] = self._is_used_as_name(number)
         return verdict
 
-    def _judge(self, number: int) -> bool:
+    def _is_used_as_name(self, number: int) -> bool:
         words = self.words[number]
         if self.in_prose[number] == 0:
             # Headings and tables repeat names, but do not prove them.

@@ -31,7 +31,7 @@ BLOCK = 400_000
 # Two entities as one number: source * _WIDTH + target.
 _WIDTH = 1 << 32
 # Evidence that scores less is no quotable sentence that names both.
-_SAID = 5.0
+_MIN_QUOTE_SCORE = 5.0
 # The best evidence is a sentence of about this many characters.
 GOOD_LENGTH = 160
 
@@ -71,13 +71,13 @@ def find_mentions(
     entities
         All that may be mentioned; some are not.
     """
-    names, terms, vocabularies = _read(texts, sentences, settings, progress)
+    names, terms, vocabularies = _read_candidates(texts, sentences, settings, progress)
     lower: Counter[str] = Counter()
     for vocabulary in vocabularies.values():
         vocabulary.add_lower_words(lower)
     codes = set(vocabularies)
     del vocabularies
-    named, entities = _named(names, lower, settings)
+    named, entities = _find_names(names, lower, settings)
     del names, lower
     parts = [named]
     if settings.noun_phrases:
@@ -101,7 +101,7 @@ def find_mentions(
     return mentions.filter(frequent[mentions["entity"].to_numpy()]), entities
 
 
-def _read(
+def _read_candidates(
     texts: Texts, sentences: pl.DataFrame, settings: ExtractGraphNlp, progress: Progress
 ) -> tuple[Names, Terms, dict[str, Vocabulary]]:
     """Collect candidates for names and terms, and the vocabulary of each language."""
@@ -125,7 +125,7 @@ def _read(
     return names, terms, vocabularies
 
 
-def _named(
+def _find_names(
     found: Names, lower: Counter[str], settings: ExtractGraphNlp
 ) -> tuple[pl.DataFrame, Entities]:
     """Classify the capitalized spans and merge the variants of a name."""
@@ -142,11 +142,11 @@ def _named(
     )
     counts = np.bincount(mentions["name"].to_numpy(), minlength=len(classified.names))
     variants = (
-        _variants(found, classified, mentions, counts)
+        _find_variants(found, classified, mentions, counts)
         if settings.merge_variants
         else Variants(classified.names, np.arange(len(classified.names)), {}, frozenset())
     )
-    mentions = _assign(mentions, variants)
+    mentions = _assign_entities(mentions, variants)
     names = variants.names
     aliases: list[list[str]] = [[] for _ in names]
     forms = (
@@ -157,11 +157,11 @@ def _named(
     for entity, name, _ in forms.iter_rows():
         if names[name] != names[entity]:
             aliases[entity].append(names[name])
-    types = _types(variants, classified, counts)
+    types = _types_of_entities(variants, classified, counts)
     return mentions.select(list(MENTIONS)), Entities(names, types, aliases)
 
 
-def _variants(
+def _find_variants(
     found: Names, classified: ClassifiedNames, mentions: pl.DataFrame, counts: np.ndarray
 ) -> Variants:
     pairs = mentions.select("document", "name").unique().sort("document", "name")
@@ -174,7 +174,7 @@ def _variants(
     return merge_variants(classified, counts, list(pairs.iter_rows()), abbreviations)
 
 
-def _assign(mentions: pl.DataFrame, variants: Variants) -> pl.DataFrame:
+def _assign_entities(mentions: pl.DataFrame, variants: Variants) -> pl.DataFrame:
     """Add the `entity` of each mention's `name` in its document."""
     entity = variants.entity_of[mentions["name"].to_numpy()].astype(np.int32)
     mentions = mentions.with_columns(entity=pl.Series(entity, dtype=pl.Int32))
@@ -190,7 +190,9 @@ def _assign(mentions: pl.DataFrame, variants: Variants) -> pl.DataFrame:
     )
 
 
-def _types(variants: Variants, classified: ClassifiedNames, counts: np.ndarray) -> list[str]:
+def _types_of_entities(
+    variants: Variants, classified: ClassifiedNames, counts: np.ndarray
+) -> list[str]:
     """Type each entity; it is a place if the forms of its name are mostly used as one."""
     n = len(variants.names)
     entity_of_name = variants.entity_of[: len(classified.names)]
@@ -246,10 +248,10 @@ def pair_mentions(mentions: pl.DataFrame, max_links: int, neighbour_weight: floa
     pairs
         One row per pair of entities, `source` < `target`, sorted by both: `evidence`, the
         summed value of its links, `mention`, the row of the first mention of the best
-        evidence, and `said`, whether a quotable sentence names both.
+        evidence, and `is_quotable`, whether a quotable sentence names both.
     """
     parts = [
-        _best_of_pairs(links, pl.col("worth").sum())
+        _best_of_pairs(links, pl.col("value").sum())
         for links in _links(mentions, max_links, neighbour_weight)
     ]
     pairs = _best_of_pairs(pl.concat(parts), pl.col("evidence").sum())
@@ -258,7 +260,7 @@ def pair_mentions(mentions: pl.DataFrame, max_links: int, neighbour_weight: floa
         (pl.col("pair") % _WIDTH).cast(pl.Int32).alias("target"),
         "evidence",
         pl.col("mention").cast(pl.Int32),
-        said=pl.col("score") >= _SAID,
+        is_quotable=pl.col("score") >= _MIN_QUOTE_SCORE,
     )
 
 
@@ -287,7 +289,7 @@ def _links(
 ) -> Iterator[pl.DataFrame]:
     """Yield the links between neighbouring mentions, block by block.
 
-    `pair` is one number for both entities, `worth` the value of the link, `score` the quality
+    `pair` is one number for both entities, `value` the value of the link, `score` the quality
     of its sentence, `mention` the row of the first mention.
     """
     names = ("document", "sentence", "start", "quotable", "sentence_length")
@@ -312,13 +314,13 @@ def _links(
             # length; a long sentence is still better than any heading or list.
             gap = np.minimum(start[b] - start[a], 400).astype(np.float32)
             off = np.minimum(np.abs(length[a] - GOOD_LENGTH), 400).astype(np.float32)
-            score = 4.0 * same + 2 * _SAID * (quotable[a] & same) - gap / 400 - off / 400
+            score = 4.0 * same + 2 * _MIN_QUOTE_SCORE * (quotable[a] & same) - gap / 400 - off / 400
             source, target = np.minimum(entity[a], entity[b]), np.maximum(entity[a], entity[b])
             blocks.append(
                 pl.DataFrame(
                     {
                         "pair": source * _WIDTH + target,
-                        "worth": np.where(same, 1.0, neighbour_weight),
+                        "value": np.where(same, 1.0, neighbour_weight),
                         "score": score.astype(np.float64),
                         "mention": a,
                     }

@@ -168,11 +168,11 @@ class _Span:
         A left part of no words is one that belongs to no name.
         """
         initial = begins and self.initial
-        if begins or self.language.capitalizes_nouns:
-            is_foreword = self._is_foreword(words[0], words[1:], initial)
-            # The particle that joined a word before the name goes too.
+        may_begin = begins or self.language.capitalizes_nouns
+        if may_begin and self._is_foreword(words[0], words[1:], initial):
+            # The particle behind such a word goes too.
             right = next((i for i in range(1, len(words)) if not words[i].islower()), 0)
-            if is_foreword and right:
+            if right:
                 return 0, right
         return (
             self._owner_seam(words)

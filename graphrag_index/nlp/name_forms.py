@@ -1,4 +1,4 @@
-"""Join the forms of one name: other spellings, inflected forms, names with a title."""
+"""Merge the forms of one name: other spellings, inflected forms, names with a title."""
 
 import re
 from collections import defaultdict
@@ -20,7 +20,7 @@ _ADJECTIVE_ENDING = re.compile(r"(?<=[^\W\d_]{3})e[nmrs]?$")
 Words = tuple[str, ...]
 
 
-class JoinedNames:
+class MergedNames:
     """Names by number with their words in base form, and a union-find of equal ones."""
 
     def __init__(self, classified: ClassifiedNames, counts: list[int]) -> None:
@@ -48,12 +48,12 @@ class JoinedNames:
             name = parent[name]
         return name
 
-    def join(self, name: int, into: int) -> None:
+    def merge(self, name: int, into: int) -> None:
         if self.root(name) != self.root(into):
             self.parent[self.root(name)] = self.root(into)
 
-    def join_same_spelling(self) -> None:
-        """Join names that differ in case, accents and punctuation only."""
+    def merge_same_spelling(self) -> None:
+        """Merge names that differ in case, accents and punctuation only."""
         spelled: dict[str, int] = {}
         for number in sorted(range(len(self.names)), key=lambda n: (-self.counts[n], n)):
             name = self.names[number]
@@ -65,10 +65,10 @@ class JoinedNames:
                 key = "acronym " + key  # WHO is not Who
             first = spelled.setdefault(key, number)
             if first != number:
-                self.join(number, first)
+                self.merge(number, first)
 
-    def join_inflected(self) -> None:
-        """Join the inflected forms of a name: names whose words have the same base forms."""
+    def merge_inflected(self) -> None:
+        """Merge the inflected forms of a name: names whose words have the same base forms."""
         forms: dict[tuple[str, Words], list[int]] = defaultdict(list)
         for number, words in enumerate(self.words):
             language = self.languages[number]
@@ -84,10 +84,10 @@ class JoinedNames:
                 else:
                     base = min(numbers, key=self._base_form_key)
             for number in numbers:
-                self.join(number, base)
+                self.merge(number, base)
 
-    def join_inflected_adjectives(self) -> None:
-        """Join German forms: "(der) Deutschen Bank" to "Deutsche Bank".
+    def merge_inflected_adjectives(self) -> None:
+        """Merge German forms: "(der) Deutschen Bank" into "Deutsche Bank".
 
         The forms differ in the endings of adjectives, and in the last word in that of the
         genitive. The first case names the entity, if the corpus has it.
@@ -112,7 +112,7 @@ class JoinedNames:
                 ),
             )
             for number in numbers:
-                self.join(number, base)
+                self.merge(number, base)
 
     def _n_oblique_adjectives(self, number: int) -> int:
         return sum(word.endswith(("en", "em")) for word in self.words[number][:-1])
@@ -122,8 +122,8 @@ class JoinedNames:
         words, language = self.names[number].split(" "), self.languages[number]
         return sum(is_oblique(word, language) for word in words), -self.counts[number], number
 
-    def join_titled(self) -> None:
-        """Join "Agent Alex Mercer" to "Alex Mercer", which is added if it does not occur."""
+    def merge_titled(self) -> None:
+        """Merge "Agent Alex Mercer" into "Alex Mercer", which is added if it does not occur."""
         for number in range(len(self.names)):
             words = self.words[number]
             first = n_titles(words)
@@ -133,7 +133,7 @@ class JoinedNames:
                 known = self.number.get(" ".join(words[1:])) if has_role else None
                 is_role = words[0].lower() not in NO_ROLES
                 if known is not None and is_role and not self.thing[known]:
-                    self.join(number, known)
+                    self.merge(number, known)
                     self.persons.add(known)
                 continue
             if any(word.lower() in KINDS - SURNAMES for word in words[first:]):
@@ -146,7 +146,7 @@ class JoinedNames:
             if known is None and len(words) - first > 1 and not naming:
                 known = self._add_name(bare, words[first:], number)
             if known is not None and (len(words) - first > 1 or not naming):
-                self.join(number, known)
+                self.merge(number, known)
                 self.persons.add(known)
 
     def _add_name(self, name: str, words: Words, like: int) -> int:

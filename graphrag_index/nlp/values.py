@@ -91,7 +91,7 @@ def find_numbers(text: str, language: str) -> Iterator[FoundNumber]:
         if value is None or (short and not before):
             continue
         scale = (found["scale"] or "").lower()
-        factor = _scale(scale, language)
+        factor = _scale_factor(scale, language)
         if factor is None:
             continue
         value *= (
@@ -170,7 +170,7 @@ def _are_groups(groups: list[str]) -> bool:
     return len(groups[0]) <= 3 and all(len(group) == 3 for group in groups[1:])
 
 
-def _scale(word: str, language: str) -> float | None:
+def _scale_factor(word: str, language: str) -> float | None:
     """Return the factor of a word; None if it is ambiguous in the language."""
     if word in _LANGUAGES_OF_SCALES and language not in _LANGUAGES_OF_SCALES[word]:
         return None
@@ -222,12 +222,12 @@ def find_dates(text: str, language: str) -> Iterator[FoundDate]:
     could be two days, 2001-05 a month or four years: they are none.
     """
     for found in _DATE.finditer(text):
-        span = _span(found, text, language)
+        span = _days_of(found, text, language)
         if span is not None:
             yield FoundDate(found.start(), found.end(), *span)
 
 
-def _span(found: re.Match[str], text: str, language: str) -> tuple[date, date] | None:
+def _days_of(found: re.Match[str], text: str, language: str) -> tuple[date, date] | None:
     part = found.groupdict()
     for kind in ("iso_", "", "us_", "dot_"):
         if day := part[f"{kind}day"]:

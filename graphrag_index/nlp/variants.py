@@ -14,7 +14,7 @@ from operator import itemgetter
 import numpy as np
 
 from graphrag_index.nlp.name_classifier import ClassifiedNames
-from graphrag_index.nlp.name_forms import DISTINGUISHING, JoinedNames, Words
+from graphrag_index.nlp.name_forms import DISTINGUISHING, MergedNames, Words
 from graphrag_index.nlp.name_words import GIVEN_NAMES, KINDS, SURNAMES, is_given_name
 from graphrag_index.text.languages import PARTICLES, Language, n_titles
 
@@ -50,21 +50,21 @@ def merge_variants(
     order, and `abbreviations` pairs (short, long) that the text itself explains: "Royal
     Geographical Society (RGS)".
     """
-    names = JoinedNames(classified, counts.tolist())
-    names.join_same_spelling()
-    names.join_inflected()
-    names.join_inflected_adjectives()
-    names.join_titled()
+    names = MergedNames(classified, counts.tolist())
+    names.merge_same_spelling()
+    names.merge_inflected()
+    names.merge_inflected_adjectives()
+    names.merge_titled()
     for short, long in abbreviations:
-        names.join(short, long)
+        names.merge(short, long)
     by_document = [
         (document, [name for _, name in pairs])
         for document, pairs in groupby(documents_of, itemgetter(0))
     ]
     short_forms = _ShortForms(names)
-    short_forms.join_initials(by_document)
-    in_document = short_forms.join_single_words(by_document)
-    in_document |= short_forms.join_heads(by_document)
+    short_forms.merge_initials(by_document)
+    in_document = short_forms.merge_single_words(by_document)
+    in_document |= short_forms.merge_heads(by_document)
     root = names.root
     return Variants(
         names=names.names,
@@ -81,7 +81,7 @@ ByDocument = Sequence[tuple[int, list[int]]]
 class _ShortForms:
     """The full names of a corpus, and their short forms."""
 
-    def __init__(self, names: JoinedNames) -> None:
+    def __init__(self, names: MergedNames) -> None:
         self.names = names
         # Words of each name that may be a person's, without its titles.
         self.full_names: dict[int, Words] = {}
@@ -100,8 +100,8 @@ class _ShortForms:
                     names.persons.add(number)
             self.full_names[number] = bare
 
-    def join_initials(self, by_document: ByDocument) -> None:
-        """Join "R. F. Scott" and "Robert Scott" to the one "Robert Falcon Scott" of a document."""
+    def merge_initials(self, by_document: ByDocument) -> None:
+        """Merge "R. F. Scott" into the one "Robert Falcon Scott" of a document."""
         by_ends: dict[tuple[str, str], list[int]] = defaultdict(list)
         full_names = self.full_names
         for number, words in full_names.items():
@@ -127,9 +127,9 @@ class _ShortForms:
         for short, long in candidates.items():
             together = [n for n in long if documents[n] & documents[short]]
             if len({self.names.root(n) for n in together}) == 1:
-                self.names.join(short, together[0])
+                self.names.merge(short, together[0])
 
-    def join_single_words(self, by_document: ByDocument) -> dict[tuple[int, int], int]:
+    def merge_single_words(self, by_document: ByDocument) -> dict[tuple[int, int], int]:
         """Let single words stand for the one full name that they are part of.
 
         Returns what they stand for in single documents only.
@@ -168,7 +168,7 @@ class _ShortForms:
                 in_document[document, name] = entity
                 meant[name][entity] += 1
         for name, word in short.items():
-            self._join_short_form(name, surnames[word], given[word], meant[name])
+            self._merge_short_form(name, surnames[word], given[word], meant[name])
         self.names.persons.update(in_document.values())
         return {k: n for k, n in in_document.items() if self.names.root(k[1]) != self.names.root(n)}
 
@@ -211,7 +211,7 @@ class _ShortForms:
             if len(fitting) == 1:
                 yield name, min(fitting)
 
-    def _join_short_form(
+    def _merge_short_form(
         self, name: int, surnames: set[int], given: set[int], meant: Counter[int]
     ) -> None:
         """Let a short form stand for one full name in the whole corpus, if no other fits."""
@@ -225,12 +225,12 @@ class _ShortForms:
             candidates = set(map(self.names.root, meant))
         mentions = sum(self.names.counts[n] for n in surnames | given)
         if len(candidates) == 1 and self.names.counts[name] <= 20 * mentions:
-            self.names.join(name, min(candidates))
+            self.names.merge(name, min(candidates))
             self.names.persons.add(min(candidates))
         elif surnames & self.names.persons:
             self.names.persons.add(name)
 
-    def join_heads(self, by_document: ByDocument) -> dict[tuple[int, int], int]:
+    def merge_heads(self, by_document: ByDocument) -> dict[tuple[int, int], int]:
         """Let "(the) Institute" stand for the one "Radium Institute" of its document."""
         heads = {
             number: words[0]

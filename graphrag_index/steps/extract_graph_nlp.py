@@ -88,8 +88,8 @@ def extract_graph_nlp(
     best = best.with_columns(sentence=mentions["sentence"][best["mention"]])
     rows = _mention_rows(mentions)
     del mentions, links
-    said = pairs.filter("said")["sentence"].to_numpy()
-    quoted = np.concatenate([said, best["sentence"].to_numpy()])
+    of_pairs = pairs.filter("is_quotable")["sentence"].to_numpy()
+    quoted = np.concatenate([of_pairs, best["sentence"].to_numpy()])
     quotations = Quotations(documents, sentences, quoted)
     return {
         "extracted_entities": _entity_rows(entities, best, quotations, ids),
@@ -266,10 +266,10 @@ def _entity_rows(
 
 
 def _relationship_rows(pairs: pl.DataFrame, quotations: Quotations, ids: list[str]) -> pl.DataFrame:
-    said = pairs["said"].arg_true().to_numpy().astype(np.int64)
-    at = quotations.positions(pairs["sentence"].to_numpy()[said])
-    texts = gather_lists(said, quotations.texts[at], len(pairs))
-    evidence = gather_lists(said, _evidence(quotations, at, ids), len(pairs))
+    owners = pairs["is_quotable"].arg_true().to_numpy().astype(np.int64)
+    at = quotations.positions(pairs["sentence"].to_numpy()[owners])
+    texts = gather_lists(owners, quotations.texts[at], len(pairs))
+    evidence = gather_lists(owners, _evidence(quotations, at, ids), len(pairs))
     return pairs.select(
         pl.col("source").cast(pl.Int64),
         pl.col("target").cast(pl.Int64),

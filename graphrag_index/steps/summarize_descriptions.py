@@ -8,7 +8,7 @@ from itertools import chain
 import polars as pl
 
 from graphrag_index import __version__
-from graphrag_index.extraction.summarization import SummaryPrompt, join
+from graphrag_index.extraction.summarization import SummaryPrompt, join_descriptions
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request
@@ -80,7 +80,7 @@ def summarize_descriptions(
                     waiting.append((at, pieces))
                     yield prompt.request(about, pieces)
                 else:
-                    rows.append((at, input_hash[at], (), join(descriptions)))
+                    rows.append((at, input_hash[at], (), join_descriptions(descriptions)))
                     progress.advance()
 
     for outcome in chat_model.replies(requests()):

@@ -120,10 +120,11 @@ def detect_language(text: str) -> str:
             # Japanese mixes its syllables with Chinese characters, hence the low threshold.
             if len(re.findall(script, sample)) * (8 if code == "ja" else 2) > n_letters:
                 return str(code)
+    languages_of_word = _languages_of_words()
     votes: dict[str, float] = dict.fromkeys(languages(), 0.0)
     times: Counter[str] = Counter()
     for word, count in Counter(_WORD.findall(sample.lower())).items():
-        codes = _languages_of_words().get(word, ())
+        codes = languages_of_word.get(word, ())
         for code in codes:
             # A word of several languages counts less.
             votes[code] = votes.get(code, 0.0) + count / len(codes)

@@ -123,10 +123,15 @@ def letters(text: str) -> str:
     return fold(text).replace(" ", "")
 
 
+@cache
+def _letters_of(character: str) -> str:
+    """Return the folded letters and digits of a character: none, one or several (ß, ﬁ)."""
+    return _FOLDS[ord(character)].strip("' ")
+
+
 def letters_with_offsets(text: str) -> tuple[str, list[int]]:
     """Return `letters` of a text, and the offset of the character that each comes from."""
-    # A character has no letter, one, or several (ß, ﬁ).
-    parts = [_FOLDS[code].strip("' ") for code in map(ord, text)]
+    parts = list(map(_letters_of, text))
     return "".join(parts), [offset for offset, part in enumerate(parts) for _ in part]
 
 

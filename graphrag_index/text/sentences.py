@@ -233,7 +233,8 @@ def find_headings(text: str) -> list[Heading]:
     """Find Markdown headings outside of code."""
     if "#" not in text and "\n==" not in text and "\n--" not in text:
         return []
-    fences = [match.span() for match in _FENCE.finditer(text)]
+    may_be_fenced = "```" in text or "~~~" in text
+    fences = [match.span() for match in _FENCE.finditer(text)] if may_be_fenced else []
     headings = []
     for match in _HEADING.finditer(text):
         if not any(start <= match.start() < end for start, end in fences):

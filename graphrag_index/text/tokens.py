@@ -65,11 +65,11 @@ def load_encoding(name: str) -> "tiktoken.Encoding":
     SettingsError
         No such encoding.
     """
-    return _load(name)[0]
+    return _load_with_lengths(name)[0]
 
 
 @functools.cache
-def _load(name: str) -> "tuple[tiktoken.Encoding, Integers]":
+def _load_with_lengths(name: str) -> "tuple[tiktoken.Encoding, Integers]":
     """Build an encoding, and the number of bytes of each of its tokens."""
     import tiktoken
 
@@ -116,7 +116,9 @@ class TokenCounts:
         self._spaced = np.append(codes, 0)[self._starts] == ord(" ")
         plain = _LONE.sub("\ufffd", text)
         # Where tokens end and parts begin, in bytes.
-        ends = np.cumsum(_load(encoding.name)[1][_tokens(plain, self._starts, encoding)])
+        ends = np.cumsum(
+            _load_with_lengths(encoding.name)[1][_encode_pieces(plain, self._starts, encoding)]
+        )
         begins = self._starts
         if not plain.isascii():
             data = np.frombuffer(plain.encode(), np.uint8)
@@ -169,7 +171,9 @@ def _seams(codes: npt.NDArray[np.uint32]) -> Integers:
     return np.flatnonzero(is_seam)
 
 
-def _tokens(text: str, seams: Integers, encoding: "tiktoken.Encoding") -> npt.NDArray[np.uint32]:
+def _encode_pieces(
+    text: str, seams: Integers, encoding: "tiktoken.Encoding"
+) -> npt.NDArray[np.uint32]:
     """Encode a text in pieces, which end at seams where possible."""
     found, start = [np.zeros(0, np.uint32)], 0
     while start < len(text):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.extraction.summarization import FORMAT, SummaryPrompt, join
+from graphrag_index.extraction.summarization import FORMAT, SummaryPrompt, join_descriptions
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request, estimate_tokens
 from graphrag_index.schema.settings.models import ModelSettings
@@ -218,9 +218,9 @@ def test_what_is_no_description_fails(data: Any) -> None:
 
 
 def test_joined_descriptions_are_sentences_and_each_is_there_once() -> None:
-    assert join(["A", "B.", "A", "丙。", "D!"]) == "A. B. 丙。 D!"
-    assert join(["As it is"]) == "As it is"
-    assert join([]) == ""
+    assert join_descriptions(["A", "B.", "A", "丙。", "D!"]) == "A. B. 丙。 D!"
+    assert join_descriptions(["As it is"]) == "As it is"
+    assert join_descriptions([]) == ""
 
 
 @examples(60)
@@ -270,7 +270,7 @@ def test_descriptions_of_what_is_as_it_was_are_taken_from_the_last_run() -> None
 def test_a_description_that_failed_is_asked_for_again() -> None:
     model = KeepingModel(lambda request: None)
     first = summarize(described, [LONG], model=model)
-    assert first.entities["description"][0] == join(LONG)
+    assert first.entities["description"][0] == join_descriptions(LONG)
     model.function = described
     second = summarize(described, [LONG], model=model, earlier=first.tables)
     assert second.entities["description"].to_list() == ["Of 10."]
