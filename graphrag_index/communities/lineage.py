@@ -91,30 +91,14 @@ def renumber(
 
 @dataclass(frozen=True)
 class PreviousCommunities:
-    """The communities of the last version, by the nodes of this one.
+    """The communities of the last version, by the nodes of this one."""
 
-    Parameters
-    ----------
-    communities
-        One row per community: id, community, level, size, island, and a hash of its members.
-    levels
-        The previous community of each node, or -1, level by level.
-    graph
-        The previous relationships between present nodes.
-    is_new
-        Flags of nodes that are new, or lost a neighbour that is gone.
-    settings
-        Settings of the step then; empty if unknown.
-    highest
-        The highest community number so far, -1 if there was none.
-    """
-
-    communities: pl.DataFrame
-    levels: list[Integers]
-    graph: Graph
-    is_new: npt.NDArray[np.bool_]
-    settings: Mapping[str, object]
-    highest: int
+    communities: pl.DataFrame  # id, community, level, size, island, and a hash of the members
+    levels: list[Integers]  # previous community of each node, or -1, level by level
+    graph: Graph  # previous relationships between present nodes
+    is_new: npt.NDArray[np.bool_]  # nodes that are new, or lost a neighbour
+    settings: Mapping[str, object]  # of the step; empty if unknown
+    highest: int  # community number so far, -1 if there was none
 
     @property
     def islands(self) -> Integers:

@@ -9,8 +9,7 @@ import polars as pl
 
 from graphrag_index.microsoft.import_folder import Imported, row_batches
 from graphrag_index.microsoft.read_communities import relationships_within
-from graphrag_index.reports.community_members import CommunityMembers
-from graphrag_index.reports.report import CitedReport, Finding, Report
+from graphrag_index.reports.report import CitedReport, CommunityMembers, Finding, Report
 from graphrag_index.reports.report_evidence import IMPORTED_PROMPT, CommunityEvidence
 from graphrag_index.schema.list_columns import (
     Grouped,

@@ -50,18 +50,9 @@ def write_findings(
     and members mentioned with it that neither the report's title nor an earlier heading names,
     so that headings are unique.
 
-    Parameters
-    ----------
-    evidence
-        Candidates, best first.
-    weight
-        Centrality of each member.
-    titles
-        Titles of the members.
-    main
-        Members in the report's title.
-    related
-        Function that returns the numbers of the relationships among a few members.
+    `evidence` are candidates, best first; `weight` is the centrality of each member, `titles` its
+    title; `main` are the members in the report's title; `related` returns the numbers of the
+    relationships among a few members.
     """
     pool = _Pool(evidence, weight)
     summary = pool.take(min(SUMMARY_SENTENCES, max_sentences), set())

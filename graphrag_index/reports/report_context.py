@@ -21,8 +21,7 @@ from graphrag_index.llm.prompts import (
     count_lines,
     csv_line,
 )
-from graphrag_index.reports.community_members import CommunityMembers
-from graphrag_index.reports.report import CitedReport, Rows
+from graphrag_index.reports.report import CitedReport, CommunityMembers, Rows
 from graphrag_index.schema.list_columns import Integers, positions
 from graphrag_index.text.citations import renumber_written
 

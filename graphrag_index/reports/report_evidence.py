@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.reports.community_members import CommunityMembers
 from graphrag_index.reports.report import (
     CitedReport,
+    CommunityMembers,
     Finding,
     Report,
     report_rows,
@@ -255,11 +255,7 @@ class ReportWriter:
 
         They had the same prompt, or were imported. At most the share `rewrite_above` of the
         evidence has changed; with 0 none is kept, so that the result is that of a first run.
-
-        Parameters
-        ----------
-        level
-            Rows of the communities of the level, ascending.
+        `level` are the rows of the communities, ascending.
 
         Returns
         -------

@@ -91,16 +91,9 @@ def score_pairs(
 ) -> list[Pair]:
     """Score candidate pairs, and drop those that are not similar; sorted by `left`, `right`.
 
-    Parameters
-    ----------
-    pairs
-        `left`, `right`, `blocks` and, where vectors found the pair, `similarity`.
-    documents
-        `entity` and `document`, without duplicates.
-    links
-        `entity` and `neighbour`, without duplicates, in both directions.
-    texts
-        Descriptions of the entities that need one.
+    `pairs` has `left`, `right`, `blocks` and, where vectors found the pair, `similarity`;
+    `documents` has `entity` and `document`; `links` has `entity` and `neighbour`, in both
+    directions. Neither has duplicates. `texts` are descriptions of entities that need one.
     """
     found: dict[tuple[int, int], Similarity] = {}
     for left, right, similarity in pairs.select("left", "right", "similarity").iter_rows():

@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from graphrag_index.communities.islands import with_islands
 from graphrag_index.communities.keep import changed_nodes, kept_hierarchy
 from graphrag_index.communities.leiden import (
     ENGINES,
@@ -16,6 +15,7 @@ from graphrag_index.communities.leiden import (
     Leiden,
     hierarchy,
     hierarchy_microsoft,
+    with_islands,
 )
 from graphrag_index.communities.lineage import (
     PreviousCommunities,

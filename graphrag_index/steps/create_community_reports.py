@@ -10,10 +10,10 @@ import polars as pl
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts, n_prompt_tokens
 from graphrag_index.llm.request import Message, Outcome, Request
-from graphrag_index.reports.community_members import CommunityMembers
 from graphrag_index.reports.report import (
     FORMAT_INSTRUCTION,
     CitedReport,
+    CommunityMembers,
     Finding,
     Report,
     community_rows,

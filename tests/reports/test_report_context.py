@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.errors import SettingsError
-from graphrag_index.reports.community_members import CommunityMembers
-from graphrag_index.reports.report import CitedReport, Report
+from graphrag_index.reports.report import CitedReport, CommunityMembers, Report
 from graphrag_index.reports.report_context import Context, ReportContexts
 from graphrag_index.text.citations import check_citations
 from graphrag_index.text.tokens import count_tokens, load_encoding
