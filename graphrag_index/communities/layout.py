@@ -201,7 +201,10 @@ def _pack(graph: Graph, radii: Floats, seed: int, iterations: int) -> Floats:
         pulls[0, graph.targets, graph.sources] = graph.weights
         moved = springs(begin[None], pulls, radii[None], iterations)[0]
         return separate(moved, radii, iterations)
-    group = _bounded_parts(graph, seed)
+    labels = partition(graph, Leiden(seed=seed))
+    # Parts with more members are cut.
+    piece = _ranks(labels, np.arange(n)) // _MAX_SPRINGS
+    group = np.unique(labels * (int(piece.max()) + 1) + piece, return_inverse=True)[1]
     centres = np.zeros((n, 2))
     outer = np.zeros(int(group.max()) + 1)
     for part in range(len(outer)):
@@ -210,15 +213,6 @@ def _pack(graph: Graph, radii: Floats, seed: int, iterations: int) -> Floats:
         centres[members] = _pack(inner, radii[members], seed, iterations)
         outer[part] = (np.linalg.norm(centres[members], axis=1) + radii[members]).max()
     return _pack(quotient(graph, group), outer, seed, iterations)[group] + centres
-
-
-def _bounded_parts(graph: Graph, seed: int) -> Integers:
-    """Partition the graph, and cut parts with more than `_MAX_SPRINGS` members."""
-    labels = partition(graph, Leiden(seed=seed))
-    piece = _ranks(labels, np.arange(len(labels))) // _MAX_SPRINGS
-    parts = labels * (int(piece.max()) + 1) + piece
-    bounded: Integers = np.unique(parts, return_inverse=True)[1]
-    return bounded
 
 
 def separate(centres: Floats, radii: Floats, iterations: int) -> Floats:

@@ -152,7 +152,6 @@ class Node:
         return Name(self.title, kind_of_type(self.type))
 
 
-@dataclass(frozen=True)
 class Found:
     """The extracted entities, with the parts of names that a person has split.
 
@@ -160,46 +159,38 @@ class Found:
     are some; `documents` has the `document` of each `text_unit`.
     """
 
-    numbers: Sequence[int]
-    titles: Sequence[str]
-    types: Sequence[str]
-    mentions: pl.DataFrame
-    documents: pl.DataFrame
-    pieces: Sequence[Piece]
-
-    @classmethod
-    def read(
-        cls,
+    def __init__(
+        self,
         entities: pl.LazyFrame,
         extracted_mentions: pl.LazyFrame,
         base_text_units: pl.LazyFrame,
         documents: pl.LazyFrame,
         decisions: Decisions,
-    ) -> "Found":
+    ) -> None:
         names = entities.select("human_readable_id", "title", "type").collect()
+        self.numbers, self.titles, self.types = (column.to_list() for column in names)
         number = pl.col("entity", "text_unit").cast(pl.Int64)
-        mentions = extracted_mentions.select(number).unique().collect().sort("entity", "text_unit")
+        mentions = extracted_mentions.select(number).unique().collect()
+        self.mentions = mentions.sort("entity", "text_unit")
         document = pl.col("document_id").rank("dense").cast(pl.Int64)
-        units = base_text_units.select(
-            pl.col("human_readable_id").cast(pl.Int64).alias("text_unit"), document=document
-        )
-        pieces: list[Piece] = []
+        text_unit = pl.col("human_readable_id").cast(pl.Int64)
+        self.documents = base_text_units.select(text_unit=text_unit, document=document).collect()
+        self.pieces: list[Piece] = []
         wanted = [row for row in names.iter_rows() if title_key(row[1]) in decisions.split]
-        if wanted:
-            units_of = _units_of_entities(
-                [row[0] for row in wanted], entities, mentions, base_text_units, documents
-            )
-            first = max(names["human_readable_id"]) + 1
-            pieces = _split_entities(wanted, units_of, decisions.split, first)
-            moved = {
-                (piece.entity, unit.number): piece.number
-                for piece in pieces
-                for unit in piece.units
-            }
-            entity = [moved.get(pair, pair[0]) for pair in mentions.rows()]
-            mentions = mentions.with_columns(entity=pl.Series(entity, dtype=pl.Int64))
-        numbers, titles, types = (column.to_list() for column in names)
-        return cls(numbers, titles, types, mentions, units.collect(), pieces)
+        if not wanted:
+            return
+        units_of = _units_of_entities(
+            [row[0] for row in wanted], entities, self.mentions, base_text_units, documents
+        )
+        first = max(self.numbers) + 1
+        self.pieces = _split_entities(wanted, units_of, decisions.split, first)
+        moved = {
+            (piece.entity, unit.number): piece.number
+            for piece in self.pieces
+            for unit in piece.units
+        }
+        entity = [moved.get(pair, pair[0]) for pair in self.mentions.rows()]
+        self.mentions = self.mentions.with_columns(entity=pl.Series(entity, dtype=pl.Int64))
 
     def origin(self, number: int) -> int:
         """Return the extracted entity of a part, or the entity itself."""

@@ -1,5 +1,6 @@
 """Confidence that two entities are one, by names, types, documents and neighbours, or a model."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -153,23 +154,22 @@ class _Meanings:
             for name in names
             if "acronym" in name.plain.left_out
         }
-        self.by_text: dict[tuple[int, int], bool] = {}
-        self.meant: dict[tuple[int, str], set[str]] = {}
-        for (left, right), likeness in found.items():
-            for short, long in ((left, right), (right, left)):
-                if FIRST_LETTERS in likeness.evidence and names[short].is_acronym:
-                    is_explained = self._explains(short, long, texts)
-                    self.by_text[left, right] = is_explained
-                    if is_explained:
-                        self._note_meaning(short, FIRST_LETTERS, long)
-                elif INITIALS in likeness.evidence:
-                    self._note_meaning(short, INITIALS, long)
-
-    def _note_meaning(self, short: int, form: str, long: int) -> None:
-        self.meant.setdefault((short, form), set()).add(self.names[long].plain.letters)
+        # Pairs that a text explains, and the letters that each short form may stand for.
+        self.by_text: set[tuple[int, int]] = set()
+        self.meant: dict[tuple[int, str], set[str]] = defaultdict(set)
+        for pair, likeness in found.items():
+            for short, long in (pair, pair[::-1]):
+                letters = names[long].plain.letters
+                if INITIALS in likeness.evidence:
+                    self.meant[short, INITIALS].add(letters)
+                elif FIRST_LETTERS in likeness.evidence and self._explains(short, long, texts):
+                    self.by_text.add(pair)
+                    self.meant[short, FIRST_LETTERS].add(letters)
 
     def _explains(self, short: int, long: int, texts: Mapping[int, str]) -> bool:
         a, b = self.names[short], self.names[long]
+        if not a.is_acronym:
+            return False
         if (a.letters, b.plain.letters) in self.explained:
             return True
         return explains(f"{texts.get(short, '')}\n{texts.get(long, '')}", a.title, b.title)
@@ -179,7 +179,7 @@ class _Meanings:
     ) -> Similarity:
         """Raise the score of a short form that can mean one name only; lower some others."""
         evidence = likeness.evidence
-        if FIRST_LETTERS in evidence and self.by_text.get((left, right)):
+        if FIRST_LETTERS in evidence and (left, right) in self.by_text:
             short = left if self.names[left].is_acronym else right
             if len(self.meant[short, FIRST_LETTERS]) > 1:
                 return replace(likeness, evidence=(*evidence, "others are explained as well"))

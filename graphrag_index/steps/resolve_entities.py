@@ -99,9 +99,7 @@ def resolve_entities(
         The file of a person's decisions is damaged.
     """
     decisions = read_decisions(root / settings.file)
-    found = Found.read(
-        extracted_entities, extracted_mentions, base_text_units, documents, decisions
-    )
+    found = Found(extracted_entities, extracted_mentions, base_text_units, documents, decisions)
     nodes, places = make_nodes(found, decisions)
     _warn_of_unknown(decisions, {*places, *map(title_key, found.titles)}, settings.file)
     _warn_of_empty_parts(decisions, found, settings.file)
