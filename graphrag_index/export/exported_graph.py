@@ -144,7 +144,12 @@ def select_graph(
     communities = scan_table(store, version, "communities")
     levels = communities.select(pl.col("level").unique().sort()).collect()["level"].to_list()
     _check_communities(filters, communities, levels)
-    passes = pl.col("degree") >= _check_degree(filters, entities)
+    most = entities.select(pl.col("degree").max()).collect(engine="streaming").item() or 0
+    if filters.min_degree > most:
+        raise ExportError(
+            f"No entity has {filters.min_degree:,} neighbours: the most that one has is {most:,}."
+        )
+    passes = pl.col("degree") >= filters.min_degree
     if filters.types:
         passes &= pl.col("type").is_in(_find_types(filters, entities))
     keys = entities.select("id", kept=passes).with_row_index("row").collect(engine="streaming")
@@ -222,19 +227,8 @@ def _find_types(filters: Filters, entities: pl.LazyFrame) -> list[str]:
     for name in filters.types:
         if name.casefold() not in map(str.casefold, present):
             raise ExportError(f"No entity has the type {name!r}: the index has {_listed(present)}.")
-    wanted = {name.casefold() for name in filters.types}
+    wanted = set(map(str.casefold, filters.types))
     return [name for name in present if name.casefold() in wanted]
-
-
-def _check_degree(filters: Filters, entities: pl.LazyFrame) -> int:
-    if filters.min_degree > 0:
-        most = entities.select(pl.col("degree").max()).collect(engine="streaming").item() or 0
-        if filters.min_degree > most:
-            raise ExportError(
-                f"No entity has {filters.min_degree:,} neighbours: the most that one has is "
-                f"{most:,}."
-            )
-    return filters.min_degree
 
 
 def _listed(values: list[int] | list[str]) -> str:

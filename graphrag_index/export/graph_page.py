@@ -124,7 +124,7 @@ def _read_graph(
         .sort("entity")
         .with_columns(
             pl.col("community").fill_null(-1),
-            pl.col("documents", "times").fill_null([]),
+            pl.col("documents").fill_null([]),
             pl.col("n_documents").fill_null(0),
         )
         .collect(engine="streaming")
@@ -200,7 +200,7 @@ def _documents(
     mentions = (
         most.join(shown, on="human_readable_id", maintain_order="left")
         .group_by("entity", maintain_order=True)
-        .agg(documents="document", times="times")
+        .agg(documents=pl.concat_list("document", "times"))
         .join(counted.group_by("entity").agg(n_documents=pl.len()), on="entity")
     )
     return shown, mentions
@@ -267,14 +267,14 @@ def _count(version: Version, name: str) -> str:
 
 
 def _notice(graph: _Graph, version: Version) -> str:
-    tables = version.tables
+    tables, n_drawn = version.tables, len(graph.relationships)
     if len(graph.entities) < tables["entities"].rows:
         return (
             f"Drawn: the {len(graph.entities):,} entities with the most neighbours and the "
-            f"{len(graph.relationships):,} strongest relationships among them."
+            f"{n_drawn:,} strongest relationships among them."
         )
-    if "relationships" in tables and len(graph.relationships) < tables["relationships"].rows:
-        return f"Drawn: the {len(graph.relationships):,} strongest relationships."
+    if "relationships" in tables and n_drawn < tables["relationships"].rows:
+        return f"Drawn: the {n_drawn:,} strongest relationships."
     return ""
 
 
@@ -296,7 +296,6 @@ def _data(graph: _Graph) -> Iterator[str]:
     sentences = relationships.select(description=pl.col("description").unique(maintain_order=True))
     places = sentences.with_row_index("sentence")
     sentence = relationships.join(places, on="description", how="left", maintain_order="left")
-    pairs = zip(entities["documents"].to_list(), entities["times"].to_list(), strict=True)
     parts: dict[str, Any] = {
         "spacing": _spacing(entities),
         "entities": {
@@ -304,10 +303,9 @@ def _data(graph: _Graph) -> Iterator[str]:
             "x": entities["x"].round(5),
             "y": entities["y"].round(5),
             **entities.select(
-                "title", "type", "description", "aliases", "degree", "frequency", "community"
+                pl.col("title", "type", "description", "aliases", "degree", "frequency"),
+                pl.col("community", "documents", "n_documents"),
             ).to_dict(),
-            "documents": [list(zip(*pair, strict=True)) for pair in pairs],
-            "n_documents": entities["n_documents"],
         },
         "relationships": {
             **relationships.select("source", "target").to_dict(),

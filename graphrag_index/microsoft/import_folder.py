@@ -44,6 +44,10 @@ class Imported:
     def __init__(self, root: Path) -> None:
         self.place = root / FOLDER
         self.description = _read_description(self.place)
+        # The dimension of each imported vector table.
+        self.vectors: Mapping[str, int] = self.description["vectors"]
+        # Name and requested dimensions of the model that the vectors are attributed to.
+        self.embedded_by = tuple(self.description.get("embedded_by") or ()) or None
         for name, file in self.description["files"].items():
             path = self.place / name
             if not path.is_file() or path.stat().st_size != file["bytes"]:
@@ -58,18 +62,6 @@ class Imported:
         """The hash of all files."""
         digests = {name: file["digest"] for name, file in self.description["files"].items()}
         return blake2b(json.dumps(digests, sort_keys=True).encode(), digest_size=16).hexdigest()
-
-    @property
-    def vectors(self) -> Mapping[str, int]:
-        """The dimension of each imported vector table."""
-        found: Mapping[str, int] = self.description["vectors"]
-        return found
-
-    @property
-    def embedded_by(self) -> tuple[str, int | None] | None:
-        """Name and requested dimensions of the model that the vectors are attributed to."""
-        found = self.description.get("embedded_by")
-        return tuple(found) if found else None
 
     def has(self, name: str) -> bool:
         return f"{name}.parquet" in self.description["files"]
@@ -165,10 +157,11 @@ def open_source(folder: Path) -> Source:
         tables["community_lineage"] = _new_lineage(tables["communities"])
         kind, model = f"Microsoft GraphRAG {index.generation}", None
     else:
+        own_files = {name: index.place / OWN_FOLDER / f"{name}{OWN_SUFFIX}" for name in PUBLIC}
         tables = {
-            name: _with_own_columns(index, name)
-            for name in PUBLIC
-            if name in index.raw or _own_file(index, name).is_file()
+            name: _with_own_columns(index, name, path)
+            for name, path in own_files.items()
+            if name in index.raw or path.is_file()
         }
         kind, model = "an export of this program", export.get("embedding_model")
     return Source(index.place, index.files, kind, tables, index.vectors, model)
@@ -186,13 +179,8 @@ def _read_export(place: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else {}
 
 
-def _own_file(index: MicrosoftIndex, name: str) -> Path:
-    return index.place / OWN_FOLDER / f"{name}{OWN_SUFFIX}"
-
-
-def _with_own_columns(index: MicrosoftIndex, name: str) -> pl.LazyFrame:
+def _with_own_columns(index: MicrosoftIndex, name: str, path: Path) -> pl.LazyFrame:
     """Join a table of an export with our columns, which lie in a file beside it."""
-    table, path = TABLES[name], _own_file(index, name)
     parts: list[pl.LazyFrame] = []
     columns: list[str] = []
     if path.is_file():
@@ -209,15 +197,14 @@ def _with_own_columns(index: MicrosoftIndex, name: str) -> pl.LazyFrame:
             )
     if name in index.raw:
         parts.append(index.raw[name].rows.drop(columns, strict=False))
-    whole = pl.concat(parts, how="horizontal")
-    found = whole.collect_schema()
-    for column in table.columns:
-        if column not in found:
-            raise TableError(
-                f"{path if columns else index.files[name]} has no column {column}: export "
-                "the index again."
-            )
-    return whole.select(pl.col(column).cast(kind) for column, kind in table.columns.items())
+    whole, schema = pl.concat(parts, how="horizontal"), TABLES[name].schema
+    missing = [column for column in schema if column not in whole.collect_schema()]
+    if missing:
+        raise TableError(
+            f"{path if columns else index.files[name]} has no column {missing[0]}: export the "
+            "index again."
+        )
+    return whole.select(list(schema)).cast(schema)
 
 
 def _new_lineage(communities: pl.LazyFrame) -> pl.LazyFrame:

@@ -51,26 +51,21 @@ class ImportMerge:
         )
         lists = gather_lists(found.owners, self.unit_ids.gather(found.rows), self.n_documents)
         start = 0
-        for batch in self._imported_batches("documents", "documents"):
+        for batch in row_batches(self.imported.scan("documents")):
             yield batch.with_columns(text_unit_ids=lists.slice(start, batch.height))
             start += batch.height
-        yield from _shifted(new, human_readable_id=self.n_documents)
+        yield from shifted(new, human_readable_id=start)
 
-    def text_units(self, new: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-        yield from self._imported_batches("text_units", "base_text_units")
-        yield from _shifted(new, human_readable_id=len(self.unit_ids))
-
-    def new_sentences(self, new: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-        yield from _shifted(new, document=self.n_documents)
-
-    def covariates(self, new: pl.LazyFrame | None) -> Iterator[pl.DataFrame]:
-        n_rows = self.imported.scan("covariates").select(pl.len()).collect().item()
-        yield from self._imported_batches("covariates", "covariates")
+    def followed_by(
+        self, imported: str, table: str, new: pl.LazyFrame | None
+    ) -> Iterator[pl.DataFrame]:
+        """Yield the rows of an imported table in the form of another, then the new rows."""
+        n_rows = 0
+        for batch in row_batches(self.imported.scan(imported).select(list(TABLES[table].columns))):
+            yield batch
+            n_rows += batch.height
         if new is not None:
-            yield from _shifted(new, human_readable_id=n_rows)
-
-    def _imported_batches(self, name: str, as_table: str) -> Iterator[pl.DataFrame]:
-        return row_batches(self.imported.scan(name).select(list(TABLES[as_table].columns)))
+            yield from shifted(new, human_readable_id=n_rows)
 
     def graph(
         self, entities: pl.DataFrame, relationships: pl.DataFrame, mentions: pl.DataFrame
@@ -267,7 +262,8 @@ def _merge_row(row: Row, new: list[Row]) -> Row:
     return {**merged, "aliases": list(dict.fromkeys(forms))[1:], "types": types}
 
 
-def _shifted(rows: pl.LazyFrame, **by: int) -> Iterator[pl.DataFrame]:
+def shifted(rows: pl.LazyFrame, **by: int) -> Iterator[pl.DataFrame]:
+    """Yield new rows in batches, with their numbers behind the imported ones."""
     for batch in row_batches(rows):
         yield _shift(batch, by)
 
@@ -297,12 +293,23 @@ def evidence_of_reports(
     before = imported["entities"].select("id", "title").collect()
     row_of = {title_key(title): row for row, title in enumerate(nodes["title"])}
     new_nodes = np.array([row_of[title_key(title)] for title in before["title"]], np.int64)
+    ends = links.select(
+        pl.Series(end, positions(links[f"{end}_id"], nodes["id"])) for end in ("source", "target")
+    )
+    link_row = {frozenset(pair): row for row, pair in enumerate(ends.rows())}
     # Imported relationships with an unknown end, at position -1, get no row.
-    old_ends = imported["relationships"].select("source_id", "target_id").collect()
-    old_pairs = _pairs(old_ends, before["id"], np.append(new_nodes, -1))
-    own_rows = np.append(np.arange(nodes.height), -1)
-    link_row = {pair: row for row, pair in enumerate(_pairs(links, nodes["id"], own_rows))}
-    communities = _communities(imported["communities"], before["id"], new_nodes, nodes, links)
+    old_nodes, old_links = np.append(new_nodes, -1), imported["relationships"]
+    old_ends = old_links.select("source_id", "target_id").collect()
+    old_pairs = zip(
+        *(old_nodes[positions(column, before["id"])].tolist() for column in old_ends), strict=True
+    )
+    communities = _communities(
+        imported["communities"],
+        before["id"],
+        new_nodes,
+        nodes["id"],
+        links.select("id").hstack(ends),
+    )
     covariates = imported["covariates"]
     members = CommunityMembers(communities, now["entities"], now["relationships"], covariates)
     evidence = CommunityEvidence(
@@ -313,7 +320,9 @@ def evidence_of_reports(
     community_row = {number: row for row, number in enumerate(numbers)}
     new_rows = {
         "Entities": dict(enumerate(new_nodes.tolist())),
-        "Relationships": {row: link_row.get(pair, -1) for row, pair in enumerate(old_pairs)},
+        "Relationships": {
+            row: link_row.get(frozenset(pair), -1) for row, pair in enumerate(old_pairs)
+        },
         "Claims": {row: row for row in range(len(claim_ids))},
         "Reports": community_row,
     }
@@ -333,36 +342,22 @@ def evidence_of_reports(
     return evidence.rows(written, keys, IMPORTED_PROMPT)
 
 
-def _pairs(links: pl.DataFrame, ids: pl.Series, rows: Integers) -> list[frozenset[int]]:
-    """Return the two ends of each relationship as `rows` numbers the entities of `ids`."""
-    ends = (rows[positions(links[end], ids)].tolist() for end in ("source_id", "target_id"))
-    return [frozenset(pair) for pair in zip(*ends, strict=True)]
-
-
 def _communities(
     communities: pl.LazyFrame,
-    ids: pl.Series,
+    old_ids: pl.Series,
     new_nodes: Integers,
-    nodes: pl.DataFrame,
+    ids: pl.Series,
     links: pl.DataFrame,
 ) -> pl.DataFrame:
     """Return the communities with their new members, and the relationships between these."""
     rows = communities.select("community", "entity_ids").collect()
     owners, members = spread_lists(rows["entity_ids"])
-    at = positions(members, ids)
+    at = positions(members, old_ids)
     held = pl.DataFrame({"row": owners[at >= 0], "entity": new_nodes[at[at >= 0]]}).unique()
     held = held.sort("row", "entity")
-    ends = links.select(
-        "id",
-        *(
-            pl.Series(end, positions(links[f"{end}_id"], nodes["id"]))
-            for end in ("source", "target")
-        ),
-    )
-    held_ids = nodes["id"].gather(held["entity"])
+    members = gather_lists(held["row"].to_numpy(), ids.gather(held["entity"]), rows.height)
     return rows.with_columns(
-        gather_lists(held["row"].to_numpy(), held_ids, rows.height).alias("entity_ids"),
-        relationships_within(held, ends, rows.height).alias("relationship_ids"),
+        entity_ids=members, relationship_ids=relationships_within(held, links, rows.height)
     )
 
 

@@ -233,8 +233,7 @@ def _workflow_texts(folder: Path) -> dict[Path, str]:
     texts = shipped_workflows()
     steps = [line for line in texts["standard"].splitlines() if line.startswith("- ")]
     steps.remove("- extract_covariates")
-    heading = "# The workflow standard without claims."
-    texts[WITHOUT_CLAIMS] = "\n".join([heading, *steps]) + "\n"
+    texts[WITHOUT_CLAIMS] = "\n".join(["# The workflow standard without claims.", *steps, ""])
     return {folder / "workflows" / f"{name}.yaml": text for name, text in texts.items()}
 
 

@@ -177,52 +177,46 @@ class _Model:
             if not needs_key:
                 self.ours["api_key"] = "${AZURE_OPENAI_API_KEY:-}"
             return
-        names = variables_in(key)
-        told = variable = f"${{{names[0]}}}" if names else ""
-        if not names or str(key) != variable:
-            try:
+        with self.carried.reason_for(f"{self.path}.api_key"):
+            names = variables_in(key)
+            shown = variable = str(key)
+            if not names or variable != f"${{{names[0]}}}":
                 secret = str(self.carried.project.expand(key))
-            except NotCarriedError as error:
-                self._leave("api_key", error)
-                return
-            name = self._new_variable(secret)
-            self.carried.secrets[name] = secret
-            variable = f"${{{name}}}"
-            told = f"{variable}; the key is in .env"
-        self.ours["api_key"] = variable
-        self.carried.keep(f"{self.path}.api_key", self._our_path("api_key"), told)
+                name = self._new_variable(secret)
+                self.carried.secrets[name] = secret
+                variable = f"${{{name}}}"
+                shown = f"{variable}; the key is in .env"
+            self.ours["api_key"] = variable
+            self.carried.keep(f"{self.path}.api_key", self._our_path("api_key"), shown)
 
     def _new_variable(self, secret: str) -> str:
         """Return a variable for a literal key that no other key uses."""
         # A variable in their settings belongs to another key, even while it is unset.
         named = {name for _, value in self.carried.project.leaves() for name in variables_in(value)}
-        taken = {
-            **dict.fromkeys(named, ""),
-            **self.carried.project.environment,
-            **self.carried.secrets,
-        }
+        taken = dict.fromkeys(named, "") | dict(self.carried.project.environment)
+        taken |= self.carried.secrets
         wanted, own = "GRAPHRAG_API_KEY", _upper(self.name)
         names = chain([wanted, f"{wanted}_{own}"], (f"{wanted}_{own}_{n}" for n in count(2)))
         return next(name for name in names if taken.get(name, secret) == secret)
 
     def _carry_rate_limit(self) -> None:
-        period = self._number("rate_limit.period_in_seconds", keep=True) or 60
+        """Convert the limits of any period to limits of a minute."""
+        period = self._number("rate_limit.period_in_seconds") or 60
         for theirs, ours in (
             ("rate_limit.requests_per_period", "requests_per_minute"),
             ("rate_limit.tokens_per_period", "tokens_per_minute"),
         ):
             number = self._number(theirs)
+            self.theirs.pop(theirs, None)
             if number:
                 self._carry(theirs, ours, max(1, int(number * 60 / period)))
 
-    def _number(self, theirs: str, keep: bool = False) -> float | None:
-        value = self.theirs.get(theirs) if keep else self.theirs.pop(theirs, None)
-        try:
-            value = self.carried.project.expand(value)
-        except NotCarriedError as error:
-            self._leave(theirs, error)
-            return None
-        return float(value) if isinstance(value, int | float) and value > 0 else None
+    def _number(self, theirs: str) -> float:
+        """Return a positive number of theirs, or else 0."""
+        value = None
+        with self.carried.reason_for(f"{self.path}.{theirs}"):
+            value = self.carried.project.expand(self.theirs.get(theirs))
+        return float(value) if isinstance(value, int | float) and value > 0 else 0.0
 
     def _carry_parameters(self) -> None:
         """Carry over what is sent with each request."""

@@ -9,6 +9,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -104,7 +105,6 @@ class MicrosoftProject:
             return {key: self.expand(part) for key, part in value.items()}
         if not isinstance(value, str) or "$" not in value:
             return value
-
         try:
             text = Template(value).substitute(self.environment)
         except KeyError as error:
@@ -159,6 +159,14 @@ class Carried:
 
     def leave(self, theirs: str, why: object) -> None:
         self.left.append((theirs, str(why)))
+
+    @contextmanager
+    def reason_for(self, theirs: str) -> Iterator[None]:
+        """Catch a `NotCarriedError` as the reason why a key is left."""
+        try:
+            yield
+        except NotCarriedError as error:
+            self.leave(theirs, error)
 
 
 @dataclass

@@ -77,15 +77,12 @@ def _carry_input_folder(carried: Carried) -> None:
         if key:
             carried.leave(key, "documents are read from a local folder only: copy them into one")
         return
-    try:
+    with carried.reason_for(key):
         folder = str(project.expand(project.get(key))) if key else "input"
-    except NotCarriedError as error:
-        carried.leave(key, error)
-        return
-    path = Path(os.path.abspath(project.root / folder))
-    carried.values["load_documents"] = {"folder": str(path)}
-    if key:
-        carried.keep(key, "load_documents.folder", path)
+        path = Path(os.path.abspath(project.root / folder))
+        carried.values["load_documents"] = {"folder": str(path)}
+        if key:
+            carried.keep(key, "load_documents.folder", path)
 
 
 def _carry_input_pattern(carried: Carried) -> None:
@@ -116,23 +113,19 @@ def _carry_input_pattern(carried: Carried) -> None:
 def _carry(carried: Carried, theirs: str, ours: str, value: Any) -> None:
     """Carry a value over if our setting accepts it."""
     section, _, key = ours.partition(".")
-    values = carried.values.get(section, {})
-    try:
-        if key in values:
+    with carried.reason_for(theirs):
+        if key in carried.values.get(section, {}):
             raise NotCarriedError(f"{ours} is set already")
         expanded = carried.project.expand(value)
         converted = _CONVERSIONS[ours](expanded) if ours in _CONVERSIONS else expanded
         # Size and overlap depend on each other, which `_limit_overlap` checks.
         trial = {**_TRIALS.get(ours, {}), key: converted}
         check_value(Settings.model_fields[section].annotation, trial, ours)
-    except NotCarriedError as error:
-        carried.leave(theirs, error)
-        return
-    # A variable stays a variable unless its value was converted.
-    is_same = converted == expanded and not isinstance(converted, list)
-    kept = value if is_same and variables_in(value) else escape_dollars(converted)
-    carried.values.setdefault(section, {})[key] = kept
-    carried.keep(theirs, ours, shown(kept))
+        # A variable stays a variable unless its value was converted.
+        is_same = converted == expanded and not isinstance(converted, list)
+        kept = value if is_same and variables_in(value) else escape_dollars(converted)
+        carried.values.setdefault(section, {})[key] = kept
+        carried.keep(theirs, ours, shown(kept))
 
 
 def _carry_step_model(carried: Carried, theirs: str, ours: str, value: Any) -> None:

@@ -295,16 +295,16 @@ class ParquetVectors:
 
     def batches(self) -> Iterator[pl.DataFrame]:
         dtype = pl.Array(pl.Float32, self.dimension)
-        n_rows = self.rows.select(pl.len()).collect().item()
-        for start in range(0, n_rows, _VECTOR_BATCH):
-            try:
+        try:
+            n_rows = self.rows.select(pl.len()).collect().item()
+            for start in range(0, n_rows, _VECTOR_BATCH):
                 rows = self.rows.slice(start, _VECTOR_BATCH).collect()
                 yield rows.with_columns(pl.col("vector").cast(dtype))
-            except (pl.exceptions.PolarsError, OSError) as error:
-                raise TableError(
-                    f"The vectors in {self.place} cannot be read ({describe_error(error)[:120]}): "
-                    "they are cut off or of different lengths; make them again."
-                ) from error
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise TableError(
+                f"The vectors in {self.place} cannot be read ({describe_error(error)[:120]}): "
+                "they are cut off or of different lengths; make them again."
+            ) from error
 
 
 MicrosoftVectors = LanceVectors | ParquetVectors

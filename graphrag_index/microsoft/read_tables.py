@@ -140,7 +140,11 @@ class MicrosoftIndex:
         }
         if "community_reports" in self.raw:
             schema = TABLES["community_reports"].schema
-            tables["community_reports"] = pl.defer(lambda: self._reports, schema=schema)
+            reports, columns = self._base["community_reports"], self._has("community_reports")
+            complete = cache(
+                lambda: complete_reports(reports.collect(), columns, self._communities)
+            )
+            tables["community_reports"] = pl.defer(complete, schema=schema)
         if "covariates" in self.raw:
             rows, has = self._base["covariates"], self._has("covariates")
             if "id" not in has:
@@ -270,11 +274,6 @@ class MicrosoftIndex:
         nodes = self.raw["nodes"].rows if "nodes" in self.raw else None
         rows, base = self.raw["communities"].rows, self._base
         return complete_communities(rows, nodes, base["entities"], base["relationships"])
-
-    @cached_property
-    def _reports(self) -> pl.DataFrame:
-        rows, has = self._base["community_reports"].collect(), self._has("community_reports")
-        return complete_reports(rows, has, self._communities)
 
 
 def generation(is_legacy: bool, raw: Mapping[str, RawTable]) -> str:

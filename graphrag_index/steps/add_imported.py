@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from graphrag_index.microsoft.import_folder import Imported, fingerprint_imported, row_batches
-from graphrag_index.microsoft.import_merge import ImportMerge
+from graphrag_index.microsoft.import_merge import ImportMerge, shifted
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
 from graphrag_index.steps.create_text_units import find_edges, sentence_rows
@@ -69,7 +69,8 @@ def text_tables(
     """Yield the tables that do not depend on how the graph was found."""
     progress.start(merge.n_documents, "documents")
     yield from ({"documents": batch} for batch in merge.documents(documents))
-    yield from ({"base_text_units": batch} for batch in merge.text_units(base_text_units))
+    for batch in merge.followed_by("text_units", "base_text_units", base_text_units):
+        yield {"base_text_units": batch}
     start, schema = 0, TABLES["sentences"].schema
     for batch in row_batches(merge.imported.scan("documents").select("text"), _BATCH):
         rows: list[tuple[int, int, int, bool, int]] = []
@@ -78,5 +79,6 @@ def text_tables(
         start += len(batch)
         yield {"sentences": pl.DataFrame(rows, schema=schema, orient="row")}
         progress.advance(len(batch))
-    yield from ({"sentences": batch} for batch in merge.new_sentences(sentences))
-    yield from ({"covariates": batch} for batch in merge.covariates(covariates))
+    yield from ({"sentences": new} for new in shifted(sentences, document=merge.n_documents))
+    for batch in merge.followed_by("covariates", "covariates", covariates):
+        yield {"covariates": batch}
