@@ -23,18 +23,8 @@ from graphrag_index.export.graph_databases import (
     write_ntriples,
 )
 from tests.fixtures.page_parser import FORBIDDEN
-from tests.fixtures.small_graph import NASTY, graph_of, write_nasty_index, write_small_index
+from tests.fixtures.small_graph import NASTY, graph_of
 from tests.fixtures.small_index import table, write_index
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_small_index(tmp_path_factory.mktemp("small"))
-
-
-@pytest.fixture(scope="module")
-def nasty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_nasty_index(tmp_path_factory.mktemp("nasty"))
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:

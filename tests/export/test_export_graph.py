@@ -21,20 +21,8 @@ from tests.fixtures.small_graph import (
     NASTY,
     graph_of,
     numbered,
-    write_nasty_index,
-    write_small_index,
 )
 from tests.fixtures.small_index import table, write_index
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_small_index(tmp_path_factory.mktemp("small"))
-
-
-@pytest.fixture(scope="module")
-def nasty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_nasty_index(tmp_path_factory.mktemp("nasty"))
 
 
 def read(form: Any, output: Path, path: Path, **filters: Any) -> Any:

@@ -52,18 +52,6 @@ TYPES = {
         pa.field("element", pa.struct([("explanation", pa.string()), ("summary", pa.string())]))
     ),
 }
-# What its query engine looks for; its command line, a little more.
-READ = {
-    "entities": "id human_readable_id title type description text_unit_ids degree",
-    "relationships": "id human_readable_id source target description weight combined_degree "
-    "text_unit_ids",
-    "communities": "id community level parent children title entity_ids period size",
-    "community_reports": "id community level title summary full_content rank children findings "
-    "size",
-    "text_units": "id text document_id n_tokens entity_ids relationship_ids",
-    "covariates": "id human_readable_id subject_id type object_id status start_date end_date "
-    "description",
-}
 # The texts that are embedded, and the table whose ids the vectors have.
 EMBEDDED = {
     "text_unit_text": "text_units",
@@ -139,20 +127,10 @@ def test_nothing_is_null_that_must_not_be(index: Index, name: str) -> None:
             assert rows[column].explode(empty_as_null=False).null_count() == 0
 
 
-@pytest.mark.parametrize("name", READ)
-def test_what_its_queries_read_is_there(index: Index, name: str) -> None:
-    assert set(READ[name].split()) <= set(index.read(name).columns)
-
-
 @pytest.mark.parametrize("name", ["documents", "text_units", "entities", "relationships"])
 def test_the_number_is_that_of_the_row(index: Index, name: str) -> None:
     """Sources are cited by where they stand."""
     assert index.read(name)["human_readable_id"].to_list() == [*range(len(index.read(name)))]
-
-
-@pytest.mark.parametrize("name", COLUMNS)
-def test_ids_are_different(index: Index, name: str) -> None:
-    assert index.read(name)["id"].is_unique().all()
 
 
 @pytest.mark.parametrize("name", COLUMNS)
