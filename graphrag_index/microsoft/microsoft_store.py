@@ -21,6 +21,7 @@ import polars as pl
 
 from graphrag_index.microsoft.read_communities import add_missing_communities, add_missing_documents
 from graphrag_index.microsoft.read_files import (
+    EMBEDDED_TEXT,
     VECTOR_TABLES,
     MicrosoftVectors,
     name_damaged_file,
@@ -192,7 +193,9 @@ class MicrosoftStore:
         """Open a mapped table; the first call makes all of them."""
         with self._lock:
             if name == "text_unit_vectors":
-                return self.vectors("text_unit_text", table).as_mapped()
+                held = self.vectors("text_unit_text", table)
+                values = pl.Series("vector", held.matrix, pl.Array(pl.Float32, held.dimension))
+                return MappedTable.of(values.to_frame())
             return self._mapped[name]
 
     @cached_property
@@ -243,14 +246,9 @@ class MicrosoftStore:
                 usable = name in self._usable and not self.lacks_vectors
                 vectors = self.index.vectors[name] if usable else None
                 width = 1 if self.lacks_vectors else self.dimension
-                text = {
-                    "text_unit_text": pl.col("text"),
-                    "entity_description": pl.concat_str("title", "description", separator=":"),
-                    "community_full_content": pl.col("full_content"),
-                }[name]
                 columns = [c for c in TABLES[name].columns if c not in ("text", "vector")]
                 source = VECTOR_TABLES[name][0]
-                rows = self.tables[source].select(*columns, text=text)
+                rows = self.tables[source].select(*columns, text=EMBEDDED_TEXT[name])
                 # Equal rows share an id and a vector.
                 ids = self.index.tables[source].select("id")
                 self._vectors[name] = InMemoryVectors(rows, ids, vectors, width)
@@ -301,11 +299,6 @@ class InMemoryVectors:
             lengths = np.linalg.norm(found, axis=1, keepdims=True)
             found /= np.where(lengths > 0, lengths, 1)
             return found
-
-    def as_mapped(self) -> MappedTable:
-        """Return the vectors as the mapped table `text_unit_vectors`."""
-        values = pl.Series("vector", self.matrix, pl.Array(pl.Float32, self.dimension))
-        return MappedTable.of(values.to_frame())
 
     def nearest(
         self, vector: "np.ndarray", top_k: int, columns: Sequence[str], where: str | None = None

@@ -35,6 +35,7 @@ from graphrag_index.llm.registry import Models
 from graphrag_index.llm.reply_parser import read_reply
 from graphrag_index.llm.request import ReplyError, request_key
 from graphrag_index.microsoft.migrate_project import MicrosoftProject, UnsetVariableError
+from graphrag_index.microsoft.read_files import EMBEDDED_TEXT, VECTOR_TABLES
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.text.tokens import count_tokens, load_encoding
@@ -280,13 +281,9 @@ class _ReplyReader:
         max_tokens = self._number("embed_text.batch_max_tokens", _BATCH_TOKENS)
         # They divide so many rows into batches at a time.
         n_rows = max_texts * self._number("concurrent_requests", 25)
-        columns = {
-            "text_units": pl.col("text"),
-            "entities": (pl.col("title") + ":" + pl.col("description")).alias("text"),
-            "community_reports": pl.col("full_content"),
-        }
-        for table, column in columns.items():
-            for texts in self._text_batches(table, column, n_rows):
+        for table_name, text_column in EMBEDDED_TEXT.items():
+            table = VECTOR_TABLES[table_name][0]
+            for texts in self._text_batches(table, text_column, n_rows):
                 for batch in _embedding_batches(texts, max_texts, max_tokens):
                     response = self.cache.find(EMBEDDING, [{"input": batch}])
                     if response is None:

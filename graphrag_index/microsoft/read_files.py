@@ -39,6 +39,12 @@ VECTOR_TABLES = {
     "entity_description": ("entities", "description_embedding"),
     "community_full_content": ("community_reports", "full_content_embedding"),
 }
+# The text that is embedded in each vector table.
+EMBEDDED_TEXT = {
+    "text_unit_text": pl.col("text"),
+    "entity_description": pl.concat_str("title", "description", separator=":"),
+    "community_full_content": pl.col("full_content"),
+}
 _VECTOR_BATCH = 8_192  # rows
 # Columns that cannot be derived. Of names joined by | one is enough.
 _REQUIRED = {
