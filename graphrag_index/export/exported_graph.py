@@ -244,9 +244,11 @@ def text_file(path: Path) -> TextIO:
 
 
 def write_rows(file: TextIO, batches: Iterable[pl.DataFrame], line: pl.Expr) -> None:
-    """Write the line of each row, which contains its own line end."""
+    """Write a text for each row as it is, without a separator."""
     for batch in batches:
-        file.write(batch.select(line.str.join("")).item())
+        texts = batch.select(line)
+        # Faster than to join them in Python.
+        texts.write_csv(file, include_header=False, quote_style="never", line_terminator="")
 
 
 def clean(column: str | pl.Expr) -> pl.Expr:

@@ -221,14 +221,13 @@ def write_neo4j(graph: Graph, path: Path) -> list[str]:
 def _write_csv(path: Path, part: Part, names: dict[str, str]) -> None:
     head = [names.get(name, f"{name}{_NEO4J_TYPES[dtype]}") for name, dtype in part.schema.items()]
     values = [_csv_value(name, dtype) for name, dtype in part.schema.items()]
-    with path.open("wb", buffering=1 << 20) as file:
-        file.write(f"{','.join(head)}\n".encode())
+    with text_file(path) as file:
+        file.write(f"{','.join(head)}\n")
         for batch in part.batches():
             # Null is not quoted, which tells it from the empty text.
-            text = batch.select(values).write_csv(
-                include_header=False, quote_style="non_numeric", line_terminator="\n"
+            batch.select(values).write_csv(
+                file, include_header=False, quote_style="non_numeric", line_terminator="\n"
             )
-            file.write(text.encode())
 
 
 def _csv_value(name: str, dtype: pl.DataType) -> pl.Expr:
@@ -275,10 +274,14 @@ def _merge_link(link: Part) -> str:
 def _write_statements(file: TextIO, part: Part, merge: str) -> None:
     keys = {name: f"{name}:" for name in part.schema}
     for batch in part.batches():
-        rows = batch.select(fields(keys, batch)).to_series()
-        for start in range(0, len(rows), _STATEMENT_ROWS):
-            values = ",".join(rows[start : start + _STATEMENT_ROWS])
-            file.write(f"UNWIND [{values}] AS row {merge};\n")
+        statements = (
+            batch.select(row=fields(keys, batch))
+            .with_row_index("n")
+            .group_by(pl.col("n") // _STATEMENT_ROWS, maintain_order=True)
+            .agg(pl.col("row").str.join(","))
+        )
+        text = pl.concat_str(pl.lit("UNWIND ["), "row", pl.lit(f"] AS row {merge};\n"))
+        write_rows(file, [statements], text)
 
 
 def write_kuzu(graph: Graph, path: Path) -> list[str]:

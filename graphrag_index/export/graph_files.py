@@ -174,9 +174,10 @@ def write_node_link(graph: Graph, path: Path) -> list[str]:
 
 def _write_objects(file: TextIO, batches: Iterable[pl.DataFrame]) -> None:
     """Write rows as JSON objects, with commas between them."""
-    separator = "\n"
+    is_first = True
     for rows in batches:
-        keys = {name: f'"{name}":' for name in rows.columns}
-        file.write(separator)
-        file.write(rows.select(fields(keys, rows).str.join(",\n")).item())
-        separator = ",\n"
+        line = pl.format(",\n{}", fields({name: f'"{name}":' for name in rows.columns}, rows))
+        if is_first:
+            file.write(rows.head(1).select(line).item().removeprefix(","))
+        write_rows(file, [rows.slice(int(is_first))], line)
+        is_first = False
