@@ -83,7 +83,7 @@ def _migrate(
     lines = [f"Wrote {path}" for path in migration.written]
     for title, items in (
         ("Carried over:", migration.carried),
-        ("Prompts kept (with --no-prompts ours are used):", migration.prompts),
+        ("Converted prompts (with --no-prompts ours are used):", migration.prompts),
         ("Not carried over:", migration.left),
         ("Its cache of replies:", migration.cache),
         ("To do:", migration.to_do),

@@ -8,10 +8,10 @@
         <table>.arrow             columns of that table, row for row
         mentions.arrow, …         whole tables: the public ones that are only ours
 
-A table of ours is Microsoft's with the columns of the Arrow file of its name, which win where
-both have one. Those are `documents.raw_data`, a struct there; the title of an island, there
-`Community <number>`; and `communities.text_unit_ids`, which names the text units of the
-relationships alone there. All else is written as it is, in its order.
+A table of ours has the columns of Microsoft's and of the Arrow file with its name. Where both have
+a column, that of the Arrow file is ours: `documents.raw_data`, a struct there; the title of an
+island, there `Community <number>`; and `communities.text_unit_ids`, there the text units of the
+relationships alone. All else is written as it is, in its order.
 
 A row of zeros, whose vector could not be computed, gets no vector there; reports keep it.
 """

@@ -1,4 +1,4 @@
-"""Merge the rows of new documents behind the imported rows, and keep imported reports."""
+"""Append the rows of new documents to the imported rows, and keep imported reports."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -182,7 +182,7 @@ class ImportMerge:
         return gather_lists(found.owners, pl.Series(found.rows), len(lists))
 
     def _shift_units(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Shift the text unit numbers of new rows behind the imported ones."""
+        """Shift the text unit numbers of new rows, so that they follow the imported ones."""
         columns = pl.col("text_units", "description_text_units")
         return rows.with_columns(columns.list.eval(pl.element() + len(self.unit_ids)))
 
@@ -263,7 +263,7 @@ def _merge_row(row: Row, new: list[Row]) -> Row:
 
 
 def shifted(rows: pl.LazyFrame, **by: int) -> Iterator[pl.DataFrame]:
-    """Yield new rows in batches, with their numbers behind the imported ones."""
+    """Yield new rows in batches, with numbers that follow the imported ones."""
     for batch in row_batches(rows):
         yield _shift(batch, by)
 
@@ -376,8 +376,8 @@ def _with_local_citations(
             cited.append(at)
         return cited.index(at)
 
-    def text(said: object) -> str:
-        return renumber_citations(str(said), local_number)[0]
+    def text(value: object) -> str:
+        return renumber_citations(str(value), local_number)[0]
 
     report = Report(
         text(row["title"]),

@@ -120,7 +120,7 @@ def _set_input(carried: Carried, folder: Path, input_folder: Path | None) -> Non
 
 
 def _report(carried: Carried, prompts: Prompts) -> Migration:
-    """Describe what became of each key, and what is left to do."""
+    """List the fate of each key, and the tasks that are left."""
     migration = Migration(
         carried=[f"{theirs} -> {ours}" for theirs, ours in carried.kept],
         left=[f"{theirs}: {why}" for theirs, why in carried.left],
@@ -154,7 +154,7 @@ def _heading(carried: Carried, migration: Migration) -> list[str]:
     lines = [f"Made from {where}."]
     for title, items in (
         ("Carried over:", migration.carried),
-        ("Prompts taken over:", migration.prompts),
+        ("Converted prompts:", migration.prompts),
         ("Not carried over, and why:", migration.left),
     ):
         if items:

@@ -78,7 +78,7 @@ def _their_models(project: MicrosoftProject) -> Iterator[tuple[str, Mapping[str,
 
 
 class _Model:
-    """One model of theirs, whose settings move to `ours` or get a reason why not."""
+    """The conversion of one model: its settings move to `ours` or get a reason why not."""
 
     def __init__(self, carried: Carried, path: str, name: str, values: Mapping[str, Any]) -> None:
         self.carried, self.path, self.name = carried, path, name
@@ -212,7 +212,7 @@ class _Model:
                 self._carry(theirs, ours, max(1, int(number * 60 / period)))
 
     def _number(self, theirs: str) -> float:
-        """Return a positive number of theirs, or else 0."""
+        """Return a positive number from their settings; 0 if there is none."""
         value = None
         with self.carried.reason_for(f"{self.path}.{theirs}"):
             value = self.carried.project.expand(self.theirs.get(theirs))

@@ -37,7 +37,7 @@ def by_their_key(section: str) -> dict[str, list[str]]:
     return found
 
 
-# Our prompt for each key of theirs, and the reason for keys that have none.
+# Our prompt for each of their keys, and the reason for keys that have none.
 PROMPT_KEYS = {key: name for name, prompt in KEYS["prompts"].items() for key in prompt["keys"]}
 PROMPTS_LEFT = {key: why[0] for key, why in by_their_key("prompts_left").items()}
 # Guards against instructions in the data.
@@ -142,7 +142,7 @@ class MicrosoftProject:
 
 @dataclass
 class Carried:
-    """Our settings, and the fate of each key of theirs."""
+    """Our settings, and the fate of each of their keys."""
 
     project: MicrosoftProject = field(repr=False)
     values: dict[str, Any] = field(default_factory=dict)
@@ -351,7 +351,7 @@ def read_prompts(project: MicrosoftProject) -> Prompts:
 
 
 def translate(text: str, name: str, numbers: Mapping[str, str]) -> str:
-    """Translate a prompt of theirs into our prompt of this name.
+    """Translate one of their prompts into our prompt of this name.
 
     Raises
     ------

@@ -165,8 +165,8 @@ def read_cache(
 ) -> dict[str, StepReplies]:
     """Copy replies into the ledger of the project in `root`, under the requests of our steps.
 
-    `prompts` are the original texts of the prompts that were taken over, by our names: only to
-    those does the reply answer our request as well. Replies of other models are skipped.
+    `prompts` are the original texts of the converted prompts, by our names: a reply to another
+    prompt does not answer our request. Replies of other models are skipped.
 
     Returns
     -------
@@ -192,7 +192,7 @@ def read_cache(
     reader = _ReplyReader(project, settings, tables, cache, models)
     try:
         if extraction is not None and EXTRACTION not in prompts:
-            extraction.why = "the prompt that they answer was not taken over"
+            extraction.why = "the prompt that they answer was not converted"
         elif extraction is not None:
             extraction.why = (
                 "they answer a second request, whose prompt is not in the project, or "
@@ -274,7 +274,7 @@ class _ReplyReader:
     def read_vectors(self, model: ModelSettings, result: StepReplies) -> None:
         """Store the vectors of text units, entities and reports.
 
-        Both programs embed the same texts, but a reply of theirs answers for a batch of them.
+        Both programs embed the same texts, but one of their replies has the vectors of a batch.
         """
         step, ledger = "generate_text_embeddings", self.models.ledger
         max_texts = self._number("embed_text.batch_size", _BATCH_TEXTS)

@@ -33,7 +33,7 @@ from graphrag_index.schema.settings.settings import Settings
 CARRIED = by_their_key("settings")
 STEP_MODELS = {theirs: ours[0] for theirs, ours in by_their_key("step_models").items()}
 _LEFT = {theirs: why[0] for theirs, why in by_their_key("left").items()}
-# Our workflow `standard` extracts claims, theirs does so only if told.
+# Our workflow `standard` extracts claims; theirs does so only if the settings enable it.
 WITHOUT_CLAIMS = "standard_without_claims"
 # Columns of text units, which cannot be metadata.
 _OWN_COLUMNS = {"id", "title", "text", "creation_date"}

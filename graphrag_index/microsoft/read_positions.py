@@ -194,7 +194,7 @@ def _evidence_column(rows: list[tuple[int, str, int, int]], n_rows: int) -> pl.D
 def find_text_unit(text: str, document: str, earliest: int) -> int | None:
     """Return the offset of a text unit in its document; None if the document lacks it.
 
-    The search begins at `earliest`, just behind the start of the previous text unit, since texts
+    The search begins at `earliest`, just after the start of the previous text unit, since texts
     overlap and repeat. Metadata lines before the text are not in the document: they are counted
     back from the text, so that the offset may be below 0.
     """

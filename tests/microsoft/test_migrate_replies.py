@@ -184,7 +184,7 @@ def test_without_their_prompt_their_replies_answer_nothing_here(tmp_path: Path) 
     taken = init_from(tmp_path / "ours", theirs, prompts=False)
     assert (
         "extract_graph: 0 of 5 replies are in the ledger; the others could not be used, since "
-        "the prompt that they answer was not taken over" in taken.cache
+        "the prompt that they answer was not converted" in taken.cache
     )
     assert not (tmp_path / "ours" / "prompts").exists()
 
