@@ -109,15 +109,15 @@ def resolve(
     if sum((merge is not None, never is not None, undo is not None, list_ or as_json)) > 1:
         raise typer.BadParameter("give one of --merge, --never, --undo and --list.")
     if merge is not None:
-        dialog.merge(path, merge, sys.stdout)
+        dialog.merge(path, merge)
     elif never is not None:
-        dialog.never(path, never, sys.stdout)
+        dialog.never(path, never)
     elif undo is not None:
-        dialog.undo(output, path, *undo, sys.stdout)
+        dialog.undo(output, path, *undo)
     elif list_ or as_json or not sys.stdin.isatty():
-        dialog.write_list(output, path, as_json, sys.stdout)
+        dialog.write_list(output, path, as_json)
     else:
-        dialog.ask(output, path, sys.stdout)
+        dialog.ask(output, path)
 
 
 def versions(root: Root = Path(), as_json: Json = False, set_: Set = None) -> None:

@@ -3,13 +3,13 @@
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import polars as pl
 
 from graphrag_index.errors import SettingsError, TableError
 from graphrag_index.resolution import decisions_edit
-from graphrag_index.resolution.decisions_file import Decisions, read_decisions
+from graphrag_index.resolution.decisions_file import read_decisions
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.text.normalize import title_key
 
@@ -19,14 +19,15 @@ _KEYS = "m merge, o merge under the other name, n never, s skip, q quit"
 Row = Mapping[str, Any]
 
 
-def doubtful_pairs(output: Path, decisions: Decisions) -> list[Row]:
-    """Return the undecided doubtful pairs of the index, highest score first.
+def doubtful_pairs(output: Path, path: Path) -> list[Row]:
+    """Return the doubtful pairs of the index that no decision in `path` covers, best first.
 
     Raises
     ------
     TableError
         There is no index, or it lacks this table.
     """
+    decisions = read_decisions(path)
     decided = {frozenset(pair) for pair in decisions.never_pairs()}
     titles = {key: title_key(title) for key, title in decisions.titles.items()}
     rows: list[Row] = []
@@ -52,26 +53,25 @@ def _table(output: Path, name: str) -> pl.DataFrame:
     return store.scan(name, version.tables[name]).collect()
 
 
-def write_list(output: Path, path: Path, as_json: bool, out: TextIO) -> None:
+def write_list(output: Path, path: Path, as_json: bool) -> None:
     """Print merged names and doubtful pairs, highest score first."""
     merged = _table(output, "entity_resolutions")
-    doubtful = doubtful_pairs(output, read_decisions(path))
+    doubtful = doubtful_pairs(output, path)
     if as_json:
         content = {"resolved": merged.to_dicts(), "doubtful": doubtful}
-        json.dump(content, out, ensure_ascii=False, indent=1)
-        print(file=out)
+        print(json.dumps(content, ensure_ascii=False, indent=1))
         return
     if not merged.is_empty():
-        print(f"Resolved ({len(merged):,}):", file=out)
+        print(f"Resolved ({len(merged):,}):")
     for title, resolved, score, evidence, by in merged.iter_rows():
         why = "" if by == "person" else f", {score:.2f}: {', '.join(evidence)}"
-        print(f"  {title} → {resolved} ({by}{why})", file=out)
+        print(f"  {title} → {resolved} ({by}{why})")
     if not doubtful:
-        print("No pair is doubtful.", file=out)
+        print("No pair is doubtful.")
         return
-    print(f"Doubtful ({len(doubtful):,}), best first:", file=out)
+    print(f"Doubtful ({len(doubtful):,}), best first:")
     for row in doubtful:
-        print(f"  {describe(row)}", file=out)
+        print(f"  {describe(row)}")
 
 
 def describe(row: Row) -> str:
@@ -87,18 +87,18 @@ def _describe_name(title: str, type_: str, n_units: int) -> str:
     return f"{title} ({type_}, {units})" if type_ else f"{title} ({units})"
 
 
-def merge(path: Path, names: tuple[str, str], out: TextIO) -> None:
+def merge(path: Path, names: tuple[str, str]) -> None:
     """Record that two names are one thing; the first becomes the title."""
     title, other = names
-    _report(decisions_edit.merge(path, title, [other]), f"{other} is {title}", path, out)
+    _report(decisions_edit.merge(path, title, [other]), f"{other} is {title}", path)
 
 
-def never(path: Path, names: tuple[str, str], out: TextIO) -> None:
+def never(path: Path, names: tuple[str, str]) -> None:
     """Record that two names are never one thing."""
-    _report(decisions_edit.never(path, names), f"{' and '.join(names)} stay apart", path, out)
+    _report(decisions_edit.never(path, names), f"{' and '.join(names)} stay apart", path)
 
 
-def undo(output: Path, path: Path, one: str, other: str, out: TextIO) -> None:
+def undo(output: Path, path: Path, one: str, other: str) -> None:
     """Undo a decision about two names.
 
     A merge by a rule or a model is not in the file: then the names are kept apart.
@@ -111,7 +111,7 @@ def undo(output: Path, path: Path, one: str, other: str, out: TextIO) -> None:
         The file has no decision about them, and there is no index.
     """
     if decisions_edit.undo(path, one, other):
-        print(f"{path} has no decision about {one} and {other} any more: {APPLY}", file=out)
+        print(f"{path} has no decision about {one} and {other} any more: {APPLY}")
         return
     resolved = _table(output, "entity_resolutions").select("title", "resolved")
     titles = {title_key(title): title_key(become) for title, become in resolved.iter_rows()}
@@ -121,50 +121,50 @@ def undo(output: Path, path: Path, one: str, other: str, out: TextIO) -> None:
             f"Nothing to undo: neither {path} nor the index has a decision about {one} and "
             f"{other}. `--never` keeps two names apart."
         )
-    never(path, (one, other), out)
+    never(path, (one, other))
 
 
-def _report(is_new: bool, decision: str, path: Path, out: TextIO) -> None:
+def _report(is_new: bool, decision: str, path: Path) -> None:
     if is_new:
-        print(f"{decision}. Written to {path}: {APPLY}", file=out)
+        print(f"{decision}. Written to {path}: {APPLY}")
     else:
-        print(f"{decision}: {path} says so already.", file=out)
+        print(f"{decision}: {path} says so already.")
 
 
-def ask(output: Path, path: Path, out: TextIO, read_line: Callable[[str], str] = input) -> None:
+def ask(output: Path, path: Path, read_line: Callable[[str], str] = input) -> None:
     """Ask about doubtful pairs one by one; record each decision at once."""
-    rows = doubtful_pairs(output, read_decisions(path))
+    rows = doubtful_pairs(output, path)
     if not rows:
-        print("No pair is doubtful.", file=out)
+        print("No pair is doubtful.")
         return
-    print(f"{len(rows):,} doubtful pairs. {_KEYS}.", file=out)
+    print(f"{len(rows):,} doubtful pairs. {_KEYS}.")
     n_decided = 0
     for number, row in enumerate(rows, 1):
-        if row not in doubtful_pairs(output, read_decisions(path)):
+        if row not in doubtful_pairs(output, path):
             continue
-        print(f"\n{number}/{len(rows)}  {describe(row)}", file=out)
+        print(f"\n{number}/{len(rows)}  {describe(row)}")
         answer = _answer(read_line)
         if answer == "q":
             break
         if answer != "s":
-            n_decided += _decide(row, answer, path, out)
+            n_decided += _decide(row, answer, path)
     if n_decided:
-        print(f"\n{n_decided} decided: {APPLY}", file=out)
+        print(f"\n{n_decided} decided: {APPLY}")
 
 
-def _decide(row: Row, answer: str, path: Path, out: TextIO) -> bool:
+def _decide(row: Row, answer: str, path: Path) -> bool:
     """Record a decision about a pair; return False if it contradicts an earlier one."""
     names = row["title"], row["other"]
     try:
         if answer == "n":
-            never(path, names, out)
+            never(path, names)
         else:
             # A name that was merged before is replaced by its title.
             titles = read_decisions(path).titles
             one, other = (titles.get(title_key(name), name) for name in names)
-            merge(path, (one, other) if answer == "m" else (other, one), out)
+            merge(path, (one, other) if answer == "m" else (other, one))
     except SettingsError as error:
-        print(error, file=out)
+        print(error)
         return False
     return True
 

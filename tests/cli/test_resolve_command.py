@@ -1,6 +1,5 @@
 """The command `resolve`, and the step within runs: by rules, by a person and by a model."""
 
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -121,35 +120,35 @@ def test_what_a_rule_joined_is_undone_and_what_nothing_joined_is_not(
     assert {*TWO} <= titles(root)
 
 
-def test_pairs_are_decided_one_by_one_at_a_terminal(root: Path) -> None:
+def test_pairs_are_decided_one_by_one_at_a_terminal(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     answers = iter(["?", "m", "n"])
-    out = io.StringIO()
     path = root / "resolutions.yaml"
-    command.ask(root / "output", path, out, lambda _: next(answers))
+    command.ask(root / "output", path, lambda _: next(answers))
     decisions = command.read_decisions(path)
     assert len(decisions.titles) == 2
     assert len(decisions.never) == 1
-    assert "2 decided: `graphrag-index run` applies it." in out.getvalue()
-    out = io.StringIO()
-    command.ask(root / "output", path, out, lambda _: pytest.fail("nothing is left to ask"))
-    assert out.getvalue() == "No pair is doubtful.\n"
+    assert "2 decided: `graphrag-index run` applies it." in capsys.readouterr().out
+    command.ask(root / "output", path, lambda _: pytest.fail("nothing is left to ask"))
+    assert capsys.readouterr().out == "No pair is doubtful.\n"
 
 
 def test_an_answer_that_contradicts_an_earlier_one_is_told_and_the_next_is_asked(
-    root: Path,
+    root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = root / "resolutions.yaml"
     path.write_text(
         "merge:\n  Coast: [Nordenskiöld Coast, Nordenskiold]\n  Shore: [Nordenskjöld Coast]\n",
         encoding="utf-8",
     )
-    out = io.StringIO()
-    command.ask(root / "output", path, out, lambda _: "m")
-    assert "has 'Shore' as the title of other names" in out.getvalue()
-    assert "1 decided" in out.getvalue()
+    command.ask(root / "output", path, lambda _: "m")
+    out = capsys.readouterr().out
+    assert "has 'Shore' as the title of other names" in out
+    assert "1 decided" in out
     # What has one other title by now is meant with it.
     path.write_text("merge:\n  Coast: [Nordenskiöld Coast]\n", encoding="utf-8")
-    command.ask(root / "output", path, out, lambda _: "m")
+    command.ask(root / "output", path, lambda _: "m")
     assert command.read_decisions(path).titles["nordenskjöld coast"] == "Coast"
 
 
@@ -157,7 +156,7 @@ def test_the_end_of_the_input_ends_the_asking(root: Path) -> None:
     def no_more(_: str) -> str:
         raise EOFError
 
-    command.ask(root / "output", root / "resolutions.yaml", io.StringIO(), no_more)
+    command.ask(root / "output", root / "resolutions.yaml", no_more)
     assert not (root / "resolutions.yaml").exists()
 
 

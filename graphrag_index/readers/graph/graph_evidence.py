@@ -206,7 +206,13 @@ class Passages:
         groups: dict[str, list[Row]] = defaultdict(list)
         for row in self.frame.iter_rows(named=True):
             groups[row["document_id"]].append(row)
-        for document in self._documents(groups):
+        documents: Iterable[Row] = (
+            {"id": identity, **dict.fromkeys(("title", "text", "path", "creation_date"))}
+            for identity in groups
+        )
+        if self.documents is not None:
+            documents = self.documents.frame.iter_rows(named=True)
+        for document in documents:
             units = groups.get(document["id"], [])
             text, spans = self._locate(document["text"], [unit["text"] for unit in units])
             passages = [
@@ -233,13 +239,6 @@ class Passages:
                 "these is joined from the text units.",
                 *(self.documents.name if self.documents else "", self.n_joined),
             )
-
-    def _documents(self, groups: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
-        if self.documents is not None:
-            yield from self.documents.frame.iter_rows(named=True)
-            return
-        for identity in groups:
-            yield {"id": identity, **dict.fromkeys(("title", "text", "path", "creation_date"))}
 
     def _locate(self, text: str | None, units: Sequence[str]) -> tuple[str, list[Span]]:
         """Locate text units in their document in order, or join them to a document."""
