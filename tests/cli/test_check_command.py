@@ -99,7 +99,7 @@ def test_a_folder_is_checked_without_settings(tmp_path: Path, graphrag_index: Ca
     ("arguments", "code", "said"),
     [
         (["check"], 2, "There is no settings.yaml in "),
-        (["check", "empty"], 1, "There is no index in "),
+        (["check", "empty"], 1, "neither index.json nor a table such as entities.parquet."),
         (["check", "nowhere"], 1, "does not exist: name the folder of an index."),
         (["check", "index", "--as-of", "7"], 1, "has no version 7; it has: 1."),
         (["check", "empty", "--as-of", "1"], 2, "only ours keep versions for --as-of."),

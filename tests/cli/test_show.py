@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from graphrag_index.cli.index_tables import Section, as_text, write_overview
-from graphrag_index.errors import TableError
 from graphrag_index.text.normalize import fit_line
 from tests.fixtures.small_index import table, write_index
 
@@ -103,11 +102,6 @@ def test_the_size_on_disk_counts_each_file_once(tmp_path):
     write_index(tmp_path, entities=table("entities", {"title": "Fram"}))
     (row,) = sections(overview(tmp_path))["On disk"][1:]
     assert row.split() == [tmp_path.name, "2.0", "MB"]
-
-
-def test_without_an_index_it_says_what_to_run(tmp_path):
-    with pytest.raises(TableError, match=r"no index in .*: run `graphrag-index run` first\.$"):
-        overview(tmp_path)
 
 
 def test_a_terminal_gets_tables_with_lines_and_names_as_they_are(tmp_path):

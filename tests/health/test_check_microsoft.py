@@ -225,11 +225,7 @@ def test_a_table_that_is_cut_off_is_a_finding(tmp_path: Path) -> None:
     assert health.failed
 
 
-def test_a_folder_without_tables_is_no_index(tmp_path: Path) -> None:
-    with pytest.raises(TableError, match=r"There is no index in .*: neither index.json nor"):
-        open_microsoft(tmp_path)
-    with pytest.raises(TableError, match="does not exist: name the folder of an index"):
-        open_microsoft(tmp_path / "nowhere")
+def test_a_file_is_no_index(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder", encoding="utf-8")
     with pytest.raises(TableError, match="is no folder"):
         open_microsoft(tmp_path / "file")

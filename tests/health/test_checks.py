@@ -6,7 +6,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from graphrag_index.errors import TableError
 from graphrag_index.health.checked_index import open_for_check
 from graphrag_index.health.checks import check_index
 from graphrag_index.health.index_statistics import compute_statistics, histogram
@@ -341,13 +340,6 @@ def test_a_table_that_cannot_be_read_is_a_finding(tmp_path: Path, name: str) -> 
     assert health.failed
     # All that does not need it was looked at.
     assert {"uncovered_documents"} >= found(health).keys() - {"unreadable_tables"}
-
-
-def test_an_earlier_version_is_looked_at(tmp_path: Path) -> None:
-    output = write_index(tmp_path, **healthy())
-    assert open_for_check(output, as_of=1).version == 1
-    with pytest.raises(TableError, match="has no version 2; it has: 1"):
-        open_for_check(output, as_of=2)
 
 
 def test_the_statistics_are_those_of_a_graph_that_one_can_count(tmp_path: Path) -> None:
