@@ -1,4 +1,7 @@
-"""Files and batches at a provider, through the `openai` package, with retries."""
+"""Files and batches at a provider, through the `openai` package, with retries.
+
+To import `openai` takes half a second: only a run with batches imports this module.
+"""
 
 import json
 import logging
@@ -7,7 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
+
+import httpx2
+import openai
+from openai.types import Batch
 
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.batch_ledger import Received
@@ -16,10 +23,6 @@ from graphrag_index.llm.limits import cost_of
 from graphrag_index.llm.protocol import message_in, read_chat, read_usage
 from graphrag_index.llm.retries import RejectedError, RetryError, UnsupportedError, backoff
 from graphrag_index.schema.settings.models import Price
-
-if TYPE_CHECKING:
-    import openai
-    from openai.types import Batch
 
 logger = logging.getLogger(__name__)
 
@@ -66,9 +69,7 @@ class BatchEndpoint:
         self.url: Any = "/chat/completions" if azure else "/v1/chat/completions"
 
     @cached_property
-    def _api(self) -> "openai.OpenAI":
-        import openai
-
+    def _api(self) -> openai.OpenAI:
         settings = self._client.settings
         connect = min(MAX_CONNECT_SECONDS, settings.timeout)
         options: dict[str, Any] = {
@@ -122,7 +123,6 @@ class BatchEndpoint:
 
     def get_status(self, id: str) -> BatchStatus | None:
         """Return the status of a batch; None if the provider does not know it."""
-        import openai
 
         def retrieve() -> BatchStatus | None:
             try:
@@ -134,7 +134,6 @@ class BatchEndpoint:
 
     def download(self, file_id: str, path: Path) -> bool:
         """Write a file of the provider to disk, in chunks; False if it does not exist."""
-        import openai
 
         def download() -> bool:
             try:
@@ -148,8 +147,6 @@ class BatchEndpoint:
 
     def delete(self, file_id: str) -> None:
         """Delete a file of the provider that is not needed any more, if it lets us."""
-        import openai
-
         try:
             self._api.files.delete(file_id)
         except openai.OpenAIError as error:
@@ -158,8 +155,6 @@ class BatchEndpoint:
 
     def _find(self, file_id: str, key: str, since: float) -> str | None:
         """Find a batch by its key or its file; None where the provider lists none."""
-        import openai
-
         try:
             for batch in self._api.batches.list(limit=100):
                 if (batch.metadata or {}).get(METADATA) == key or batch.input_file_id == file_id:
@@ -200,9 +195,6 @@ class BatchEndpoint:
 
         A download that breaks off raises an error of httpx2, over which `openai` sends.
         """
-        import httpx2
-        import openai
-
         client = self._client
         try:
             return call()
@@ -229,7 +221,7 @@ def _id_of(made: Any) -> str:
     return str(made.id)
 
 
-def _batch_status(batch: "Batch") -> BatchStatus:
+def _batch_status(batch: Batch) -> BatchStatus:
     if not batch.status:
         raise ValueError("it has no status")
     counts = batch.request_counts

@@ -26,7 +26,7 @@ from graphrag_index.llm.request import Usage
 from graphrag_index.schema.settings.models import ModelSettings, Price
 
 DECREASE = 0.7
-# Seconds between two looks whether all was stopped.
+# Seconds after which a waiting call checks whether all calls were stopped.
 MAX_SLEEP = 0.5
 MINUTE = 60.0
 MILLION = 1_000_000
@@ -35,21 +35,15 @@ MILLION = 1_000_000
 class Pace:
     """Limits of the calls to one model. Lives in one event loop."""
 
-    def __init__(
-        self,
-        concurrency: int,
-        requests_per_minute: int | None = None,
-        tokens_per_minute: int | None = None,
-    ) -> None:
-        self.max_limit = concurrency
-        self.limit = float(concurrency)
+    def __init__(self, settings: ModelSettings) -> None:
+        self.max_limit = self.limit = float(settings.concurrency)
         self.running = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._stopped = False
         self._not_before = 0.0
         self._cut_at = 0.0
-        self._requests = _Bucket(requests_per_minute)
-        self._tokens = _Bucket(tokens_per_minute)
+        self._requests = _Bucket(settings.requests_per_minute)
+        self._tokens = _Bucket(settings.tokens_per_minute)
 
     @asynccontextmanager
     async def slot(self, n_tokens: int) -> AsyncIterator[None]:
@@ -99,7 +93,7 @@ class Pace:
     def note_success(self, headers: Mapping[str, str]) -> None:
         """Raise the concurrency; where `x-ratelimit-*` leave nothing, wait for their reset."""
         if self.limit < self.max_limit:
-            self.limit = min(float(self.max_limit), self.limit + 1 / self.limit)
+            self.limit = min(self.max_limit, self.limit + 1 / self.limit)
             self._wake()
         self._wait(reset_after(headers))
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from graphrag_index.errors import GraphRAGError, ModelError, SettingsError
-from graphrag_index.llm.batch import BatchChatModel
 from graphrag_index.llm.batch_ledger import Batch, BatchLedger
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.client import LLMClient, LoopThread
@@ -16,6 +16,9 @@ from graphrag_index.llm.ledger import DONE, FILE, INSERT_USED, Ledger, Quarantin
 from graphrag_index.llm.limits import Budget, price_list_date, price_of
 from graphrag_index.llm.request import Spent
 from graphrag_index.schema.settings.models import ModelSettings, find_model
+
+if TYPE_CHECKING:
+    from graphrag_index.llm.batch import BatchChatModel
 
 # The name of the released steps in the metadata of the ledger.
 _RELEASED = "released steps"
@@ -49,7 +52,7 @@ class Models:
         self._budget: Budget | None = None
         self._opened: list[ChatModel | BatchChatModel | RemoteEmbeddingModel] = []
 
-    def chat(self, name: str, step: str) -> ChatModel | BatchChatModel:
+    def chat(self, name: str, step: str) -> "ChatModel | BatchChatModel":
         """Create the chat model of a step.
 
         Raises
@@ -58,21 +61,24 @@ class Models:
             Its requests are in a batch, and this run does not collect batches.
         """
         settings, loop, budget = self._open(name, step)
-        model: ChatModel | BatchChatModel
         if self._is_batch and self.output is not None:
-            folder = self.output / "batches"
-            model = BatchChatModel(name, settings, step, self.ledger, folder, budget, self._forget)
-        else:
-            batches = BatchLedger(self.ledger).open(step)
-            if batches:
-                n = sum(batch.n_requests for batch in batches)
-                ids = ", ".join(batch.id or "not yet made" for batch in batches)
-                raise ModelError(
-                    f"{n:,} requests of {step} are in a batch ({ids}) and would be paid twice: "
-                    "run with --batch to collect them; a batch that you cancel at the provider "
-                    "is collected at once."
-                )
-            model = ChatModel(name, settings, step, self.ledger, loop, budget)
+            # It imports `openai`.
+            from graphrag_index.llm.batch import BatchChatModel
+
+            folder, forget = self.output / "batches", self._forget
+            in_batches = BatchChatModel(name, settings, step, self.ledger, folder, budget, forget)
+            self._opened.append(in_batches)
+            return in_batches
+        batches = BatchLedger(self.ledger).open(step)
+        if batches:
+            n = sum(batch.n_requests for batch in batches)
+            ids = ", ".join(batch.id or "not yet made" for batch in batches)
+            raise ModelError(
+                f"{n:,} requests of {step} are in a batch ({ids}) and would be paid twice: run "
+                "with --batch to collect them; a batch that you cancel at the provider is "
+                "collected at once."
+            )
+        model = ChatModel(name, settings, step, self.ledger, loop, budget)
         self._opened.append(model)
         return model
 
@@ -119,6 +125,8 @@ class Models:
 
     def batch_progress(self) -> tuple[int, int, bool]:
         """Count requests and those done in batches of the last model; whether one has ended."""
+        from graphrag_index.llm.batch import BatchChatModel
+
         model = self._opened[-1]
         assert isinstance(model, BatchChatModel)
         return model.queue.progress()

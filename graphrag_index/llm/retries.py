@@ -100,9 +100,7 @@ class RetriedCalls:
         self.first_delay = FIRST_DELAY
         self._name, self._settings, self._budget = name, settings, budget
         self._keeps_replies = keeps_replies
-        self._pace = Pace(
-            settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute
-        )
+        self._pace = Pace(settings)
         self._probe = asyncio.Lock()
         self._works = False
         self._last_success = 0.0

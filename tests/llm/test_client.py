@@ -116,7 +116,7 @@ def test_a_used_up_rate_limit_is_waited_for() -> None:
     assert reset_after({"x-ratelimit-remaining-tokens": "0"}) is None
 
     async def enter() -> float:
-        pace = Pace(4)
+        pace = Pace(ModelSettings(model="m", concurrency=4))
         pace.note_success(tokens)
         began = time.monotonic()
         async with pace.slot(1):
