@@ -257,7 +257,6 @@ def is_whole(text: str, start: int, end: int) -> bool:
 
 
 def _are_joined(left: str, right: str) -> bool:
-    """Return whether two characters belong to one word."""
     if not left.isalnum():
         return False
     if not right.isalnum():

@@ -159,7 +159,6 @@ def _merge_entities(rows: pl.DataFrame, owners: Integers, keys: pl.Series) -> pl
 
 
 def _merge_relationships(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return `extracted_relationships`."""
     ends = rows.select("source", "target")
     owners, firsts = _number_rows(
         ends.with_columns(_map_distinct(rows["type"], type_key).alias("type"))
@@ -176,12 +175,10 @@ def _merge_relationships(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _by_owner(rows: pl.DataFrame, owners: Integers) -> pl.DataFrame:
-    """Group the rows of each owner, in their order."""
     return rows.with_columns(owner=owners).sort("owner", maintain_order=True)
 
 
 def _shared_columns(rows: pl.DataFrame, n: int) -> dict[str, pl.Series]:
-    """Return the columns that entities and relationships share."""
     typed = rows.filter(pl.col("type") != "")
     # Each with the first text unit that has it.
     descriptions = rows.select("owner", "description", "text_unit").filter(
@@ -229,7 +226,6 @@ def _drop_adjacent_repeats(rows: pl.DataFrame, *names: str) -> pl.DataFrame:
 
 
 def _map_distinct(values: pl.Series, function: Callable[[str], str]) -> pl.Series:
-    """Apply a function once to each distinct value."""
     different = values.unique()
     results = pl.Series(list(map(function, different)), dtype=pl.String)
     return values.replace_strict(different, results, return_dtype=pl.String)

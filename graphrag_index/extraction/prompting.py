@@ -238,7 +238,6 @@ class _SchemaPrompt:
 
 
 def _schema_in_words(schema: Schema) -> dict[str, str]:
-    """Return the values of the prompt that describe types."""
     entity_types = "one or two words in lower case, such as person, organization, place or event."
     link_types = "a short verb phrase in lower case, such as works for or is part of."
     otherwise = (
@@ -288,7 +287,6 @@ def _known_in_words(found: Found) -> str:
 
 
 def _as_json(found: Found) -> str:
-    """Return records in the format of a reply."""
     value = {
         "entities": [entity._asdict() for entity in found.entities],
         "relationships": [link._asdict() for link in found.relationships],

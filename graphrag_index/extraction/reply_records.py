@@ -221,7 +221,6 @@ def _first_field(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
 
 
 def _as_text(value: Any) -> str:
-    """Convert any value to text."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):

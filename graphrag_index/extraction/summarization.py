@@ -121,7 +121,6 @@ def join_descriptions(descriptions: Sequence[str]) -> str:
 
 
 def _short_sentences(text: str, max_tokens: int) -> Iterator[str]:
-    """Yield the sentences of a text, long ones in parts."""
     # Cut by letters: a text has at most as many tokens as letters, in almost all languages.
     size = max(max_tokens // 2, 1)
     for start, end, _ in split_sentences(text):

@@ -5,7 +5,7 @@ row per mention, in the order of the text.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ import polars as pl
 from graphrag_index.nlp.name_classifier import ClassifiedNames, classify_names
 from graphrag_index.nlp.name_spans import PROSE, Names
 from graphrag_index.nlp.name_words import type_of
-from graphrag_index.nlp.uncased import find_uncased
+from graphrag_index.nlp.uncased import Texts, find_uncased
 from graphrag_index.nlp.variants import Variants, merge_variants
 from graphrag_index.nlp.word_table import Terms, Vocabulary
 from graphrag_index.schema.list_columns import distinct_pairs, gather_lists
@@ -22,9 +22,6 @@ from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
 from graphrag_index.step import Progress
 from graphrag_index.text.languages import language_of
 from graphrag_index.text.sentences import Sentence
-
-# Streams number, text and language of each document, as often as it is called.
-Texts = Callable[[], Iterable[tuple[int, str, str]]]
 
 # Mentions whose pairs are formed at once: bounds memory, not results.
 BLOCK = 400_000
@@ -128,7 +125,6 @@ def _read_candidates(
 def _find_names(
     found: Names, lower: Counter[str], settings: ExtractGraphNlp
 ) -> tuple[pl.DataFrame, Entities]:
-    """Classify the capitalized spans and merge the variants of a name."""
     if not found.surfaces:
         return pl.DataFrame(schema=MENTIONS), Entities([], [], [])
     classified = classify_names(found, lower)
@@ -175,7 +171,6 @@ def _find_variants(
 
 
 def _assign_entities(mentions: pl.DataFrame, variants: Variants) -> pl.DataFrame:
-    """Add the `entity` of each mention's `name` in its document."""
     entity = variants.entity_of[mentions["name"].to_numpy()].astype(np.int32)
     mentions = mentions.with_columns(entity=pl.Series(entity, dtype=pl.Int32))
     local = pl.DataFrame(

@@ -132,7 +132,6 @@ def is_given_name(word: str, language: Language) -> bool:
 
 
 def _given_names(word: str, language: Language) -> set[str]:
-    """Return the given names that a word may be a form of."""
     known = _given_stems(language.code)
     names = {known[stem] for stem in stems_of(word, language) if stem in known}
     folded = fold(word)

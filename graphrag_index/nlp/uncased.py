@@ -33,8 +33,8 @@ EDGE_SHARE = 0.6
 # Characters of the longest fallback entity.
 MAX_FALLBACK = 40
 
-_HARD_EDGES, _SOFT_EDGES = _LISTS["hard_edges"], _LISTS["soft_edges"]
-_EDGES = _HARD_EDGES + _SOFT_EDGES
+_HARD_EDGES, _SOFT_EDGES = frozenset(_LISTS["hard_edges"]), frozenset(_LISTS["soft_edges"])
+_EDGES = _HARD_EDGES | _SOFT_EDGES
 _ENDINGS, _NO_NAME = tuple(_LISTS["endings"].split()), _LISTS["no_name"]
 _BREAKS = re.compile(f"({'|'.join(_ENDINGS)})|{'|'.join(_LISTS['breaks'].split())}")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
@@ -251,7 +251,11 @@ class _UnspacedNames:
             string: times
             for string, times in frequent.items()
             if all(len(sets[string]) > 1 or " " in sets[string] for sets in beside)
-            and all(_may_be_edge(character, times, edges) for character in (string[0], string[-1]))
+            and _HARD_EDGES.isdisjoint((string[0], string[-1]))
+            and all(
+                character not in _SOFT_EDGES or times >= EDGE_SHARE * edges[character]
+                for character in (string[0], string[-1])
+            )
             and string[0] not in _MARKS
             and not string.startswith(_ENDINGS)
         }
@@ -310,13 +314,6 @@ def _frequent_spans(run: str, frequent: Collection[str]) -> Iterator[tuple[int, 
                 # Nor is any longer string that begins with it.
                 break
             yield start, end
-
-
-def _may_be_edge(character: str, times: int, counts: Counter[str]) -> bool:
-    """Tell whether a name may begin or end with a character, by its meaning and its uses."""
-    if character in _HARD_EDGES:
-        return False
-    return character not in _SOFT_EDGES or times >= EDGE_SHARE * counts[character]
 
 
 def _without_parts(separator: str, counts: dict[str, int]) -> set[str]:

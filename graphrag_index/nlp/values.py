@@ -166,7 +166,6 @@ def parse_number(digits: str, language: str) -> float | None:
 
 
 def _are_groups(groups: list[str]) -> bool:
-    """Tell whether digits are grouped by thousands."""
     return len(groups[0]) <= 3 and all(len(group) == 3 for group in groups[1:])
 
 

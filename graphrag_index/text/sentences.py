@@ -368,7 +368,6 @@ class Quotations:
         return np.searchsorted(self.rows, rows)
 
     def _read_texts(self, documents: pl.LazyFrame) -> pl.Series:
-        """Cut the sentences out of their documents, batch by batch."""
         n_documents = documents.select(pl.len()).collect().item()
         steps = np.arange(0, n_documents + BATCH_DOCUMENTS, BATCH_DOCUMENTS)
         bounds = np.searchsorted(self.places["document"].to_numpy(), steps).tolist()

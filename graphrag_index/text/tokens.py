@@ -70,7 +70,6 @@ def load_encoding(name: str) -> "tiktoken.Encoding":
 
 @functools.cache
 def _load_with_lengths(name: str) -> "tuple[tiktoken.Encoding, Integers]":
-    """Build an encoding, and the number of bytes of each of its tokens."""
     import tiktoken
 
     if name not in PATTERNS:
