@@ -28,9 +28,8 @@ from graphrag_index.pipeline.workflow import load_workflow
 from graphrag_index.schema.settings.searches import LazySearch
 from graphrag_index.schema.settings.settings import load_settings
 from graphrag_query.question.question import Question
-from graphrag_query.retrieval.community_descent import Descent, IndexHierarchy
+from graphrag_query.retrieval.community_descent import Descent, IndexHierarchy, Ranking
 from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.searches.lazy_search import Ranking
 
 QUESTION = "What is told of {name}, and of all who had dealings with {name}?"
 

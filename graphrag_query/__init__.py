@@ -6,7 +6,7 @@
     print(answer.text, answer.citations[0].quote)
 
 index.py       the opened index, one method a search; answer.py, the result of a search
-searches/      one file a search, their table in registry.py, the choice among them in router.py
+searches/      one file a search; their table and the choice among them in router.py
 question/      the question: its words, the names in it linked to entities, conversations
 retrieval/     tables, vectors and links of an index, filters, rankings, paths
 answering/     contexts, models, written and extractive answers, citations

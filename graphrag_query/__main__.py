@@ -1,6 +1,9 @@
 """The command line `graphrag-query`: ask an index from the shell."""
 
+import csv
 import gc
+import json
+import sys
 from collections.abc import Callable
 from functools import partial
 from inspect import Signature, signature
@@ -11,19 +14,11 @@ import typer
 
 from graphrag_index.errors import SettingsError, run_program
 from graphrag_index.storage.lancedb_stub import stub_unused_imports
-from graphrag_query.query_commands import (
-    LANGUAGES,
-    AsOf,
-    IndexFolder,
-    Root,
-    Set,
-    open_index,
-    query_command,
-)
 
 if TYPE_CHECKING:
     from graphrag_query.answer import Answer
     from graphrag_query.index import Index
+    from graphrag_query.structured.sandbox import QueryResult
 
 app = typer.Typer(
     help="Ask an index that `graphrag-index run` has made.",
@@ -37,6 +32,25 @@ Question = Annotated[str, typer.Argument(help="The question.", metavar="QUESTION
 Names = Annotated[
     list[str], typer.Argument(help="A question, or names of entities.", metavar="QUESTION|NAME...")
 ]
+Query = Annotated[
+    str | None, typer.Argument(help="The query; - reads it from the input.", metavar="QUERY")
+]
+Root = Annotated[Path, typer.Option("--root", help="Folder of settings.yaml.", metavar="DIR")]
+IndexFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--index",
+        help="Folder of the index, ours or Microsoft GraphRAG's, instead of `output`.",
+        metavar="DIR",
+    ),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Override a setting: section.key=value.", metavar="KEY=VALUE"),
+]
+AsOf = Annotated[
+    int | None, typer.Option("--as-of", help="Ask an earlier version.", metavar="VERSION")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 ShowContext = Annotated[
     bool, typer.Option("--show-context", help="Print what a model is shown, before the answer.")
@@ -48,7 +62,6 @@ SessionFile = Annotated[
     Path | None,
     typer.Option("--session", help="Go on with the conversation in this file.", metavar="FILE"),
 ]
-
 Where = Annotated[
     list[str] | None,
     typer.Option(
@@ -67,6 +80,15 @@ Since = Annotated[
 Until = Annotated[
     str, typer.Option("--until", help="Only documents until, with that day.", metavar="DATE")
 ]
+Limit = Annotated[
+    int | None, typer.Option("--limit", help="Rows at most (1,000).", metavar="ROWS", min=1)
+]
+Timeout = Annotated[
+    float | None, typer.Option("--timeout", help="End it after so long (30).", metavar="SECONDS")
+]
+JsonRows = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
+Csv = Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")]
+Schema = Annotated[bool, typer.Option("--schema", help="Print what can be asked, and end.")]
 
 # The help of each search.
 SEARCHES = {
@@ -82,24 +104,30 @@ SEARCHES_OF_NAMES = {
     "path": "Ask how two or more entities are connected.",
     "neighbourhood": "Show what surrounds an entity.",
 }
+# The help of each query language.
+LANGUAGES = {
+    "sql": "Ask the tables in SQL, such as SELECT type, count(*) FROM entities GROUP BY type.",
+    "cypher": "Ask the graph in Cypher, such as MATCH (a:Entity)-[:RELATED]-(b) RETURN a.title "
+    "LIMIT 5.",
+}
 
 
-def _with_index(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of `_opened` to a command, which is called with the opened index."""
-    options = signature(_opened).parameters
+def _open(
+    root: Path, folder: Path | None, overrides: list[str] | None, as_of: int | None
+) -> "Index":
+    """Open the index in a folder, or else in the `output` of the settings in `root`.
 
-    def run(**values: Any) -> None:
-        with _opened(**{name: values.pop(name) for name in options}) as index:
-            command(index, **values)
+    With a folder, settings.yaml may be missing: the defaults apply.
+    """
+    import graphrag_query
+    from graphrag_index.schema.settings.settings import load_settings
 
-    own = list(signature(command).parameters.values())[1:]
-    # Typer reads the arguments and options of a command from its signature.
-    run.__dict__["__signature__"] = Signature([*own, *options.values()])
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    return run
+    settings = load_settings(root, tuple(overrides or ()), needed=folder is None)
+    output = root / settings.output if folder is None else folder
+    return graphrag_query.open(output, settings, root, as_of)
 
 
-def _opened(
+def _open_filtered(
     *,
     root: Root = Path(),
     index_folder: IndexFolder = None,
@@ -117,13 +145,28 @@ def _opened(
         if not (column and equals):
             raise SettingsError(f"--where {condition}: expected COLUMN=PATTERN.")
         documents.setdefault(column, []).append(pattern)
-    index = open_index(root, index_folder, set_, as_of)
+    index = _open(root, index_folder, set_, as_of)
     if documents or type_ or since or until:
         return index.where(documents, type_ or (), since, until)
     return index
 
 
-def _command(method: str) -> Callable[..., None]:
+def _with_index(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of `_open_filtered` to a command, which is called with the opened index."""
+    options = signature(_open_filtered).parameters
+
+    def run(**values: Any) -> None:
+        with _open_filtered(**{name: values.pop(name) for name in options}) as index:
+            command(index, **values)
+
+    own = list(signature(command).parameters.values())[1:]
+    # Typer reads the arguments and options of a command from its signature.
+    run.__dict__["__signature__"] = Signature([*own, *options.values()])
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    return run
+
+
+def _search_command(method: str) -> Callable[..., None]:
     """Make the command of a search."""
 
     def command(
@@ -136,16 +179,15 @@ def _command(method: str) -> Callable[..., None]:
         session: SessionFile = None,
     ) -> None:
         if session is None:
-            search, asked = partial(index.search, method, question), None
+            _print_answer(partial(index.search, method, question), json_, show_context, stream)
         else:
-            conversation = index.conversation(session)
-            search, asked = partial(index.converse, conversation, question, method), question
-        _print_answer(search, json_, show_context, stream, asked)
+            search = partial(index.converse, index.conversation(session), question, method)
+            _print_answer(search, json_, show_context, stream, question)
 
     return _with_index(command)
 
 
-def _command_of_names(method: str) -> Callable[..., None]:
+def _names_command(method: str) -> Callable[..., None]:
     """Make the command of a search that takes a question or names."""
 
     def command(
@@ -161,12 +203,52 @@ def _command_of_names(method: str) -> Callable[..., None]:
     return _with_index(command)
 
 
+def _query_command(language: str) -> Callable[..., None]:
+    """Make the command of a query language, `sql` or `cypher`."""
+
+    def command(
+        query: Query = None,
+        root: Root = Path(),
+        index_folder: IndexFolder = None,
+        limit: Limit = None,
+        timeout: Timeout = None,
+        json_: JsonRows = False,
+        csv_: Csv = False,
+        as_of: AsOf = None,
+        schema: Schema = False,
+        set_: Set = None,
+    ) -> None:
+        if schema and language == "cypher":
+            from graphrag_query.structured.cypher_graph import graph_schema
+
+            print(graph_schema())
+            return
+        with _open(root, index_folder, set_, as_of) as index:
+            if schema:
+                from graphrag_query.structured.queries import sql_schema
+
+                print(sql_schema(index.store))
+                return
+            limits: dict[str, Any] = {"max_rows": limit, "timeout": timeout}
+            limits = {name: value for name, value in limits.items() if value is not None}
+            if query is None:
+                raise typer.BadParameter("give a query, or --schema to see what can be asked")
+            text = sys.stdin.read() if query == "-" else query
+            if language == "sql":
+                result = index.sql(text, **limits)
+            else:
+                result = index.cypher(text, say=partial(print, file=sys.stderr), **limits)
+            _print_rows(result, json_, csv_)
+
+    return command
+
+
 for _name, _help in SEARCHES.items():
-    app.command(_name, help=_help)(_command(_name))
+    app.command(_name, help=_help)(_search_command(_name))
 for _name, _help in SEARCHES_OF_NAMES.items():
-    app.command(_name, help=_help)(_command_of_names(_name))
+    app.command(_name, help=_help)(_names_command(_name))
 for _name, _help in LANGUAGES.items():
-    app.command(_name, help=_help)(query_command(_name))
+    app.command(_name, help=_help)(_query_command(_name))
 
 
 @app.command()
@@ -181,7 +263,7 @@ def chat(
 ) -> None:
     """Hold a conversation."""
     from graphrag_query.display.terminal import converse, waiting
-    from graphrag_query.searches.registry import check_method
+    from graphrag_query.searches.router import check_method
 
     check_method(method)
     conversation = index.conversation(session)
@@ -220,6 +302,41 @@ def _print_answer(
     code = terminal.exit_code(answer)
     if code:
         raise typer.Exit(code)
+
+
+def _print_rows(result: "QueryResult", as_json: bool, as_csv: bool) -> None:
+    """Print rows as JSON or CSV; else as a table in a terminal, with tabs in a pipe."""
+    rows = ([_cell(value) for value in row] for row in result.rows)
+    if as_json:
+        print(json.dumps(result.to_dict(), ensure_ascii=False, indent=2))
+    elif as_csv:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(result.columns)
+        writer.writerows(rows)
+    elif sys.stdout.isatty():
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, pad_edge=False)
+        for column in result.columns:
+            table.add_column(Text(column), overflow="fold")
+        for cells in rows:
+            table.add_row(*map(Text, cells))
+        Console().print(table)
+        print(f"{len(result):,} {'row' if len(result) == 1 else 'rows'}, {result.engine}")
+    else:
+        for line in (result.columns, *rows):
+            print("\t".join(" ".join(cell.split()) for cell in line))
+    if result.is_cut:
+        print(f"Only the first {len(result):,} rows; --limit asks for more.", file=sys.stderr)
+
+
+def _cell(value: Any) -> str:
+    """Write a value: lists and objects as JSON, null as an empty text."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def main() -> None:

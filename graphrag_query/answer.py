@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from graphrag_query.display.notebook import as_html, as_markdown
 
 if TYPE_CHECKING:
-    from graphrag_query.answering.context import Context
+    from graphrag_query.answering.written_answer import Context
     from graphrag_query.display.subgraph import Subgraph
 
 
@@ -77,7 +77,7 @@ class Answer:
     question: str
     text: str
     outcome: Outcome
-    method: str
+    method: str = ""
     citations: tuple[Citation, ...] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)
     looked_at: Mapping[str, int] = field(default_factory=dict)

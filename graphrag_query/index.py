@@ -11,17 +11,13 @@ from graphrag_index.errors import ModelError, SettingsError
 from graphrag_index.llm.request import TextSink
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.answering.context import Context
-from graphrag_query.answering.follow_ups import suggest_questions
 from graphrag_query.answering.llm import LLM, LLMPool
-from graphrag_query.answering.written_answer import AnswerStream, CountingSink
-from graphrag_query.question.conversation import Conversation
+from graphrag_query.answering.written_answer import AnswerStream, Context, CountingSink
+from graphrag_query.question.conversation import Conversation, suggest_questions
 from graphrag_query.question.question import Question
-from graphrag_query.retrieval.filtered_index import FilteredIndex
-from graphrag_query.retrieval.filters import Filters
+from graphrag_query.retrieval.filtered_index import FilteredIndex, Filters
 from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.searches.registry import SEARCHES, check_method
-from graphrag_query.searches.router import choose
+from graphrag_query.searches.router import SEARCHES, check_method, choose
 from graphrag_query.structured.queries import run_cypher, run_sql
 from graphrag_query.structured.sandbox import QueryResult, limits_of
 
@@ -123,20 +119,45 @@ class Index:
         started = time.perf_counter()
         counting = CountingSink(sink) if sink else None
         asked = self._question(method, question, names, counting)
-        answer = self._run(method, asked, values)
+        notes: tuple[str, ...] = ()
+        drops_llm = False
+        if method == "ask":
+            with self.store.pinned_version():
+                choice = choose(asked)
+            method, drops_llm = choice.method, choice.is_without_model
+            notes = (f"Answered by {method} search: {choice.why}.", *choice.notes)
+        chosen = SEARCHES[method]
+        settings = getattr(self.settings, chosen.section).with_values(values)
+        parameters = settings.model_dump()
+        missing = [table for table in chosen.tables if not self.store.has(table)]
+        try:
+            with self.store.pinned_version():
+                if missing:
+                    answer, parameters = self._incomplete(asked, method, missing), {}
+                else:
+                    answer = self._with_follow_ups(chosen.run(asked, settings), asked)
+                if answer.outcome is Outcome.ANSWERED and not chosen.names_entities:
+                    notes += asked.mentions.spelling_notes()
+        except ModelError as error:
+            drops_llm = True
+            # An outage is not "no record": the answer counts the rows read before it.
+            answer = asked.answer(str(error), Outcome.PROVIDER_ERROR)
+        if drops_llm:
+            self._drop_llms()
         if counting and counting.is_empty:
             # Without a model, and when there is nothing to say, the text comes in one piece.
             counting.write(answer.text)
         elif counting and answer.outcome is Outcome.PROVIDER_ERROR:
             # The reader of half an answer is told why it ends.
             counting.write(f"\n\n{answer.text}")
+        filters = {"filters": self.store.filters} if self.store.filters else {}
         seconds = round(time.perf_counter() - started, 3)
-        filters = self.store.filters
         return replace(
             answer,
-            parameters={**answer.parameters, "filters": filters} if filters else answer.parameters,
+            method=method,
+            parameters={**parameters, **answer.parameters, **filters},
             usage=replace(answer.usage, seconds=seconds),
-            notes=(*answer.notes, *self._gaps()),
+            notes=(*notes, *answer.notes, *self._gaps()),
         )
 
     def _question(
@@ -153,37 +174,6 @@ class Index:
             _checked(text), self.store, self._llm(), search, local, sink=sink, names=names
         )
 
-    def _run(self, method: str, question: Question, values: Mapping[str, Any]) -> Answer:
-        """Run a search; turn failures outside of the corpus into outcomes."""
-        notes: tuple[str, ...] = ()
-        drops_llm = False
-        if method == "ask":
-            with self.store.pinned_version():
-                choice = choose(question)
-            method, drops_llm = choice.method, choice.is_without_model
-            notes = (f"Answered by {method} search: {choice.why}.", *choice.notes)
-        search = SEARCHES[method]
-        settings = getattr(self.settings, search.section).with_values(values)
-        missing = [table for table in search.tables if not self.store.has(table)]
-        try:
-            with self.store.pinned_version():
-                if missing:
-                    answer = self._incomplete(question, method, missing)
-                else:
-                    answer = search.run(question, settings)
-                    answer = self._with_follow_ups(answer, question)
-                if answer.outcome is Outcome.ANSWERED and not search.names_entities:
-                    notes += question.mentions.spelling_notes()
-        except ModelError as error:
-            drops_llm = True
-            # An outage is not "no record": the answer counts the rows read before it.
-            answer = question.answer(
-                str(error), method, settings.model_dump(), question.counts, Outcome.PROVIDER_ERROR
-            )
-        if drops_llm and self._llms is not None:
-            self._llms.drop()
-        return replace(answer, notes=(*notes, *answer.notes))
-
     def _incomplete(self, question: Question, method: str, tables: Sequence[str]) -> Answer:
         workflow = self.store.version.workflow
         text = (
@@ -191,7 +181,7 @@ class Index:
             f"workflow, {workflow}, does not write them. Ask local, basic or lazy, or run another "
             "workflow."
         )
-        return question.answer(text, method, {}, {}, Outcome.INDEX_INCOMPLETE)
+        return question.answer(text, Outcome.INDEX_INCOMPLETE)
 
     def _with_follow_ups(self, answer: Answer, question: Question) -> Answer:
         """Suggest further questions, if the settings ask for them and the search found none."""
@@ -201,8 +191,7 @@ class Index:
         try:
             found = suggest_questions(answer, most, question)
         except ModelError as error:
-            if self._llms is not None:
-                self._llms.drop()
+            self._drop_llms()
             note = f"No questions to ask next, since no model suggested any: {error}"
             return replace(answer, notes=(*answer.notes, note))
         usage = question.llm.usage if question.llm is not None else answer.usage
@@ -222,6 +211,11 @@ class Index:
 
     def _llm(self) -> LLM | None:
         return self._llms.llm(self.store) if self._llms is not None else None
+
+    def _drop_llms(self) -> None:
+        """Let the next question open the models again, after one that failed."""
+        if self._llms is not None:
+            self._llms.drop()
 
     def stream(self, method: str, question: str, **values: Any) -> AnswerStream:
         """Answer by the search of this name; the text can be read while it is being written."""
@@ -312,8 +306,8 @@ class Index:
             rewritten = _checked(question)
             notes = (f"The question was asked as it stands, since no model rewrote it: {error}",)
         answer = self.search(method, rewritten, sink=sink, **values)
-        if notes and self._llms is not None:
-            self._llms.drop()
+        if notes:
+            self._drop_llms()
         if llm is not None:
             answer = replace(answer, usage=llm.usage + answer.usage, notes=(*notes, *answer.notes))
         conversation.add(question, answer)
@@ -351,9 +345,10 @@ class Index:
             return run_cypher(self.store, query, limits_of(settings), say)
 
     def close(self) -> None:
-        """Close connections to models, if any were opened."""
+        """Close connections to models, if any were opened; the next question opens them again."""
         if self._llms is not None:
             self._llms.close()
+        self.store.close()
 
     def __enter__(self) -> "Index":
         return self

@@ -23,11 +23,11 @@ _SHORT = 200
 
 
 @cache
-def read_lists(name: str) -> Mapping[str, Any]:
-    """Read a YAML file of the package once, such as `text/data/languages`."""
+def read_lists(name: str, folder: Path = _PACKAGE) -> Mapping[str, Any]:
+    """Read a YAML file of the package or of a folder once, such as `text/data/languages`."""
     import yaml
 
-    text = (_PACKAGE / f"{name}.yaml").read_text(encoding="utf-8")
+    text = (folder / f"{name}.yaml").read_text(encoding="utf-8")
     lists: Mapping[str, Any] = yaml.load(text, yaml.CSafeLoader)
     return lists
 

@@ -6,8 +6,7 @@ a passage of a document, and in it to the sentence most similar to the model's s
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from graphrag_index.text.citations import (
     MAX_CITATION,
@@ -20,8 +19,8 @@ from graphrag_index.text.citations import (
 from graphrag_index.text.normalize import UNSPACED, letters, stem
 from graphrag_index.text.sentences import split_sentences
 from graphrag_query.answer import Citation
-from graphrag_query.answering.extractive import Candidate, cite
-from graphrag_query.question.content_words import content_words
+from graphrag_query.answering.extractive import Candidate, TextUnit, cite
+from graphrag_query.question.question_words import WORD, content_words
 from graphrag_query.retrieval.index_store import IndexStore
 
 # The prompts tell models to begin so if the context holds no answer.
@@ -56,7 +55,6 @@ _QUOTED = re.compile(
 # Omissions and insertions of a quotation: "He … was [in 1914] lost".
 _CHANGED = re.compile(r"…|\.\.\.|[\[(][^\])]*[\])]")
 _UNSPACED = re.compile(UNSPACED)
-_WORD = re.compile(r"[^\W_]+")
 # Characters before a citation that are compared with sentences, and searched for quotations.
 _CLAIM_CHARS = 600
 _QUOTING_CHARS = 4_000
@@ -78,8 +76,8 @@ class CitedText:
 
     def restart(self) -> None:
         """Forget the text so far."""
-        self._held = self._claim = self._taken = self._given = ""
-        self._begins = True
+        self._pending = self._claim = self._fed = self._returned = ""
+        self._is_at_start = True
         self._is_cited = self._lacks_record = False
         self._number_of: dict[tuple[str, int, int], int] = {}
         self.citations: list[Citation] = []
@@ -90,17 +88,17 @@ class CitedText:
     @property
     def has_begun(self) -> bool:
         """Whether any text was taken."""
-        return bool(self._held) or not self._begins
+        return bool(self._pending) or not self._is_at_start
 
     def feed(self, piece: str, is_last: bool = False) -> str:
         """Take the next piece; return the text that later pieces cannot change."""
-        self._held += piece
+        self._pending += piece
         if is_last:
             self._end_citation()
-        if self._begins and not self._is_begun(is_last):
+        if self._is_at_start and not self._check_start(is_last):
             return ""
-        ready = len(self._held) if is_last else self._certain()
-        text, self._held = self._held[:ready], self._held[ready:]
+        ready = len(self._pending) if is_last else self._final_length()
+        text, self._pending = self._pending[:ready], self._pending[ready:]
         text = self._checked(text)
         if is_last and self._lacks_record and not self.citations:
             self.has_no_record = True
@@ -108,17 +106,17 @@ class CitedText:
 
     def _end_citation(self) -> None:
         """Remove an unfinished citation at the end of the text."""
-        unfinished = _UNFINISHED.search(self._held)
-        start = unfinished.start() if unfinished else cut_off_from(self._held)
+        unfinished = _UNFINISHED.search(self._pending)
+        start = unfinished.start() if unfinished else cut_off_from(self._pending)
         if start is None:
             return
         # Its last number may lack digits.
-        self._held = self._held[:start]
+        self._pending = self._pending[:start]
         self.n_removed += 1
 
-    def _certain(self) -> int:
+    def _final_length(self) -> int:
         """Return the length of the held text that no citation can still change."""
-        held = self._held
+        held = self._pending
         opening = max(map(held.rfind, "[［【"))
         is_open = opening >= 0 and not any(closing in held[opening:] for closing in "]］】")
         if is_open and len(held) - opening < MAX_CITATION:
@@ -135,42 +133,42 @@ class CitedText:
                 held = held[: mark.start()]
         return len(held)
 
-    def _is_begun(self, is_last: bool) -> bool:
+    def _check_start(self, is_last: bool) -> bool:
         """Tell whether the text has begun; remove a mark that there is no record."""
-        start = self._held.lstrip(" \n`*[").upper()
+        start = self._pending.lstrip(" \n`*[").upper()
         if start.startswith(NO_RECORD):
-            rest = self._held.upper().index(NO_RECORD) + len(NO_RECORD)
-            said = self._held[rest:].lstrip(" \n`*].:")
+            rest = self._pending.upper().index(NO_RECORD) + len(NO_RECORD)
+            said = self._pending[rest:].lstrip(" \n`*].:")
             if not said and not is_last:
                 return False
-            self._held, self.has_no_record = said, True
+            self._pending, self.has_no_record = said, True
         elif NO_RECORD.startswith(start) and not is_last:
             return False
-        self._begins = False
+        self._is_at_start = False
         return True
 
     def _checked(self, text: str) -> str:
         """Check the citations of a part of the text."""
-        before = self._taken
-        self._taken += text
+        before = self._fed
+        self._fed += text
         text = _FOOTNOTE.sub(lambda footnote: self._as_data(footnote, before), text)
         text, n_marks = _MARK.subn("", text)
         self._lacks_record |= n_marks > 0
         parts, start = [], 0
         for first, last, rows in find_citations(text, self._shown):
-            parts.append(self._said(text[start:first]))
+            parts.append(self._collect_claim(text[start:first]))
             written = self._resolved(text[first:last], rows)
             # At the beginning of a line, or in brackets, a space would be seen.
-            if ("".join(parts) or self._given)[-1:] in _NO_SPACE_BEHIND:
+            if ("".join(parts) or self._returned)[-1:] in _NO_SPACE_BEHIND:
                 written = written.lstrip(" ")
             parts.append(written)
             self._is_cited, start = True, last
-        parts.append(self._said(text[start:]))
+        parts.append(self._collect_claim(text[start:]))
         checked = "".join(parts)
-        self._given = checked or self._given
+        self._returned = checked or self._returned
         return checked
 
-    def _said(self, text: str) -> str:
+    def _collect_claim(self, text: str) -> str:
         """Collect the claim before a citation; citations in a row belong to one claim."""
         if self._is_cited and text.strip():
             self._claim, self._is_cited = "", False
@@ -216,7 +214,7 @@ class CitedText:
         for row, (cited_as, units) in zip(known, passages, strict=True):
             best = best_sentence(claim, units)
             if best is not None:
-                numbers.append(self._add(cited_as, *best))
+                numbers.append(self._add_passage(cited_as, *best))
                 kept.append(row)
         self.n_removed += len(rows) - len(kept)
         if not kept:
@@ -234,17 +232,15 @@ class CitedText:
         listed = "; ".join(f"{name} ({', '.join(numbers)})" for name, numbers in by_name.items())
         return f" [Data: {listed}]"
 
-    def _passages(
-        self, rows: list[tuple[str, int]]
-    ) -> Iterator[tuple[str, list[Mapping[str, Any]]]]:
+    def _passages(self, rows: list[tuple[str, int]]) -> Iterator[tuple[str, list[TextUnit]]]:
         """Yield for each cited row its name and the text units that support it."""
         for name, number in rows:
-            found = supporting_text_units(self._index, name, number, self._claim)
-            units = self._index.text_units(found[:MAX_PASSAGES])
-            yield f"{name} ({number})", [units[n] for n in found[:MAX_PASSAGES] if n in units]
+            found = supporting_text_units(self._index, name, number, self._claim)[:MAX_PASSAGES]
+            units = self._index.text_units(found)
+            yield f"{name} ({number})", [units[n] for n in found if n in units]
 
-    def _add(self, cited_as: str, candidate: Candidate, unit: Mapping[str, Any]) -> int:
-        """Add a passage; return the number of its footnote."""
+    def _add_passage(self, cited_as: str, candidate: Candidate, unit: TextUnit) -> int:
+        """Add a passage if it is new; return the number of its footnote."""
         place = (unit["document_id"], candidate.start_char, candidate.end_char)
         if place not in self._number_of:
             self._number_of[place] = len(self.citations) + 1
@@ -301,42 +297,33 @@ def quotations_in(text: str) -> list[str]:
     ]
 
 
-def best_sentence(
-    claim: str, units: list[Mapping[str, Any]]
-) -> tuple[Candidate, Mapping[str, Any]] | None:
+def best_sentence(claim: str, units: list[TextUnit]) -> tuple[Candidate, TextUnit] | None:
     """Return the sentence of some passages that is most similar to a claim.
 
     A whole passage if no sentence shares a word with it; None if there is no passage.
     """
+    if not units:
+        return None
     words = _stems(claim[-_CLAIM_CHARS:])
     quotations = quotations_in(claim)
-    best: tuple[float, Candidate, Mapping[str, Any]] | None = None
+    best = Candidate.within(units[0], 0, len(units[0]["text"])), units[0]
+    highest = 0.0
     for unit in units:
-        text, offset = unit["text"], unit["start_char"]
-        for sentence in split_sentences(text):
-            said = text[sentence.start : sentence.end]
+        for sentence in split_sentences(unit["text"]):
+            said = unit["text"][sentence.start : sentence.end]
             stems = _stems(said)
             score = len(words & stems) / (len(stems) or 1) ** 0.25
             score += sum(_holds(said, quotation) for quotation in quotations) * 100
-            if score > (best[0] if best else 0.0):
-                place = (offset + sentence.start, offset + sentence.end)
-                best = (score, Candidate(said, unit["human_readable_id"], *place, 0.0), unit)
-    if best is not None:
-        return best[1:]
-    if not units:
-        return None
-    unit = units[0]
-    start = unit["start_char"]
-    whole = Candidate(
-        unit["text"], unit["human_readable_id"], start, start + len(unit["text"]), 0.0
-    )
-    return whole, unit
+            if score > highest:
+                highest = score
+                best = Candidate.within(unit, sentence.start, sentence.end), unit
+    return best
 
 
 def _stems(text: str) -> set[str]:
     """Return the stems of the content words of a text; of all words if it has none."""
     words = set(content_words(text))
-    return words or {stem(word) for word in _WORD.findall(text.lower())}
+    return words or {stem(word) for word in WORD.findall(text.lower())}
 
 
 def _holds(text: str, quotation: str) -> bool:

@@ -1,6 +1,5 @@
 """Answers without a model: the sentences of text units that answer a question best."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,16 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphrag_index.schema.settings.searches import (
+    BasicSearch,
+    DriftSearch,
+    LazySearch,
+    LocalSearch,
+)
 from graphrag_index.text.normalize import stem
 from graphrag_index.text.sentences import are_near_duplicates, split_sentences, telling_words
-from graphrag_query.answer import Citation
-from graphrag_query.question.content_words import content_words, is_unreadable, share_words
+from graphrag_query.answer import Answer, Citation, Outcome
 from graphrag_query.question.question import Question
+from graphrag_query.question.question_words import WORD, content_words, is_unreadable, share_words
 
 if TYPE_CHECKING:
-    Vectors = np.ndarray[Any, np.dtype[np.float32]]
+    from graphrag_query.answering.written_answer import Context
 
-TextUnits = Mapping[int, Mapping[str, Any]]
+TextUnit = Mapping[str, Any]
 
 NOTHING_ANSWERS = "No passage that was read answers this."
 # Sentences whose vectors are compared with the question's; words decide which.
@@ -29,7 +34,6 @@ REPETITION_WEIGHT = 0.4
 SHARE_OF_BEST = 0.6
 # Coverage of a sentence that holds all words of a question: the sum of fractions may fall short.
 ALL_WORDS = 0.999
-_WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,16 @@ class Candidate:
     text_unit: int
     start_char: int
     end_char: int
-    prior: float  # score of its text unit
+    prior: float = 0.0  # score of its text unit
     bonus: float = 0.0  # for describing an entity or relationship of the question
+
+    @classmethod
+    def within(
+        cls, unit: TextUnit, start: int, end: int, prior: float = 0.0, bonus: float = 0.0
+    ) -> "Candidate":
+        """Cut a part out of a text unit, from `start` to `end` in its text."""
+        offset, number = unit["start_char"], unit["human_readable_id"]
+        return cls(unit["text"][start:end], number, offset + start, offset + end, prior, bonus)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +67,11 @@ class RankedSentence:
     score: float
     similarity: float
     coverage: float
-    vector: "Vectors"
+    vector: "np.ndarray[Any, np.dtype[np.float32]]"
 
 
 def candidates_of(
-    text_units: Iterable[Mapping[str, Any]],
+    text_units: Iterable[TextUnit],
     priors: Mapping[int, float],
     bonuses: Mapping[tuple[str, int], float],
     prose: bool = True,
@@ -69,22 +81,18 @@ def candidates_of(
     Other lines are those of chats, records and headings. `priors` are by number of the text
     unit, `bonuses` by document id and start of the sentence.
     """
-    candidates = []
-    for unit in text_units:
-        number, text, offset = unit["human_readable_id"], unit["text"], unit["start_char"]
-        for sentence in split_sentences(text):
-            if sentence.prose == prose:
-                candidates.append(
-                    Candidate(
-                        text[sentence.start : sentence.end],
-                        number,
-                        offset + sentence.start,
-                        offset + sentence.end,
-                        priors[number],
-                        bonuses.get((unit["document_id"], offset + sentence.start), 0.0),
-                    )
-                )
-    return candidates
+    return [
+        Candidate.within(
+            unit,
+            sentence.start,
+            sentence.end,
+            priors[unit["human_readable_id"]],
+            bonuses.get((unit["document_id"], unit["start_char"] + sentence.start), 0.0),
+        )
+        for unit in text_units
+        for sentence in split_sentences(unit["text"])
+        if sentence.prose == prose
+    ]
 
 
 def rank_sentences(
@@ -103,7 +111,7 @@ def rank_sentences(
     # A stem begins as its word does: other words need no stemming.
     initials = {word[0] for word in words}
     stems = [
-        {stem(word) for word in _WORD.findall(c.text.lower()) if word[0] in initials}
+        {stem(word) for word in WORD.findall(c.text.lower()) if word[0] in initials}
         for c in candidates
     ]
     if rarity is None:
@@ -156,9 +164,14 @@ def without_repetition(ranked: Sequence[RankedSentence], most: int) -> list[Rank
     """
     left = list(ranked)
     taken: list[RankedSentence] = []
+
+    def penalized(sentence: RankedSentence) -> float:
+        near = max((float(sentence.vector @ other.vector) for other in taken), default=0.0)
+        return sentence.score - REPETITION_WEIGHT * near
+
     used: list[frozenset[str]] = []
     while left and len(taken) < most:
-        best = max(left, key=lambda r: r.score - REPETITION_WEIGHT * _nearness(r, taken))
+        best = max(left, key=penalized)
         left.remove(best)
         words = telling_words(best.candidate.text)
         if not any(are_near_duplicates(words, other) for other in used):
@@ -167,13 +180,7 @@ def without_repetition(ranked: Sequence[RankedSentence], most: int) -> list[Rank
     return taken
 
 
-def _nearness(sentence: RankedSentence, taken: Sequence[RankedSentence]) -> float:
-    return max((float(sentence.vector @ other.vector) for other in taken), default=0.0)
-
-
-def cite(
-    number: int, candidate: Candidate, unit: Mapping[str, Any], cited_as: str = ""
-) -> Citation:
+def cite(number: int, candidate: Candidate, unit: TextUnit, cited_as: str = "") -> Citation:
     """Build the citation of a sentence."""
     return Citation(
         number=number,
@@ -193,35 +200,59 @@ def as_prose(sentence: str) -> str:
     return " ".join(sentence.split())
 
 
-def choose_sentences(
+def answer_from_sentences(
     question: Question,
-    text_units: TextUnits,
+    text_units: Mapping[int, TextUnit],
     priors: Mapping[int, float],
+    settings: LocalSearch | BasicSearch | DriftSearch | LazySearch,
+    context: "Context",
     *,
-    max_sentences: int,
-    min_similarity: float,
     named: Sequence[str] = (),
     bonuses: Mapping[tuple[str, int], float] | None = None,
-) -> list[RankedSentence]:
-    """Choose the sentences that answer a question best; none if the evidence is too weak.
+    groups: Mapping[int, int] | None = None,
+) -> Answer:
+    """Answer a question with the sentences that answer it best, each with its citation.
 
-    `priors` are scores of the text units. `named` are titles and aliases of the entities that
-    the question names; `bonuses` are for sentences, by document id and start.
+    The outcome is `no_evidence` if the evidence is too weak. `priors` are scores of the text
+    units. `named` are titles and aliases of the entities that the question names; `bonuses` are
+    for sentences, by document id and start. With `groups`, by text unit, the sentences of a group
+    stand together, and the group of the best sentence comes first.
     """
+    chosen = _choose_sentences(question, text_units, priors, settings, named, bonuses or {})
+    if not chosen:
+        return question.answer(NOTHING_ANSWERS, Outcome.NO_EVIDENCE, context=context)
+    if groups is not None:
+        order = list(dict.fromkeys(groups[s.candidate.text_unit] for s in chosen))
+        chosen.sort(key=lambda s: order.index(groups[s.candidate.text_unit]))
+    citations = tuple(
+        cite(number, sentence.candidate, text_units[sentence.candidate.text_unit])
+        for number, sentence in enumerate(chosen, 1)
+    )
+    text = " ".join(f"{as_prose(citation.quote)} [{citation.number}]" for citation in citations)
+    return question.answer(text, citations=citations, context=context)
+
+
+def _choose_sentences(
+    question: Question,
+    text_units: Mapping[int, TextUnit],
+    priors: Mapping[int, float],
+    settings: LocalSearch | BasicSearch | DriftSearch | LazySearch,
+    named: Sequence[str],
+    bonuses: Mapping[tuple[str, int], float],
+) -> list[RankedSentence]:
+    """Choose the sentences that answer a question best; none if the evidence is too weak."""
 
     def ranked(prose: bool) -> list[RankedSentence]:
-        candidates = candidates_of(text_units.values(), priors, bonuses or {}, prose)
+        candidates = candidates_of(text_units.values(), priors, bonuses, prose)
         return rank_sentences(question, candidates, named)
 
-    evidence = _evidence(question, ranked(prose=True), named, min_similarity)
+    evidence = _evidence(question, ranked(prose=True), named, settings.min_similarity)
     if not evidence:
         # A line that is no sentence answers only if it holds all words of the question.
         evidence = [line for line in ranked(prose=False) if line.coverage > ALL_WORDS]
-    if not evidence:
-        return []
     # Sentences far below the best are padding.
     evidence = [s for s in evidence if s.score >= SHARE_OF_BEST * evidence[0].score]
-    return without_repetition(evidence, max_sentences)
+    return without_repetition(evidence, settings.max_sentences)
 
 
 def _evidence(
@@ -230,26 +261,23 @@ def _evidence(
     named: Sequence[str],
     min_similarity: float,
 ) -> list[RankedSentence]:
-    """Return the sentences that are relevant; none if all of them miss the point."""
-    if is_unreadable(question.index, question.text):
-        return [s for s in ranked if share_words(question.text, s.candidate.text)]
-    has_number = any(letter.isdigit() for letter in question.text)
-    evidence = [s for s in ranked if _is_evidence(s, min_similarity, has_number)]
-    if evidence and _misses_the_point(question, named, evidence, min_similarity):
-        return []
-    return evidence
-
-
-def _is_evidence(sentence: RankedSentence, min_similarity: float, has_number: bool) -> bool:
-    """Tell whether a sentence is similar enough to a question.
+    """Return the sentences that are relevant; none if all of them miss the point.
 
     A number, such as that of a ticket, is similar to nothing: a sentence may hold all words of
     a question with a number instead.
     """
-    if has_number and sentence.coverage > ALL_WORDS:
-        return True
-    near = sentence.similarity >= min_similarity
-    return near and (sentence.coverage > 0 or sentence.similarity >= 2 * min_similarity)
+    if is_unreadable(question.index, question.text):
+        return [s for s in ranked if share_words(question.text, s.candidate.text)]
+    has_number = any(letter.isdigit() for letter in question.text)
+    evidence = [
+        s
+        for s in ranked
+        if (has_number and s.coverage > ALL_WORDS)
+        or (s.similarity >= min_similarity and (s.coverage or s.similarity >= 2 * min_similarity))
+    ]
+    if evidence and _misses_the_point(question, named, evidence, min_similarity):
+        return []
+    return evidence
 
 
 def _misses_the_point(
@@ -273,15 +301,3 @@ def _misses_the_point(
     asked = set(question.content_words) - {w for n in named for w in content_words(n)}
     words = {word for text in texts for word in content_words(text)}
     return bool(asked) and not asked & words and similarity < 1.6 * min_similarity
-
-
-def write_sentences(
-    chosen: Sequence[RankedSentence], text_units: TextUnits
-) -> tuple[str, tuple[Citation, ...]]:
-    """Join sentences, each with its citation."""
-    citations = tuple(
-        cite(number, sentence.candidate, text_units[sentence.candidate.text_unit])
-        for number, sentence in enumerate(chosen, 1)
-    )
-    text = " ".join(f"{as_prose(citation.quote)} [{citation.number}]" for citation in citations)
-    return text, citations

@@ -3,9 +3,9 @@
 import math
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphrag_index.errors import ModelError, OutageError
 from graphrag_index.llm.prompts import Prompts
@@ -13,6 +13,9 @@ from graphrag_index.llm.request import (
     PLAIN_TEXT,
     Message,
     Outcome,
+    ParsedReply,
+    ReplyError,
+    ReplyFormat,
     Request,
     Spent,
     TextSink,
@@ -29,19 +32,12 @@ if TYPE_CHECKING:
 _WRITING_STEPS = ("create_community_reports", "extract_graph")
 # The ledger's name for requests of searches.
 STEP = "search"
+# Ratings of relevance go from 0 to this.
+MAX_RATING = 5
+# Field names that models use for a rating.
+_RATINGS = ("rating", "score", "relevance", "relevance_score", "relevant", "value")
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 _OUT_OF = re.compile(r"\s*(?:/|out of|of|von|sur|z)\s*(\d+(?:[.,]\d+)?)")
-
-
-class ChatBackend(Protocol):
-    """A chat model, as far as a search uses it."""
-
-    @property
-    def max_prompt_tokens(self) -> int:
-        """The longest prompt, in tokens."""
-
-    def replies(self, requests: Iterable[Request]) -> Iterator[Outcome]:
-        """Yield the outcomes in the order of the requests."""
 
 
 class Written(NamedTuple):
@@ -61,9 +57,9 @@ class LLM:
 
     def __init__(
         self,
-        model: ChatBackend,
+        model: "ChatModel",
         prompts: Prompts,
-        rating_model: ChatBackend | None = None,
+        rating_model: "ChatModel | None" = None,
         on_outage: Callable[[OutageError], None] = lambda error: None,
     ) -> None:
         self.model, self.prompts = model, prompts
@@ -100,7 +96,7 @@ class LLM:
                 self._on_outage(error)
             raise
         for outcome in outcomes:
-            self._count(outcome)
+            self._count(outcome.spent)
         return outcomes
 
     def write(
@@ -108,7 +104,6 @@ class LLM:
         unit: str,
         messages: Sequence[Message],
         sink: TextSink | None = None,
-        max_output_tokens: int | None = None,
     ) -> Written:
         """Let the model write a text; the `sink` receives it while it is being written.
 
@@ -117,9 +112,8 @@ class LLM:
         ModelError
             There is none.
         """
-        request = Request(unit, messages, PLAIN_TEXT, max_output_tokens, sink=sink)
-        [outcome] = self.model.replies([request])
-        self._count(outcome)
+        [outcome] = self.model.replies([Request(unit, messages, PLAIN_TEXT, sink=sink)])
+        self._count(outcome.spent)
         if outcome.failure:
             raise ModelError(f"The model gave no answer: {outcome.failure.rstrip('.')}.")
         return Written(str(outcome.values[0]), outcome.dropped > 0)
@@ -131,8 +125,7 @@ class LLM:
             Message(role="user", content=asked),
         ]
 
-    def _count(self, outcome: Outcome) -> None:
-        spent = outcome.spent
+    def _count(self, spent: Spent) -> None:
         self.spent.calls += spent.calls
         self.spent.usage += spent.usage
         total = self.spent.cost
@@ -163,9 +156,9 @@ class LLMPool:
         if not rating:
             return LLM(writes, prompts)
         rates = self._chat_model(rating)
-        if rates.settings.base_url != writes.settings.base_url:
-            return LLM(writes, prompts, rates)
-        return LLM(writes, prompts, rates, writes.stop)
+        if rates.settings.base_url == writes.settings.base_url:
+            return LLM(writes, prompts, rates, writes.stop)
+        return LLM(writes, prompts, rates)
 
     def drop(self) -> None:
         """Let the next question open the models again: one that failed refuses further requests."""
@@ -185,10 +178,8 @@ class LLMPool:
         if name != "auto":
             return None if name == "none" else name
         ran = {step.name for step in index.version.steps}
-        for step in _WRITING_STEPS:
-            if step in ran:
-                return str(getattr(index.settings, step).model)
-        return None
+        writing = next((step for step in _WRITING_STEPS if step in ran), None)
+        return str(getattr(index.settings, writing).model) if writing else None
 
     def _chat_model(self, name: str) -> "ChatModel":
         from graphrag_index.llm.chat_model import ChatModel
@@ -196,7 +187,15 @@ class LLMPool:
 
         with self._lock:
             if self._models is None:
-                self._models = Models(_patient(self._settings), check=False)
+                longest = self._settings.search.retry_seconds
+                # A reader does not wait as long as a run does.
+                patient = {
+                    name: model.model_copy(
+                        update={"retry_seconds": min(longest, model.retry_seconds)}
+                    )
+                    for name, model in self._settings.models.items()
+                }
+                self._models = Models(patient, check=False)
                 # A run has learned what the endpoint supports.
                 self._models.ledger.copy_capabilities(self._output)
             # A request that failed for an earlier question may succeed now.
@@ -209,13 +208,14 @@ class LLMPool:
             return self._llms[name]
 
 
-def _patient(settings: "Settings") -> Mapping[str, Any]:
-    """Return the models, with the shorter retry time of a waiting reader."""
-    longest = settings.search.retry_seconds
-    return {
-        name: model.model_copy(update={"retry_seconds": min(longest, model.retry_seconds)})
-        for name, model in settings.models.items()
-    }
+def first_of(record: Mapping[str, Any], keys: Iterable[str]) -> Any:
+    """Return the first field that is there, of several names for it; None if none is."""
+    return next((value for key in keys if (value := record.get(key)) is not None), None)
+
+
+def clean_text(value: object) -> str:
+    """Return a text without the halves of surrogate pairs that invalid JSON may hold."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
 
 
 def read_score(value: object, highest: float) -> float | None:
@@ -243,3 +243,31 @@ def read_score(value: object, highest: float) -> float | None:
 
 def _as_number(text: str) -> float:
     return float(text.replace(",", "."))
+
+
+def _read_rating(data: Any) -> ParsedReply:
+    """Parse a rating: a number, yes or no, or the first one in an object or a list."""
+    while isinstance(data, list) and data:
+        data = data[0]
+    if isinstance(data, Mapping):
+        named = first_of(data, _RATINGS)
+        data = next(iter(data.values()), None) if named is None else named
+    if isinstance(data, bool):
+        return ParsedReply(float(MAX_RATING if data else 0))
+    rating = read_score(data, MAX_RATING)
+    if rating is None:
+        raise ReplyError("it has no rating")
+    return ParsedReply(rating)
+
+
+RATING = ReplyFormat(
+    "rating",
+    {
+        "type": "object",
+        "properties": {"rating": {"type": "integer"}},
+        "required": ["rating"],
+        "additionalProperties": False,
+    },
+    _read_rating,
+    'Reply with one JSON object and nothing else: {"rating": number from 0 to 5}',
+)

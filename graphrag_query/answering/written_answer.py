@@ -1,18 +1,23 @@
-"""Answers that a model writes from a context: citations checked, streamed if wanted."""
+"""Answers that a model writes: contexts of rows within a token budget, citations checked."""
 
 import queue
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import polars as pl
+
+from graphrag_index.llm.prompts import Budget, RenderedRows
 from graphrag_index.llm.request import TextSink
 from graphrag_index.text.citations import Shown
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.cited_text import CitedText
-from graphrag_query.answering.context import Context
-from graphrag_query.answering.llm import LLM, Written
 from graphrag_query.question.question import Question
 
+# The lines above the rows of a section.
+HEADING_TOKENS = 24
 NOTHING_READ = "The index holds nothing about this question."
 CUT_OFF = "The model was cut off before its end: raise max_output_tokens of this model."
 # Quotations that notes repeat; the others are counted.
@@ -22,14 +27,123 @@ NO_RECORD_TEXT = "The documents that were read hold no record of this."
 RESTARTED = "\n\n[The model broke off; once more from the start:]\n\n"
 
 
+@dataclass(frozen=True)
+class Section:
+    """A table of candidates for a context: number in the first column, the best row first.
+
+    Its rows are cited by its `name`, such as Sources. `share` is its part of the budget; the
+    rest of a short section goes to those that lack room, in their order.
+    """
+
+    name: str
+    rows: pl.DataFrame
+    share: float
+
+
+@dataclass(frozen=True)
+class Context:
+    """The rows of one prompt by section, and their text.
+
+    `n_tokens` is the length of the text. `n_left_out` counts the rows of each section that did
+    not fit.
+    """
+
+    tables: Mapping[str, pl.DataFrame]
+    text: str
+    n_tokens: int
+    n_left_out: Mapping[str, int]
+
+    @property
+    def shown(self) -> Shown:
+        """The numbers that may be cited, by section."""
+        return {name: set(rows.to_series(0).to_list()) for name, rows in self.tables.items()}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no section has a row."""
+        return not any(rows.height for rows in self.tables.values())
+
+    def n_rows(self, section: str) -> int:
+        """Return the number of rows of a section that fit."""
+        return self.tables[section].height if section in self.tables else 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rows of each section, for JSON."""
+        return {name: rows.to_dicts() for name, rows in self.tables.items()}
+
+
+def pack(sections: Sequence[Section], max_tokens: int) -> Context:
+    """Pack the best rows of each section into a context of limited length.
+
+    A row takes at most a quarter of the budget; longer ones are shortened.
+    """
+    sections = [section for section in sections if section.rows.height]
+    left = max(0, max_tokens - HEADING_TOKENS * len(sections))
+    budget = Budget(max(4, left), 1 << 40)
+    # More rows than tokens cannot fit.
+    rendered = [RenderedRows.of(section.rows.head(left), budget) for section in sections]
+    costs = [np.cumsum(rows.cost) for rows in rendered]
+    total = sum(section.share for section in sections) or 1.0
+    taken = [
+        int(np.searchsorted(cost, left * section.share / total, side="right"))
+        for section, cost in zip(sections, costs, strict=True)
+    ]
+    used = [int(cost[n - 1]) if n else 0 for cost, n in zip(costs, taken, strict=True)]
+    for i, cost in enumerate(costs):
+        room = left - sum(used) + used[i]
+        taken[i] = int(np.searchsorted(cost, room, side="right"))
+        used[i] = int(cost[taken[i] - 1]) if taken[i] else 0
+    parts, tables, left_out = [], {}, {}
+    for section, rows, n in zip(sections, rendered, taken, strict=True):
+        left_out[section.name] = section.rows.height - n
+        if n:
+            tables[section.name] = section.rows.head(n)
+            heading = ",".join(["id", *section.rows.columns[1:]])
+            lines = "".join(rows.text.head(n).to_list())
+            parts.append(f"-----{section.name}-----\n{heading}\n{lines}")
+    headings = HEADING_TOKENS * len(parts)
+    return Context(tables, "\n".join(parts), sum(used) + headings, left_out)
+
+
+def source_rows(text_units: Mapping[int, Mapping[str, Any]]) -> pl.DataFrame:
+    """Return text units as rows of a section, in the order given."""
+    units = text_units.items()
+    return pl.DataFrame(
+        [(number, unit["title"], unit["headings"], unit["text"]) for number, unit in units],
+        {"id": pl.Int64, "document": pl.String, "headings": pl.String, "text": pl.String},
+        orient="row",
+    )
+
+
+def source_context(
+    question: Question, text_units: Mapping[int, Mapping[str, Any]], max_tokens: int
+) -> Context:
+    """Pack text units, the best first, into a context."""
+    section = Section("Sources", source_rows(text_units), 1.0)
+    return pack([section], question.max_context_tokens(max_tokens))
+
+
+def joined(contexts: Sequence[Context]) -> Context:
+    """Merge the contexts of several calls, each row once."""
+    tables: dict[str, pl.DataFrame] = {}
+    for context in contexts:
+        for name, rows in context.tables.items():
+            known = [tables[name]] if name in tables else []
+            # Calls may show different columns of a table.
+            together = pl.concat([*known, rows], how="diagonal_relaxed")
+            tables[name] = together.unique(together.columns[0], keep="first", maintain_order=True)
+    return Context(
+        tables,
+        "\n".join(context.text for context in contexts),
+        sum(context.n_tokens for context in contexts),
+        dict.fromkeys(tables, 0),
+    )
+
+
 def write_answer(
     question: Question,
     prompt: str,
     context: Context,
-    *,
-    method: str,
-    parameters: Mapping[str, Any],
-    looked_at: Mapping[str, int],
     notes: tuple[str, ...] = (),
     shown: Shown | None = None,
 ) -> Answer:
@@ -47,20 +161,19 @@ def write_answer(
     llm = question.llm
     assert llm is not None
     if context.is_empty:
-        return question.answer(
-            NOTHING_READ, method, parameters, looked_at, Outcome.NO_EVIDENCE, context=context
-        )
-    question.counts.update(looked_at)
+        return question.answer(NOTHING_READ, Outcome.NO_EVIDENCE, context=context)
     citable = context.shown if shown is None else shown
     cited = CitedText(question.index, citable, question.search.citations)
-    text, is_cut_off = _write(question, llm, prompt, context, cited)
-    if is_cut_off:
+    asked = f"{context.text}\nQuestion: {question.text}"
+    messages = llm.messages(prompt, asked, response=question.search.response)
+    sink = CheckedSink(question.sink, cited) if question.sink else None
+    written = llm.write(question.text, messages, sink)
+    text = sink.end(written.text) if sink else cited.feed(written.text, is_last=True)
+    text = text.strip()
+    if written.is_cut_off:
         notes = (*notes, CUT_OFF)
     return question.answer(
         text or NO_RECORD_TEXT,
-        method,
-        parameters,
-        looked_at,
         Outcome.NO_EVIDENCE if cited.has_no_record or not text else Outcome.ANSWERED,
         # An answer without a record may cite related passages.
         citations=tuple(cited.citations),
@@ -86,25 +199,11 @@ def notes_on(cited: CitedText) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _write(
-    question: Question, llm: LLM, prompt: str, context: Context, cited: CitedText
-) -> Written:
-    """Request the text, and check it while it is being written."""
-    asked = f"{context.text}\nQuestion: {question.text}"
-    messages = llm.messages(prompt, asked, response=question.search.response)
-    sink = CheckedSink(question, cited) if question.sink else None
-    written = llm.write(question.text, messages, sink)
-    if sink is None:
-        return Written(cited.feed(written.text, is_last=True).strip(), written.is_cut_off)
-    return Written(sink.end(written.text).strip(), written.is_cut_off)
-
-
 class CheckedSink:
     """Checks a text while it is being written, and passes on the checked parts."""
 
-    def __init__(self, question: Question, cited: CitedText) -> None:
-        assert question.sink is not None
-        self._sink, self._cited = question.sink, cited
+    def __init__(self, sink: TextSink, cited: CitedText) -> None:
+        self._sink, self._cited = sink, cited
         self._parts: list[str] = []
 
     def write(self, piece: str) -> None:
@@ -162,7 +261,7 @@ class AnswerStream:
 
     @property
     def answer(self) -> Answer:
-        """The whole answer. ParsedReply it raises the error of the search."""
+        """The whole answer. Reading it waits for it, and raises the error of the search."""
         self._thread.join()
         if self._error is not None:
             raise self._error

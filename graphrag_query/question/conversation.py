@@ -1,4 +1,4 @@
-"""Conversations: each question is rewritten so that it stands by itself, then answered."""
+"""Conversations: questions rewritten so that each stands by itself, and questions to ask next."""
 
 import json
 import re
@@ -10,14 +10,17 @@ from typing import Any
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request
 from graphrag_index.storage.atomic import write_json
+from graphrag_index.text.languages import detect_language
 from graphrag_query.answer import Answer
 from graphrag_query.answering.llm import LLM
-from graphrag_query.question.mentions import Mentions
+from graphrag_query.question.question import Mentions, Question
 from graphrag_query.retrieval.index_store import IndexStore
 
 # Older turns mislead.
 MAX_TURNS = 4
+# Characters of an answer that a model is shown to rewrite a question, and to suggest further ones.
 _ANSWER_CHARS = 1_500
+_SUGGESTING_CHARS = 4_000
 # Personal and possessive pronouns, by language.
 _PRONOUNS = {
     "en": ("he she it they him her them", "his hers its their theirs"),
@@ -32,6 +35,16 @@ _POSSESSIVE = {word for _, words in _PRONOUNS.values() for word in words.split()
 _CONTINUES = re.compile(
     r"^\s*(?:and|but|what about|how about|und|aber|et|mais|y|pero|a|i|co z)\b", re.IGNORECASE
 )
+# Questions about a person and about a thing, by language.
+_ABOUT = {
+    "en": ("Who is {}?", "What do the documents say about {}?"),
+    "de": ("Wer ist {}?", "Was sagen die Dokumente über {}?"),
+    "fr": ("Qui est {} ?", "Que disent les documents de {} ?"),
+    "es": ("¿Quién es {}?", "¿Qué dicen los documentos sobre {}?"),
+    "it": ("Chi è {}?", "Che cosa dicono i documenti su {}?"),
+    "pl": ("Kim jest {}?", "Co dokumenty mówią o: {}?"),
+    "zh": ("{}是谁？", "文件中关于{}说了什么？"),
+}
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -108,18 +121,18 @@ def _rewritten_by_model(question: str, turns: Sequence[Turn], llm: LLM) -> str:
     )
     asked = f"Conversation:\n{said}\n\nNew question: {question}"
     messages = llm.messages("rewrite_question", asked)
-    [outcome] = llm.replies([Request(question, messages, _FORMAT)], rating=True)
+    [outcome] = llm.replies([Request(question, messages, _REWRITTEN)], rating=True)
     return str(outcome.values[0]) if outcome.values else question
 
 
-def _read(data: Any) -> ParsedReply:
+def _read_question(data: Any) -> ParsedReply:
     text = data.get("question") if isinstance(data, dict) else data
     if not isinstance(text, str) or not text.strip():
         raise ReplyError("it has no text `question`")
     return ParsedReply(" ".join(text.split()))
 
 
-_FORMAT = ReplyFormat(
+_REWRITTEN = ReplyFormat(
     "rewritten_question",
     {
         "type": "object",
@@ -127,7 +140,7 @@ _FORMAT = ReplyFormat(
         "required": ["question"],
         "additionalProperties": False,
     },
-    _read,
+    _read_question,
     'Reply with JSON and nothing else: {"question": "the question, rewritten"}',
 )
 
@@ -136,32 +149,87 @@ def _rewritten_by_rule(question: str, turns: Sequence[Turn], index: IndexStore) 
     """Replace the first pronoun by the last name mentioned."""
     if _named(index, question):
         return question
-    subject = next((name for t in reversed(turns) if (name := _subject(index, t))), None)
+    subject = next((names[0] for t in reversed(turns) if (names := _named(index, t.asked))), None)
     if subject is None:
         return question
     for word in _WORD.finditer(question):
-        if word.group().lower() in _POSSESSIVE:
-            return f"{question[: word.start()]}{_possessive(subject)}{question[word.end() :]}"
-        if word.group().lower() in _PERSONAL:
+        pronoun, behind = word.group().lower(), question[word.end() :]
+        if pronoun in _POSSESSIVE or pronoun in _PERSONAL:
             # "her ship" is possessive, "met her" is not.
-            owns = word.group().lower() == "her" and re.match(r"\s+\w", question[word.end() :])
-            name = _possessive(subject) if owns else subject
-            return f"{question[: word.start()]}{name}{question[word.end() :]}"
+            owns = pronoun in _POSSESSIVE or (pronoun == "her" and re.match(r"\s+\w", behind))
+            ending = "" if not owns else "'" if subject.endswith("s") else "'s"
+            return f"{question[: word.start()]}{subject}{ending}{behind}"
     if _CONTINUES.match(question) or len(_WORD.findall(question)) <= 2:
         return f"{question.rstrip('?！？ ')} ({subject})?"
     return question
-
-
-def _possessive(name: str) -> str:
-    return f"{name}'" if name.endswith("s") else f"{name}'s"
-
-
-def _subject(index: IndexStore, turn: Turn) -> str | None:
-    """Return the title of the first entity that a turn's question names."""
-    return next(iter(_named(index, turn.asked)), None)
 
 
 def _named(index: IndexStore, question: str) -> list[str]:
     """Return the titles of the entities that a question names, the heaviest first."""
     numbers = [mention.entity for mention in Mentions(index, question).entities]
     return list(index.entities(numbers)["title"])
+
+
+def suggest_questions(answer: Answer, most: int, question: Question) -> tuple[str, ...]:
+    """Suggest questions that follow from an answer.
+
+    A model writes them; without one they ask about entities that were found near the question.
+    There are none if the reply of the model is invalid.
+    """
+    llm = question.llm
+    names = _names_near(answer, question.index)
+    if llm is None:
+        person, other = _ABOUT.get(detect_language(answer.question), _ABOUT["en"])
+        return tuple(
+            (person if kind == "person" else other).format(name) for name, kind in names[:most]
+        )
+    near = ", ".join(name for name, _ in names)
+    said = answer.text[:_SUGGESTING_CHARS]
+    asked = f"Question: {answer.question}\n\nAnswer: {said}\n\nNear: {near}"
+    messages = llm.messages("suggest_questions", asked, most=str(most))
+    [outcome] = llm.replies([Request(answer.question, messages, _SUGGESTED)], rating=True)
+    return tuple(outcome.values[0][:most]) if outcome.values else ()
+
+
+def _names_near(answer: Answer, index: IndexStore) -> list[tuple[str, str]]:
+    """Return titles and types of entities near the question that it does not name.
+
+    The subjects of the cited text units come first.
+    """
+    asked = answer.question.casefold()
+    numbers: dict[int, None] = {}
+    for text_unit in dict.fromkeys(citation.text_unit for citation in answer.citations):
+        entities, is_subject = index.links.entities_of(text_unit)
+        numbers |= dict.fromkeys(entities[is_subject].tolist())
+    if answer.context is not None and "Entities" in answer.context.tables:
+        numbers |= dict.fromkeys(answer.context.tables["Entities"].to_series(0).to_list())
+    rows = index.entities(numbers).select("title", "type").iter_rows()
+    return [(title, kind) for title, kind in rows if not _is_in(title.casefold(), asked)]
+
+
+def _is_in(title: str, question: str) -> bool:
+    """Tell whether a question holds a name, or its last word, which may be a family name."""
+    words = title.split()
+    return bool(words) and (title in question or words[-1] in question)
+
+
+def _read_questions(data: Any) -> ParsedReply:
+    found = data.get("questions") if isinstance(data, dict) else data
+    found = [found] if isinstance(found, str) else found
+    if not isinstance(found, list):
+        raise ReplyError("it has no list `questions`")
+    texts = [" ".join(text.split()) for text in found if isinstance(text, str) and text.strip()]
+    return ParsedReply(list(dict.fromkeys(texts)), len(found) - len(texts))
+
+
+_SUGGESTED = ReplyFormat(
+    "suggested_questions",
+    {
+        "type": "object",
+        "properties": {"questions": {"type": "array", "items": {"type": "string"}}},
+        "required": ["questions"],
+        "additionalProperties": False,
+    },
+    _read_questions,
+    'Reply with JSON and nothing else: {"questions": ["...", "..."]}',
+)

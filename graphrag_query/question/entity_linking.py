@@ -15,8 +15,7 @@ from rapidfuzz.distance import OSA
 
 from graphrag_index.text.languages import Language
 from graphrag_index.text.normalize import UNSPACED, WORD, fold_name, is_unspaced, sound
-from graphrag_query.question.content_words import QUESTION_WORDS
-from graphrag_query.question.mention_spans import NameSpan, forms_of
+from graphrag_query.question.question_words import NameSpan, forms_of, plain_words
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -84,7 +83,8 @@ class EntityLinker:
         self, index: "IndexStore", text: str, language: Language, spans: Sequence[NameSpan]
     ) -> None:
         self.index, self.text, self.language, self.spans = index, text, language, spans
-        self.plain = language.function_words | QUESTION_WORDS
+        self.has_capitals = any(letter.isupper() for letter in text[1:])
+        self.plain = plain_words(language)
 
     @cached_property
     def words(self) -> "MappedTable":
@@ -104,13 +104,11 @@ class EntityLinker:
         for words in self._partial_names(covered):
             found += self._in_part(words)
         best: dict[int, Mention] = {}
-        for mention in found:
-            known = best.get(mention.entity)
-            if self.index.holds(mention.entity) and (
-                known is None or mention.weight > known.weight
-            ):
-                best[mention.entity] = mention
-        return sorted(best.values(), key=lambda mention: (-mention.weight, mention.entity))
+        # The sort is stable: of equal weights the first one counts.
+        for mention in sorted(found, key=lambda mention: (-mention.weight, mention.entity)):
+            if self.index.holds(mention.entity):
+                best.setdefault(mention.entity, mention)
+        return list(best.values())
 
     def whole_names(self, table: str) -> list[WholeName]:
         """Find the names of a table in the question; of overlapping names the longest.
@@ -119,7 +117,6 @@ class EntityLinker:
         """
         names = self.index.map(table)
         units, telling, capital = self._units
-        has_capitals = any(letter.isupper() for letter in self.text[1:])
         spans = []
         for first in range(len(units)):
             phrase = ""
@@ -130,7 +127,7 @@ class EntityLinker:
                 if rows is None:
                     break
                 if rows and any(telling[first : last + 1]) and len(name) > 1:
-                    is_marked = last > first or capital[first] or not has_capitals
+                    is_marked = last > first or capital[first] or not self.has_capitals
                     spans.append((first - last - 1, first, WholeName(name, rows, is_marked)))
         taken: set[int] = set()
         found = []
@@ -172,7 +169,7 @@ class EntityLinker:
             # A name may stand beside any noun.
             marked += [[word] for words in marked for word in words if len(words) > 1]
         # Without capitals any word may be a name; with them the first may, if no name follows.
-        if any(letter.isupper() for letter in self.text[1:]):
+        if self.has_capitals:
             first = re.match(rf"({_LONG_WORD})['’]?\s+(\w)", self.text)
             words = [first[1].lower()] if first and not first[2].isupper() else []
         else:
@@ -190,8 +187,9 @@ class EntityLinker:
         """Tell whether so few entities have each of these words that one of them may be meant."""
         rows = [word.row for text in words for word in self._resolve(text)]
         most = MAX_ENTITIES_UNMARKED
-        numbers = [len(self.words.numbers("entities", row, most + 1)) for row in rows]
-        return bool(rows) and max(numbers) <= most
+        return bool(rows) and all(
+            len(self.words.numbers("entities", row, most + 1)) <= most for row in rows
+        )
 
     def _in_part(self, words: Sequence[str]) -> list[Mention]:
         """Find the entities with a name that holds all these words."""
@@ -218,11 +216,10 @@ class EntityLinker:
         likeness = min(found[0].likeness for found in resolved)
         kind: Kind = "fuzzy" if any(found[0].kind == "fuzzy" for found in resolved) else "part"
         known = [{self.words.text("word", word.row) for word in found} for found in resolved]
-        rows = self.index.entities(self._of_highest_degree(entities))
+        columns = ("human_readable_id", "title", "aliases")
+        rows = self.index.entities(self._of_highest_degree(entities)).select(columns)
         linked = []
-        for entity, title, aliases in rows.select(
-            "human_readable_id", "title", "aliases"
-        ).iter_rows():
+        for entity, title, aliases in rows.iter_rows():
             share = _share(known, map(fold_name, [title, *aliases]))
             if share:
                 weight = likeness * (1 + share) / 2 / n_entities**0.5
@@ -238,8 +235,8 @@ class EntityLinker:
         if len(numbers) <= 1:
             return numbers
         degrees = self.index.map("entity_rows").rows(numbers, "degree")["degree"].to_list()
-        order = sorted(zip(numbers, degrees, strict=True), key=lambda pair: (-pair[1], pair[0]))
-        return [number for number, _ in order[:MAX_CANDIDATES]]
+        degree_of = dict(zip(numbers, degrees, strict=True))
+        return sorted(numbers, key=lambda n: (-degree_of[n], n))[:MAX_CANDIDATES]
 
     def _resolve(self, word: str) -> list[_KnownWord]:
         """Find the words of names that a word stands for: itself, inflected, or misspelt."""
@@ -281,11 +278,7 @@ class EntityLinker:
             if is_other_spelling(word, known, distance, row in sounding):
                 found.append((distance, row, 1 - distance / max(len(word), len(known))))
         nearest = min(found, default=(0,))[0]
-        return [
-            _KnownWord(row, "fuzzy", likeness)
-            for distance, row, likeness in found
-            if distance == nearest
-        ]
+        return [_KnownWord(row, "fuzzy", likeness) for d, row, likeness in found if d == nearest]
 
 
 def is_other_spelling(asked: str, known: str, distance: int, same_sound: bool) -> bool:
@@ -340,9 +333,12 @@ def _share(words: Sequence[set[str]], names: Iterable[str]) -> float:
 
     Each word is given as a set of alternatives.
     """
-    shares = [0.0]
-    for name in names:
-        held = set(name.split())
-        if all(held & alternatives for alternatives in words):
-            shares.append(len(words) / max(len(held), len(words)))
-    return max(shares)
+    held = [set(name.split()) for name in names]
+    return max(
+        (
+            len(words) / max(len(name), len(words))
+            for name in held
+            if all(name & alternatives for alternatives in words)
+        ),
+        default=0.0,
+    )

@@ -1,23 +1,188 @@
-"""A question, its parts that searches share, and the answer to it."""
+"""A question, the names in it linked to entities, and the answer to it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from rapidfuzz.distance import Indel
 
 from graphrag_index.llm.request import TextSink
 from graphrag_index.schema.settings.searches import LocalSearch, Search
-from graphrag_index.text.languages import Language
+from graphrag_index.text.languages import MIN_STEM, Language
+from graphrag_index.text.normalize import fold, fold_name
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.llm import LLM
-from graphrag_query.question.content_words import content_words, language_in
-from graphrag_query.question.mentions import Mentions
+from graphrag_query.question.entity_linking import (
+    EntityLinker,
+    Mention,
+    WholeName,
+    row_of,
+    rows_with_prefix,
+    words_sounding_like,
+)
+from graphrag_query.question.question_words import (
+    HeldWords,
+    NameSpan,
+    content_words,
+    language_in,
+    name_spans,
+)
 from graphrag_query.retrieval.index_store import IndexStore
 
 # Reserved for the instructions around a context.
 PROMPT_TOKENS = 1_000
+# A text of at most so many words may be a name alone.
+MAX_WORDS_OF_NAME = 6
+# Words of names that are compared with an unknown one, and how similar they must be.
+MAX_COMPARED = 2_000
+MIN_SIMILARITY = 0.6
+# Titles that are suggested for an unknown name.
+MAX_SIMILAR = 3
+# Endings of names are no longer than this; words of names that may be another form of one.
+MAX_ENDING = 4
+MAX_FORMS = 1_000
+# Text units searched for a word that the texts read so far do not hold.
+TOP_K = 5
+
+
+@dataclass(frozen=True)
+class UnknownName:
+    """A name of no entity, and titles of entities with similar names."""
+
+    name: str
+    similar: Sequence[str]
+
+    def __str__(self) -> str:
+        similar = f"; similar names: {', '.join(self.similar)}" if self.similar else ""
+        return f"The index knows no entity named {self.name}{similar}."
+
+
+@dataclass(frozen=True)
+class NamedEntities:
+    """The entities that a search of the graph starts from, and names of no entity.
+
+    `notes` describe the names that were linked in another spelling.
+    """
+
+    entities: list[int]
+    unknown: list[UnknownName]
+    notes: tuple[str, ...]
+
+
+class Mentions:
+    """The names in one text, each kind looked up when it is first read."""
+
+    def __init__(self, index: IndexStore, text: str, language: Language | None = None) -> None:
+        self.index, self.text = index, text
+        self.language = language or language_in(text)
+
+    @cached_property
+    def spans(self) -> list[NameSpan]:
+        """The capitalized names."""
+        return name_spans(self.text, self.language)
+
+    @cached_property
+    def _linker(self) -> EntityLinker:
+        return EntityLinker(self.index, self.text, self.language, self.spans)
+
+    @cached_property
+    def whole_names(self) -> list[WholeName]:
+        """The names of entities that stand in the text as a whole."""
+        return self._linker.whole_names("entity_names")
+
+    @cached_property
+    def titles(self) -> list[WholeName]:
+        """The titles of documents that stand in the text."""
+        return [name for name in self._linker.whole_names("title_names") if name.is_marked]
+
+    @cached_property
+    def entities(self) -> list[Mention]:
+        """The entities that the text names, the heaviest first, each once."""
+        return self._linker.link(self.whole_names)
+
+    @cached_property
+    def exact(self) -> list[int]:
+        """The entities with a whole name in the text, ascending."""
+        found = {m.entity for name in self.whole_names for m in self._linker.exact(name)}
+        return sorted(filter(self.index.holds, found))
+
+    @cached_property
+    def likeliest(self) -> list[Mention]:
+        """The likeliest entity of each name, in the order of the text.
+
+        A word of a longer name that is not known as a whole names nothing: Scott is not
+        Scott Fitzgerald.
+        """
+        by_name: dict[str, Mention] = {}
+        # The heaviest of a name comes first.
+        for mention in self.entities:
+            by_name.setdefault(mention.name, mention)
+        for words in self._marked_words:
+            inside = [name for name in by_name if words.issuperset(name.split())]
+            if words - {word for name in inside for word in name.split()}:
+                by_name = {name: by_name[name] for name in by_name if name not in words}
+        folded = fold_name(self.text)
+        mentions = sorted(by_name.values(), key=lambda m: (folded.find(m.name), m.name))
+        return list({mention.entity: mention for mention in reversed(mentions)}.values())[::-1]
+
+    @cached_property
+    def unknown(self) -> list[UnknownName]:
+        """The capitalized names of no entity."""
+        known = {word for mention in self.likeliest for word in mention.name.split()}
+        return [
+            UnknownName(text, similar_names(self.index, text))
+            for words, text in self._marked_words.items()
+            if not words & known
+        ]
+
+    @cached_property
+    def _marked_words(self) -> dict[frozenset[str], str]:
+        """The capitalized names by their folded words, without forms of address."""
+        # Where every noun has a capital, it marks none, and two words may be two names.
+        if self.language.capitalizes_nouns:
+            return {}
+        return {
+            frozenset(word for words in span.words for word in fold_name(words).split()): span.text
+            for span in self.spans
+            if span.words
+        }
+
+    def spelling_notes(self) -> tuple[str, ...]:
+        """Describe the names of the text that are linked in another spelling."""
+        known = self.index.map("name_words")
+        words = {word for words in self._marked_words for word in words}
+        if all(row_of(known, "word", word) is not None for word in words):
+            return ()
+        return spelling_notes(self.index, self.likeliest)
+
+    def missing_from(self, texts: Iterable[str]) -> list[str]:
+        """Return the capitalized names that some texts do not hold."""
+        return HeldWords(texts, self.language).missing(self.spans)
+
+    def unmentioned(self, texts: Iterable[str] = ()) -> list[str]:
+        """Return the capitalized names that the documents do not mention.
+
+        They are searched for in the texts that were read, in the full-text index, then among
+        the names of the entities: in other forms, and in other spellings.
+        """
+        held = HeldWords(texts, self.language)
+        words = dict.fromkeys(word for span in self.spans for word in span.words)
+        if held.missing(self.spans):
+            table = self.index.vectors("text_unit_text")
+            for word in words:
+                if not held.hold(word):
+                    held.add(table.matching(word, TOP_K, ["text"])["text"])
+        if held.missing(self.spans):
+            names = self.index.map("name_words")
+            for word in [fold(word) for word in words if not held.hold(word)]:
+                prefix = word[: max(MIN_STEM, len(word) - MAX_ENDING)]
+                rows = rows_with_prefix(names, "word", prefix, MAX_FORMS)
+                held.add(names.texts("word", rows.start, rows.stop))
+        if held.missing(self.spans):
+            held.add(mention.name for mention in self.entities if mention.kind == "fuzzy")
+        return held.missing(self.spans)
 
 
 @dataclass(frozen=True)
@@ -25,9 +190,9 @@ class Question:
     """A question to one index.
 
     Without an `llm` the answer consists of sentences of the documents. A `sink` receives the text
-    while it is being written. `counts` are what a search has read so far: if the model fails, the
-    answer tells them. `names` are those of entities, where a search was given them instead of
-    a question.
+    while it is being written. `counts` are the rows that a search has read so far, as the answer
+    tells them, also if the model fails. `names` are those of entities, where a search was given
+    them instead of a question.
     """
 
     text: str
@@ -66,25 +231,93 @@ class Question:
             return limit
         return max(0, min(limit, self.llm.max_prompt_tokens - PROMPT_TOKENS))
 
-    def answer(
-        self,
-        text: str,
-        method: str,
-        parameters: Mapping[str, Any],
-        looked_at: Mapping[str, int],
-        outcome: Outcome = Outcome.ANSWERED,
-        **more: Any,
-    ) -> Answer:
-        """Build the answer to this question, with the usage of the model so far."""
+    def named_entities(self) -> NamedEntities:
+        """Return the entities with the names that were given, or else those in the question."""
+        names, mentions = self.names, self.mentions
+        if not names and not mentions.likeliest and not mentions.unknown:
+            # A name alone is no question: whether it has a capital says nothing.
+            is_name = len(self.text.split()) <= MAX_WORDS_OF_NAME
+            names = (self.text.strip(" ?!.？！。؟"),) if is_name else ()
+        found: list[Mention] = [] if names else mentions.likeliest
+        unknown: list[UnknownName] = [] if names else mentions.unknown
+        for name in names:
+            linked = Mentions(self.index, name).likeliest
+            if linked:
+                # Of a name that holds several, the longest is meant.
+                found.append(max(linked, key=lambda mention: len(mention.name)))
+            else:
+                unknown.append(UnknownName(name, similar_names(self.index, name)))
+        entities = list(dict.fromkeys(mention.entity for mention in found))
+        return NamedEntities(entities, unknown, spelling_notes(self.index, found))
+
+    def answer(self, text: str, outcome: Outcome = Outcome.ANSWERED, **more: Any) -> Answer:
+        """Build the answer to this question, with its counts and the usage of the model so far.
+
+        The index adds the method and its settings.
+        """
         if self.llm is not None:
             more["usage"] = self.llm.usage
         return Answer(
-            question=self.text,
-            text=text,
-            outcome=outcome,
-            method=method,
-            parameters=parameters,
-            looked_at=looked_at,
+            self.text,
+            text,
+            outcome,
+            looked_at=dict(self.counts),
             version=self.index.version.number,
             **more,
         )
+
+    def refuse(self, texts: Iterable[str] = ()) -> Answer | None:
+        """Build the answer that the documents do not mention a name; None if they mention all.
+
+        `texts` are those that were read: their words are not searched for again.
+        """
+        names = self.mentions.unmentioned(texts)
+        return self.answer(not_mentioned(names), Outcome.NO_EVIDENCE) if names else None
+
+
+def spelling_notes(index: IndexStore, mentions: Sequence[Mention]) -> tuple[str, ...]:
+    """Describe the names that are linked in another spelling."""
+    fuzzy = [mention for mention in mentions if mention.kind == "fuzzy"]
+    titles = index.entities([mention.entity for mention in fuzzy])["title"]
+    return tuple(
+        f"“{mention.name}” is taken for {title}."
+        for mention, title in zip(fuzzy, titles, strict=True)
+    )
+
+
+def similar_names(index: IndexStore, name: str) -> list[str]:
+    """Return titles of entities whose names are spelt or sound like this one, the nearest first."""
+    table = index.map("name_words")
+    similarity_of: dict[int, float] = {}
+    for word in fold_name(name).split():
+        here = table.place("word", word)
+        near = range(
+            max(table.place("word", word[:2]), here - MAX_COMPARED // 2),
+            min(len(table), here + MAX_COMPARED // 2),
+        )
+        sounding = set(words_sounding_like(index, word, MAX_COMPARED))
+        for row in {*near, *sounding}:
+            other = table.text("word", row)
+            similarity = Indel.normalized_similarity(word, other)
+            is_near = other[:2] == word[:2] and similarity >= MIN_SIMILARITY
+            if is_near or row in sounding:
+                similarity_of[row] = max(similarity_of.get(row, 0.0), similarity)
+    best = sorted(similarity_of, key=lambda row: (-similarity_of[row], row))[:20]
+    entities = dict.fromkeys(int(e) for row in best for e in table.numbers("entities", row, 5))
+    numbers = [entity for entity in entities if index.holds(entity)]
+    titles = index.entities(numbers)["title"].to_list()
+    asked = fold(name)
+    similarities = {
+        title: max(
+            Indel.normalized_similarity(asked, fold(part)) for part in (title, *title.split())
+        )
+        for title in titles
+    }
+    degrees = dict(zip(titles, index.links.n_relationships_of(numbers).tolist(), strict=True))
+    return sorted(similarities, key=lambda t: (-similarities[t], -degrees[t], t))[:MAX_SIMILAR]
+
+
+def not_mentioned(names: Sequence[str]) -> str:
+    """Say which names the documents do not mention."""
+    listed = " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return f"The documents do not mention {listed}."

@@ -1,4 +1,4 @@
-"""Order of lazy search's relevance tests: from coarse communities down to relevant ones.
+"""Relevance tests of lazy search: their order, and the ratings of text units without a model.
 
 A passage that answers a question in other words is not similar to it, but lies in one community
 with passages that are. So tests are spread over many communities first, and then go down into
@@ -8,12 +8,20 @@ those where relevant text units were found.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from graphrag_index.schema.settings.searches import LazySearch
+from graphrag_query.answering.extractive import ALL_WORDS, rarity_of
+from graphrag_query.question.question import Question
+from graphrag_query.question.question_words import content_words, is_unreadable, share_words
+from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.retrieval.text_unit_ranking import words_held
 
 if TYPE_CHECKING:
-    from graphrag_query.retrieval.index_store import IndexStore
+    import numpy.typing as npt
 
 # Number for text units that belong to no community.
 NO_COMMUNITY = -1
@@ -23,26 +31,17 @@ FOUND_WEIGHT = 0.3
 MAX_READ = 2_000
 # A text unit belongs to communities that hold this share of the entities that the first one holds.
 SHARE_OF_FIRST = 0.5
-
 # After so many failed tests in a row the model is down.
 MAX_FAILED_IN_A_ROW = 8
+# Weights beside the cosine: of the best full-text score, and of all words of a question in a test.
+FULL_TEXT_WEIGHT = 0.25
+COVERAGE_WEIGHT = 0.35
+# Without a model: a text unit with a smaller share of the question's words must be similar to it.
+MIN_COVERAGE = 0.34
 
 # Rates text units in their order; None for a failed test.
 Rate = Callable[[list[int]], Sequence[float | None]]
 Score = Callable[[list[int]], Mapping[int, float]]
-
-
-class Hierarchy(Protocol):
-    """The communities of an index, as the descent reads them."""
-
-    def counts(self, text_unit: int) -> Mapping[int, int]:
-        """Count the entities of a text unit in each community of any level."""
-
-    def children(self, community: int) -> Sequence[int]:
-        """Return the communities one level down, or those of level 0 for `NO_COMMUNITY`."""
-
-    def text_units(self, community: int) -> Sequence[int]:
-        """Return the text units of a community's entities; none if there are too many."""
 
 
 @dataclass
@@ -67,7 +66,7 @@ class _Community:
     number: int
     waiting: list[int]
     found: float = 0.0  # relevant share of its last turn, or of its parent's
-    n_barren: int = 0
+    n_barren: int = 0  # turns in a row without a relevant text unit
     is_read: bool = False
 
 
@@ -77,7 +76,7 @@ class Descent:
     def __init__(
         self,
         scores: Mapping[int, float],
-        hierarchy: Hierarchy,
+        hierarchy: "IndexHierarchy",
         score: Score,
         test: Rate,
         settings: LazySearch,
@@ -98,26 +97,24 @@ class Descent:
         """
         queue = self._first()
         n_failed_in_a_row = 0
-        while queue and self.tested.n_tests < self.settings.budget:
+        while (
+            self.tested.n_tests < self.settings.budget and n_failed_in_a_row < MAX_FAILED_IN_A_ROW
+        ):
             for community in queue:
                 community.waiting = [n for n in community.waiting if n not in self.taken]
-            queue = [community for community in queue if community.waiting]
-            queue = self._ordered(queue)
+            queue = self._ordered([community for community in queue if community.waiting])
             turns = self._turns(queue)
             batch = [number for _, numbers in turns for number in numbers]
             if not batch:
                 break
             ratings = dict(zip(batch, self.test(batch), strict=True))
-            failed = [number for number in batch if ratings[number] is None]
+            n_failed = sum(rating is None for rating in ratings.values())
             self.tested.n_tests += len(batch)
-            self.tested.n_failed += len(failed)
-            after = queue[len(turns) :]
+            self.tested.n_failed += n_failed
+            queue = queue[len(turns) :]
             for community, numbers in turns:
-                after += self._after(community, [(n, ratings[n]) for n in numbers])
-            queue = after
-            n_failed_in_a_row = n_failed_in_a_row + len(batch) if len(failed) == len(batch) else 0
-            if n_failed_in_a_row >= MAX_FAILED_IN_A_ROW:
-                break
+                queue += self._after(community, [ratings[n] for n in numbers], numbers)
+            n_failed_in_a_row = n_failed_in_a_row + len(batch) if n_failed == len(batch) else 0
         return self.tested
 
     def _ordered(self, queue: list[_Community]) -> list[_Community]:
@@ -126,13 +123,14 @@ class Descent:
         Half of a round is for those with relevant text units in their last turn or their
         parent's, however low their scores. Ties go by number last: updates change numbers.
         """
-        queue = sorted(queue, key=lambda c: (-self._worth(c), c.waiting, c.number))
+
+        def worth(community: _Community) -> float:
+            return self.scores[community.waiting[0]] + FOUND_WEIGHT * community.found
+
+        queue = sorted(queue, key=lambda c: (-worth(c), c.waiting, c.number))
         fruitful = [c for c in queue if c.found][: -(-self.settings.communities_at_once // 2)]
         numbers = {id(community) for community in fruitful}
         return [*fruitful, *(c for c in queue if id(c) not in numbers)]
-
-    def _worth(self, community: _Community) -> float:
-        return self.scores[community.waiting[0]] + FOUND_WEIGHT * community.found
 
     def _turns(self, queue: list[_Community]) -> list[tuple[_Community, list[int]]]:
         """Choose the text units of a round, each for one community only."""
@@ -147,21 +145,22 @@ class Descent:
         return turns
 
     def _after(
-        self, community: _Community, ratings: list[tuple[int, float | None]]
+        self, community: _Community, ratings: list[float | None], numbers: list[int]
     ) -> list[_Community]:
         """Record the ratings of a turn; return the communities that replace it in the queue."""
-        if not ratings:
+        if not numbers:
             # Other communities tested its text units in this round.
             return [community]
         self.tested.communities.add(community.number)
-        n_found = 0
-        for number, rating in ratings:
-            if rating is not None and rating >= self.min_rating:
-                n_found += 1
-                self.tested.relevant[number] = rating
-                self.tested.community_of[number] = community.number
-        community.found = n_found / len(ratings)
-        if not n_found:
+        relevant = {
+            number: rating
+            for number, rating in zip(numbers, ratings, strict=True)
+            if rating is not None and rating >= self.min_rating
+        }
+        self.tested.relevant |= relevant
+        self.tested.community_of |= dict.fromkeys(relevant, community.number)
+        community.found = len(relevant) / len(numbers)
+        if not relevant:
             community.n_barren += 1
             return [community] if community.n_barren < self.settings.patience else []
         community.n_barren = 0
@@ -209,47 +208,107 @@ class Descent:
 
 
 class IndexHierarchy:
-    """The communities of an index, cached for one question."""
+    """The communities of an index, as the descent reads them, cached for one question."""
 
-    def __init__(self, index: "IndexStore") -> None:
+    def __init__(self, index: IndexStore) -> None:
         self.index = index
-        self._counts: dict[int, Counter[int]] = {}
-        self._of_entity: dict[int, list[int]] = {}
-        self._children: dict[int, list[int]] = {}
+        self._communities_of = cache(lambda entity: index.links.communities_of(entity)[1].tolist())
+        # Looked up once for each text unit and community, however often the descent asks.
+        self.counts = cache(self._count)
+        self.children = cache(self._children)
 
-    def counts(self, text_unit: int) -> Counter[int]:
-        if text_unit not in self._counts:
-            entities, _ = self.index.links.entities_of(text_unit)
-            found = (self._communities_of(entity) for entity in entities.tolist())
-            self._counts[text_unit] = Counter(number for numbers in found for number in numbers)
-        return self._counts[text_unit]
+    def _count(self, text_unit: int) -> Counter[int]:
+        """Count the entities of a text unit in each community of any level."""
+        entities, _ = self.index.links.entities_of(text_unit)
+        found = (self._communities_of(entity) for entity in entities.tolist())
+        return Counter(number for numbers in found for number in numbers)
 
-    def _communities_of(self, entity: int) -> list[int]:
-        if entity not in self._of_entity:
-            self._of_entity[entity] = self.index.links.communities_of(entity)[1].tolist()
-        return self._of_entity[entity]
-
-    def children(self, community: int) -> list[int]:
-        if community not in self._children:
-            if community == NO_COMMUNITY:
-                top = self.index.scan("communities").filter(level=0).select("community")
-                self._children[community] = top.collect()["community"].sort().to_list()
-            else:
-                rows = self.index.communities([community])
-                self._children[community] = sorted(rows["children"].to_list()[0])
-        return self._children[community]
+    def _children(self, community: int) -> list[int]:
+        """Return the communities one level down, or those of level 0 for `NO_COMMUNITY`."""
+        if community == NO_COMMUNITY:
+            top = self.index.scan("communities").filter(level=0).select("community")
+            return top.collect()["community"].sort().to_list()
+        return sorted(self.index.communities([community])["children"].to_list()[0])
 
     def text_units(self, community: int) -> list[int]:
+        """Return the text units of a community's entities; none if there are too many."""
         entities: list[int] = self.index.communities([community])["entities"].to_list()[0]
         links = self.index.links
         if links.n_text_units_of(entities).sum() > MAX_READ:
             return []
-        found: set[int] = set()
-        for entity in entities:
-            found.update(links.text_units_of(entity)[0].tolist())
-        return sorted(found)
+        return sorted({n for entity in entities for n in links.text_units_of(entity)[0].tolist()})
 
 
 def best_first(scores: Mapping[int, float], numbers: Iterable[int]) -> list[int]:
     """Order text units by score, then by number."""
     return sorted(numbers, key=lambda number: (-scores[number], number))
+
+
+@dataclass
+class Ranking:
+    """The similarity of text units to the best of some queries."""
+
+    question: Question
+    vectors: "npt.NDArray[np.float32]"  # one row a query
+    scores: dict[int, float]
+
+    @classmethod
+    def of(cls, question: Question, queries: Sequence[str], settings: LazySearch) -> "Ranking":
+        """Rank text units by cosine and by full text for each query; the best one counts."""
+        vectors = question.vector[np.newaxis]
+        if len(queries) > 1:
+            vectors = np.vstack([vectors, question.index.embed(list(queries[1:]))])
+        table = question.index.vectors("text_unit_text")
+        numbers: set[int] = set()
+        shares: dict[int, float] = {}
+        top_k = settings.top_k_text_units
+        for query, vector in zip(queries, vectors, strict=True):
+            near = table.nearest(vector, top_k, ["human_readable_id"])
+            numbers.update(near["human_readable_id"])
+            words = " ".join(content_words(query)) or query
+            matching = dict(table.matching(words, top_k, ["human_readable_id"]).iter_rows())
+            highest = max(matching.values(), default=0.0) or 1.0
+            for number, score in matching.items():
+                shares[number] = max(shares.get(number, 0.0), score / highest)
+        ranking = cls(question, vectors, {})
+        ranking.scores = {
+            number: cosine + FULL_TEXT_WEIGHT * shares.get(number, 0.0)
+            for number, cosine in ranking.score([*{*numbers, *shares}]).items()
+        }
+        return ranking
+
+    def score(self, numbers: list[int]) -> dict[int, float]:
+        """Return the cosine of each text unit with the most similar query."""
+        if not numbers:
+            return {}
+        numbers = sorted(numbers)
+        rows = self.question.index.vectors("text_unit_text").at(numbers, ["vector"])
+        best = (rows["vector"].to_numpy() @ self.vectors.T).max(axis=1)
+        return dict(zip(numbers, best.tolist(), strict=True))
+
+    def judge(self, min_similarity: float, numbers: list[int]) -> list[float]:
+        """Rate text units without a model: by cosine, and by the question's words that they hold.
+
+        An irrelevant one is rated below every threshold.
+        """
+        ordered = sorted(numbers)
+        rows = self.question.index.vectors("text_unit_text").at(ordered, ["text", "vector"])
+        held = words_held(rows["text"], self.question.content_words)
+        rarity = np.array([rarity_of(n, len(ordered)) for n in held.sum(axis=0).tolist()])
+        coverages = (held @ rarity) / (rarity.sum() or 1.0)
+        cosines = (rows["vector"].to_numpy() @ self.vectors.T).max(axis=1)
+        asked = self.question.text
+        unreadable = is_unreadable(self.question.index, asked)
+        has_number = any(letter.isdigit() for letter in asked)
+        ratings = {}
+        for number, text, cosine, coverage in zip(
+            ordered, rows["text"], cosines.tolist(), coverages.tolist(), strict=True
+        ):
+            enough = coverage >= MIN_COVERAGE or cosine >= 2 * min_similarity
+            is_relevant = enough and cosine >= min_similarity
+            if unreadable:
+                is_relevant = share_words(asked, text)
+            elif has_number:
+                is_relevant |= coverage > ALL_WORDS
+            ratings[number] = cosine + COVERAGE_WEIGHT * coverage if is_relevant else -1.0
+        return [ratings[number] for number in numbers]

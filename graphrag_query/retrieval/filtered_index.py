@@ -4,16 +4,19 @@ So no search needs to know of filters. Texts written over the whole corpus (desc
 are not changed.
 """
 
+import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from graphrag_query.retrieval.filters import FilterMasks, Filters
-from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.retrieval.links import LinkedRows, Links, Neighbours
+from graphrag_index.errors import SettingsError
+from graphrag_query.retrieval.index_store import IndexStore, LinkedRows, Links, Neighbours
 from graphrag_query.retrieval.question_embedding import QuestionEmbedder
 
 if TYPE_CHECKING:
@@ -21,10 +24,158 @@ if TYPE_CHECKING:
 
     from graphrag_index.microsoft.microsoft_store import InMemoryVectors
     from graphrag_index.storage.vector_store import VectorTable
-    from graphrag_query.retrieval.links import Flags, Numbers
+    from graphrag_query.retrieval.index_store import Flags, Numbers
 
 # Factor by which more rows are fetched at each try, where the vector store cannot filter.
 WIDENING = 4
+# ISO 8601 sorts as text; a time may follow the day.
+_DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01])([T ].*)?)?)?$")
+# Columns of documents that patterns may name, beside the keys of their metadata.
+COLUMNS = ("path", "title", "language")
+# Share of a community's entities that must be kept for the community to be.
+MIN_COMMUNITY_SHARE = 0.5
+# The vector store is given the ids of at most so many documents; of more, its results are filtered.
+MAX_LISTED_IDS = 2_000
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Conditions on documents and entities.
+
+    `documents` has patterns, as for file names, by column or by key of the metadata; a document
+    must match one pattern of each. `since` and `until` are dates as documents state them, and
+    both belong to the span: until 1914 includes all of that year. A document without a date is
+    in no span.
+
+    Raises
+    ------
+    SettingsError
+        `since` or `until` is no date.
+    """
+
+    documents: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    entity_types: Sequence[str] = ()
+    since: str = ""
+    until: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("since", "until"):
+            date = getattr(self, name)
+            if date and not _DATE.match(date):
+                raise SettingsError(
+                    f"{name} {date!r} is no date: write a year, a month or a day, such as 1914, "
+                    "1914-08 or 1914-08-01."
+                )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the conditions that are set."""
+        given = {"since": self.since, "until": self.until}
+        chosen: dict[str, Any] = {name: list(values) for name, values in self.documents.items()}
+        if self.entity_types:
+            chosen["entity_types"] = list(self.entity_types)
+        return chosen | {name: value for name, value in given.items() if value}
+
+    def overlaps(self, first: str | None, last: str | None) -> bool:
+        """Tell whether a span of time, which may have one end, overlaps that of the filters."""
+        first, last = first or last or "", last or first or ""
+        return (
+            bool(first)
+            and last[: len(self.since)] >= self.since
+            and (not self.until or first[: len(self.until)] <= self.until)
+        )
+
+
+class FilterMasks:
+    """Boolean masks of the rows that filters keep, computed when they are first read.
+
+    Raises
+    ------
+    SettingsError
+        No document has such a column or key, or no row is kept.
+    """
+
+    def __init__(self, index: IndexStore, filters: Filters) -> None:
+        self.index, self.filters = index, filters
+        if not self.documents.any():
+            raise SettingsError(f"No document fits the filter {filters.to_dict()}.")
+
+    @cached_property
+    def documents(self) -> "Flags":
+        """The documents that match."""
+        rows = self.index.documents(range(len(self.index.map("document_rows"))))
+        kept = np.ones(rows.height, bool)
+        metadata = [json.loads(text) if text else {} for text in rows["metadata"].to_list()]
+        keys = sorted({key for fields in metadata for key in fields})
+        for name, patterns in self.filters.documents.items():
+            if name in COLUMNS:
+                values = rows[name].to_list()
+            elif name in keys:
+                values = [fields.get(name) for fields in metadata]
+            else:
+                known = ", ".join([*COLUMNS, *keys])
+                raise SettingsError(f"No document has {name!r}; they have: {known}.")
+            kept &= np.array([_matches(value, patterns) for value in values], bool)
+        if self.filters.since or self.filters.until:
+            dates = rows["creation_date"].to_list()
+            kept &= np.array([self.filters.overlaps(date, date) for date in dates], bool)
+        return kept
+
+    @cached_property
+    def text_units(self) -> "Flags":
+        """The text units of these documents."""
+        table = self.index.map("text_unit_rows")
+        flags: Flags = self.documents[table.slice("document", 0, len(table))]
+        return flags
+
+    @cached_property
+    def entities(self) -> "Flags":
+        """The entities of the wanted types that these text units name."""
+        kept = np.zeros(self.index.rows("entity_rows"), bool)
+        table = self.index.map("entities_of_text_units")
+        text_units = table.slice("text_unit", 0, len(table))
+        kept[table.slice("entity", 0, len(table))[self.text_units[text_units]]] = True
+        if self.filters.entity_types:
+            types = self.index.map("entity_rows").rows(range(len(kept)), "type")["type"]
+            wanted = [kind.lower() for kind in self.filters.entity_types]
+            matching = types.str.to_lowercase().is_in(wanted).to_numpy()
+            if not matching.any():
+                known = ", ".join(sorted(types.unique().to_list()))
+                raise SettingsError(
+                    f"No entity is of type {' or '.join(self.filters.entity_types)}; "
+                    f"there are: {known}."
+                )
+            kept &= matching
+        return kept
+
+    @cached_property
+    def communities(self) -> set[int]:
+        """The numbers of the communities with enough kept entities."""
+        table = self.index.map("communities_of_entities")
+        communities = table.slice("community", 0, len(table))
+        kept = self.entities[table.slice("entity", 0, len(table))]
+        places = self.index.map("community_places")
+        numbers = places.slice("community", 0, len(places))
+        rows = np.searchsorted(numbers, communities)
+        sizes = np.bincount(rows, minlength=len(numbers))
+        held = np.bincount(rows[kept], minlength=len(numbers))
+        enough = (held >= MIN_COMMUNITY_SHARE * sizes) & (held > 0)
+        return set(numbers[enough].tolist())
+
+    @cached_property
+    def where(self) -> str | None:
+        """The condition on documents for the vector store; None if they are too many to list."""
+        if self.documents.all() or self.documents.sum() > MAX_LISTED_IDS:
+            return None
+        ids = self.index.documents(np.flatnonzero(self.documents).tolist())["id"]
+        quoted = (id.replace("'", "''") for id in ids)
+        named = ", ".join(f"'{id}'" for id in quoted)
+        return f"document_id IN ({named})"
+
+    def keeps_claim(self, text_unit: int, start: str | None, end: str | None) -> bool:
+        """Tell whether a claim is kept, by its text unit and its span of time."""
+        if not 0 <= text_unit < len(self.text_units) or not self.text_units[text_unit]:
+            return False
+        return not (start or end) or self.filters.overlaps(start, end)
 
 
 class FilteredIndex(IndexStore):
@@ -213,3 +364,11 @@ class FilteredLinks(Links):
         rows = self._index.map("claim_rows").rows(claims, *columns).iter_rows()
         kept: Numbers = claims[np.array([self._masks.keeps_claim(*row) for row in rows], bool)]
         return kept
+
+
+def _matches(value: Any, patterns: Sequence[str]) -> bool:
+    """Tell whether a value matches one of some patterns; other values than texts as JSON."""
+    if value is None:
+        return False
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return any(fnmatchcase(text.casefold(), pattern.casefold()) for pattern in patterns)

@@ -1,11 +1,11 @@
-"""The tables and vectors of an index, opened for reading at one version."""
+"""The tables, links and vectors of an index, opened for reading at one version."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -14,7 +14,6 @@ from graphrag_index.errors import TableError
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import StoredTable, Version
-from graphrag_query.retrieval.links import Links
 from graphrag_query.retrieval.question_embedding import VECTOR_TABLES, QuestionEmbedder
 
 if TYPE_CHECKING:
@@ -25,7 +24,88 @@ if TYPE_CHECKING:
     from graphrag_index.storage.mapped_table import MappedTable
     from graphrag_index.storage.vector_store import VectorTable
 
+    Numbers = npt.NDArray[np.int32]
+    Flags = npt.NDArray[np.bool_]
+
 MAX_CONCURRENT_SEARCHES = 8
+
+
+class LinkedRows(NamedTuple):
+    """Entities of a text unit, or text units of an entity, by ascending number.
+
+    `is_subject` tells for each whether the text unit tells about the entity, beyond naming it.
+    """
+
+    numbers: "Numbers"
+    is_subject: "Flags"
+
+
+class Neighbours(NamedTuple):
+    """The relationships of one entity, the heaviest first, and the entities at the other ends."""
+
+    entities: "Numbers"
+    relationships: "Numbers"
+    weights: "npt.NDArray[np.float32]"
+
+
+class Links:
+    """Links between text units, entities, relationships and communities, by number.
+
+    A look-up costs what it returns, however large the index is. An unknown or unlinked number
+    returns empty arrays. Arrays may lie in a mapped file: do not write to them. Threads may share
+    an instance.
+    """
+
+    def __init__(self, open_table: "Callable[[str], MappedTable]", n_text_units: int) -> None:
+        self._open = open_table
+        self.n_text_units = n_text_units
+
+    def entities_of(self, text_unit: int) -> LinkedRows:
+        """Return the entities that a text unit names."""
+        return self._linked("entities_of_text_units", "text_unit", text_unit, "entity")
+
+    def text_units_of(self, entity: int) -> LinkedRows:
+        """Return the text units that name an entity."""
+        return self._linked("text_units_of_entities", "entity", entity, "text_unit")
+
+    def n_text_units_of(self, entities: "npt.ArrayLike") -> "npt.NDArray[np.int64]":
+        """Count the text units that name each of these entities, without reading them."""
+        return self._counts("text_units_of_entities", entities)
+
+    def relationships_of(self, entity: int, most: int | None = None) -> Neighbours:
+        """Return the relationships of an entity, or its `most` heaviest."""
+        table, first, stop = self._rows("relationships_of_entities", "entity", entity)
+        if most is not None:
+            stop = min(stop, first + most)
+        columns = ("neighbour", "relationship", "weight")
+        return Neighbours(*(table.slice(name, first, stop) for name in columns))
+
+    def n_relationships_of(self, entities: "npt.ArrayLike") -> "npt.NDArray[np.int64]":
+        """Count the relationships of each of these entities, without reading them."""
+        return self._counts("relationships_of_entities", entities)
+
+    def communities_of(self, entity: int) -> "tuple[Numbers, Numbers]":
+        """Return the levels and numbers of an entity's communities, the coarsest first."""
+        table, first, stop = self._rows("communities_of_entities", "entity", entity)
+        return table.slice("level", first, stop), table.slice("community", first, stop)
+
+    def claims_of(self, entity: int) -> "Numbers":
+        """Return the claims about an entity, in the order of `covariates`."""
+        table, first, stop = self._rows("claims_of_entities", "entity", entity)
+        return table.slice("claim", first, stop)
+
+    def _linked(self, name: str, key: str, number: int, column: str) -> LinkedRows:
+        table, first, stop = self._rows(name, key, number)
+        return LinkedRows(table.slice(column, first, stop), table.flags("about", first, stop))
+
+    def _counts(self, name: str, entities: "npt.ArrayLike") -> "npt.NDArray[np.int64]":
+        first, stop = self._open(name).bounds("entity", np.asarray(entities, np.int32))
+        return stop - first
+
+    def _rows(self, name: str, key: str, number: int) -> "tuple[MappedTable, int, int]":
+        table = self._open(name)
+        rows = table.range_of(key, number)
+        return table, rows.start, rows.stop
 
 
 class IndexStore:
@@ -81,7 +161,7 @@ class IndexStore:
         """Tell whether the filters keep an entity."""
         return True
 
-    def holds_text_units(self, numbers: "npt.NDArray[np.int64]") -> "npt.NDArray[np.bool_]":
+    def holds_text_units(self, numbers: "npt.NDArray[np.int64]") -> "Flags":
         """Tell which of these text units the filters keep."""
         return np.ones(len(numbers), bool)
 
@@ -102,6 +182,10 @@ class IndexStore:
         A task that waits for such a search must not take one of their threads.
         """
         return ThreadPoolExecutor(MAX_CONCURRENT_SEARCHES, "graphrag-search")
+
+    def close(self) -> None:
+        """Close the connection to the model for questions; the next question opens it again."""
+        self.embedder.close()
 
     def check_version(self) -> None:
         """Check that this version was not deleted since it was opened.
@@ -189,26 +273,9 @@ class IndexStore:
             )
         return tables[table]
 
-    @cached_property
-    def dimension(self) -> int:
-        """The dimension of the vectors.
-
-        Raises
-        ------
-        TableError
-            There are no vectors.
-        """
-        table = next(filter(self.has, VECTOR_TABLES), VECTOR_TABLES[0])
-        vectors = self._stored(table).vectors
-        return vectors.dimension if vectors else self.vectors(table).dimension
-
     def embed(self, texts: list[str]) -> "np.ndarray[Any, Any]":
         """Return one vector a text, see `QuestionEmbedder.embed`."""
         return self.embedder.embed(texts)
-
-    def text_unit_vectors(self, numbers: Iterable[int]) -> "np.ndarray[Any, Any]":
-        """Fetch the vectors of text units, in the order given."""
-        return self.map("text_unit_vectors").matrix("vector", numbers)
 
     def text_units(self, numbers: Iterable[int]) -> dict[int, Mapping[str, Any]]:
         """Fetch text units with the title and path of their documents, by ascending number.
@@ -282,11 +349,8 @@ class IndexStore:
 
     def report(self, community: int) -> Mapping[str, Any] | None:
         """Fetch the report on a community with its text; None if there is none."""
-        found = self.reports([community])
-        if not found.height:
-            return None
-        text = self.vectors("community_full_content").at(found["row"].to_list(), ["text"])
-        return {**found.row(0, named=True), "full_content": text["text"][0]}
+        found = self.with_texts(self.reports([community]), "full_content")
+        return found.row(0, named=True) if found.height else None
 
     @cached_property
     def report_list(self) -> pl.DataFrame:
@@ -316,7 +380,7 @@ class IndexStore:
         An unknown number has none.
         """
         if name == "Entities":
-            return list(map(int, self.links.text_units_of(number)[0]))
+            return list(self.links.text_units_of(number).numbers.tolist())
         table = {
             "Sources": "text_unit_rows",
             "Relationships": "relationship_rows",
@@ -328,4 +392,4 @@ class IndexStore:
             return [number]
         if name == "Claims":
             return list(self.map(table).rows([number], "text_unit")["text_unit"])
-        return list(map(int, self.map(table).numbers("text_units", number)))
+        return list(self.map(table).numbers("text_units", number).tolist())

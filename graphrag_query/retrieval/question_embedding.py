@@ -11,6 +11,7 @@ from graphrag_index.schema.settings.models import vector_identity
 if TYPE_CHECKING:
     from graphrag_index.llm.embeddings import RemoteEmbeddingModel
     from graphrag_index.llm.local_embeddings import EmbeddingModel
+    from graphrag_index.llm.registry import Models
     from graphrag_index.schema.settings.settings import Settings
     from graphrag_query.retrieval.index_store import IndexStore
 
@@ -28,6 +29,14 @@ class QuestionEmbedder:
     def __init__(self, index: "IndexStore") -> None:
         self._index = index
         self._cache: dict[str, np.ndarray[Any, Any]] = {}
+        self._models: Models | None = None
+
+    def close(self) -> None:
+        """Close the connection to the model, if it was opened; the next use opens it again."""
+        models, self._models = self._models, None
+        if models is not None:
+            self.__dict__.pop("model", None)
+            models.close()
 
     @cached_property
     def model(self) -> "EmbeddingModel | RemoteEmbeddingModel":
@@ -56,7 +65,8 @@ class QuestionEmbedder:
             if not fitting:
                 raise self._other_model(models[name].vector_identity())
             made_with = fitting[0]
-        return Models({name: made_with}).embedding(name, "query")
+        self._models = Models({name: made_with})
+        return self._models.embedding(name, "query")
 
     @cached_property
     def identity(self) -> "Identity":
@@ -69,6 +79,20 @@ class QuestionEmbedder:
         # An index of Microsoft's does not say it.
         settings = index.settings
         return vector_identity(settings.models, settings.generate_text_embeddings.model)
+
+    @cached_property
+    def dimension(self) -> int:
+        """The dimension of the vectors of the index.
+
+        Raises
+        ------
+        TableError
+            There are no vectors.
+        """
+        index = self._index
+        table = next(filter(index.has, VECTOR_TABLES), VECTOR_TABLES[0])
+        stored = index.version.tables[table].vectors if index.has(table) else None
+        return stored.dimension if stored else index.vectors(table).dimension
 
     def check_settings(self, settings: "Settings") -> None:
         """Check that today's settings name the model that made the vectors.
@@ -95,20 +119,20 @@ class QuestionEmbedder:
         if self._index.backend.lacks_vectors:
             # Zero vector: neutral similarity.
             return np.zeros((len(texts), 1), np.float32)
+        if not texts:
+            return np.zeros((0, self.dimension), np.float32)
         cache = self._cache
         known = {text: cache[text] for text in texts if text in cache}
         new = [text for text in dict.fromkeys(texts) if text not in known]
-        if new or not texts:
+        if new:
             vectors = self.model.embed(new)
-            if vectors.shape[1] != self._index.dimension:
+            if vectors.shape[1] != self.dimension:
                 raise self._other_dimension(vectors.shape[1])
             if not vectors.any(axis=1).all():
                 name = self._index.settings.generate_text_embeddings.model
                 raise ModelError(
                     f"Model {name} gives no vector for this question: ask it otherwise."
                 )
-            if not texts:
-                return vectors
             made = dict(zip(new, vectors, strict=True))
             known |= made
             # Replaced as a whole, so that other threads keep what they have read.
@@ -133,13 +157,13 @@ class QuestionEmbedder:
         name = index.settings.generate_text_embeddings.model
         if not index.backend.is_ours:
             return ModelError(
-                f"The vectors of {index.backend.output} have {index.dimension:,} numbers, and "
+                f"The vectors of {index.backend.output} have {self.dimension:,} numbers, and "
                 f"model {name} gives {n_numbers:,} for a question: set "
                 "generate_text_embeddings.model to the one that made them, or "
-                f"models.{name}.dimensions to {index.dimension}."
+                f"models.{name}.dimensions to {self.dimension}."
             )
         return ModelError(
-            f"The vectors of {index.backend.output} have {index.dimension} numbers, and model "
+            f"The vectors of {index.backend.output} have {self.dimension} numbers, and model "
             f"{name} gives {n_numbers} for a question: it is another one by the same name. Put "
             f"the one back that made them, or set models.{name}.dimensions to {n_numbers} and run "
             "`graphrag-index run`."

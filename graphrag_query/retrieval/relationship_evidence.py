@@ -8,7 +8,7 @@ import polars as pl
 from graphrag_index.text.sentences import split_sentences
 from graphrag_query.answer import Citation
 from graphrag_query.answering.cited_text import best_sentence
-from graphrag_query.answering.extractive import Candidate, as_prose, cite
+from graphrag_query.answering.extractive import Candidate, TextUnit, as_prose, cite
 from graphrag_query.retrieval.index_store import IndexStore
 
 # Text units searched for one relationship without exact evidence.
@@ -16,7 +16,7 @@ MAX_TEXT_UNITS = 10
 # Two names further apart, in sentences, do not support a relationship together.
 MAX_DISTANCE = 4
 
-Passage = tuple[Candidate, Mapping[str, Any]]
+Passage = tuple[Candidate, TextUnit]
 Place = tuple[int, int, int]  # number of the document, start and end in it
 
 
@@ -26,27 +26,23 @@ def passages_of(index: IndexStore, relationships: pl.DataFrame) -> dict[int, Pas
     That is its evidence, else the sentences of its text units that name both entities, else
     the sentence most similar to its description. A relationship without text units has none.
     """
-    columns = ("human_readable_id", "source", "target", "description", "evidence")
-    rows = relationships.select(columns).rows(named=True)
-    places: dict[int, list[Place]] = {
-        row["human_readable_id"]: [
-            (place["document"], place["start_char"], place["end_char"]) for place in row["evidence"]
-        ]
-        for row in rows
-    }
+    rows = list(relationships.iter_rows(named=True))
+    places: dict[int, list[Place]] = {}
     wanted: dict[int, list[int]] = {}
     for row in rows:
         number = row["human_readable_id"]
+        places[number] = [
+            (place["document"], place["start_char"], place["end_char"]) for place in row["evidence"]
+        ]
         behind = index.text_units_behind("Relationships", number)
         holding = _holding(index, behind, places[number])
         wanted[number] = [holding] if holding is not None else behind[:MAX_TEXT_UNITS]
-    numbers = {unit for units in wanted.values() for unit in units}
-    units = index.text_units(numbers) if numbers else {}
+    units = index.text_units(unit for numbers in wanted.values() for unit in numbers)
     found = {}
     for row in rows:
         number = row["human_readable_id"]
-        found_units = [units[n] for n in wanted[number] if n in units]
-        passage = _passage(row, found_units, places[number])
+        near = [units[n] for n in wanted[number] if n in units]
+        passage = _passage(row, near, places[number])
         if passage is not None:
             found[number] = passage
     return found
@@ -79,23 +75,16 @@ class CitedRelationships:
             return " ".join([*parts, said or "no passage tells of it."])
         quote = as_prose(passage[0].text)
         is_new, number = self._cite(relationship, *passage)
-        if said and said not in quote and not self._is_elsewhere(row, *passage):
+        # A description may come from evidence that the filters drop.
+        evidence = [(at["document"], at["start_char"]) for at in row["evidence"]]
+        is_kept = not evidence or (passage[1]["document"], passage[0].start_char) in evidence
+        if said and said not in quote and is_kept:
             parts.append(said)
         if is_new:
             parts.append(f"“{quote}”")
         return " ".join([*parts, f"[{number}]"])
 
-    def _is_elsewhere(
-        self, row: Mapping[str, Any], candidate: Candidate, unit: Mapping[str, Any]
-    ) -> bool:
-        """Tell whether a description comes from evidence that the filters drop."""
-        place = (unit["document"], candidate.start_char)
-        evidence = [(at["document"], at["start_char"]) for at in row["evidence"]]
-        return bool(evidence) and place not in evidence
-
-    def _cite(
-        self, relationship: int, candidate: Candidate, unit: Mapping[str, Any]
-    ) -> tuple[bool, int]:
+    def _cite(self, relationship: int, candidate: Candidate, unit: TextUnit) -> tuple[bool, int]:
         """Return the number of a passage, and whether it is cited for the first time."""
         place = (unit["document_id"], candidate.start_char, candidate.end_char)
         if place in self._numbers:
@@ -110,33 +99,27 @@ def _holding(index: IndexStore, text_units: list[int], places: list[Place]) -> i
     if not places or not text_units:
         return None
     table = index.map("text_unit_rows").rows(text_units, "document", "start_char", "end_char")
-    spans = list(table.iter_rows())
-    for place in places:
-        for number, span in zip(text_units, spans, strict=True):
-            if _is_inside(place, span):
-                return number
-    return None
+    spans = list(zip(text_units, table.iter_rows(), strict=True))
+    return next((n for place in places for n, span in spans if _is_inside(place, span)), None)
 
 
 def _is_inside(place: Place, span: Place) -> bool:
     return place[0] == span[0] and span[1] <= place[1] and place[2] <= span[2]
 
 
-def _passage(
-    row: Mapping[str, Any], units: list[Mapping[str, Any]], places: list[Place]
-) -> Passage | None:
+def _passage(row: Mapping[str, Any], units: list[TextUnit], places: list[Place]) -> Passage | None:
     for unit in units:
         span = (unit["document"], unit["start_char"], unit["end_char"])
         for place in places:
             if _is_inside(place, span):
-                return _candidate(unit, place[1] - span[1], place[2] - span[1]), unit
+                return Candidate.within(unit, place[1] - span[1], place[2] - span[1]), unit
     together = [found for unit in units if (found := _naming_both(row, unit))]
     if together:
         return min(together, key=lambda found: (found[0], found[1][0].text_unit))[1]
     return best_sentence(f"{row['source']} {row['target']} {row['description']}", units)
 
 
-def _naming_both(row: Mapping[str, Any], unit: Mapping[str, Any]) -> tuple[int, Passage] | None:
+def _naming_both(row: Mapping[str, Any], unit: TextUnit) -> tuple[int, Passage] | None:
     """Return the shortest run of sentences that names both entities, with its length.
 
     The last word of a title names the entity, too.
@@ -151,16 +134,8 @@ def _naming_both(row: Mapping[str, Any], unit: Mapping[str, Any]) -> tuple[int, 
         last = name.split()[-1] if name.split() else name
         ends.append(exact or [i for i, sentence in enumerate(said) if last in sentence])
     pairs = [(abs(one - other), one, other) for one in ends[0] for other in ends[1]]
-    if not pairs:
-        return None
-    distance, one, other = min(pairs)
+    distance, one, other = min(pairs, default=(MAX_DISTANCE + 1, 0, 0))
     if distance > MAX_DISTANCE:
         return None
     first, last_sentence = sentences[min(one, other)], sentences[max(one, other)]
-    return distance, (_candidate(unit, first.start, last_sentence.end), unit)
-
-
-def _candidate(unit: Mapping[str, Any], start: int, end: int) -> Candidate:
-    offset = unit["start_char"]
-    text = unit["text"][start:end]
-    return Candidate(text, unit["human_readable_id"], offset + start, offset + end, 0.0)
+    return distance, (Candidate.within(unit, first.start, last_sentence.end), unit)

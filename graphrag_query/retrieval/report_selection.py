@@ -9,12 +9,12 @@ import polars as pl
 
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.prompts import Budget, RenderedRows
-from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request
+from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import check_citations
 from graphrag_index.text.normalize import stem
-from graphrag_query.answering.context import HEADING_TOKENS, Context
-from graphrag_query.answering.llm import LLM, read_score
+from graphrag_query.answering.llm import LLM, MAX_RATING, RATING
+from graphrag_query.answering.written_answer import HEADING_TOKENS, Context
 from graphrag_query.question.question import PROMPT_TOKENS, Question
 from graphrag_query.retrieval.index_store import IndexStore
 
@@ -42,47 +42,35 @@ _WHOLE = frozenset(
         ).split(),
     )
 )
-MAX_RATING = 5
 # Characters of a report that are shown for its rating.
 MAX_GIST_CHARS = 3_000
-_RATING_SCHEMA = {
-    "type": "object",
-    "properties": {"rating": {"type": "integer"}},
-    "required": ["rating"],
-    "additionalProperties": False,
-}
-_RATING_IN_WORDS = 'Reply with one JSON object and nothing else: {"rating": number from 0 to 5}'
-_RATING_KEYS = ("rating", "score", "relevance", "relevance_score", "value")
 
 
 @dataclass(frozen=True)
 class ReportChoice:
     """The chosen reports, the best first: one row a report, its number `id` and its `text`.
 
-    `left_out` has the numbers and titles of the others, and `why` says why they were left out.
-    `level` is None if reports of several levels were rated.
+    `left_out` has the numbers of the others. `level` is None if reports of several levels were
+    rated. `notes` name failed calls, and the reports that were left out.
     """
 
     reports: pl.DataFrame
-    left_out: pl.DataFrame
+    left_out: tuple[int, ...]
     level: int | None
-    looked_at: Mapping[str, int]
-    why: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
 
-    @property
-    def note(self) -> tuple[str, ...]:
-        """The sentence that tells which reports were left out, if any were."""
-        if not self.left_out.height:
-            return ()
-        named = [
-            f"{title} ({number})" for number, title in self.left_out.head(MAX_IN_NOTE).iter_rows()
-        ]
-        more = self.left_out.height - len(named)
-        where = f" of level {self.level}" if self.level is not None else ""
-        rest = f" and {more} more" if more else ""
-        of_all = f"{self.left_out.height} of {self.left_out.height + self.reports.height}"
-        return (f"{of_all} reports{where} left out, {self.why}: {', '.join(named)}{rest}.",)
+
+def _note_on(left_out: pl.DataFrame, n_read: int, level: int | None, why: str) -> tuple[str, ...]:
+    """Say which reports were left out, if any were, and why."""
+    if not left_out.height:
+        return ()
+    rows = left_out.select("community", "title").head(MAX_IN_NOTE).iter_rows()
+    named = ", ".join(f"{title} ({number})" for number, title in rows)
+    place = f" of level {level}" if level is not None else ""
+    more = left_out.height - MAX_IN_NOTE
+    rest = f" and {more} more" if more > 0 else ""
+    of_all = f"{left_out.height} of {left_out.height + n_read}"
+    return (f"{of_all} reports{place} left out, {why}: {named}{rest}.",)
 
 
 def subject_of(question: Question) -> list[str]:
@@ -102,25 +90,19 @@ def by_fit(question: Question) -> pl.DataFrame:
 
 
 def fitting_level(reports: pl.DataFrame, about_all: bool) -> int:
-    """Return the level that fits a question: a coarse one if it asks about the whole."""
-    return _coarsest(reports) if about_all else _closest(reports)
+    """Return the level that fits a question.
 
-
-def _coarsest(reports: pl.DataFrame) -> int:
-    """Return the coarsest level that has several reports."""
-    sizes = reports.group_by("level").len().sort("level")
-    several = sizes.filter(pl.col("len") >= MIN_REPORTS)["level"].to_list()
-    return several[0] if several else 0
-
-
-def _closest(reports: pl.DataFrame) -> int:
-    """Return the level whose best reports are most similar to the question."""
-    best = (
-        reports.group_by("level")
-        .agg(fit=pl.col("similarity").top_k(MIN_REPORTS).mean())
-        .sort("fit", "level", descending=[True, False])
+    If it asks about the whole, that is the coarsest level with several reports; else the level
+    whose best reports are most similar to it.
+    """
+    levels = reports.group_by("level").agg(
+        pl.len().alias("n"), fit=pl.col("similarity").top_k(MIN_REPORTS).mean()
     )
-    return best["level"].to_list()[0] if best.height else 0
+    if about_all:
+        levels = levels.filter(pl.col("n") >= MIN_REPORTS).sort("level")
+    else:
+        levels = levels.sort("fit", "level", descending=[True, False])
+    return int(levels["level"][0]) if levels.height else 0
 
 
 def of_level(reports: pl.DataFrame, level: int) -> pl.DataFrame:
@@ -142,23 +124,22 @@ def choose_reports(question: Question, settings: GlobalSearch) -> ReportChoice:
     reports = of_level(reports, level)
     order = ["rank", "size", "score"] if about_all else ["score"]
     reports = reports.sort(*order, "community", descending=[True] * len(order) + [False])
-    n_all = reports.height
-    if settings.selection == "level":
-        chosen = reports
-    else:
+    chosen = reports
+    if settings.selection != "level":
         chosen = _within_budget(question.index, reports, settings, about_all)
     left_out = reports.join(chosen, on="community", how="anti", maintain_order="left")
     by_summary = about_all and settings.selection == "similar"
+    question.counts.update(
+        community_reports=reports.height,
+        reports_read=chosen.height,
+        reports_left_out=left_out.height,
+    )
+    why = "ranked lower" if about_all else "less similar to the question"
     return ReportChoice(
-        reports=as_shown(question.index, chosen, "summary" if by_summary else "full_content"),
-        left_out=left_out.select("community", "title"),
-        level=level,
-        looked_at={
-            "community_reports": n_all,
-            "reports_read": chosen.height,
-            "reports_left_out": left_out.height,
-        },
-        why="ranked lower" if about_all else "less similar to the question",
+        as_shown(question.index, chosen, "summary" if by_summary else "full_content"),
+        tuple(left_out["community"]),
+        level,
+        _note_on(left_out, chosen.height, level, why),
     )
 
 
@@ -197,11 +178,9 @@ def as_shown(index: IndexStore, reports: pl.DataFrame, column: str) -> pl.DataFr
     """
     if column not in reports.columns:
         reports = index.with_texts(reports, column)
-    text = (
-        [f"{title}: {said}" for title, said in reports.select("title", "summary").iter_rows()]
-        if column == "summary"
-        else reports["full_content"].to_list()
-    )
+    text = reports[column]
+    if column == "summary":
+        text = reports["title"] + ": " + text
     texts = [check_citations(said, {})[0] for said in text]
     return pl.DataFrame(
         {"id": reports["community"], "text": texts}, {"id": pl.Int64, "text": pl.String}
@@ -256,20 +235,37 @@ def choose_by_rating(question: Question, llm: LLM, settings: GlobalSearch) -> Re
     level = reports.filter(~pl.col("parent").is_in(known))
     ratings: dict[int, float] = {}
     failed: list[int] = []
+    relevant: list[int] = []
     for _ in range(settings.max_levels):
         rated, lost = _rate(question, llm, level)
-        question.counts.update(
-            reports_rated=len(ratings) + len(rated), ratings_failed=len(failed) + len(lost)
-        )
-        if not ratings and lost and not rated:
-            raise ModelError(f"The model rated none of the reports: {next(iter(lost.values()))}.")
         ratings |= rated
         failed += lost
-        relevant = [number for number, rating in rated.items() if rating >= settings.min_rating]
-        level = reports.filter(pl.col("parent").is_in(relevant))
+        question.counts.update(reports_rated=len(ratings), ratings_failed=len(failed))
+        if lost and not ratings:
+            raise ModelError(f"The model rated none of the reports: {next(iter(lost.values()))}.")
+        found = [number for number, rating in rated.items() if rating >= settings.min_rating]
+        relevant += found
+        level = reports.filter(pl.col("parent").is_in(found))
         if not level.height:
             break
-    return _choice(question.index, reports, ratings, failed, settings.min_rating)
+    chosen = reports.filter(pl.col("community").is_in(relevant))
+    chosen = (
+        chosen.filter(~pl.col("community").is_in(chosen["parent"].implode()))
+        .with_columns(rating=pl.col("community").replace_strict(ratings, return_dtype=pl.Float64))
+        .sort("rating", "score", "community", descending=[True, True, False])
+    )
+    asked = reports.filter(pl.col("community").is_in([*ratings, *failed]))
+    left_out = asked.filter(~pl.col("community").is_in(relevant))
+    question.counts.update(
+        reports_read=chosen.height, reports_left_out=reports.height - chosen.height
+    )
+    why = f"rated below {settings.min_rating} of {MAX_RATING}"
+    notes = _note_on(left_out, chosen.height, None, why)
+    if failed:
+        listed = ", ".join(map(str, failed))
+        notes = (f"{len(failed)} calls failed: reports {listed} were not rated.", *notes)
+    shown = as_shown(question.index, chosen, "full_content")
+    return ReportChoice(shown, tuple(left_out["community"]), None, notes)
 
 
 def _rate(
@@ -277,7 +273,7 @@ def _rate(
 ) -> tuple[dict[int, float], dict[int, str]]:
     """Return the ratings by number, and the failures of the others."""
     rows = list(question.index.with_texts(reports, "summary", "findings").iter_rows(named=True))
-    outcomes = llm.replies((_request(question, llm, row) for row in rows), rating=True)
+    outcomes = llm.replies((_rating_request(question, llm, row) for row in rows), rating=True)
     ratings, lost = {}, {}
     for row, outcome in zip(rows, outcomes, strict=True):
         if outcome.failure:
@@ -287,64 +283,10 @@ def _rate(
     return ratings, lost
 
 
-def _request(question: Question, llm: LLM, report: Mapping[str, Any]) -> Request:
+def _rating_request(question: Question, llm: LLM, report: Mapping[str, Any]) -> Request:
     headings = [f"- {finding['summary']}" for finding in report["findings"]]
     gist = "\n".join([report["title"], report["summary"], *headings])
     gist = check_citations(gist, {})[0][:MAX_GIST_CHARS]
     asked = f"Report:\n{gist}\n\nQuestion: {question.text}"
-    return Request(
-        f"report {report['community']}",
-        llm.messages("global_rating", asked),
-        ReplyFormat("rating", _RATING_SCHEMA, _read, _RATING_IN_WORDS),
-    )
-
-
-def _read(data: Any) -> ParsedReply:
-    """Parse a rating: a number, or the first one in an object or a list."""
-    while isinstance(data, list) and data:
-        data = data[0]
-    if isinstance(data, Mapping):
-        named = (value for key in _RATING_KEYS if (value := data.get(key)) is not None)
-        data = next(named, next(iter(data.values()), None))
-    rating = read_score(data, MAX_RATING)
-    if rating is None:
-        raise ReplyError("it has no rating")
-    return ParsedReply(rating)
-
-
-def _choice(
-    index: IndexStore,
-    reports: pl.DataFrame,
-    ratings: Mapping[int, float],
-    failed: list[int],
-    min_rating: int,
-) -> ReportChoice:
-    relevant = [number for number, rating in ratings.items() if rating >= min_rating]
-    replaced = reports.filter(pl.col("community").is_in(relevant))["parent"].to_list()
-    chosen = (
-        reports.filter(pl.col("community").is_in(relevant) & ~pl.col("community").is_in(replaced))
-        .with_columns(
-            rating=pl.col("community").replace_strict(dict(ratings), return_dtype=pl.Float64)
-        )
-        .sort("rating", "score", "community", descending=[True, True, False])
-    )
-    lower = [number for number, rating in ratings.items() if rating < min_rating]
-    left_out = reports.filter(pl.col("community").is_in([*lower, *failed]))
-    notes: tuple[str, ...] = ()
-    if failed:
-        listed = ", ".join(map(str, failed))
-        notes = (f"{len(failed)} calls failed: reports {listed} were not rated.",)
-    return ReportChoice(
-        reports=as_shown(index, chosen, "full_content"),
-        left_out=left_out.select("community", "title"),
-        level=None,
-        looked_at={
-            "community_reports": reports.height,
-            "reports_rated": len(ratings),
-            "ratings_failed": len(failed),
-            "reports_read": chosen.height,
-            "reports_left_out": reports.height - chosen.height,
-        },
-        notes=notes,
-        why=f"rated below {min_rating} of {MAX_RATING}",
-    )
+    unit = f"report {report['community']}"
+    return Request(unit, llm.messages("global_rating", asked), RATING)

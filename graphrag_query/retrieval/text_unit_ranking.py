@@ -1,4 +1,4 @@
-"""Rank text units by their match with a question and by their links with good ones.
+"""Search for text units by vector, full text and name, and rank them, also by their links.
 
 A text unit scores by its match with the question, and by a link from a good text unit: that one
 names an entity that this one tells about. One step over a shared entity reaches passages two hops
@@ -7,20 +7,26 @@ few dozen entities, however large the index.
 """
 
 import math
-from collections.abc import Callable, Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
+import polars as pl
+
+from graphrag_query.question.question import Question
+from graphrag_query.question.question_words import plain_words
+from graphrag_query.retrieval.index_store import Links
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from graphrag_query.retrieval.links import LinkedRows
-
     Flags = npt.NDArray[np.bool_]
     Floats = npt.NDArray[np.float64]
 
+# Text units that the search by vector and the one by full text return each.
+REACH = 100
 # Recall changes by about a point for a third more or less in any weight.
 # Weights beside the cosine with the question: of the best full-text score, and of telling about
 # an entity of the question, if that is as rare as can be.
@@ -45,18 +51,11 @@ LEADING_SHARE = 0.6
 MAX_TEXT_UNITS = 100
 # Text units linked with one seed whose texts are read.
 MAX_REACHED = 40
+# Entities or documents of one name: of more, none is meant.
+MAX_NAMESAKES = MAX_TEXT_UNITS + 1
+_WORD = re.compile(r"[^\W_]+(?:['’]s\b)?")
 
 Reason = Literal["match", "name", "link"]
-
-
-class TextUnitLinks(Protocol):
-    """The links between text units and entities, as `Links` has them."""
-
-    @property
-    def n_text_units(self) -> int: ...
-    def entities_of(self, text_unit: int, /) -> "LinkedRows": ...
-    def text_units_of(self, entity: int, /) -> "LinkedRows": ...
-    def n_text_units_of(self, entities: "npt.ArrayLike", /) -> "npt.NDArray[np.int64]": ...
 
 
 class Read(NamedTuple):
@@ -83,12 +82,101 @@ class RankedTextUnit:
     origin: int | None = None
 
 
+def start_search(
+    question: Question, within: Set[int] | None = None
+) -> Callable[[], list[RankedTextUnit]]:
+    """Start searching for text units; call the result to wait and to rank what was found.
+
+    Only text units `within` are searched for and returned, if some are given.
+    """
+    index, vector = question.index, question.vector
+    table = index.vectors("text_unit_text")
+    where = None
+    if within is not None:
+        where = f"human_readable_id IN ({', '.join(map(str, sorted(within))) or -1})"
+    near = index.threads.submit(table.nearest, vector, REACH, ["human_readable_id"], where)
+    plain = plain_words(question.language)
+    # As they are written: the full-text index stems for itself.
+    words = [word for word in _WORD.findall(question.text.lower()) if word not in plain]
+    asked = " ".join(words) or question.text
+    matching = index.threads.submit(
+        table.matching, asked, REACH, ["human_readable_id"], where=where
+    )
+
+    def read(numbers: list[int]) -> Read:
+        texts = pl.Series(index.text_unit_texts(numbers), dtype=pl.String)
+        held = words_held(texts, question.content_words)
+        vectors = index.map("text_unit_vectors").matrix("vector", numbers)
+        return Read(vectors @ vector, held)
+
+    named = dict.fromkeys(named_entities(question), 1.0)
+    titled = titled_text_units(question)
+
+    def rank() -> list[RankedTextUnit]:
+        full_text = dict(matching.result().select("human_readable_id", "score").iter_rows())
+        found = {*near.result()["human_readable_id"], *full_text}
+        ranked = rank_text_units(found, full_text, named, titled, index.links, read)
+        return [unit for unit in ranked if within is None or unit.number in within]
+
+    return rank
+
+
+def named_entities(question: Question) -> list[int]:
+    """Return the entities with a whole, capitalized name in the question."""
+    names = question.index.map("entity_names")
+    found: dict[int, None] = {}
+    for name in question.mentions.whole_names:
+        if name.is_marked:
+            stop = min(name.rows.stop, name.rows.start + MAX_NAMESAKES)
+            found |= dict.fromkeys(names.slice("entity", name.rows.start, stop).tolist())
+    return list(found)
+
+
+def titled_text_units(question: Question) -> dict[int, float]:
+    """Return the text units of documents whose titles the question names, with their rarity."""
+    index = question.index
+    titles, units = index.map("title_names"), index.map("text_unit_rows")
+    found: dict[int, float] = {}
+    for name in question.mentions.titles:
+        stop = min(name.rows.stop, name.rows.start + MAX_NAMESAKES)
+        documents = titles.slice("document", name.rows.start, stop)
+        starts, stops = units.bounds("document", np.sort(documents))
+        count = int((stops - starts).sum())
+        if 0 < count <= MAX_TEXT_UNITS:
+            for start, end in zip(starts.tolist(), stops.tolist(), strict=True):
+                numbers = np.arange(start, end)
+                kept = numbers[index.holds_text_units(numbers)]
+                found |= dict.fromkeys(kept.tolist(), rarity(count, len(units)))
+    return found
+
+
+def words_held(texts: pl.Series, stems: Sequence[str]) -> "np.ndarray":
+    """Tell which texts hold which words, whatever their endings: one row per text."""
+    if not stems:
+        return np.zeros((len(texts), 0), bool)
+    lower = pl.select(text=texts.str.to_lowercase())
+    # All expressions in one call: each call by itself scans all texts.
+    held: np.ndarray = lower.select(
+        pl.col("text").str.contains(rf"\b{re.escape(_prefix_of(stem))}").alias(str(column))
+        for column, stem in enumerate(stems)
+    ).to_numpy()
+    return held
+
+
+def _prefix_of(stem: str) -> str:
+    """Return the letters that words of one stem begin with: country and countries as "coun"."""
+    if len(stem) > 5:
+        return stem[: max(len(stem) - 2, 4)]
+    # The stem of story and stories is stori.
+    return stem.removesuffix("i") if len(stem) > 3 else stem
+
+
 def rank_text_units(
     found: Collection[int],
     full_text: Mapping[int, float],
     named: Mapping[int, float],
     titled: Mapping[int, float],
-    links: TextUnitLinks,
+    links: Links,
     read: Callable[[list[int]], Read],
 ) -> list[RankedTextUnit]:
     """Rank text units by their match with a question and by links from others.
@@ -115,7 +203,7 @@ def rank_text_units(
 
 
 def rarity(count: int, n_text_units: int) -> float:
-    """Return 1 if one text unit has a property, 0 if all have it."""
+    """Return the rarity of a property: 1 if one text unit has it, 0 if all have it."""
     return 1 - math.log(count) / math.log(max(n_text_units, 2))
 
 
@@ -135,7 +223,7 @@ class _Ranking:
         full_text: Mapping[int, float],
         named: Mapping[int, float],
         titled: Mapping[int, float],
-        links: TextUnitLinks,
+        links: Links,
         read: Callable[[list[int]], Read],
     ) -> None:
         highest = max(full_text.values(), default=0.0) or 1.0
@@ -175,21 +263,21 @@ class _Ranking:
         The entity is None for a named title.
         """
         found: dict[int, tuple[float, int | None]] = {}
+
+        def keep_best(number: int, score: float, entity: int | None) -> None:
+            if number not in found or score > found[number][0]:
+                found[number] = score, entity
+
         counts = self.links.n_text_units_of(list(entities)).tolist()
         for (entity, weight), count in zip(entities.items(), counts, strict=True):
             if count:
                 numbers, is_subject = self.links.text_units_of(entity)
-                score = weight * self._rarity(count)
+                score = weight * rarity(count, self.links.n_text_units)
                 for number in numbers[is_subject][:MAX_TEXT_UNITS].tolist():
-                    if number not in found or score > found[number][0]:
-                        found[number] = score, entity
+                    keep_best(number, score, entity)
         for number, score in titled.items():
-            if number not in found or score > found[number][0]:
-                found[number] = score, None
+            keep_best(number, score, None)
         return found
-
-    def _rarity(self, count: int) -> float:
-        return rarity(count, self.links.n_text_units)
 
     def _match(self, numbers: Collection[int]) -> None:
         """Read text units that were not read yet, and score their match with the question."""
@@ -221,7 +309,7 @@ class _Ranking:
         """Score the text units linked with seeds; of several links to one the best counts."""
         reached = {seed: self._reach(seed) for seed in seeds}
         self._match({number for way in reached.values() for number in way})
-        found: dict[int, _Link] = {}
+        found = dict(self.ways)
         for seed, ways in reached.items():
             said = self.words[seed]
             if seed in self.ways:
@@ -233,9 +321,7 @@ class _Ranking:
                 way = _Link(share * score, seed, entity)
                 if number not in found or way.score > found[number].score:
                     found[number] = way
-        for number, way in found.items():
-            if number not in self.ways or way.score > self.ways[number].score:
-                self.ways[number] = way
+        self.ways = found
 
     def _reach(self, seed: int) -> dict[int, tuple[float, int]]:
         """Return the text units that share entities with a seed.
@@ -254,7 +340,7 @@ class _Ranking:
         ):
             numbers, is_subject = self.links.text_units_of(entity)
             mention = MENTION_BESIDE_SUBJECT_SHARE if is_subject.any() else MENTION_SHARE
-            strength = self._rarity(count) * (BACKWARD_SHARE if own else 1.0)
+            strength = rarity(count, self.links.n_text_units) * (BACKWARD_SHARE if own else 1.0)
             strengths = strength * np.where(is_subject, 1.0, mention)
             for number, value in zip(numbers.tolist(), strengths.tolist(), strict=True):
                 if value > found.get(number, (0.0, 0))[0]:

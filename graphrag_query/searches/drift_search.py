@@ -13,28 +13,38 @@ from graphrag_index.llm.prompts import n_prompt_tokens
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request
 from graphrag_index.schema.settings.searches import DriftSearch
 from graphrag_index.text.citations import Shown, check_citations, cited
-from graphrag_index.text.sentences import are_near_duplicates, telling_words
+from graphrag_index.text.sentences import are_near_duplicates, split_sentences, telling_words
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.cited_text import NO_RECORD
-from graphrag_query.answering.context import Context, Section, joined, pack
-from graphrag_query.answering.llm import LLM, read_score
-from graphrag_query.answering.written_answer import write_answer
-from graphrag_query.question.mentions import not_mentioned
-from graphrag_query.question.question import Question
+from graphrag_query.answering.extractive import (
+    Candidate,
+    answer_from_sentences,
+    candidates_of,
+    rank_sentences,
+)
+from graphrag_query.answering.llm import LLM, clean_text, read_score
+from graphrag_query.answering.written_answer import (
+    Context,
+    Section,
+    joined,
+    pack,
+    source_context,
+    write_answer,
+)
+from graphrag_query.question.question import Mentions, Question
 from graphrag_query.retrieval.report_selection import as_shown, by_fit
-from graphrag_query.searches.drift_sentences import drift_sentences
 from graphrag_query.searches.local_search import find_evidence, local_context
 
 # A request with an invalid reply is sent again, with more room and then with the error.
 MAX_ATTEMPTS = 3
-# The invalid reply and its error; and what a provider adds to a prompt.
+# Tokens of the invalid reply and its error; and what a provider adds to a prompt.
 CORRECTION_TOKENS = 2_600
 OVERHEAD_TOKENS = 50
 # The instructions of one call.
 STEP_TOKENS = 700
 # A streamed text is requested again only if it is empty.
 REDUCE_ATTEMPTS = 2
-# Follow-ups not asked that are suggested to the reader.
+# Unused follow-ups that are suggested to the reader.
 MAX_SUGGESTED = 5
 MAX_SCORE = 100
 # Score of an answer whose reply has none.
@@ -59,6 +69,14 @@ IN_WORDS = (
 _ANSWERS = ("answer", "intermediate_answer", "response", "text", "summary")
 _FOLLOW_UPS = ("follow_ups", "follow_up_queries", "follow_up_questions", "questions", "queries")
 _QUESTIONS = ("question", "query", "text", "follow_up")
+# Sections of contexts by the names of their counts.
+_COUNTED = {
+    "community_reports": "Reports",
+    "entities": "Entities",
+    "relationships": "Relationships",
+    "claims": "Claims",
+    "text_units": "Sources",
+}
 NOTHING_FOUND = "Neither the reports nor the passages that were read say anything on this question."
 
 
@@ -77,18 +95,17 @@ def drift_search(question: Question, settings: DriftSearch) -> Answer:
     Primer: the reports most similar to the question give a first answer and follow-up
     questions. Rounds: the best of these are answered like local questions, which leads to more.
     Reduce: the answer is written from those of the steps. All prompts together stay within
-    `max_total_tokens`. Without a model, see `drift_sentences`. The outcome is `no_evidence` if
-    no step found anything, or if the question names something that the documents do not
-    mention.
+    `max_total_tokens`. Without a model, the entities named in the best sentences are followed
+    up. The outcome is `no_evidence` if no step found anything, or if the question names
+    something that the documents do not mention.
     """
     if question.llm is None:
-        return drift_sentences(question, settings)
-    answer = partial(question.answer, method="drift", parameters=settings.model_dump())
-    unmentioned = question.mentions.unmentioned()
-    if unmentioned:
+        return _answer_from_sentences(question, settings)
+    refusal = question.refuse()
+    if refusal is not None:
         # All text units were searched for the name.
         counts = {"text_units": question.index.rows("text_unit_rows"), "steps": 0}
-        return answer(not_mentioned(unmentioned), looked_at=counts, outcome=Outcome.NO_EVIDENCE)
+        return replace(refusal, looked_at=counts)
 
     steps = _Steps(question, question.llm, settings)
     steps.ask([question.text], steps.reports())
@@ -100,27 +117,13 @@ def drift_search(question: Question, settings: DriftSearch) -> Answer:
     best = sorted(steps.answers, key=lambda step: -step[1].score)
     found = [(text, step) for text, step in best if step.score > 0]
     context, n_used = steps.context_of(found)
-    looked_at = steps.counts() | {"answers": len(found), "answers_used": n_used}
-    follow_ups = tuple(steps.waiting(MAX_SUGGESTED))
+    question.counts.update(steps.counts(), answers=len(found), answers_used=n_used)
     notes = tuple(steps.notes)
+    read = joined(steps.contexts)
     if not n_used:
-        return answer(
-            NOTHING_FOUND,
-            looked_at=looked_at,
-            outcome=Outcome.NO_EVIDENCE,
-            notes=notes,
-            context=joined(steps.contexts),
-        )
-    written = write_answer(
-        question,
-        "drift_reduce",
-        context,
-        method="drift",
-        parameters=settings.model_dump(),
-        looked_at=looked_at,
-        notes=notes,
-    )
-    return replace(written, follow_ups=follow_ups, context=joined(steps.contexts))
+        return question.answer(NOTHING_FOUND, Outcome.NO_EVIDENCE, notes=notes, context=read)
+    written = write_answer(question, "drift_reduce", context, notes)
+    return replace(written, follow_ups=tuple(steps.waiting(MAX_SUGGESTED)), context=read)
 
 
 @dataclass
@@ -186,8 +189,8 @@ class _Steps:
             n = self._n_affordable([request for _, _, request in left])
             if not n:
                 n_left = len(left)
-                what = "question was" if n_left == 1 else "questions were"
-                self.notes.append(f"{n_left} follow-up {what} not asked: max_total_tokens is used.")
+                noun = "question was" if n_left == 1 else "questions were"
+                self.notes.append(f"{n_left} follow-up {noun} not asked: max_total_tokens is used.")
                 return
             self.question.counts.update(self.counts([context for _, context, _ in left[:n]]))
             outcomes = self.llm.replies([request for _, _, request in left[:n]])
@@ -237,14 +240,7 @@ class _Steps:
     def counts(self, asked: Sequence[Context] = ()) -> dict[str, int]:
         """Count the rows that were read, including those of contexts in progress."""
         shown = joined([*self.contexts, *asked]).shown
-        names = {
-            "community_reports": "Reports",
-            "entities": "Entities",
-            "relationships": "Relationships",
-            "claims": "Claims",
-            "text_units": "Sources",
-        }
-        counts = {name: len(shown.get(section, ())) for name, section in names.items()}
+        counts = {name: len(shown.get(section, ())) for name, section in _COUNTED.items()}
         return counts | {
             "steps": len(self.answers) + len(self._failures),
             "steps_failed": len(self._failures),
@@ -258,7 +254,7 @@ class _Steps:
             orient="row",
         )
         packed = pack([Section("Answers", rows, 1.0)], self.max_context_tokens)
-        n_used = packed.tables["Answers"].height if "Answers" in packed.tables else 0
+        n_used = packed.n_rows("Answers")
         numbers = cited("\n".join(step.answer for _, step in found[:n_used]))
         tables = {
             name: rows.filter(rows.to_series(0).is_in(sorted(numbers.get(name, ()))))
@@ -294,8 +290,7 @@ def _read(shown: Shown, data: Any) -> ParsedReply:
     if not isinstance(data, Mapping):
         raise ReplyError("it is no JSON object with answer, score and follow_ups")
     text = next((t for key in _ANSWERS if isinstance(t := data.get(key), str)), "")
-    text = text.encode("utf-8", "replace").decode()
-    answer, dropped = check_citations(text, shown)
+    answer, dropped = check_citations(clean_text(text), shown)
     if answer.upper().startswith(NO_RECORD):
         answer = ""
     listed: Any = next((f for key in _FOLLOW_UPS if (f := data.get(key))), [])
@@ -321,9 +316,84 @@ def _questions(listed: Any) -> tuple[tuple[str, ...], int]:
         if isinstance(entry, Mapping):
             entry = next((q for key in _QUESTIONS if (q := entry.get(key))), None)
         if isinstance(entry, str):
-            text = " ".join(entry.encode("utf-8", "replace").decode().split()).lstrip(
-                "-*•0123456789.) "
-            )
+            text = " ".join(clean_text(entry).split()).lstrip("-*•0123456789.) ")
             if text and len(text) <= MAX_QUESTION_CHARS:
                 questions.append(text)
     return tuple(dict.fromkeys(questions)), len(listed) - len(questions)
+
+
+def _answer_from_sentences(question: Question, settings: DriftSearch) -> Answer:
+    """Answer a broad question with sentences of the documents, found in rounds.
+
+    The reports most similar to the question are split into sentences. The entities named in the
+    best of them are followed up: each is looked up together with the question, as local search
+    does. The sentences found name the entities of the next round. The answer consists of
+    the best sentences of all rounds.
+    """
+    index, local = question.index, question.local
+    reports = by_fit(question).sort("score", "community", descending=[True, False])
+    reports = index.with_texts(reports.head(settings.top_k_reports), "summary", "findings")
+    first = find_evidence(question, local)
+    text_units, priors = dict(first.text_units), first.priors()
+    covered = {mention.entity for mention in question.mentions.entities}
+    sentences = [
+        candidate for report in reports.iter_rows(named=True) for candidate in _sentences_of(report)
+    ]
+    followed: list[str] = []
+    for _ in range(settings.rounds):
+        entities = _named_in_best(question, sentences, covered, settings.follow_ups)
+        for title in index.entities(entities)["title"]:
+            found = find_evidence(replace(question, text=f"{title}: {question.text}"), local)
+            for number, prior in found.priors().items():
+                if number not in text_units and number in found.text_units:
+                    text_units[number], priors[number] = found.text_units[number], prior
+            followed.append(title)
+        covered.update(entities)
+        sentences = candidates_of(text_units.values(), priors, {})
+
+    question.counts.update(
+        community_reports=reports.height,
+        entities_followed=len(followed),
+        text_units=len(text_units),
+    )
+    refusal = question.refuse([*first.named, *(unit["text"] for unit in text_units.values())])
+    if refusal is not None:
+        return refusal
+    answer = answer_from_sentences(
+        question,
+        text_units,
+        priors,
+        settings,
+        source_context(question, text_units, settings.max_context_tokens),
+        named=first.named,
+        bonuses=first.bonuses,
+    )
+    if not followed or answer.outcome is Outcome.NO_EVIDENCE:
+        return answer
+    return replace(answer, notes=(f"Followed up: {', '.join(followed)}.",))
+
+
+def _sentences_of(report: Mapping[str, Any]) -> list[Candidate]:
+    """Split a report into sentences without their citations."""
+    parts = [report["summary"], *(finding["explanation"] for finding in report["findings"])]
+    texts = [check_citations(part, {})[0] for part in parts]
+    return [
+        Candidate(text[sentence.start : sentence.end], 0, 0, 0, report["score"])
+        for text in texts
+        for sentence in split_sentences(text)
+    ]
+
+
+def _named_in_best(
+    question: Question, sentences: list[Candidate], covered: set[int], most: int
+) -> list[int]:
+    """Return the entities that the best sentences name, without those covered before."""
+    ranked = rank_sentences(question, sentences)
+    found: dict[int, None] = {}
+    for sentence in ranked:
+        if len(found) >= most:
+            break
+        for entity in Mentions(question.index, sentence.candidate.text).exact:
+            if entity not in covered:
+                found[entity] = None
+    return list(found)[:most]

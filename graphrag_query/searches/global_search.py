@@ -1,6 +1,6 @@
 """Global search: choose reports, map them to points, reduce these to an answer."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -12,18 +12,16 @@ from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Req
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import Shown, check_citations, cited
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.answering.context import Context, Section, joined, pack
-from graphrag_query.answering.llm import LLM, read_score
-from graphrag_query.answering.written_answer import write_answer
-from graphrag_query.question.content_words import content_words
-from graphrag_query.question.mentions import not_mentioned
+from graphrag_query.answering.llm import LLM, clean_text, first_of, read_score
+from graphrag_query.answering.written_answer import Context, Section, joined, pack, write_answer
 from graphrag_query.question.question import Question
+from graphrag_query.question.question_words import content_words
 from graphrag_query.retrieval.report_selection import (
     choose_by_rating,
     choose_reports,
     in_batches,
 )
-from graphrag_query.searches.global_sentences import global_sentences
+from graphrag_query.searches.global_sentences import TOO_FAR, global_sentences
 
 MAX_SCORE = 100
 # Score of a point whose reply has none.
@@ -53,7 +51,6 @@ MAX_POINT_CHARS = 1_000
 # Field names that models use instead.
 _DESCRIPTIONS = ("description", "point", "text", "answer", "summary", "content")
 _SCORES = ("score", "importance", "rating", "importance_score", "relevance")
-TOO_FAR = "No community report comes close enough to this question."
 NO_POINTS = "The community reports that were read say nothing on this question."
 
 
@@ -64,15 +61,6 @@ class Point:
     description: str
     score: float  # 0 to 100
     reports: frozenset[int]
-
-
-@dataclass(frozen=True)
-class MappedReports:
-    """The points of all calls, the best first, and notes on the calls that failed."""
-
-    points: list[Point]
-    n_failed: int
-    notes: tuple[str, ...]
 
 
 def global_search(question: Question, settings: GlobalSearch) -> Answer:
@@ -88,56 +76,50 @@ def global_search(question: Question, settings: GlobalSearch) -> Answer:
     llm = question.llm
     if llm is None:
         return global_sentences(question, settings)
-    answer = partial(question.answer, method="global", parameters=settings.model_dump())
-    unmentioned = question.mentions.unmentioned()
-    if unmentioned:
-        n_reports = question.index.rows("community_reports")
-        counts = {"community_reports": n_reports, "reports_read": 0}
-        return answer(not_mentioned(unmentioned), looked_at=counts, outcome=Outcome.NO_EVIDENCE)
+    n_reports = question.index.rows("community_reports")
+    refusal = question.refuse()
+    if refusal is not None:
+        return replace(refusal, looked_at={"community_reports": n_reports, "reports_read": 0})
 
-    question.counts["community_reports"] = question.index.rows("community_reports")
+    question.counts["community_reports"] = n_reports
     if settings.selection == "dynamic":
         chosen = choose_by_rating(question, llm, settings)
     else:
         chosen = choose_reports(question, settings)
-    parameters = settings.model_dump() | {"level": chosen.level}
-    looked_at = dict(chosen.looked_at)
-    notes = (*chosen.notes, *chosen.note)
-    left_out = tuple(chosen.left_out["community"].to_list())
-    answer = partial(question.answer, method="global", parameters=parameters, left_out=left_out)
-    if not chosen.reports.height:
-        return answer(TOO_FAR, looked_at=looked_at, outcome=Outcome.NO_EVIDENCE, notes=notes)
+    if chosen.reports.height:
+        answer = _map_reduce(question, llm, chosen.reports, settings, chosen.notes)
+    else:
+        answer = question.answer(TOO_FAR, Outcome.NO_EVIDENCE, notes=chosen.notes)
+    return replace(answer, parameters={"level": chosen.level}, left_out=chosen.left_out)
 
-    batches = in_batches(question, chosen.reports, settings.max_context_tokens)
-    write = partial(write_answer, question, method="global", parameters=parameters)
+
+def _map_reduce(
+    question: Question,
+    llm: LLM,
+    reports: pl.DataFrame,
+    settings: GlobalSearch,
+    notes: tuple[str, ...],
+) -> Answer:
+    """Answer from reports: in one call if they fit a context, else by their points."""
+    batches = in_batches(question, reports, settings.max_context_tokens)
     if len(batches) == 1:
-        written = write("global_search", batches[0], looked_at=looked_at, notes=notes)
-        return replace(written, left_out=left_out)
+        return write_answer(question, "global_search", batches[0], notes)
 
-    question.counts.update(looked_at, map_calls=len(batches))
-    mapped = map_reports(question, llm, batches)
-    points = [point for point in mapped.points if point.score >= settings.min_score]
-    looked_at |= {
-        "map_calls": len(batches),
-        "map_calls_failed": mapped.n_failed,
-        "points": len(mapped.points),
-        "points_below_min_score": len(mapped.points) - len(points),
-    }
-    notes = (*mapped.notes, *notes)
+    question.counts["map_calls"] = len(batches)
+    mapped, failures = _map_reports(question, llm, batches)
+    points = [point for point in mapped if point.score >= settings.min_score]
+    question.counts.update(
+        map_calls_failed=len(failures),
+        points=len(mapped),
+        points_below_min_score=len(mapped) - len(points),
+    )
+    notes = (*failures, *notes)
     read = joined(batches)
     if not points:
-        return answer(
-            NO_POINTS,
-            looked_at=looked_at,
-            outcome=Outcome.NO_EVIDENCE,
-            notes=notes,
-            context=read,
-        )
+        return question.answer(NO_POINTS, Outcome.NO_EVIDENCE, notes=notes, context=read)
     limit = question.max_context_tokens(settings.max_context_tokens)
-    context, n_points = _context_of(points, chosen.reports, limit)
-    looked_at["points_used"] = n_points
-    written = write("global_reduce", context, looked_at=looked_at, notes=notes)
-    return replace(written, left_out=left_out, context=read)
+    context, question.counts["points_used"] = _context_of(points, reports, limit)
+    return replace(write_answer(question, "global_reduce", context, notes), context=read)
 
 
 def _context_of(
@@ -150,16 +132,19 @@ def _context_of(
         orient="row",
     )
     packed = pack([Section("Points", rows, 1.0)], max_tokens)
-    n_points = packed.tables["Points"].height if "Points" in packed.tables else 0
+    n_points = packed.n_rows("Points")
     numbers = {number for point in points[:n_points] for number in point.reports}
     shown = reports.filter(pl.col("id").is_in(sorted(numbers)))
     return replace(packed, tables={"Reports": shown} if n_points else {}), n_points
 
 
-def map_reports(question: Question, llm: LLM, batches: Sequence[Context]) -> MappedReports:
+def _map_reports(
+    question: Question, llm: LLM, batches: Sequence[Context]
+) -> tuple[list[Point], list[str]]:
     """Extract from each batch of reports the points on the question, one call a batch.
 
-    A failed call loses its batch; a note tells which reports those are.
+    The best points come first. A failed call loses its batch; a note tells which reports those
+    are.
 
     Raises
     ------
@@ -179,7 +164,7 @@ def map_reports(question: Question, llm: LLM, batches: Sequence[Context]) -> Map
         raise ModelError(f"The model read none of the reports: {outcomes[0].failure}.")
     # The sort is stable: points of equal score keep the order of their reports.
     points.sort(key=lambda point: -point.score)
-    return MappedReports(points, len(notes), tuple(notes))
+    return points, notes
 
 
 def _request(question: Question, llm: LLM, batch: Context) -> Request:
@@ -200,24 +185,16 @@ def points_format(reports: pl.DataFrame) -> ReplyFormat:
 def _read(reports: pl.DataFrame, data: Any) -> ParsedReply:
     """Parse the points of a reply; those without a text or a report are dropped."""
     shown = {"Reports": set(reports["id"].to_list())}
-    points = []
     records = _records(data)
-    for record in records:
-        point = _point(record, reports, shown)
-        if point is not None:
-            points.append(point)
+    points = [point for record in records if (point := _point(record, reports, shown))]
     return ParsedReply(points, len(records) - len(points))
 
 
 def _records(data: Any) -> Sequence[Any]:
-    if isinstance(data, Mapping):
-        if "points" not in data:
-            if any(key in data for key in _DESCRIPTIONS):
-                return [data]
-            if not data:
-                return []
-            raise ReplyError("it has no points")
+    if isinstance(data, Mapping) and "points" in data:
         data = data["points"]
+    elif isinstance(data, Mapping) and data and not any(key in data for key in _DESCRIPTIONS):
+        raise ReplyError("it has no points")
     if data is None:
         return []
     if isinstance(data, Mapping):
@@ -238,12 +215,10 @@ def _point(record: Any, reports: pl.DataFrame, shown: Shown) -> Point | None:
     if not isinstance(record, Mapping):
         return None
     text = next((t for key in _DESCRIPTIONS if isinstance(t := record.get(key), str)), "")
-    text = text.encode("utf-8", "replace").decode()
-    description, _ = check_citations(text, shown)
+    description, _ = check_citations(clean_text(text), shown)
     if not check_citations(description, {})[0]:
         return None
-    score = next((s for key in _SCORES if (s := record.get(key)) is not None), None)
-    value = read_score(score, MAX_SCORE)
+    value = read_score(first_of(record, _SCORES), MAX_SCORE)
     numbers = cited(description).get("Reports", set())
     if not numbers:
         number = _most_similar(description, reports)
@@ -251,16 +226,11 @@ def _point(record: Any, reports: pl.DataFrame, shown: Shown) -> Point | None:
             return None
         numbers = {number}
         description = f"{description} [Data: Reports ({number})]"
-    description = _shortened(description, numbers)
+    if len(description) > MAX_POINT_CHARS:
+        text = check_citations(description, {})[0][:MAX_POINT_CHARS].rstrip()
+        listed = ", ".join(map(str, sorted(numbers)))
+        description = f"{text}… [Data: Reports ({listed})]"
     return Point(description, DEFAULT_SCORE if value is None else value, frozenset(numbers))
-
-
-def _shortened(description: str, numbers: Collection[int]) -> str:
-    """Shorten a point that is too long, keeping its citations."""
-    if len(description) <= MAX_POINT_CHARS:
-        return description
-    text = check_citations(description, {})[0][:MAX_POINT_CHARS].rstrip()
-    return f"{text}… [Data: Reports ({', '.join(map(str, sorted(numbers)))})]"
 
 
 def _most_similar(description: str, reports: pl.DataFrame) -> int | None:

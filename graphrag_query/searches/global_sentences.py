@@ -1,9 +1,8 @@
 """Global search without a model: the best sentences of reports, grouped into themes."""
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -22,9 +21,8 @@ from graphrag_query.answering.extractive import (
     rank_sentences,
     rarity_of,
 )
-from graphrag_query.question.content_words import is_unreadable, share_words
-from graphrag_query.question.mentions import not_mentioned
 from graphrag_query.question.question import Question
+from graphrag_query.question.question_words import is_unreadable, share_words
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.report_selection import by_fit, fitting_level, of_level, subject_of
 
@@ -49,6 +47,7 @@ _TYPE_OF_WORD = {
     }.items()
     for word in words.split()
 }
+TOO_FAR = "No community report comes close enough to this question."
 _PLURALS = {"person": "people", "geo": "places", "event": "events", "organization": "organizations"}
 
 Place = tuple[str, int]  # document id and start of a sentence
@@ -75,10 +74,11 @@ def global_sentences(question: Question, settings: GlobalSearch) -> Answer:
     """
     index = question.index
     subject = subject_of(question)
-    kind = _type_asked_for(subject)
+    kinds = {_TYPE_OF_WORD.get(word) for word in subject}
+    kind = kinds.pop() if len(kinds) == 1 else None
     if kind:
-        return _list_main_entities(question, kind, settings)
-    unmentioned = question.mentions.unmentioned()
+        return _list_main_entities(question, kind, settings.max_points)
+    refusal = question.refuse()
     about_all = not subject
     reports = by_fit(question)
     level = settings.level if settings.level is not None else fitting_level(reports, about_all)
@@ -86,20 +86,16 @@ def global_sentences(question: Question, settings: GlobalSearch) -> Answer:
     if about_all:
         points = _points_of_best(index, reports, settings)
     else:
-        points = [] if unmentioned else _map(question, reports, subject, settings)
+        points = [] if refusal else _map(question, reports, subject, settings)
     themes = _reduce(points, settings.max_points)
-    answer = partial(
-        question.answer,
-        method="global",
-        parameters=settings.model_dump() | {"level": level},
-        looked_at={"community_reports": reports.height, "reports_used": len(themes)},
-    )
-    if not themes:
-        far = "No community report comes close enough to this question."
-        text = not_mentioned(unmentioned) if unmentioned else far
-        return answer(text, outcome=Outcome.NO_EVIDENCE)
-    text, citations = _write(index, themes, about_all)
-    return answer(text, citations=citations)
+    question.counts.update(community_reports=reports.height, reports_used=len(themes))
+    if themes:
+        text, citations = _write(index, themes, about_all)
+        answer = question.answer(text, citations=citations)
+    else:
+        text = refusal.text if refusal else TOO_FAR
+        answer = question.answer(text, Outcome.NO_EVIDENCE)
+    return replace(answer, parameters={"level": level})
 
 
 def _points_of_best(
@@ -125,7 +121,7 @@ def _map(
     fitting = reports.sort("score", "community", descending=[True, False])
     if not unreadable:
         fitting = fitting.filter(pl.col("similarity") >= settings.min_similarity)
-    candidates, reports_of = [], {}
+    candidates, report_of = [], {}
     read = index.with_texts(fitting.head(MAX_REPORTS), "summary", "findings")
     for report in read.iter_rows(named=True):
         parts = [report["summary"], *(f["explanation"] for f in report["findings"])]
@@ -133,8 +129,8 @@ def _map(
         sentences = (s for part in parts for s in sourced_sentences(index, number, part))
         for text, source in sentences:
             # The best report comes first: a sentence of several is the point of the best.
-            if text not in reports_of and _is_kept(index, source):
-                reports_of[text] = report
+            if text not in report_of and _is_kept(index, source):
+                report_of[text] = report
                 candidates.append(Candidate(text, source, 0, 0, report["score"]))
     if unreadable:
         candidates = [c for c in candidates if share_words(question.text, c.text)]
@@ -144,7 +140,7 @@ def _map(
     # Sentences far below the best are padding.
     min_score = SHARE_OF_BEST * ranked[0].score if ranked else 0.0
     return [
-        SourcedPoint(reports_of[r.candidate.text], r.candidate.text, r.candidate.text_unit, r.score)
+        SourcedPoint(report_of[r.candidate.text], r.candidate.text, r.candidate.text_unit, r.score)
         for r in ranked
         if unreadable
         or (
@@ -237,16 +233,15 @@ def _write(
     for number, theme in enumerate(themes, 1):
         parts = []
         for point in theme:
-            candidate = locate(point.text, units[point.source])
+            unit = units[point.source]
+            candidate = locate(point.text, unit)
             said = point.text if candidate is None else candidate.text
             if candidate is None:
                 # A model wrote it: take the most similar sentence of the passage.
-                best = best_sentence(said, [units[point.source]])
-                candidate = best[0] if best else None
-            if candidate is None:
-                parts.append(said)
-                continue
-            citations.append(cite(len(citations) + 1, candidate, units[point.source]))
+                best = best_sentence(said, [unit])
+                assert best is not None
+                candidate = best[0]
+            citations.append(cite(len(citations) + 1, candidate, unit))
             parts.append(f"{as_prose(said)} [{len(citations)}]")
         report = theme[0].report
         cited = f"[Data: Reports ({report['community']})]"
@@ -258,23 +253,10 @@ def locate(sentence: str, unit: Mapping[str, Any]) -> Candidate | None:
     """Find a sentence in its text unit, with any white space; None if it is not there."""
     pattern = r"\s+".join(re.escape(word) for word in sentence.split())
     match = re.search(pattern, unit["text"])
-    if match is None:
-        return None
-    start = unit["start_char"] + match.start()
-    end = unit["start_char"] + match.end()
-    return Candidate(match.group(), unit["human_readable_id"], start, end, 0.0)
+    return Candidate.within(unit, *match.span()) if match else None
 
 
-def _type_asked_for(subject: Iterable[str]) -> str | None:
-    """Return the type of entity whose main ones a question asks for; None if it asks for more.
-
-    `subject` are the content words of the question.
-    """
-    kinds = {_TYPE_OF_WORD.get(word) for word in subject}
-    return kinds.pop() if len(kinds) == 1 else None
-
-
-def _list_main_entities(question: Question, kind: str, settings: GlobalSearch) -> Answer:
+def _list_main_entities(question: Question, kind: str, most: int) -> Answer:
     """List the entities of a type with the highest degree, each with the first of its evidence.
 
     The outcome is `no_evidence` if there is no entity of that type.
@@ -285,7 +267,7 @@ def _list_main_entities(question: Question, kind: str, settings: GlobalSearch) -
         .filter(pl.col("type").str.to_lowercase() == kind)
         .sort("degree", "human_readable_id", descending=[True, False])
         .select("human_readable_id", "title", "evidence")
-        .head(settings.max_points)
+        .head(most)
         .collect()
     )
     units = _units_at(index, entities.select("evidence").explode("evidence").unnest("evidence"))
@@ -295,26 +277,20 @@ def _list_main_entities(question: Question, kind: str, settings: GlobalSearch) -
         lines.append(
             f"{number}. **{entity['title']}** [Data: Entities ({entity['human_readable_id']})]"
         )
-        whole = (p for p in entity["evidence"] if (p["document_id"], p["start_char"]) in units)
-        place = next(whole, None)
-        if place:
-            start, end = place["start_char"], place["end_char"]
-            unit = units[place["document_id"], start]
-            text = unit["text"][start - unit["start_char"] : end - unit["start_char"]]
-            candidate = Candidate(text, unit["human_readable_id"], start, end, 0.0)
+        places = (p for p in entity["evidence"] if (p["document_id"], p["start_char"]) in units)
+        if place := next(places, None):
+            unit = units[place["document_id"], place["start_char"]]
+            offset = unit["start_char"]
+            start, end = place["start_char"] - offset, place["end_char"] - offset
+            candidate = Candidate.within(unit, start, end)
             citations.append(cite(len(citations) + 1, candidate, unit))
-            lines.append(f"   {as_prose(text)} [{len(citations)}]")
+            lines.append(f"   {as_prose(candidate.text)} [{len(citations)}]")
         lines.append("")
     if not entities.height:
         lines = [f"The index knows no {_PLURALS[kind]} of these documents."]
-    return question.answer(
-        "\n".join(lines).rstrip(),
-        "global",
-        settings.model_dump(),
-        {"entities": index.rows("entities"), "entities_listed": entities.height},
-        Outcome.ANSWERED if entities.height else Outcome.NO_EVIDENCE,
-        citations=tuple(citations),
-    )
+    question.counts.update(entities=index.rows("entities"), entities_listed=entities.height)
+    outcome = Outcome.ANSWERED if entities.height else Outcome.NO_EVIDENCE
+    return question.answer("\n".join(lines).rstrip(), outcome, citations=tuple(citations))
 
 
 def _units_at(index: IndexStore, sentences: pl.DataFrame) -> dict[Place, Mapping[str, Any]]:

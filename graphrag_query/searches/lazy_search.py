@@ -2,57 +2,39 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 import polars as pl
 
 from graphrag_index.errors import ModelError
+from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request
 from graphrag_index.schema.settings.searches import LazySearch
+from graphrag_index.text.citations import check_citations, cited
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.answering.context import Context, Section, pack, source_rows
-from graphrag_query.answering.extractive import (
-    ALL_WORDS,
-    NOTHING_ANSWERS,
-    choose_sentences,
-    rarity_of,
-    write_sentences,
+from graphrag_query.answering.extractive import answer_from_sentences
+from graphrag_query.answering.llm import LLM, RATING, clean_text, first_of, read_score
+from graphrag_query.answering.written_answer import (
+    Context,
+    Section,
+    pack,
+    source_context,
+    source_rows,
+    write_answer,
 )
-from graphrag_query.answering.llm import LLM
-from graphrag_query.answering.written_answer import write_answer
-from graphrag_query.question.content_words import (
-    QUESTION_WORDS,
-    content_words,
-    is_unreadable,
-    share_words,
-)
-from graphrag_query.question.mentions import not_mentioned
 from graphrag_query.question.question import Question
+from graphrag_query.question.question_words import QUESTION_WORDS, content_words
 from graphrag_query.retrieval.community_descent import (
     Descent,
     Findings,
     IndexHierarchy,
+    Ranking,
     Rate,
     best_first,
 )
-from graphrag_query.retrieval.text_unit_search import words_held
-from graphrag_query.searches.lazy_requests import (
-    Claim,
-    claims_request,
-    relevance_request,
-    sub_query_request,
-)
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-# Weights beside the cosine: of the best full-text score, and of all words of a question in a test.
-FULL_TEXT_WEIGHT = 0.25
-COVERAGE_WEIGHT = 0.35
-# Without a model: a text unit with a smaller share of the question's words must be similar to it.
-MIN_COVERAGE = 0.34
 NOTHING_RELEVANT = "No passage that was tested is relevant to this question."
 NOTHING_CLAIMED = "The relevant passages say nothing that answers this question."
 # Borders between the parts of a question: at a mark, and where a second question word follows.
@@ -61,6 +43,27 @@ _PARTS = re.compile(
     rf"[,;:?!，、；：？！。؟]|\b(?:{'|'.join(_CONJUNCTIONS.split())})\s+(?=(?:{'|'.join(sorted(QUESTION_WORDS))})\b)",
     re.IGNORECASE,
 )
+MAX_SCORE = 100
+# Score of a claim whose reply has none.
+DEFAULT_SCORE = 50.0
+# A longer sub-query is no question, in characters.
+MAX_QUERY_CHARS = 400
+_TEXT = {"type": "string"}
+# Field names that models use instead.
+_QUESTIONS = ("question", "query", "sub_query", "sub_question", "text")
+_CLAIMS = ("claim", "description", "statement", "text", "point", "fact")
+_SCORES = ("score", "importance", "rating", "relevance")
+_SOURCES = ("sources", "source_ids", "source", "ids", "id")
+_NUMBERED = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of some text units on the question, scored from 0 to 100."""
+
+    text: str
+    score: float
+    sources: tuple[int, ...]  # numbers of text units
 
 
 def lazy_search(question: Question, settings: LazySearch) -> Answer:
@@ -72,50 +75,49 @@ def lazy_search(question: Question, settings: LazySearch) -> Answer:
     the sentences that answer best. The outcome is `no_evidence` if nothing tested is relevant,
     or if the question names something that the documents do not mention.
     """
-    index, llm = question.index, question.llm
-    unmentioned = question.mentions.unmentioned()
-    if unmentioned:
-        text, none = not_mentioned(unmentioned), {"relevance_tests": 0}
-        return question.answer(text, "lazy", settings.model_dump(), none, Outcome.NO_EVIDENCE)
+    refusal = question.refuse()
+    if refusal is not None:
+        return replace(refusal, looked_at={"relevance_tests": 0})
     question.counts["relevance_tests"] = 0
+    llm = question.llm
     queries, notes = _queries(question, settings)
     ranking = Ranking.of(question, queries, settings)
-    hierarchy = IndexHierarchy(index)
     failures: list[str] = []
-    test: Rate = partial(_judge, ranking, settings)
+    test: Rate = partial(ranking.judge, settings.min_similarity)
     min_rating: float = settings.min_similarity
     if llm is not None:
         test, min_rating = partial(_rate, question, llm, failures), settings.min_rating
+    hierarchy = IndexHierarchy(question.index)
     descent = Descent(ranking.scores, hierarchy, ranking.score, test, settings, min_rating)
+    tested = descent.tested
     try:
-        tested = descent.run()
+        descent.run()
     finally:
-        # Includes the tests before a model failed.
-        question.counts.update(_counts(queries, ranking, descent.tested))
+        # Also of the tests before a model failed. The order of the counts is that of the answer.
+        question.counts.clear()
+        question.counts.update(
+            sub_queries=len(queries) - 1,
+            text_units=len(ranking.scores),
+            communities=len(tested.communities),
+            relevance_tests=tested.n_tests,
+            relevance_tests_failed=tested.n_failed,
+            relevant_text_units=len(tested.relevant),
+        )
     if tested.n_failed:
         if tested.n_failed == tested.n_tests:
             raise ModelError(f"The model tested no passage: {failures[0]}.")
         notes += (f"{tested.n_failed} of {tested.n_tests} relevance tests failed.",)
-    looked_at = _counts(queries, ranking, tested)
-    parameters = settings.model_dump() | {"queries": queries}
     if not tested.relevant:
-        return question.answer(
-            NOTHING_RELEVANT, "lazy", parameters, looked_at, Outcome.NO_EVIDENCE, notes=notes
+        answer = question.answer(NOTHING_RELEVANT, Outcome.NO_EVIDENCE, notes=notes)
+    elif llm is not None:
+        answer = _answer_from_claims(question, llm, tested, settings, notes)
+    else:
+        units = _relevant_units(question, tested)
+        context = source_context(question, units, settings.max_context_tokens)
+        answer = answer_from_sentences(
+            question, units, tested.relevant, settings, context, groups=tested.community_of
         )
-    if llm is not None:
-        return _answer_from_claims(question, llm, tested, settings, parameters, looked_at, notes)
-    return _answer_from_sentences(question, tested, settings, parameters, looked_at)
-
-
-def _counts(queries: Sequence[str], ranking: "Ranking", tested: Findings) -> dict[str, int]:
-    return {
-        "sub_queries": len(queries) - 1,
-        "text_units": len(ranking.scores),
-        "communities": len(tested.communities),
-        "relevance_tests": tested.n_tests,
-        "relevance_tests_failed": tested.n_failed,
-        "relevant_text_units": len(tested.relevant),
-    }
+    return replace(answer, parameters={"queries": queries})
 
 
 def _queries(question: Question, settings: LazySearch) -> tuple[list[str], tuple[str, ...]]:
@@ -137,82 +139,6 @@ def _parts(question: str) -> list[str]:
     return [part for part in parts if part != question.strip(" ?!.")]
 
 
-@dataclass
-class Ranking:
-    """The similarity of text units to the best of some queries."""
-
-    question: Question
-    vectors: "npt.NDArray[np.float32]"  # one row a query
-    scores: dict[int, float]
-    words: list[str]  # stems of the question
-
-    @classmethod
-    def of(cls, question: Question, queries: Sequence[str], settings: LazySearch) -> "Ranking":
-        """Rank text units by cosine and by full text for each query; the best one counts."""
-        embedded = question.index.embed(list(queries[1:])) if len(queries) > 1 else None
-        vectors = np.vstack([question.vector, *([] if embedded is None else embedded)])
-        table = question.index.vectors("text_unit_text")
-        numbers: set[int] = set()
-        shares: dict[int, float] = {}
-        top_k = settings.top_k_text_units
-        for query, vector in zip(queries, vectors, strict=True):
-            near = table.nearest(vector, top_k, ["human_readable_id"])
-            numbers.update(near["human_readable_id"])
-            words = " ".join(content_words(query)) or query
-            matching = dict(table.matching(words, top_k, ["human_readable_id"]).iter_rows())
-            highest = max(matching.values(), default=0.0) or 1.0
-            for number, score in matching.items():
-                shares[number] = max(shares.get(number, 0.0), score / highest)
-        ranking = cls(question, vectors, {}, question.content_words)
-        cosines = ranking.score(sorted({*numbers, *shares}))
-        ranking.scores = {
-            number: cosine + FULL_TEXT_WEIGHT * shares.get(number, 0.0)
-            for number, cosine in cosines.items()
-        }
-        return ranking
-
-    def score(self, numbers: list[int]) -> dict[int, float]:
-        """Return the cosine of each text unit with the most similar query."""
-        numbers = sorted(numbers)
-        rows = self.question.index.vectors("text_unit_text").at(numbers, ["vector"])
-        if not numbers:
-            return {}
-        best = (rows["vector"].to_numpy() @ self.vectors.T).max(axis=1)
-        return dict(zip(numbers, best.tolist(), strict=True))
-
-
-def _judge(ranking: Ranking, settings: LazySearch, numbers: list[int]) -> list[float]:
-    """Rate text units without a model: by cosine, and by the question's words that they hold.
-
-    An irrelevant one is rated below every threshold.
-    """
-    ordered = sorted(numbers)
-    table = ranking.question.index.vectors("text_unit_text")
-    rows = table.at(ordered, ["text", "vector"])
-    held = words_held(rows["text"], ranking.words)
-    n_holding = held.sum(axis=0).tolist()
-    rarity = [rarity_of(n, len(ordered)) for n in n_holding]
-    total = sum(rarity) or 1.0
-    cosines = (rows["vector"].to_numpy() @ ranking.vectors.T).max(axis=1)
-    asked = ranking.question.text
-    unreadable = is_unreadable(ranking.question.index, asked)
-    has_number = any(letter.isdigit() for letter in asked)
-    ratings = {}
-    for number, text, cosine, words in zip(
-        ordered, rows["text"], cosines.tolist(), held.tolist(), strict=True
-    ):
-        coverage = sum(worth for worth, is_held in zip(rarity, words, strict=True) if is_held)
-        coverage /= total
-        enough = coverage >= MIN_COVERAGE or cosine >= 2 * settings.min_similarity
-        is_relevant = enough and cosine >= settings.min_similarity
-        if unreadable:
-            is_relevant = share_words(asked, text)
-        elif has_number:
-            is_relevant |= coverage > ALL_WORDS
-        ratings[number] = cosine + COVERAGE_WEIGHT * coverage if is_relevant else -1.0
-    return [ratings[number] for number in numbers]
-
-
 def _rate(
     question: Question, llm: LLM, failures: list[str], numbers: list[int]
 ) -> list[float | None]:
@@ -229,44 +155,31 @@ def _answer_from_claims(
     llm: LLM,
     tested: Findings,
     settings: LazySearch,
-    parameters: Mapping[str, Any],
-    looked_at: dict[str, int],
     notes: tuple[str, ...],
 ) -> Answer:
     """Let the model extract claims, community by community, and write from the best."""
     limit = question.max_context_tokens(settings.max_context_tokens)
     batches = _batches(question, tested, limit)
-    requests = [claims_request(llm, question.text, batch) for batch in batches]
-    outcomes = llm.replies(requests)
+    outcomes = llm.replies([claims_request(llm, question.text, batch) for batch in batches])
     failures = [outcome.failure for outcome in outcomes if outcome.failure]
     if len(failures) == len(outcomes):
         question.counts["claim_calls_failed"] = len(failures)
         raise ModelError(f"The model read none of the relevant passages: {failures[0]}.")
     if failures:
         n_lost = sum(
-            batch.tables["Sources"].height
+            batch.n_rows("Sources")
             for batch, outcome in zip(batches, outcomes, strict=True)
             if outcome.failure
         )
-        what = f"{len(failures)} of {len(outcomes)} calls for claims failed"
-        notes += (f"{what}: {n_lost} relevant passages were not read ({failures[0]}).",)
+        calls = f"{len(failures)} of {len(outcomes)} calls for claims failed"
+        notes += (f"{calls}: {n_lost} relevant passages were not read ({failures[0]}).",)
     claims = [claim for o in outcomes if not o.failure for claim in o.values[0]]
-    looked_at |= {"claims": len(claims), "claim_calls_failed": len(failures)}
+    question.counts.update(claims=len(claims), claim_calls_failed=len(failures))
     if not claims:
-        return question.answer(
-            NOTHING_CLAIMED, "lazy", parameters, looked_at, Outcome.NO_EVIDENCE, notes=notes
-        )
+        return question.answer(NOTHING_CLAIMED, Outcome.NO_EVIDENCE, notes=notes)
     context = _context_of(question, claims, tested, limit)
-    looked_at["claims_left_out"] = context.n_left_out["Claims"]
-    return write_answer(
-        question,
-        "lazy_search",
-        context,
-        method="lazy",
-        parameters=parameters,
-        looked_at=looked_at,
-        notes=notes,
-    )
+    question.counts["claims_left_out"] = context.n_left_out["Claims"]
+    return write_answer(question, "lazy_search", context, notes)
 
 
 def _batches(question: Question, tested: Findings, max_tokens: int) -> list[Context]:
@@ -274,28 +187,26 @@ def _batches(question: Question, tested: Findings, max_tokens: int) -> list[Cont
 
     Communities are ordered by their best text unit; small ones share a context.
     """
-    numbers = [number for group in _groups(tested) for number in group]
-    units = question.index.text_units(numbers)
-    rows = source_rows({number: units[number] for number in numbers})
-    group = pl.Series("group", [tested.community_of[number] for number in numbers])
-    rows = rows.insert_column(1, group)
+    units = _relevant_units(question, tested)
+    group = pl.Series("group", [tested.community_of[number] for number in units])
+    rows = source_rows(units).insert_column(1, group)
     batches = []
     while rows.height:
         batch = pack([Section("Sources", rows, 1.0)], max_tokens)
         if batch.is_empty:
             break
         batches.append(batch)
-        rows = rows.slice(batch.tables["Sources"].height)
+        rows = rows.slice(batch.n_rows("Sources"))
     return batches
 
 
-def _groups(tested: Findings) -> list[list[int]]:
-    """Group the relevant text units by community, the best communities and text units first."""
-    ranked = best_first(tested.relevant, tested.relevant)
+def _relevant_units(question: Question, tested: Findings) -> dict[int, Mapping[str, Any]]:
+    """Fetch the relevant text units by community, the best communities and text units first."""
     groups: dict[int, list[int]] = {}
-    for number in ranked:
+    for number in best_first(tested.relevant, tested.relevant):
         groups.setdefault(tested.community_of[number], []).append(number)
-    return list(groups.values())
+    units = question.index.text_units(tested.relevant)
+    return {number: units[number] for group in groups.values() for number in group}
 
 
 def _context_of(
@@ -313,65 +224,127 @@ def _context_of(
         range(len(claims)),
         key=lambda n: (-best[communities[n]], communities[n], -claims[n].score, n),
     )
-    listed = [
-        (
-            place,
-            communities[n],
-            claims[n].text,
-            " ".join(map(str, claims[n].sources)),
-            round(claims[n].score),
-        )
-        for place, n in enumerate(order, 1)
-    ]
     rows = pl.DataFrame(
-        listed,
         {
-            "id": pl.Int64,
-            "group": pl.Int64,
-            "claim": pl.String,
-            "sources": pl.String,
-            "score": pl.Int64,
-        },
-        orient="row",
+            "id": range(1, len(claims) + 1),
+            "group": [communities[n] for n in order],
+            "claim": [claims[n].text for n in order],
+            "sources": [" ".join(map(str, claims[n].sources)) for n in order],
+            "score": [round(claims[n].score) for n in order],
+        }
     )
     packed = pack([Section("Claims", rows, 1.0)], max_tokens)
-    n_shown = packed.tables["Claims"].height if "Claims" in packed.tables else 0
-    cited = dict.fromkeys(number for n in order[:n_shown] for number in claims[n].sources)
-    units = question.index.text_units(cited)
-    sources = source_rows({number: units[number] for number in cited})
-    return replace(packed, tables={"Sources": sources} if n_shown else {})
-
-
-def _answer_from_sentences(
-    question: Question,
-    tested: Findings,
-    settings: LazySearch,
-    parameters: Mapping[str, Any],
-    looked_at: Mapping[str, int],
-) -> Answer:
-    """Quote the sentences that answer best, grouped by community."""
-    numbers = [number for group in _groups(tested) for number in group]
+    shown = order[: packed.n_rows("Claims")]
+    numbers = dict.fromkeys(number for n in shown for number in claims[n].sources)
     units = question.index.text_units(numbers)
-    units = {number: units[number] for number in numbers}
-    context = pack(
-        [Section("Sources", source_rows(units), 1.0)],
-        question.max_context_tokens(settings.max_context_tokens),
+    sources = source_rows({number: units[number] for number in numbers})
+    return replace(packed, tables={"Sources": sources} if shown else {})
+
+
+def sub_query_request(llm: LLM, question: str, most: int) -> Request:
+    """Build the request for the questions that together answer one."""
+    messages = llm.messages("lazy_sub_queries", f"Question: {question}", most=str(most))
+    schema = _object({"questions": {"type": "array", "items": _TEXT}})
+    instructions = 'Reply with one JSON object and nothing else: {"questions": ["...", ...]}'
+    read = partial(_read_queries, question, most)
+    return Request("sub-queries", messages, ReplyFormat("questions", schema, read, instructions))
+
+
+def relevance_request(llm: LLM, question: str, text_unit: Mapping[str, Any]) -> Request:
+    """Build the request for the relevance of a text unit, from 0 to 5."""
+    place = " > ".join(filter(None, (text_unit["title"], text_unit["headings"])))
+    asked = f"Passage of {place}:\n{text_unit['text']}\n\nQuestion: {question}"
+    unit = f"relevance of text unit {text_unit['human_readable_id']}"
+    return Request(unit, llm.messages("lazy_relevance", asked), RATING)
+
+
+def claims_request(llm: LLM, question: str, context: Context) -> Request:
+    """Build the request for the claims of a context's Sources on the question."""
+    numbers = context.shown["Sources"]
+    messages = llm.messages("lazy_claims", f"{context.text}\nQuestion: {question}")
+    claim = {"claim": _TEXT, "sources": {"type": "array", "items": {"type": "integer"}}}
+    record = _object({**claim, "score": {"type": "integer"}})
+    schema = _object({"claims": {"type": "array", "items": record}})
+    instructions = (
+        'Reply with one JSON object and nothing else: {"claims": [{"claim": text, "sources": '
+        '[ids], "score": number from 0 to 100}, ...]}'
     )
-    chosen = choose_sentences(
-        question,
-        units,
-        tested.relevant,
-        max_sentences=settings.max_sentences,
-        min_similarity=settings.min_similarity,
-    )
-    answer = partial(question.answer, method="lazy", parameters=parameters, looked_at=looked_at)
-    if not chosen:
-        return answer(NOTHING_ANSWERS, outcome=Outcome.NO_EVIDENCE, context=context)
-    places: dict[int, int] = {}
-    for sentence in chosen:
-        community = tested.community_of[sentence.candidate.text_unit]
-        places.setdefault(community, len(places))
-    # The sort is stable: the best sentence of each community stays its first.
-    chosen.sort(key=lambda s: places[tested.community_of[s.candidate.text_unit]])
-    text, citations = write_sentences(chosen, units)
-    return answer(text, citations=citations, context=context)
+    unit = f"claims of {len(numbers)} text units, {min(numbers)} first"
+    read = partial(_read_claims, numbers)
+    return Request(unit, messages, ReplyFormat("claims", schema, read, instructions))
+
+
+def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _read_queries(question: str, most: int, data: Any) -> ParsedReply:
+    """Parse the sub-queries, each once and without the question itself."""
+    queries: dict[str, str] = {}
+    records = _records(data, "questions", _QUESTIONS)
+    for record in records:
+        named = first_of(record, _QUESTIONS) if isinstance(record, Mapping) else record
+        text = " ".join(_NUMBERED.sub("", clean_text(named)).split())
+        if 0 < len(text) <= MAX_QUERY_CHARS and text.casefold() != question.strip().casefold():
+            queries.setdefault(text.casefold(), text)
+    found = list(queries.values())[:most]
+    return ParsedReply(found, len(records) - len(found))
+
+
+def _read_claims(shown: AbstractSet[int], data: Any) -> ParsedReply:
+    """Parse claims; those without a text or a source of the context are dropped."""
+    records = _records(data, "claims", _CLAIMS)
+    claims = []
+    for record in records:
+        if not isinstance(record, Mapping):
+            record = {"claim": record}
+        written = clean_text(first_of(record, _CLAIMS))
+        text, _ = check_citations(written, {})
+        numbers = [n for n in _numbers(first_of(record, _SOURCES)) if n in shown]
+        # Some models write citations into the text.
+        numbers += sorted(cited(written).get("Sources", set()) & shown)
+        if text and not numbers and len(shown) == 1:
+            numbers = list(shown)
+        if text and numbers:
+            score = read_score(first_of(record, _SCORES), MAX_SCORE)
+            sources = tuple(dict.fromkeys(numbers))
+            claims.append(Claim(text, DEFAULT_SCORE if score is None else score, sources))
+    return ParsedReply(claims, len(records) - len(claims))
+
+
+def _records(data: Any, name: str, keys: Sequence[str]) -> Sequence[Any]:
+    """Return the records of a reply: the list of this name, or its substitute."""
+    if isinstance(data, Mapping):
+        if name in data:
+            data = data[name]
+        elif any(key in data for key in keys):
+            return [data]
+        elif len(data) == 1:
+            data = next(iter(data.values()))
+        elif data:
+            raise ReplyError(f"it has no {name}")
+    if isinstance(data, Mapping):
+        return [data] if any(key in data for key in keys) else list(data.values())
+    if isinstance(data, str):
+        return [line for line in data.splitlines() if line.strip()]
+    if data is None:
+        return []
+    if isinstance(data, Sequence):
+        return data
+    raise ReplyError(f"its {name} are no list")
+
+
+def _numbers(value: Any) -> list[int]:
+    """Parse numbers of text units, however they are written."""
+    if isinstance(value, list | tuple):
+        return [number for part in value for number in _numbers(part)]
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return []
+    if not isinstance(value, str) and value < 0:
+        return []
+    return [int(digits[:18]) for digits in re.findall(r"\d+", str(value)[:1_000])]

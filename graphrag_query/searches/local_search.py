@@ -3,26 +3,24 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from graphrag_index.schema.settings.searches import LocalSearch
-from graphrag_query.answer import Answer, Outcome
-from graphrag_query.answering.context import Context, Section, pack, source_rows
-from graphrag_query.answering.extractive import (
-    NOTHING_ANSWERS,
-    choose_sentences,
-    write_sentences,
+from graphrag_query.answer import Answer
+from graphrag_query.answering.extractive import answer_from_sentences
+from graphrag_query.answering.written_answer import (
+    Context,
+    Section,
+    pack,
+    source_rows,
+    write_answer,
 )
-from graphrag_query.answering.written_answer import write_answer
-from graphrag_query.question.mentions import not_mentioned
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.retrieval.text_unit_ranking import RankedTextUnit
-from graphrag_query.retrieval.text_unit_search import start_search
+from graphrag_query.retrieval.text_unit_ranking import RankedTextUnit, start_search
 
 ENTITY_BONUS = 0.15
 RELATIONSHIP_BONUS = 0.05
@@ -30,10 +28,10 @@ RELATIONSHIP_BONUS = 0.05
 MAX_RELATIONSHIPS = 10_000
 # With the scope `graph`: text units that tell about an entity, and that only name it.
 MAX_TOUCHED = 1_000
-# Columns of each section of a context; the first is the number to be cited.
-ENTITY_COLUMNS = ("human_readable_id", "title", "type", "description")
-LINK_COLUMNS = ("human_readable_id", "source", "target", "description")
-REPORT_COLUMNS = ("community", "title", "summary")
+# Rows of these tables that are read for one question.
+TOP_K_RELATIONSHIPS = 40
+TOP_K_CLAIMS = 40
+TOP_K_REPORTS = 5
 
 
 @dataclass(frozen=True)
@@ -54,28 +52,9 @@ class Evidence:
     ranked: list[RankedTextUnit]
     bonuses: dict[tuple[str, int], float]
 
-    def texts(self) -> list[str]:
-        """Return the texts that were read, and the names of the entities."""
-        texts = [unit["text"] for unit in self.text_units.values()]
-        return [*self.named, *self.entities["title"], *texts]
-
-    def sources(self) -> pl.DataFrame:
-        """Return the text units as rows of a context."""
-        return source_rows(self.text_units)
-
     def priors(self) -> dict[int, float]:
         """Return the own scores of the text units, by number."""
         return {unit.number: unit.own_score for unit in self.ranked}
-
-    def counts(self) -> dict[str, int]:
-        """Count the rows that were read."""
-        return {
-            "entities": self.entities.height,
-            "relationships": self.relationships.height,
-            "claims": self.claims.height,
-            "community_reports": self.reports.height,
-            "text_units": len(self.text_units),
-        }
 
 
 def local_search(question: Question, settings: LocalSearch) -> Answer:
@@ -88,38 +67,29 @@ def local_search(question: Question, settings: LocalSearch) -> Answer:
     names something that the documents do not mention.
     """
     found = find_evidence(question, settings)
-    answer = partial(
-        question.answer,
-        method="local",
-        parameters=settings.model_dump(),
-        looked_at=found.counts(),
+    question.counts.update(
+        entities=found.entities.height,
+        relationships=found.relationships.height,
+        claims=found.claims.height,
+        community_reports=found.reports.height,
+        text_units=len(found.text_units),
     )
-    unmentioned = question.mentions.unmentioned(found.texts())
-    if unmentioned:
-        return answer(not_mentioned(unmentioned), outcome=Outcome.NO_EVIDENCE)
+    texts = [unit["text"] for unit in found.text_units.values()]
+    refusal = question.refuse([*found.named, *found.entities["title"], *texts])
+    if refusal is not None:
+        return refusal
     context = local_context(question, found, settings)
     if question.llm is not None:
-        return write_answer(
-            question,
-            "local_search",
-            context,
-            method="local",
-            parameters=settings.model_dump(),
-            looked_at=found.counts(),
-        )
-    chosen = choose_sentences(
+        return write_answer(question, "local_search", context)
+    return answer_from_sentences(
         question,
         found.text_units,
         found.priors(),
-        max_sentences=settings.max_sentences,
-        min_similarity=settings.min_similarity,
+        settings,
+        context,
         named=found.named,
         bonuses=found.bonuses,
     )
-    if not chosen:
-        return answer(NOTHING_ANSWERS, outcome=Outcome.NO_EVIDENCE, context=context)
-    text, citations = write_sentences(chosen, found.text_units)
-    return answer(text, citations=citations, context=context)
 
 
 def local_context(question: Question, found: Evidence, settings: LocalSearch) -> Context:
@@ -128,13 +98,17 @@ def local_context(question: Question, found: Evidence, settings: LocalSearch) ->
     Their table tells in the column `why`, which is not shown to a model, why each was chosen.
     """
     rest = max(0.0, 1 - settings.text_unit_share - settings.report_share)
+    number = pl.col("human_readable_id").alias("id")
+    entities = found.entities.select(number, "title", "type", "description")
+    links = found.relationships.select(number, "source", "target", "description")
+    reports = found.reports.select(pl.col("community").alias("id"), "title", "summary")
     context = pack(
         [
-            Section("Sources", found.sources(), settings.text_unit_share),
-            Section("Entities", _as_shown(found.entities, ENTITY_COLUMNS), rest / 2),
-            Section("Relationships", _as_shown(found.relationships, LINK_COLUMNS), rest / 2),
-            Section("Claims", found.claims, rest / 4 if found.claims.height else 0),
-            Section("Reports", _as_shown(found.reports, REPORT_COLUMNS), settings.report_share),
+            Section("Sources", source_rows(found.text_units), settings.text_unit_share),
+            Section("Entities", entities, rest / 2),
+            Section("Relationships", links, rest / 2),
+            Section("Claims", found.claims, rest / 4),
+            Section("Reports", reports, settings.report_share),
         ],
         question.max_context_tokens(settings.max_context_tokens),
     )
@@ -149,8 +123,9 @@ def local_context(question: Question, found: Evidence, settings: LocalSearch) ->
 def _reasons(index: IndexStore, ranked: Sequence[RankedTextUnit]) -> dict[int, str]:
     """Say why each text unit was chosen, by its number."""
     entities = [unit.entity for unit in ranked if unit.entity is not None]
-    names = index.entities(entities)["title"]
-    titles: dict[int | None, str] = dict(zip(entities, names, strict=True))
+    titles: dict[int | None, str] = dict(
+        zip(entities, index.entities(entities)["title"], strict=True)
+    )
     reasons = {}
     for unit in ranked:
         title = titles.get(unit.entity, "")
@@ -165,29 +140,30 @@ def _reasons(index: IndexStore, ranked: Sequence[RankedTextUnit]) -> dict[int, s
     return reasons
 
 
-def _as_shown(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    return rows.select(columns).rename({columns[0]: "id"})
-
-
 def find_evidence(question: Question, settings: LocalSearch) -> Evidence:
     """Gather the rows near a question."""
     index = question.index
     # Text units are searched for in other threads meanwhile.
     rank = start_search(question) if settings.scope != "graph" else None
-    entities, named = _near_entities(question, settings.top_k_entities)
+    entities, n_named = _near_entities(question, settings.top_k_entities)
+    named = entities.head(n_named)
     relationships = _relationships(index, entities)
     rank = rank or start_search(question, _touched(index, entities, relationships))
     ranked = rank()[: settings.top_k_text_units]
     units = index.text_units(unit.number for unit in ranked)
     return Evidence(
         entities=entities,
-        named=_spellings(entities, named),
+        named=[
+            name
+            for title, aliases in named.select("title", "aliases").iter_rows()
+            for name in (title, *aliases)
+        ],
         relationships=relationships,
         claims=_claims(index, entities),
         reports=_reports(index, entities),
         text_units={unit.number: units[unit.number] for unit in ranked},
         ranked=ranked,
-        bonuses=_bonuses(index, entities, named, relationships),
+        bonuses=_bonuses(index, named, relationships),
     )
 
 
@@ -204,29 +180,27 @@ def _touched(index: IndexStore, entities: pl.DataFrame, relationships: pl.DataFr
     return touched
 
 
-def _near_entities(question: Question, top_k: int) -> tuple[pl.DataFrame, list[int]]:
-    """Find entities by name and by vector; also return the numbers of the named ones."""
+def _near_entities(question: Question, top_k: int) -> tuple[pl.DataFrame, int]:
+    """Find entities by name and by vector: the named ones first, and their number."""
     index = question.index
-    table = index.map("entity_rows")
     nearest = index.vectors("entity_description").nearest
     near = index.threads.submit(nearest, question.vector, top_k, ["human_readable_id"])
     weights = {mention.entity: mention.weight for mention in question.mentions.entities}
-    degrees = table.rows(weights, "degree")["degree"].to_list()
+    degrees = index.map("entity_rows").rows(weights, "degree")["degree"].to_list()
     by_degree = dict(zip(weights, degrees, strict=True))
     named = sorted(weights, key=lambda n: (-weights[n], -by_degree[n], n))
     numbers = list(dict.fromkeys([*named, *near.result()["human_readable_id"]]))
-    return index.entities(numbers[: max(top_k, len(named))]), named
+    return index.entities(numbers[: max(top_k, len(named))]), len(named)
 
 
 def _bonuses(
-    index: IndexStore, entities: pl.DataFrame, named: list[int], relationships: pl.DataFrame
+    index: IndexStore, named: pl.DataFrame, relationships: pl.DataFrame
 ) -> dict[tuple[str, int], float]:
     """Favour the sentences that describe the named entities and their relationships."""
-    described = entities.filter(pl.col("human_readable_id").is_in(named))
     places: dict[tuple[int, int], float] = {}
     for rows, bonus in (
         (relationships.filter("inside"), RELATIONSHIP_BONUS),
-        (described, ENTITY_BONUS),
+        (named, ENTITY_BONUS),
     ):
         for evidence in rows["evidence"]:
             for place in evidence:
@@ -236,43 +210,40 @@ def _bonuses(
     return {(ids[document], start): bonus for (document, start), bonus in places.items()}
 
 
-def _spellings(entities: pl.DataFrame, named: list[int]) -> list[str]:
-    rows = entities.filter(pl.col("human_readable_id").is_in(named)).select("title", "aliases")
-    return [name for title, aliases in rows.iter_rows() for name in [title, *aliases]]
-
-
-def _relationships(index: IndexStore, entities: pl.DataFrame, top_k: int = 40) -> pl.DataFrame:
+def _relationships(index: IndexStore, entities: pl.DataFrame) -> pl.DataFrame:
     """Return the strongest relationships of the entities, those among themselves first."""
     numbers = entities["human_readable_id"].to_numpy()
     found: dict[int, tuple[bool, float]] = {}
     for number in numbers:
         near = index.links.relationships_of(int(number), MAX_RELATIONSHIPS)
         inside = np.isin(near.entities, numbers)
-        for row in {*np.flatnonzero(inside).tolist(), *range(min(top_k, len(inside)))}:
+        for row in {
+            *np.flatnonzero(inside).tolist(),
+            *range(min(TOP_K_RELATIONSHIPS, len(inside))),
+        }:
             found[int(near.relationships[row])] = (bool(inside[row]), float(near.weights[row]))
-    best = sorted(found, key=lambda n: (not found[n][0], -found[n][1], n))[:top_k]
+    best = sorted(found, key=lambda n: (not found[n][0], -found[n][1], n))
+    best = best[:TOP_K_RELATIONSHIPS]
     are_inside = [found[number][0] for number in best]
     return index.relationships(best).with_columns(pl.Series("inside", are_inside, dtype=pl.Boolean))
 
 
-def _claims(index: IndexStore, entities: pl.DataFrame, top_k: int = 40) -> pl.DataFrame:
+def _claims(index: IndexStore, entities: pl.DataFrame) -> pl.DataFrame:
     """Return claims about the entities, those about the nearest first; none without claims."""
     numbers: dict[int, None] = {}
     for entity in entities["human_readable_id"]:
         numbers |= dict.fromkeys(index.links.claims_of(entity).tolist())
-    return index.claims(list(numbers)[:top_k]).select(
+    return index.claims(list(numbers)[:TOP_K_CLAIMS]).select(
         pl.col("human_readable_id").alias("id"),
         *("subject", "object", "type", "status", "start_date", "end_date", "description"),
     )
 
 
-def _reports(index: IndexStore, entities: pl.DataFrame, top_k: int = 5) -> pl.DataFrame:
+def _reports(index: IndexStore, entities: pl.DataFrame) -> pl.DataFrame:
     """Return the reports on the smallest communities that hold most of the entities."""
     shared: Counter[tuple[int, int]] = Counter()
     for entity in entities["human_readable_id"]:
         levels, communities = index.links.communities_of(entity)
         shared.update(zip(levels.tolist(), communities.tolist(), strict=True))
-    best = sorted(shared, key=lambda place: (-shared[place], -place[0], place[1]))[:top_k]
-    return index.reports(community for _, community in best).select(
-        "community", "level", "title", "summary", "rank"
-    )
+    best = sorted(shared, key=lambda place: (-shared[place], -place[0], place[1]))
+    return index.reports(community for _, community in best[:TOP_K_REPORTS])

@@ -1,17 +1,15 @@
 """Neighbourhood search: the relationships around an entity."""
 
 from collections.abc import Iterable
-from functools import partial
 
 import numpy as np
 
 from graphrag_index.schema.settings.searches import NeighbourhoodSearch
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.answering.context import Section, pack
+from graphrag_query.answering.written_answer import Section, pack
 from graphrag_query.display.subgraph import subgraph_of
-from graphrag_query.question.mentions import named_entities
 from graphrag_query.question.question import Question
-from graphrag_query.retrieval.links import Links
+from graphrag_query.retrieval.index_store import Links
 from graphrag_query.retrieval.relationship_evidence import CitedRelationships, passages_of
 
 Relationship = tuple[int, int, int]  # its number, and those of two entities
@@ -25,27 +23,20 @@ def neighbourhood_search(question: Question, settings: NeighbourhoodSearch) -> A
     name is unknown, or if there are no relationships.
     """
     index = question.index
-    named = named_entities(question.mentions, question.names)
+    named = question.named_entities()
     centres = [] if question.names and named.unknown else named.entities
     rings, found, n_read = gather(index.links, centres, settings.hops, settings.max_relationships)
-    looked_at = {"entities": len(rings), "relationships": n_read}
-    answer = partial(
-        question.answer,
-        method="neighbourhood",
-        parameters=settings.model_dump(),
-        looked_at=looked_at,
-    )
+    question.counts.update(entities=len(rings), relationships=n_read)
+    unknown = tuple(map(str, named.unknown))
     if not centres:
-        told = " ".join(map(str, named.unknown))
         nothing = "The question names no entity that the index knows."
-        return answer(told or nothing, outcome=Outcome.NO_EVIDENCE)
+        return question.answer(" ".join(unknown) or nothing, Outcome.NO_EVIDENCE)
     part = subgraph_of(index, rings, [number for number, _, _ in found])
     titles = dict(part.entities.select("human_readable_id", "title").iter_rows())
-    notes = (*named.notes, *map(str, named.unknown))
+    notes = (*named.notes, *unknown)
     if not found:
-        listed = ", ".join(titles.values())
-        text = f"The index knows no relationships of {listed}."
-        return answer(text, outcome=Outcome.NO_EVIDENCE, graph=part, notes=notes)
+        text = f"The index knows no relationships of {', '.join(titles.values())}."
+        return question.answer(text, Outcome.NO_EVIDENCE, graph=part, notes=notes)
     relationships = index.relationships([number for number, _, _ in found])
     lines = CitedRelationships(relationships, passages_of(index, relationships))
     text = "\n".join(f"- {lines.line(number, titles[start])}" for number, start, _ in found)
@@ -60,7 +51,8 @@ def neighbourhood_search(question: Question, settings: NeighbourhoodSearch) -> A
         ],
         question.max_context_tokens(settings.max_context_tokens),
     )
-    return answer(text, citations=tuple(lines.citations), notes=notes, context=context, graph=part)
+    citations = tuple(lines.citations)
+    return question.answer(text, citations=citations, notes=notes, context=context, graph=part)
 
 
 def gather(

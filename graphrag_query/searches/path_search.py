@@ -1,27 +1,62 @@
-"""Path search: how two or more entities are connected."""
+"""Path search: the best paths between entities; only the visited part of the graph is read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from heapq import heappop, heappush
 from itertools import combinations, pairwise
+from math import inf
+from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
 from graphrag_index.schema.settings.searches import PathSearch
-from graphrag_query.answer import Answer, Citation, Outcome
-from graphrag_query.answering.context import Section, pack, source_rows
-from graphrag_query.answering.written_answer import write_answer
+from graphrag_query.answer import Answer, Outcome
+from graphrag_query.answering.written_answer import Section, pack, source_rows, write_answer
 from graphrag_query.display.subgraph import Subgraph, subgraph_of
-from graphrag_query.question.mentions import UnknownName, named_entities
 from graphrag_query.question.question import Question
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.retrieval.index_store import IndexStore, Links
 from graphrag_query.retrieval.relationship_evidence import CitedRelationships, Passage, passages_of
-from graphrag_query.retrieval.shortest_paths import Path, VisitedGraph, find_paths
 
 # Of at most so many entities all pairs are searched; of more, each and the next.
 MAX_PAIRWISE = 6
 # Share of the context for passages.
 SOURCE_SHARE = 0.5
+# Cost of a hop; up to one more for a weak relationship.
+HOP_COST = 0.5
+# Cost of passing through an entity, times the logarithm of its degree: hubs connect everything.
+HUB_COST = 0.1
+# Extra cost of each entity and pair that an earlier path used; four times as much whenever the same
+# path is found again.
+PENALTY = 1.0
+MAX_REPEATS = 4
+# Later paths have at most so many hops more than the best one, and twice its cost plus this.
+MAX_DETOUR = 2
+MAX_SHARED = 4 * PENALTY
+# Relationships of one entity that are followed, the heaviest first. Others may be found from their
+# other end: only those weak for both ends are missed.
+MAX_OF_ENTITY = 1_000
+
+
+class Path(NamedTuple):
+    """A path from one entity to another, by numbers; a lower `cost` is better."""
+
+    entities: tuple[int, ...]
+    relationships: tuple[int, ...]
+    cost: float
+
+
+class _Label(NamedTuple):
+    """A path from one end to an entity; labels are ordered by cost, then by numbers."""
+
+    cost: float
+    hops: int
+    entity: int
+    relationship: int  # of the last hop; -1 at the end itself
+    before: "_Label | None"
+
+
+Hop = tuple[int, int, float]  # neighbour, relationship, cost
 
 
 @dataclass(frozen=True)
@@ -41,7 +76,7 @@ def path_search(question: Question, settings: PathSearch) -> Answer:
     outcome is `no_evidence` if there is no path, or if a name is unknown.
     """
     index = question.index
-    named = named_entities(question.mentions, question.names)
+    named = question.named_entities()
     entities, unknown, notes = named.entities, named.unknown, named.notes
     if unknown and not question.names and len(entities) > 1:
         # These can be connected, whatever else the question names.
@@ -49,46 +84,39 @@ def path_search(question: Question, settings: PathSearch) -> Answer:
     graph = VisitedGraph(index.links, settings.max_visited)
     connections = [] if unknown else connect(graph, entities, settings)
     paths = [path for connection in connections for path in connection.paths]
-    looked_at = {
-        "entities": len(graph.visited),
-        "relationships": graph.n_relationships,
-        "paths": len(paths),
-    }
-    answer = partial(
-        question.answer, method="path", parameters=settings.model_dump(), looked_at=looked_at
+    question.counts.update(
+        entities=len(graph.visited), relationships=graph.n_relationships, paths=len(paths)
     )
-    if unknown or len(entities) < 2:
-        text = _what_is_missing(index, entities, unknown)
-        return answer(text, outcome=Outcome.NO_EVIDENCE, notes=notes)
     titles = dict(zip(entities, index.entities(entities)["title"], strict=True))
     if not paths:
-        text = _no_path(titles, graph, settings)
-        return answer(text, outcome=Outcome.NO_EVIDENCE, notes=notes)
+        if unknown:
+            text = " ".join(map(str, unknown))
+        elif len(entities) < 2:
+            known = ", ".join(f"one that the index knows: {title}" for title in titles.values())
+            known = known or "none that the index knows"
+            text = f"A path needs two entities, and this question names {known}."
+        else:
+            text = _no_path(titles, graph, settings)
+        return question.answer(text, Outcome.NO_EVIDENCE, notes=notes)
     part = _subgraph(index, entities, paths)
     relationships = index.relationships(part.relationships["human_readable_id"])
     passages = passages_of(index, relationships)
-    looked_at["text_units"] = len({unit["id"] for _, unit in passages.values()})
+    question.counts["text_units"] = len({unit["id"] for _, unit in passages.values()})
     notes += _notes(titles, connections, graph)
     context = pack(
-        _sections(connections, passages, part),
-        question.max_context_tokens(settings.max_context_tokens),
+        _sections(paths, passages, part), question.max_context_tokens(settings.max_context_tokens)
     )
     if question.llm is not None:
-        written = write_answer(
-            question,
-            "path_search",
-            context,
-            method="path",
-            parameters=settings.model_dump(),
-            looked_at=looked_at,
-            notes=notes,
-        )
-        return replace(written, graph=part)
-    text, citations = _listed(titles, connections, relationships, passages, part)
-    return answer(text, citations=citations, notes=notes, context=context, graph=part)
+        return replace(write_answer(question, "path_search", context, notes), graph=part)
+    lines = CitedRelationships(relationships, passages)
+    text = _listed(titles, paths, lines, part)
+    citations = tuple(lines.citations)
+    return question.answer(text, citations=citations, notes=notes, context=context, graph=part)
 
 
-def connect(graph: VisitedGraph, entities: Sequence[int], settings: PathSearch) -> list[Connection]:
+def connect(
+    graph: "VisitedGraph", entities: Sequence[int], settings: PathSearch
+) -> list[Connection]:
     """Find paths that connect entities: several for two, a tree of one path each for more.
 
     The tree has the smallest cost; of many entities, each is connected to the next.
@@ -112,37 +140,25 @@ def connect(graph: VisitedGraph, entities: Sequence[int], settings: PathSearch) 
     return taken
 
 
-def _what_is_missing(index: IndexStore, entities: list[int], unknown: list[UnknownName]) -> str:
-    if unknown:
-        return " ".join(map(str, unknown))
-    if not entities:
-        return "A path needs two entities, and this question names none that the index knows."
-    [title] = index.entities(entities)["title"]
-    return f"A path needs two entities, and this question names one that the index knows: {title}."
-
-
-def _no_path(titles: Mapping[int, str], graph: VisitedGraph, settings: PathSearch) -> str:
+def _no_path(titles: Mapping[int, str], graph: "VisitedGraph", settings: PathSearch) -> str:
     names = " and ".join(titles.values())
-    what = f"{len(graph.visited):,} entities and {graph.n_relationships:,} relationships"
+    visited = f"{len(graph.visited):,} entities and {graph.n_relationships:,} relationships"
     if graph.is_cut:
         return (
-            f"No path between {names} was found in the {what} that may be visited for one "
+            f"No path between {names} was found in the {visited} that may be visited for one "
             "question (max_visited)."
         )
     return (
-        f"No path of at most {settings.max_hops} hops connects {names}: {what} near them were "
+        f"No path of at most {settings.max_hops} hops connects {names}: {visited} near them were "
         "visited."
     )
 
 
 def _notes(
-    titles: Mapping[int, str], connections: Sequence[Connection], graph: VisitedGraph
+    titles: Mapping[int, str], connections: Sequence[Connection], graph: "VisitedGraph"
 ) -> tuple[str, ...]:
-    notes = []
     connected = {end for c in connections for end in (c.source, c.target)}
-    for entity, title in titles.items():
-        if entity not in connected:
-            notes.append(f"No path leads to {title}.")
+    notes = [f"No path leads to {t}." for entity, t in titles.items() if entity not in connected]
     if len(connected) - len(connections) > 1:
         notes.append("Not all of them are connected with each other.")
     if graph.is_cut:
@@ -162,11 +178,10 @@ def _subgraph(index: IndexStore, entities: Sequence[int], paths: Sequence[Path])
 
 
 def _sections(
-    connections: Sequence[Connection], passages: Mapping[int, Passage], part: Subgraph
+    paths: Sequence[Path], passages: Mapping[int, Passage], part: Subgraph
 ) -> list[Section]:
     """Return the sections of a context: hops in the order of the paths, passages, entities."""
     places: dict[int, list[str]] = {}
-    paths = [path for connection in connections for path in connection.paths]
     for n, path in enumerate(paths, 1):
         for hop, number in enumerate(path.relationships, 1):
             places.setdefault(number, []).append(f"path {n} hop {hop}")
@@ -181,21 +196,16 @@ def _sections(
 
 
 def _listed(
-    titles: Mapping[int, str],
-    connections: Sequence[Connection],
-    relationships: pl.DataFrame,
-    passages: Mapping[int, Passage],
-    part: Subgraph,
-) -> tuple[str, tuple[Citation, ...]]:
+    titles: Mapping[int, str], paths: Sequence[Path], lines: CitedRelationships, part: Subgraph
+) -> str:
     """Write the paths as a list, one line a hop."""
-    lines = CitedRelationships(relationships, passages)
     title_of = dict(part.entities.select("human_readable_id", "title").iter_rows())
-    paths = [path for connection in connections for path in connection.paths]
     *names, last = titles.values()
-    if len(titles) > 2:
-        how = f"a tree of {len(paths)} paths" if len(paths) > 1 else "one path"
-    else:
-        how = f"{len(paths)} paths, the best first" if len(paths) > 1 else "one path"
+    how = "one path"
+    if len(paths) > 1:
+        how = f"{len(paths)} paths, the best first"
+        if len(titles) > 2:
+            how = f"a tree of {len(paths)} paths"
     text = [f"{', '.join(names)} and {last} are connected by {how}:"]
     for n, path in enumerate(paths, 1):
         on_path = [title_of[entity] for entity in path.entities]
@@ -203,4 +213,179 @@ def _listed(
         text.append(f"\n{n}. {' – '.join(on_path)} ({hops})")
         for title, number in zip(on_path, path.relationships, strict=False):
             text.append(f"   - {lines.line(number, title)}")
-    return "\n".join(text), tuple(lines.citations)
+    return "\n".join(text)
+
+
+class VisitedGraph:
+    """The part of the graph that one question has read: at most `max_visited` entities.
+
+    `is_cut` tells whether the limit was reached.
+    """
+
+    def __init__(self, links: Links, max_visited: int) -> None:
+        self._links, self._max_visited = links, max_visited
+        self._hops: dict[int, list[Hop]] = {}
+        self._tolls: dict[int, float] = {}
+        self.visited: set[int] = set()
+        self.n_relationships = 0
+        self.is_cut = False
+
+    def hops_from(self, entity: int) -> list[Hop]:
+        """Return the hops from an entity, with the cost of each."""
+        if entity not in self._hops:
+            self._hops[entity] = self._read(entity)
+        return self._hops[entity]
+
+    def toll(self, entity: int) -> float:
+        """Return the cost of passing through an entity."""
+        if entity not in self._tolls:
+            self._read_tolls([entity])
+        return self._tolls[entity]
+
+    def _read(self, entity: int) -> list[Hop]:
+        room = self._max_visited - len(self.visited)
+        if room <= 0:
+            self.is_cut = True
+            return []
+        # One more tells whether any are left.
+        found = self._links.relationships_of(entity, min(room, MAX_OF_ENTITY) + 1)
+        self.is_cut = self.is_cut or len(found.entities) > room
+        room = min(room, MAX_OF_ENTITY)
+        neighbours = found.entities[:room].tolist()
+        self.n_relationships += len(neighbours)
+        self.visited.update(neighbours)
+        self._read_tolls([n for n in neighbours if n not in self._tolls])
+        weights = np.maximum(found.weights[:room].astype(np.float64), 0)
+        costs = HOP_COST + 1 / np.log2(2 + weights)
+        return list(
+            zip(neighbours, found.relationships[:room].tolist(), costs.tolist(), strict=True)
+        )
+
+    def _read_tolls(self, entities: list[int]) -> None:
+        if entities:
+            bits = np.log2(1 + self._links.n_relationships_of(entities))
+            self._tolls.update(zip(entities, (HUB_COST * bits).tolist(), strict=True))
+
+
+def find_paths(
+    graph: VisitedGraph, source: int, target: int, max_paths: int, max_hops: int
+) -> list[Path]:
+    """Return the best paths between two entities, the best first.
+
+    A hop costs less the stronger its relationship, and passing through an entity costs more
+    the more relationships it has. The first path is the cheapest of at most `max_hops` hops.
+    For each further one, the entities and pairs used so far cost more; it may be a little longer.
+    No path visits an entity twice.
+    """
+    graph.visited.update((source, target))
+    paths: list[Path] = []
+    extra: dict[tuple[int, ...], float] = {}
+    repeats, limit = 0, inf
+    # After the limit a further search would take as long and find little.
+    while len(paths) < max_paths and repeats < MAX_REPEATS and not (paths and graph.is_cut):
+        found = _cheapest(graph, source, target, max_hops, extra, limit)
+        if found is None:
+            break
+        if any(path.entities == found.entities for path in paths):
+            repeats += 1
+        else:
+            repeats = 0
+            paths.append(found)
+            max_hops = min(max_hops, len(paths[0].relationships) + MAX_DETOUR)
+            limit = 2 * paths[0].cost + MAX_SHARED
+        for used in _used(found):
+            extra[used] = extra.get(used, 0.0) + PENALTY * 4**repeats
+    return sorted(paths, key=lambda path: (path.cost, path.entities))
+
+
+def _used(path: Path) -> Iterator[tuple[int, ...]]:
+    """Yield the entities between the ends of a path, and the pairs that it connects."""
+    for entity in path.entities[1:-1]:
+        yield (entity,)
+    for one, other in pairwise(path.entities):
+        yield (min(one, other), max(one, other))
+
+
+def _cheapest(
+    graph: VisitedGraph,
+    source: int,
+    target: int,
+    max_hops: int,
+    extra: Mapping[tuple[int, ...], float],
+    limit: float,
+) -> Path | None:
+    """Return the cheapest path by bidirectional Dijkstra search; None if there is none.
+
+    A path to an entity is kept beside a cheaper one if it has fewer hops. The cost of passing
+    through an entity is split between its two hops.
+    """
+    ends = (source, target)
+
+    def toll(entity: int) -> float:
+        if entity in ends:
+            return 0.0
+        return (graph.toll(entity) + extra.get((entity,), 0.0)) / 2
+
+    heaps = tuple([_Label(0.0, 0, end, -1, None)] for end in ends)
+    kept = tuple({end: [heap[0]]} for end, heap in zip(ends, heaps, strict=True))
+    n_followed = [0, 0]
+    best: tuple[_Label, _Label] | None = None
+    while any(heaps):
+        costs = [heap[0].cost if heap else 0.0 for heap in heaps]
+        if sum(costs) >= limit:
+            break
+        # The side with less work done continues, so that neither expands a hub alone.
+        side = min((0, 1), key=lambda side: (not heaps[side], n_followed[side]))
+        label = heappop(heaps[side])
+        is_kept = any(label is other for other in kept[side][label.entity])
+        if not is_kept or label.hops == max_hops:
+            continue
+        here = label.cost + toll(label.entity)
+        hops_here = graph.hops_from(label.entity)
+        n_followed[side] += len(hops_here)
+        for neighbour, relationship, cost in hops_here:
+            cost += here + toll(neighbour)
+            if extra:
+                pair = (min(label.entity, neighbour), max(label.entity, neighbour))
+                cost += extra.get(pair, 0.0)
+            if cost >= limit:
+                continue
+            others = kept[side].get(neighbour, ())
+            hops = label.hops + 1
+            if any(other.cost <= cost and other.hops <= hops for other in others):
+                continue
+            new = _Label(cost, hops, neighbour, relationship, label)
+            for other in kept[1 - side].get(neighbour, ()):
+                if cost + other.cost < limit and hops + other.hops <= max_hops:
+                    limit = cost + other.cost
+                    best = (new, other) if side == 0 else (other, new)
+            # An entity not reached from the other end costs at least as much as its next label.
+            if cost + costs[1 - side] < limit:
+                left = [other for other in others if other.cost < cost or other.hops < hops]
+                kept[side][neighbour] = [*left, new]
+                heappush(heaps[side], new)
+    return None if best is None else _joined(graph, *best)
+
+
+def _joined(graph: VisitedGraph, forward: _Label, backward: _Label) -> Path:
+    """Join the two halves of a path; its cost is without the extra costs."""
+    there, back = _labels_of(forward), _labels_of(backward)
+    entities = [label.entity for label in (*there[::-1], *back[1:])]
+    hops = [*there[:-1][::-1], *back[:-1]]
+    cost = sum(graph.toll(entity) for entity in entities[1:-1])
+    for label in hops:
+        assert label.before is not None
+        cost += next(
+            cost
+            for _, relationship, cost in graph.hops_from(label.before.entity)
+            if relationship == label.relationship
+        )
+    return Path(tuple(entities), tuple(label.relationship for label in hops), cost)
+
+
+def _labels_of(label: _Label) -> list[_Label]:
+    """Return the labels of a path, from its last entity back to its end."""
+    labels = [label]
+    while labels[-1].before is not None:
+        labels.append(labels[-1].before)
+    return labels

@@ -1,16 +1,27 @@
-"""Choose the search for a question: by a model, or by characteristic words."""
+"""The table of all searches, and the choice among them: by a model, or by characteristic words."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from graphrag_index.errors import ModelError
+from graphrag_index.errors import ModelError, SettingsError
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request
+from graphrag_index.text.languages import read_lists
 from graphrag_index.text.normalize import fold, is_unspaced
+from graphrag_query.answer import Answer
 from graphrag_query.answering.llm import LLM
 from graphrag_query.question.question import Question
+from graphrag_query.searches.basic_search import basic_search
+from graphrag_query.searches.drift_search import drift_search
+from graphrag_query.searches.global_search import global_search
+from graphrag_query.searches.lazy_search import lazy_search
+from graphrag_query.searches.local_search import local_search
+from graphrag_query.searches.neighbourhood import neighbourhood_search
+from graphrag_query.searches.path_search import path_search
+from graphrag_query.structured.structured_search import structured_search
 
 # The searches to choose from and their purposes, as a model is told them.
 PURPOSES: Mapping[str, str] = {
@@ -20,137 +31,55 @@ PURPOSES: Mapping[str, str] = {
     "basic": "the wording or the place of a passage",
     "neighbourhood": "all that is linked with one named thing, as a list or a graph",
 }
-# Characteristic words by the kind of answer that a question wants. A star stands for any ending or
-# beginning, an underscore for up to six words. Accents are ignored.
-_CUES: Mapping[str, str] = {
-    # About the corpus as a whole.
-    "whole": """
-        theme* | topic* | corpus | data set* | dataset* | trend* | pattern* | overall |
-        as a whole |
-        all _ documents | all _ texts | across | taken together | altogether |
-        in general | these documents | these texts | the documents | the texts | the sources |
-        the reports | whole collection | this collection | everything about the |
-        in common across | lessons | over time | key differences |
-        thema | themen | *themen | trends | sammlung | korpus | insgesamt | worum geht |
-        worum es geht |
-        alle _ dokumente | alle _ texte | allen texten | allen dokumenten | die dokumente |
-        die texte | diese texte | diesen texten | im allgemeinen | uberblick uber alle |
-        muster |
-        temat* | korpus* | zbior* | ogolnie | ogolem | o czym sa | wszystkie dokumenty |
-        wszystkich dokument* | te teksty | te dokumenty | zagadnie* | trendy |
-        wszystkie teksty |
-        theme principa* | themes | sujets | corpus | ensemble des | vue d ensemble |
-        de quoi parlent |
-        de quoi traitent | ces documents | ces textes | les documents | tendances |
-        globalement |
-        dans l ensemble | tous les _ documents |
-        temas | corpus | en conjunto | de que tratan | de que hablan | estos textos |
-        estos documentos | los documentos | tendencias | en general | coleccion |
-        vision general |
-        todos los _ documentos |
-        temi | argomenti | questi documenti | i documenti | dei documenti | tendenze |
-        nel complesso |
-        assuntos | visao geral | estes documentos | os documentos | no geral |
-        onderwerpen | thema s | deze documenten | alle documenten | overzicht |
-        темы | тема* | тренд* | документ* | эти тексты | в целом | корпус* |
-        主题 | 话题 | 总体 | 整体 | 整个 | 所有文 | 全部文 | 这些文 | 语料 | 趋势 | 全文 | 数据集 |
-        テーマ | 話題 | 全体 | これらの文書 | この文書 | 傾向 | コーパス
-    """,
-    # Much in few words: of the corpus, unless the question names something.
-    "summary": """
-        summar* | overview | sum up | main | most important | most common* | most frequent* |
-        most often | key | major | biggest | central | common |
-        differ* | compare | attitude* | lesson* | kinds of | types of | what kind* |
-        zusammenfass* | fass* _ zusammen | uberblick | wichtigst* | haufigst* | grosst* |
-        haupt* |
-        unterschied* | vergleich* | arten von |
-        stresc* | streszcz* | podsum* | przeglad | glown* | najwazniejsz* | najczestsz* |
-        roznic* |
-        porown* | rodzaje |
-        resum* | synthese | apercu | principa* | plus import* | difference* | compar* |
-        types de |
-        panorama | mas important* | diferencia* | tipos de |
-        riassum* | sintesi | panoramica | differenz* | più importanti | diferenca* |
-        samenvat* | belangrijkst* | verschil* |
-        обобщ* | обзор* | резюм* | главн* | основн* | кратк* | сравн* |
-        总结 | 概述 | 概括 | 概要 | 摘要 | 综述 | 主要 | 讲了什么 | 说了什么 | 比较 | 哪些 |
-        要約 | 概要 | まとめ | 主な | 比較
-    """,
-    # How one thing is connected with another.
-    "connection": """
-        connect* | connection* | link* | relat* | relationship* | tied to | tied with | ties |
-        path |
-        in common | lead* to | led to | through whom | via whom | to do with |
-        verbindung* | verbind* | verbunden* | verband* | zusammenhang* | zusammenhang |
-        beziehung* |
-        hang* _ zusammen | gemeinsam* | miteinander | weg von | verwandt* |
-        zwiazek | zwiazk* | zwiazan* | powiaza* | lacz* | polacz* | relacj* | wspoln* |
-        lien | liens | lie a | liee a | lies a | liees a | lies entre | est il lie |
-        relation* | relie | relies | reliee | reliees | relient | connexion* | rapport* |
-        en commun |
-        chemin entre |
-        relacion* | conexion* | conecta* | vincul* | enlace* | en comun | que une | que unen |
-        camino entre |
-        legame | legami | collega* | relazion* | connession* | in comune |
-        ligacao | ligad* | relacao | em comum |
-        verband | relatie* | verbonden |
-        связ* | отношен* | общего |
-        关系 | 联系 | 关联 | 连接 | 相关 | 有关 | 共同点 | 路径 |
-        関係 | つなが | 関連 | 共通
-    """,
-    # The words of a document, or their place.
-    "passage": """
-        passage* | paragraph* | the sentence* | a sentence | excerpt* | verbatim | wording |
-        quote* |
-        quotation* | where _ does it say | where _ does it stand | where in the |
-        exactly is written |
-        exactly is said | exact words | text about | text on | which document* | which text* |
-        which file* | which page* | search for | find " | find “ |
-        absatz | absatze* | textstelle* | die stelle | stellen uber | zitat* | zitier* |
-        wortlaut |
-        wortlich* | welchem dokument | welchem text | wo steht |
-        fragmen* | akapit* | cytat* | cytuj* | zacytuj* | doslown* | zdanie |
-        w ktorym dokumencie |
-        gdzie jest napisane |
-        paragraphe* | extrait* | cite | cites | citation* | citer | mot pour mot | la phrase |
-        quel document |
-        ou est il ecrit |
-        pasaje* | parrafo* | fragmento* | cita | citas | citar | textual* | la frase |
-        que documento |
-        donde dice |
-        passaggio | paragrafo | brano | citazione | trecho | citacao | alinea | zin over |
-        citaat |
-        отрывок | абзац* | цитат* | процитир* | дословн* | где написано |
-        哪一段 | 段落 | 原文 | 引用 | 原话 | 哪篇 | 哪个文件 | 哪份 | 出处 | 一字不差 |
-        引用 | 段落 | 箇所 | 原文
-    """,
-    # The surroundings of one thing.
-    "surroundings": """
-        neighbo* | surround* | graph | subgraph | sub graph | ego network | network around |
-        network of |
-        nachbar* | umgebung | umfeld | graph* um |
-        sasiedztw* | otoczeni* | sasiad* |
-        voisin* | entourage | alentours |
-        vecin* | entorno | alrededor* |
-        vicinat* | vizinhan* | omgeving | buren |
-        окружени* | сосед* | окрестност* |
-        邻居 | 邻域 | 周围 | 所有关系 | 全部关系 |
-        相关的实体 | 有关的实体 | 图谱 | 子图 | 近傍 | 周辺
-    """,
-    # Everything that matches, or who it is.
-    "listing": """
-        ^who | ^what | ^which | list | show | all | everything | everyone | anything | name |
-        mit wem | womit | liste | zeig* | alle | wer ist | was ist | welche |
-        z kim | z czym | pokaz | wymien | wszystk* | kto |
-        avec qui | avec quoi | liste* | montre* | tous | toutes | quels sont | quelles sont |
-        con quien* | con que | lista | muestra* | todos | todas | quienes | cuales |
-        con chi | mostra | elenca | tutti | tutte | com quem | met wie | toon |
-        с кем | с чем | покажи | все | перечисли |
-        列出 | 显示 | 所有 | 哪些 | 谁 | 一覧 | すべて | 誰
-    """,
-}
 # Two things side by side, where neither spaces nor capitals mark names.
 _PAIR = re.compile(r".{2,}[和与與跟及同と、].{2,}")
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search, by its function, and the section of the settings that it takes.
+
+    `tables` are those that it needs beyond the ones of every index. `phrase` writes several
+    names as a question, for a search that can be given names.
+    """
+
+    run: Callable[[Question, Any], Answer]
+    section: str
+    tables: tuple[str, ...] = ()
+    phrase: Callable[[Sequence[str]], str] | None = None
+    names_entities: bool = False  # it says itself which names are misspelt
+
+
+SEARCHES: Mapping[str, Search] = {
+    "local": Search(local_search, "local_search"),
+    "global": Search(global_search, "global_search", ("community_reports",)),
+    "basic": Search(basic_search, "basic_search"),
+    "drift": Search(drift_search, "drift_search", ("community_reports",)),
+    "lazy": Search(lazy_search, "lazy_search"),
+    "path": Search(
+        path_search,
+        "path_search",
+        phrase=lambda names: f"How are {' and '.join(names)} connected?",
+        names_entities=True,
+    ),
+    "neighbourhood": Search(
+        neighbourhood_search, "neighbourhood_search", phrase=", ".join, names_entities=True
+    ),
+    "structured": Search(structured_search, "structured_search", names_entities=True),
+}
+METHODS = ("ask", *SEARCHES)
+
+
+def check_method(method: str) -> None:
+    """Check that there is a search of this name.
+
+    Raises
+    ------
+    SettingsError
+        There is none.
+    """
+    if method not in METHODS:
+        raise SettingsError(f"There is no search {method!r}; there are: {', '.join(METHODS)}.")
 
 
 @dataclass(frozen=True)
@@ -191,6 +120,8 @@ def choose(question: Question) -> Choice:
 def choose_by_rules(question: str, n_names: int) -> Choice:
     """Choose by the words of a question and the number of names in it."""
     cues = cues_in(question)
+    # In a script that has neither capitals nor spaces, no names are found.
+    is_pair = is_unspaced(question) and bool(_PAIR.search(question))
     named = ("it names nothing", "it names one thing", "it names several things")[min(n_names, 2)]
 
     def because(kind: str, meaning: str) -> str:
@@ -200,10 +131,10 @@ def choose_by_rules(question: str, n_names: int) -> Choice:
         return Choice("basic", because("passage", "it asks for a passage"))
     if "surroundings" in cues and n_names < 2:
         return Choice("neighbourhood", because("surroundings", "it asks what surrounds something"))
-    if "connection" in cues and (n_names > 1 or (not n_names and names_a_pair(question))):
+    if "connection" in cues and (n_names > 1 or (not n_names and is_pair)):
         why = because("connection", f"it asks how things are connected, and {named}")
         return Choice("path", why)
-    is_one = n_names == 1 or (not n_names and hides_names(question))
+    is_one = n_names == 1 or (not n_names and is_unspaced(question))
     if is_one and "connection" in cues and "listing" in cues and "whole" not in cues:
         why = because("connection", "it asks what is connected with one thing")
         return Choice("neighbourhood", why)
@@ -266,7 +197,9 @@ def _plain(text: str) -> str:
 
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
-    return {kind: _compiled(phrases) for kind, phrases in _CUES.items()}
+    """Compile the characteristic words of questions, by the kind of answer that they want."""
+    cues = read_lists("data/cues", Path(__file__).parent)
+    return {kind: _compiled(phrases) for kind, phrases in cues.items()}
 
 
 def _compiled(phrases: str) -> re.Pattern[str]:
@@ -274,11 +207,8 @@ def _compiled(phrases: str) -> re.Pattern[str]:
     for phrase in (part.strip() for part in phrases.split("|")):
         start = "^" if phrase.startswith("^") else ""
         plain = _plain(phrase.removeprefix("^"))
-        pattern = (
-            re.escape(plain)
-            .replace(r"\ _\ ", r"\s(?:\w+\s){0,6}?")
-            .replace("_", r"(?:\w+\s){0,6}?")
-        )
+        # "_" always stands between two words.
+        pattern = re.escape(plain).replace(r"\ _\ ", r"\s(?:\w+\s){0,6}?")
         pattern = pattern.replace(r"\*", r"\w*").replace(r"\ ", r"\s+")
         bound = "" if is_unspaced(phrase) else r"\b"
         end = "" if plain.endswith(("*", '"', "“")) or not bound else r"\b"
@@ -295,13 +225,3 @@ def cues_in(question: str) -> dict[str, str]:
         if match:
             found[kind] = match.group().strip()
     return found
-
-
-def hides_names(question: str) -> bool:
-    """Tell whether a question is in a script that has neither capitals nor spaces."""
-    return is_unspaced(question)
-
-
-def names_a_pair(question: str) -> bool:
-    """Tell whether two things stand side by side in a script that does not mark names."""
-    return hides_names(question) and bool(_PAIR.search(question))

@@ -12,10 +12,8 @@ from graphrag_index.errors import QueryError, SettingsError
 from graphrag_index.llm.request import Message, ParsedReply, ReplyError, ReplyFormat, Request
 from graphrag_index.schema.settings.searches import StructuredSearch
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.answering.context import Context, Section, pack
-from graphrag_query.answering.written_answer import write_answer
-from graphrag_query.question.mentions import Mentions
-from graphrag_query.question.question import Question
+from graphrag_query.answering.written_answer import Context, Section, pack, write_answer
+from graphrag_query.question.question import Mentions, Question
 from graphrag_query.searches.local_search import local_search
 from graphrag_query.structured.queries import run_sql, sql_engine, sql_schema, table_files
 from graphrag_query.structured.sandbox import QueryResult, limits_of
@@ -181,16 +179,9 @@ def _from_rows(question: Question, attempt: Attempt, settings: StructuredSearch)
         notes += (f"{left_out:,} rows had no room in what the model was shown.",)
     cut = "The rows were cut; there are more.\n" if result.is_cut or left_out else ""
     context = replace(packed, text=f"Query: {attempt.sql}\n{cut}\n{packed.text}")
-    return write_answer(
-        question,
-        "structured_answer",
-        context,
-        method="structured",
-        parameters=settings.model_dump(),
-        looked_at={"queries": 1, "rows": len(result)},
-        notes=notes,
-        shown=context.shown if name != "Rows" else {},
-    )
+    question.counts.update(queries=1, rows=len(result))
+    citable = context.shown if name != "Rows" else {}
+    return write_answer(question, "structured_answer", context, notes, citable)
 
 
 def _from_passages(question: Question, attempt: Attempt, settings: StructuredSearch) -> Answer:
@@ -199,23 +190,12 @@ def _from_passages(question: Question, attempt: Attempt, settings: StructuredSea
     if attempt.result is not None:
         notes += (f"Query that found nothing: {attempt.sql}",)
     if _best_similarity(question) < settings.min_similarity:
-        return question.answer(
-            NO_RECORD,
-            "structured",
-            settings.model_dump(),
-            {"queries": 1 if attempt.sql else 0, "rows": 0},
-            Outcome.NO_EVIDENCE,
-            notes=notes,
-            context=Context({}, "", 0, {}),
-        )
+        question.counts.update(queries=1 if attempt.sql else 0, rows=0)
+        nothing = Context({}, "", 0, {})
+        return question.answer(NO_RECORD, Outcome.NO_EVIDENCE, notes=notes, context=nothing)
     found = local_search(question, question.local)
     notes += ("Answered by local search from passages, since no query found anything.",)
-    return replace(
-        found,
-        method="structured",
-        parameters=settings.model_dump(),
-        notes=(*notes, *found.notes),
-    )
+    return replace(found, notes=(*notes, *found.notes))
 
 
 def _best_similarity(question: Question) -> float:

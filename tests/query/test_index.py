@@ -9,13 +9,8 @@ from graphrag_index.errors import SettingsError, TableError
 from graphrag_index.storage.table_store import TableStore
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
-from graphrag_query.searches.registry import METHODS
+from graphrag_query.searches.router import METHODS
 from tests.conftest import run_project
-
-
-@pytest.fixture(scope="module")
-def index(sample_project: Path) -> Index:
-    return graphrag_query.open(sample_project / "output")
 
 
 def without_time(answer: Answer) -> Answer:

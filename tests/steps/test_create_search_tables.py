@@ -15,7 +15,7 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.create_search_tables import create_search_tables
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.text.normalize import fold_names, sounds_of
-from graphrag_query.retrieval.links import Links
+from graphrag_query.retrieval.index_store import Links
 from tests.fixtures.small_index import table
 
 PLACE = {"document_id": "d1", "start_char": 3, "end_char": 9}

@@ -1,19 +1,11 @@
-from pathlib import Path
-
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import graphrag_query
 from graphrag_query.answering.cited_text import CitedText
 from graphrag_query.retrieval.index_store import IndexStore
 from tests.fixtures.examples import examples
-
-
-@pytest.fixture(scope="module")
-def store(sample_project: Path) -> IndexStore:
-    return graphrag_query.open(sample_project / "output").store
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import graphrag_query
 from graphrag_index.schema.settings.settings import load_settings
 from graphrag_query.answering.cited_text import CitedText
 from graphrag_query.index import Index
-from graphrag_query.searches.registry import METHODS
+from graphrag_query.searches.router import METHODS
 from tests.fixtures.commands import REPOSITORY, ask, call
 from tests.server import Server
 

@@ -107,7 +107,7 @@ def test_a_text_is_embedded_once(sample_project: Path, monkeypatch: pytest.Monke
     store = IndexStore.open(sample_project / "output")
     lengths = Lengths()
     vars(store.embedder)["model"] = lengths
-    vars(store)["dimension"] = 2
+    vars(store.embedder)["dimension"] = 2
     assert store.embed(["a", "ship", "a"]).tolist() == [[1, 1], [4, 1], [1, 1]]
     assert store.embed(["ship", "ice"]).tolist() == [[4, 1], [3, 1]]
     assert store.embed([]).shape == (0, 2)

@@ -198,7 +198,9 @@ def test_questions_are_compared_with_its_vectors_by_the_model_that_made_them(
             found = table.nearest(vector, 1, ["human_readable_id"])
             assert found["human_readable_id"].to_list() == [number]
             assert found["similarity"][0] == pytest.approx(1)
-            assert index.store.text_unit_vectors([number])[0] @ vector == pytest.approx(1)
+            assert index.store.map("text_unit_vectors").matrix("vector", [number])[
+                0
+            ] @ vector == pytest.approx(1)
         answer = index.basic("Who lives alone?")
         assert answer.notes[-1].startswith(
             "There are no vectors of community reports of 64 numbers in"

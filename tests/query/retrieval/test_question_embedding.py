@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -175,3 +176,15 @@ def test_another_model_by_the_same_name_is_told_by_its_dimension(project: Path) 
 def test_without_settings_an_index_is_asked_by_its_own(indexed: Path) -> None:
     index = graphrag_query.open(indexed / "output")
     assert index.store.embedder.identity == ("test-embedding", None)
+
+
+def test_the_model_for_questions_is_closed_with_the_index(indexed: Path) -> None:
+    before = threading.active_count()
+    with opened(indexed) as index:
+        index.store.embed(["ship"])
+        assert threading.active_count() > before
+    assert threading.active_count() == before
+    # A closed index may be asked again.
+    assert index.store.embed(["ice"]).shape == (1, 32)
+    index.close()
+    assert threading.active_count() == before

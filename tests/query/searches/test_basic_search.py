@@ -17,11 +17,6 @@ from tests.fixtures.fake_llm import FakeLLM, question_to
 from tests.fixtures.sample_questions import QUESTIONS, check_citations
 
 
-@pytest.fixture(scope="module")
-def index(sample_project: Path) -> Index:
-    return graphrag_query.open(sample_project / "output")
-
-
 @pytest.mark.parametrize("mode", ["vector", "text", "hybrid"])
 def test_a_passage_is_found_and_quoted(index: Index, sample_project: Path, mode: str) -> None:
     answer = index.basic("Which fossil plant was found in the rocks?", mode=mode)

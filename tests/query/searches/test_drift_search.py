@@ -30,11 +30,6 @@ from tests.server import Faults, Server
 BROAD = "How did scurvy shape the expeditions?"
 
 
-@pytest.fixture(scope="module")
-def index(sample_project: Path) -> Index:
-    return graphrag_query.open(sample_project / "output")
-
-
 def ask(
     index: Index, answer: Callable[[Request], Any], text: str = BROAD, **values: Any
 ) -> tuple[Answer, FakeLLM]:

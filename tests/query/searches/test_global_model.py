@@ -33,11 +33,6 @@ from tests.server import Faults, Server
 SUBJECT = "How did the expeditions fight scurvy?"
 
 
-@pytest.fixture(scope="module")
-def index(sample_project: Path) -> Index:
-    return graphrag_query.open(sample_project / "output")
-
-
 def ask(
     index: Index,
     answer: Callable[[Request], Any],

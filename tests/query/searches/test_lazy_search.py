@@ -15,13 +15,13 @@ from graphrag_index.schema.settings.settings import load_settings
 from graphrag_index.text.tokens import count_tokens, load_encoding
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
-from graphrag_query.searches.lazy_requests import (
+from graphrag_query.searches.lazy_search import (
     Claim,
     claims_request,
+    lazy_search,
     relevance_request,
     sub_query_request,
 )
-from graphrag_query.searches.lazy_search import lazy_search
 from tests.conftest import REPOSITORY, copy_project, run_project
 from tests.fixtures.examples import examples
 from tests.fixtures.fake_llm import FakeLLM, question_to
@@ -29,11 +29,6 @@ from tests.fixtures.sample_questions import QUESTIONS, check_citations
 from tests.server import ChatRequest, Faults, Server
 
 DOGS = "Which dogs did the expeditions use, and what became of them?"
-
-
-@pytest.fixture(scope="module")
-def index(sample_project: Path) -> Index:
-    return graphrag_query.open(sample_project / "output")
 
 
 def reader(word: str, fails: Callable[[Request, int], bool] = lambda *_: False) -> FakeLLM:
@@ -238,7 +233,7 @@ class TestReplies:
         units = index.store.text_units([3, 4])
         if name == "rating":
             return relevance_request(llm, "Who?", units[3])
-        from graphrag_query.answering.context import Section, pack, source_rows
+        from graphrag_query.answering.written_answer import Section, pack, source_rows
 
         return claims_request(llm, "Who?", pack([Section("Sources", source_rows(units), 1)], 2_000))
 

@@ -15,11 +15,6 @@ from tests.fixtures.examples import examples
 from tests.fixtures.sample_questions import QUESTIONS, check_citations
 
 
-@pytest.fixture(scope="module")
-def index(sample_project: Path) -> Index:
-    return graphrag_query.open(sample_project / "output")
-
-
 @pytest.mark.parametrize(
     ("question", "said"),
     [

@@ -17,11 +17,6 @@ from tests.fixtures.sample_questions import QUESTIONS, check_citations
 BRIDGE = [(0, 1, 1.0), (1, 2, 2.0), (0, 2, 3.0), (2, 3, 1.0), (3, 4, 1.0), (4, 5, 9.0), (3, 5, 2.0)]
 
 
-@pytest.fixture(scope="module")
-def index(sample_project: Path) -> Index:
-    return graphrag_query.open(sample_project / "output")
-
-
 def numbers(hops: int, most: int = 100, centre: int = 0) -> list[int]:
     return [number for number, _, _ in gather(FakeLinks(BRIDGE), [centre], hops, most)[1]]
 

@@ -4,26 +4,18 @@ from typing import Any
 
 import pytest
 
-import graphrag_query
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.request import Outcome as CallOutcome
 from graphrag_index.llm.request import ReplyError
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
-from graphrag_query.question.mentions import Mentions
-from graphrag_query.question.question import Question
+from graphrag_query.question.question import Mentions, Question
 from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.searches.registry import METHODS
-from graphrag_query.searches.router import PURPOSES, choose, choose_by_rules, read_choice
+from graphrag_query.searches.router import METHODS, PURPOSES, choose, choose_by_rules, read_choice
 from tests.fixtures.fake_llm import FakeLLM, question_to
 from tests.fixtures.labelled_questions import HELD_OUT, SEEN, Labelled
 from tests.fixtures.model_index import index_behind
 from tests.server import ChatRequest, Faults, Server
-
-
-@pytest.fixture(scope="module")
-def index(sample_project: Path) -> Index:
-    return graphrag_query.open(sample_project / "output")
 
 
 def wrong(store: IndexStore, labelled: Labelled) -> list[tuple[str, str, str]]:

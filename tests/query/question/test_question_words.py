@@ -7,7 +7,7 @@ import pytest
 
 import graphrag_query
 from graphrag_query.index import Index
-from graphrag_query.question.content_words import is_unreadable, share_words
+from graphrag_query.question.question_words import is_unreadable, share_words
 from tests.conftest import copy_project, run_project
 
 TEXTS = {

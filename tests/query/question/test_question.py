@@ -3,9 +3,8 @@ from pathlib import Path
 import pytest
 
 import graphrag_query
-from graphrag_query.question.content_words import language_in
-from graphrag_query.question.mention_spans import HeldWords, name_spans
-from graphrag_query.question.mentions import Mentions, not_mentioned
+from graphrag_query.question.question import Mentions, not_mentioned
+from graphrag_query.question.question_words import HeldWords, language_in, name_spans
 
 TEXTS = [
     "Captain Scott and Douglas Mawson met Emil Racoviță at Cape Evans.",

@@ -1,0 +1,192 @@
+"""The words of a question: content words, and the names that its capitals mark.
+
+The built-in embedding model cannot tell texts in some scripts apart. There, shared words or pairs
+of characters replace the cosine.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from graphrag_index.text.languages import (
+    HONORIFICS,
+    MIN_STEM,
+    PARTICLES,
+    RANKS,
+    Language,
+    detect_language,
+    language_of,
+    stems_of,
+)
+from graphrag_index.text.normalize import UNSPACED_OR_HANGUL, fold, stem
+
+if TYPE_CHECKING:
+    from graphrag_query.retrieval.index_store import IndexStore
+
+# Words of questions that say nothing about the subject, beside the function words.
+QUESTION_WORDS = frozenset(
+    (
+        "who whom whose what which where when why how did does was were tell explain describe "
+        "list give main about important role happened happen think know wer was wann wo warum "
+        "wie welche kto kim kogo czym co gdzie kiedy dlaczego jak jaki która"
+    ).split()
+)
+# Share of a question's pairs of characters that a sentence must hold.
+MIN_PAIR_SHARE = 0.2
+# Characters at the start of a word that endings do not change.
+MIN_SHARED_PREFIX = 4
+WORD = re.compile(r"[^\W_]+")
+_LETTER = re.compile(r"[^\W\d_]")
+_LATIN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
+# Scripts compared by pairs of characters: they have no spaces, or endings as long as their words.
+_PAIRED = re.compile(rf"{UNSPACED_OR_HANGUL}+")
+# The Arabic article, alone or behind a prefixed "and", "by", "for" or "like".
+_ARABIC_PREFIX = re.compile(r"^[\u0648\u0641\u0628\u0643]?\u0627\u0644(?=\w{3})")
+# Text between two words of one name: Cherry-Garrard, O'Brien, J. R. Smith, Erich von Drygalski.
+_PARTICLES = "|".join(sorted(PARTICLES | {"dos", "of", "the"}))
+_WITHIN_NAME = re.compile(rf"(?:[\s’'.-]+(?:{_PARTICLES}))*(?:\s+|[’'-]|\.\s*)")
+_SENTENCE_END = re.compile(r"[?!…:]|\.\s")
+# Forms of address: a text may name the person without them.
+_TITLES = HONORIFICS | RANKS
+
+
+def language_in(text: str) -> Language:
+    """Detect the language of a text."""
+    return language_of(detect_language(text))
+
+
+def plain_words(language: Language) -> frozenset[str]:
+    """Return the words of a language that say nothing about the subject of a question."""
+    return language.function_words | QUESTION_WORDS
+
+
+def content_words(text: str, language: Language | None = None) -> list[str]:
+    """Return the stems of the words that carry the meaning of a text, each once."""
+    plain = plain_words(language or language_in(text))
+    words = (word for word in WORD.findall(text.lower()) if word not in plain and len(word) > 1)
+    return list(dict.fromkeys(map(stem, words)))
+
+
+def is_unreadable(index: "IndexStore", text: str) -> bool:
+    """Tell whether the embedding model cannot read most letters of a text, or is missing."""
+    if index.backend.lacks_vectors:
+        return True
+    settings = index.settings
+    if settings.generate_text_embeddings.model in settings.models:
+        return False
+    return 2 * len(_LATIN.findall(text)) < len(_LETTER.findall(text))
+
+
+def share_words(question: str, sentence: str) -> bool:
+    """Tell whether a sentence shares a word with a question, whatever its ending.
+
+    In scripts without spaces, enough pairs of characters must be shared.
+    """
+    pairs = _pairs(question)
+    if pairs and len(pairs & _pairs(sentence)) >= MIN_PAIR_SHARE * len(pairs):
+        return True
+    held = {_ARABIC_PREFIX.sub("", word) for word in WORD.findall(sentence.lower())}
+    for word in content_words(_PAIRED.sub(" ", question)):
+        word = _ARABIC_PREFIX.sub("", word)
+        if len(word) < MIN_SHARED_PREFIX:
+            if len(word) > 2 and word in held:
+                return True
+        elif any(other.startswith(word[: max(MIN_SHARED_PREFIX, len(word) - 2)]) for other in held):
+            return True
+    return False
+
+
+def _pairs(text: str) -> set[str]:
+    runs = _PAIRED.findall(text)
+    return {run[i : i + 2] for run in runs for i in range(max(1, len(run) - 1))}
+
+
+@dataclass(frozen=True)
+class NameSpan:
+    """A name as a text writes it, and its words in lower case without forms of address."""
+
+    text: str
+    words: tuple[str, ...]
+
+
+def name_spans(text: str, language: Language) -> list[NameSpan]:
+    """Find the names in a text: runs of capitalized words.
+
+    The first word of a sentence is capitalized anyway, and in a headline or a text in capitals
+    every word is: there, capitals mark no names.
+    """
+    plain = plain_words(language)
+    tokens = list(WORD.finditer(text))
+    inside = [
+        token
+        for i, token in enumerate(tokens)
+        if not _begins_sentence(text, tokens[i - 1] if i else None, token)
+    ]
+    words = [token[0] for token in inside if len(token[0]) > 1]
+    has_plain_capital = any(word[0].isupper() and word.lower() in plain for word in words)
+    if has_plain_capital and all(word[0].isupper() or word.lower() in plain for word in words):
+        return []
+    names: list[list[re.Match[str]]] = []
+    for token in inside:
+        if not token[0][0].isupper():
+            continue
+        if names and _WITHIN_NAME.fullmatch(text, names[-1][-1].end(), token.start()):
+            names[-1].append(token)
+        elif token[0].lower() not in plain:
+            names.append([token])
+    found = []
+    for name in names:
+        words = [token[0].lower() for token in name if len(token[0]) > 1]
+        words = [word for word in words if word not in plain and word not in _TITLES]
+        found.append(NameSpan(text[name[0].start() : name[-1].end()], tuple(words)))
+    return found
+
+
+def _begins_sentence(text: str, before: re.Match[str] | None, token: re.Match[str]) -> bool:
+    if before is None:
+        return True
+    # A short word before a full stop may be an abbreviation or an initial: Prof. O'Brien.
+    end = _SENTENCE_END.search(text, before.end(), token.start())
+    return end is not None and (end[0][0] != "." or len(before[0]) > 4)
+
+
+def forms_of(word: str, language: Language) -> frozenset[str]:
+    """Return the possible stems of a folded word, an English stem among them."""
+    # In most of our languages an s marks the possessive or the plural.
+    without_s = word.removesuffix("s")
+    forms = stems_of(word, language) | {stem(word)}
+    return forms | {without_s} if len(without_s) >= MIN_STEM else forms
+
+
+class HeldWords:
+    """The words of some texts, found again in any inflected form."""
+
+    def __init__(self, texts: Iterable[str], language: Language) -> None:
+        self.language = language
+        self._by_prefix: dict[str, set[str]] = {}
+        self.add(texts)
+
+    def add(self, texts: Iterable[str]) -> None:
+        """Add the words of more texts."""
+        for word in {word for text in texts for word in WORD.findall(text.lower())}:
+            folded = fold(word)
+            self._by_prefix.setdefault(folded[:MIN_STEM], set()).add(folded)
+
+    def hold(self, word: str) -> bool:
+        """Tell whether a text holds a word, ignoring accents and endings."""
+        folded = fold(word)
+        near = self._by_prefix.get(folded[:MIN_STEM], set())
+        forms = forms_of(folded, self.language)
+        return folded in near or any(forms & forms_of(other, self.language) for other in near)
+
+    def missing(self, names: Iterable[NameSpan]) -> list[str]:
+        """Return the names that no text holds, each once."""
+        return list(dict.fromkeys(name.text for name in names if self._lacks(name)))
+
+    def _lacks(self, name: NameSpan) -> bool:
+        absent = [not self.hold(word) for word in name.words]
+        if self.language.capitalizes_nouns:
+            # A capital may mark any noun: only two absent words together are a missing name.
+            return len(absent) > 1 and all(absent)
+        return any(absent)
