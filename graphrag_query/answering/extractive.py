@@ -32,6 +32,8 @@ MAX_EMBEDDED = 24
 REPETITION_WEIGHT = 0.4
 # Sentences that score less than this share of the best are left out.
 SHARE_OF_BEST = 0.6
+# Share of a question's words, weighted by rarity, that evidence of little similarity must hold.
+MIN_COVERAGE = 0.34
 # Coverage of a sentence that holds all words of a question: the sum of fractions may fall short.
 ALL_WORDS = 0.999
 
@@ -288,15 +290,21 @@ def _misses_the_point(
 ) -> bool:
     """Tell whether sentences hold too little of the question, however similar they are.
 
-    If the index knows none of its names, they must hold a third of its words and all its names.
-    Otherwise they must hold one word of what is asked about the named entities.
+    If the index knows none of its names, they must hold a third of its words, weighted by rarity,
+    and all its names. The less similar they are, the more words they must hold: all of them at
+    `min_similarity`, none at twice that. Otherwise they must hold one word of what is asked
+    about the named entities.
     """
     similarity = max(sentence.similarity for sentence in evidence)
     texts = [sentence.candidate.text for sentence in evidence]
     if not named:
-        held = any(sentence.coverage >= 0.34 for sentence in evidence)
+        coverage = max(sentence.coverage for sentence in evidence)
+        is_held = (
+            coverage >= MIN_COVERAGE
+            and similarity + coverage * min_similarity >= 2 * min_similarity
+        )
         return similarity < 2 * min_similarity and (
-            not held or bool(question.mentions.missing_from(texts))
+            not is_held or bool(question.mentions.missing_from(texts))
         )
     asked = set(question.content_words) - {w for n in named for w in content_words(n)}
     words = {word for text in texts for word in content_words(text)}
