@@ -3,10 +3,10 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Any, Protocol, TypedDict
 
 from graphrag_index.schema.settings.models import ModelSettings
+from graphrag_index.schema.tables import content_id
 from graphrag_index.text.tokens import count_tokens, load_encoding
 
 # Counts the tokens of prompts that may not fit; other encodings count much the same.
@@ -182,13 +182,7 @@ def request_key(request: Request, settings: ModelSettings) -> str:
     parts.append(_schema_text(request.format.schema))
     for message in request.messages:
         parts += (message["role"], message["content"])
-    digest = blake2b(digest_size=16)
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        # With its length, so that the borders of the parts count.
-        digest.update(len(data).to_bytes(8, "little"))
-        digest.update(data)
-    return digest.hexdigest()
+    return content_id(*parts)
 
 
 # JSON of schemas by their identity in memory: thousands of requests share one schema.
