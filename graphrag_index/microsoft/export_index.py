@@ -24,7 +24,6 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from graphrag_index.errors import ExportError, TableError, describe_error
 from graphrag_index.microsoft.read_files import VECTOR_TABLES
@@ -129,16 +128,15 @@ def _open_tables(store: TableStore, version: Version) -> dict[str, pl.LazyFrame]
 
 def _describe(version: Version) -> dict[str, object]:
     stored = [version.tables[name].vectors for name in VECTOR_TABLES if name in version.tables]
-    named = next((vectors.model for vectors in stored if vectors and vectors.model), None)
+    # The name that the server knows, or else the name in the settings.
+    model = next((vectors.model for vectors in stored if vectors and vectors.model), None)
+    model = model or version.settings.get("generate_text_embeddings", {}).get("model")
     return {
         "format": FORMAT,
         "program": version.program,
         "version": version.number,
         "workflow": version.workflow,
-        # The name that the server knows, or else the name in the settings.
-        "embedding_model": named
-        or version.settings.get("generate_text_embeddings", {}).get("model")
-        or None,
+        "embedding_model": model or None,
         "dimensions": stored[0].dimensions if stored and stored[0] else None,
     }
 
@@ -222,6 +220,8 @@ def shared_columns(name: str) -> list[str]:
 
 def _write_tables(tables: Mapping[str, pl.LazyFrame], folder: Path) -> None:
     """Write Microsoft's tables as Parquet, row for row in our order."""
+    import pyarrow.parquet as pq
+
     for name in (name for name in FIRST_OWN if name in tables):
         rows = tables[name]
         if name == "communities":

@@ -170,7 +170,7 @@ def add_missing_documents(documents: pl.LazyFrame, text_units: pl.LazyFrame) -> 
     known = documents.select("id").collect()
     named = text_units.select(id="document_id").collect().unique(maintain_order=True)
     unknown = named.join(known, on="id", how="anti", maintain_order="left")
-    return _append(
+    return _append_rows(
         "documents",
         documents,
         unknown.with_columns(
@@ -191,7 +191,7 @@ def add_missing_communities(communities: pl.LazyFrame, reports: pl.LazyFrame) ->
         .select("community", "level", "parent", "children", "title", "period")
         .collect()
     )
-    return _append(
+    return _append_rows(
         "communities",
         communities,
         unknown.with_columns(
@@ -200,7 +200,7 @@ def add_missing_communities(communities: pl.LazyFrame, reports: pl.LazyFrame) ->
     )
 
 
-def _append(name: str, rows: pl.LazyFrame, new: pl.DataFrame) -> pl.LazyFrame:
+def _append_rows(name: str, rows: pl.LazyFrame, new: pl.DataFrame) -> pl.LazyFrame:
     """Append new rows to a table, with empty values in the columns that they lack."""
     if new.is_empty():
         return rows
