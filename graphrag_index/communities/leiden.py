@@ -35,7 +35,6 @@ UNSCALED_NODES = 1_000
 # Parts with at least so many nodes are split by Microsoft GraphRAG.
 MICROSOFT_CLUSTER_SIZE = 10
 
-
 # Partitions a graph with edges into labels, in any numbering. Arguments: graph, quality,
 # resolution, iterations, seed.
 Engine = Callable[[Rows, Quality, float, int, int], Integers]

@@ -102,9 +102,12 @@ class CommunityEvidence:
                 (claim_owners[known], self._text_units[claim_units[known]]),
             ),
         }
-        return pl.DataFrame(
-            {name: _distinct_lists(parts, len(communities)) for name, parts in lists.items()}
-        )
+        columns = {}
+        for name, parts in lists.items():
+            owners, hashes = (np.concatenate(side) for side in zip(*parts, strict=True))
+            pairs = pl.DataFrame({"owner": owners, "hash": hashes}).unique().sort("owner", "hash")
+            columns[name] = gather_lists(pairs["owner"].to_numpy(), pairs["hash"], len(communities))
+        return pl.DataFrame(columns)
 
     def rows(
         self, reports: Mapping[int, CitedReport], keys: Keys, prompt_hash: str
@@ -178,13 +181,6 @@ def _text_units(table: pl.LazyFrame, order: pl.Series, ids: pl.Series) -> Groupe
     place[order.to_numpy()] = np.arange(len(order))
     rows, units = list_pairs(table.select("text_unit_ids"), ids)
     return Grouped(place[rows], units, len(order))
-
-
-def _distinct_lists(parts: Sequence[tuple[Integers, Hashes]], n_lists: int) -> pl.Series:
-    """Merge the hashes of each owner from all parts to one list."""
-    owners, hashes = (np.concatenate(side) for side in zip(*parts, strict=True))
-    pairs = pl.DataFrame({"owner": owners, "hash": hashes}).unique().sort("owner", "hash")
-    return gather_lists(pairs["owner"].to_numpy(), pairs["hash"], n_lists)
 
 
 def _find_cited(rows: pl.DataFrame, keys: Keys) -> dict[str, list[list[int]]]:

@@ -117,12 +117,12 @@ class Resolution:
             yield title, part, 1.0, list(BY_PERSON), "person"
 
     def _doubtful(self) -> Iterator[tuple[Any, ...]]:
-        said = {True: "same", False: "different", None: "no answer"}
+        verdicts = {True: "same", False: "different", None: "no answer"}
         rows = []
         for pair in self.scored:
             if self.centre(pair.left) == self.centre(pair.right):
                 continue
-            model = said[self.answers[pair]] if pair in self.answers else ""
+            model = verdicts[self.answers[pair]] if pair in self.answers else ""
             one, other = self.nodes[pair.left], self.nodes[pair.right]
             names = one.title, other.title, pair.score, list(pair.evidence)
             rows.append((*names, one.type, other.type, one.frequency, other.frequency, model))
