@@ -26,7 +26,7 @@ from graphrag_index.llm.request import Outcome, ParsedReply, Reply, Request, pro
 from graphrag_index.llm.retries import RetryError, UnsupportedError
 from graphrag_index.schema.settings.models import ModelSettings
 
-# A request that failed in so many batches is at fault itself.
+# Failed batches after which a request is quarantined.
 MAX_FAILURES = 3
 
 

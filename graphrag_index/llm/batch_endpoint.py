@@ -33,7 +33,7 @@ METADATA = "graphrag_index"
 ENDED = ("completed", "failed", "expired", "cancelled")
 # Statuses of a server without batches.
 _NO_BATCHES = (404, 405, 501)
-# Our clock and the provider's may differ by so many seconds.
+# Seconds by which our clock and the provider's may differ.
 _CLOCKS = 3_600.0
 
 
@@ -52,7 +52,7 @@ class BatchStatus:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the batch gives nothing more."""
+        """Whether the batch has no further results."""
         return self.status in ENDED
 
 
@@ -146,7 +146,7 @@ class BatchEndpoint:
         return self._retry(download)
 
     def delete(self, file_id: str) -> None:
-        """Delete a file of the provider that is not needed any more, if it lets us."""
+        """Delete a file at the provider, if the provider allows it."""
         try:
             self._api.files.delete(file_id)
         except openai.OpenAIError as error:

@@ -151,7 +151,7 @@ class BatchLedger:
             )
 
     def update(self, batch: Batch) -> None:
-        """Record the state of a batch; if it is collected, its rest goes into the next one."""
+        """Record the state of a batch; when it is collected, release its unanswered requests."""
         with self._ledger.transaction() as database:
             if batch.state == COLLECTED:
                 database.execute(_DELETE_REQUESTS, (batch.key,))
@@ -162,7 +162,7 @@ class BatchLedger:
             )
 
     def drop(self, batch: Batch) -> None:
-        """Delete a batch: its requests go into the next one."""
+        """Delete a batch; the next batch takes its requests."""
         with self._ledger.transaction() as database:
             database.execute(_DELETE_REQUESTS, (batch.key,))
             database.execute("DELETE FROM batches WHERE key = ?", (batch.key,))

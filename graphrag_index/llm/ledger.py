@@ -150,7 +150,7 @@ class Ledger:
                 # A killed process loses nothing; a power cut may lose the last moments.
                 self._database.execute("PRAGMA synchronous = NORMAL")
                 self._database.executescript(_SCHEMA)
-            # So that a look-up does not wait for a write.
+            # A second connection, so that a look-up does not wait for a write.
             self._reader = self._database if is_shared else self._connect()
 
     def _connect(self) -> sqlite3.Connection:

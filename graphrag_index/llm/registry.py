@@ -215,7 +215,7 @@ class Purged:
 
 
 def purge(ledger: Ledger, output: Path, keys: Iterable[str] = ()) -> Purged:
-    """Delete all requests but those used since `Ledger.track_use`, and those given.
+    """Delete all requests except those used since `Ledger.track_use` and those in `keys`.
 
     Costs stay known, but not of which request.
 

@@ -51,7 +51,7 @@ class RetryError(Exception):
 
 
 class RejectedError(Exception):
-    """The server refuses this request; a retry is no use."""
+    """The server refuses this request; a retry does not help."""
 
 
 class UnsupportedError(Exception):
@@ -223,7 +223,7 @@ class RetriedCalls:
         reason = redact(str(error), self._settings.key)
         seconds = self._settings.retry_seconds
         too_long = time.monotonic() - failures.began + delay > seconds
-        # In an outage all fail; at the end of a run only those are left that always do.
+        # In an outage all requests fail; at the end of a run those are left that always fail.
         others_succeed = self._last_success > failures.first and (
             self._last_success > failures.before or len(self._failing) <= MAX_FAILING
         )

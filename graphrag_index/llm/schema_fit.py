@@ -127,7 +127,7 @@ class Shape:
         return self.fit(assigned)
 
     def closest_list(self, names: Iterable[Any]) -> tuple[str, int, bool]:
-        """Return the list with the most fields of these names, their number; if it is the only."""
+        """Return the list with most of these fields, their number, and whether it is unique."""
         keys = {letters(str(name)) for name in names}
         n_common = {
             name: len(keys & set(map(letters, fields))) for name, fields in self.lists.items()
@@ -311,13 +311,13 @@ def _fields(piece: str, start: re.Match[str]) -> list[str] | None:
         fields = _BAR.split(rest)
     else:
         fields = rest.split(delimiter)
-    fields = [_bare(field) for field in fields]
+    fields = [_strip_marks(field) for field in fields]
     while fields and not fields[-1]:
         fields.pop()
     return fields
 
 
-def _bare(field: str) -> str:
+def _strip_marks(field: str) -> str:
     """Strip white space, bold marks and quotation marks from a field."""
     field = field.replace("\\|", "|").strip().strip("*`").strip()
     if len(field) > 1 and field[0] in _QUOTES and field[-1] in _QUOTES:
@@ -340,7 +340,7 @@ class _Table:
         if "|" not in line:
             self.last, self.header, self.list_name = [], [], None
             return
-        cells = [_bare(cell) for cell in _BAR.split(line.strip().strip("|"))]
+        cells = [_strip_marks(cell) for cell in _BAR.split(line.strip().strip("|"))]
         if _RULE.fullmatch(line):
             best, n_common, _ = self.shape.closest_list(self.last)
             known = {letters(name): name for name in self.shape.lists[best]}

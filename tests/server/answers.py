@@ -16,11 +16,11 @@ from tests.server.shaping import line_formats, rename, shape, write_lines
 
 Json = dict[str, Any]
 # Names of one sentence that are joined in pairs.
-MOST_NAMES = 4
+MAX_NAMES = 4
 # Rows that a report, and lines that an answer to a question is made of.
-MOST_FINDINGS, MOST_LINES = 5, 5
+MAX_FINDINGS, MAX_LINES = 5, 5
 # Words of a summary.
-MOST_WORDS = 120
+MAX_WORDS = 120
 ACCUSES = re.compile(r"(?i)\b(?:accus|alleg|claim|fined|sued|convict|charg)\w*")
 YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 # What stands before the part of a prompt that the answer is about.
@@ -73,7 +73,7 @@ def extract(request: ChatRequest) -> Json:
         for name in names:
             kind = kind_of(name, sentence)
             entities.setdefault(name, {"title": name, "type": kind, "description": sentence})
-        for source, target in combinations(names[:MOST_NAMES], 2):
+        for source, target in combinations(names[:MAX_NAMES], 2):
             between = sentence.split(source, 1)[-1].split(target, 1)[0].strip(" ,.;:")
             link = relationships.setdefault(
                 (source, target),
@@ -118,7 +118,7 @@ def summarize(request: ChatRequest) -> Json:
     text = passage(request)
     parts = items(text) or list(dict.fromkeys(sentences(text)))
     said = " ".join(part if part[-1] in ".!?。" else f"{part}." for part in parts)
-    return {"description": " ".join(said.split(" ")[:MOST_WORDS])}
+    return {"description": " ".join(said.split(" ")[:MAX_WORDS])}
 
 
 def report(request: ChatRequest) -> Json:
@@ -131,7 +131,7 @@ def report(request: ChatRequest) -> Json:
         {"summary": " ".join(row.text.split()[:12]),
          "explanation": f"{row.text} [Data: {row.section} ({row.number})]",
          "citations": [row.number]}
-        for row in found[:MOST_FINDINGS]
+        for row in found[:MAX_FINDINGS]
     ]  # fmt: skip
     rating = min(10.0, 1 + len(found) / 2)
     return {
@@ -151,7 +151,7 @@ def best_lines(request: ChatRequest) -> list[tuple[float, str]]:
     lines = [f"{row.text} [Data: {row.section} ({row.number})]" for row in rows(context)]
     lines = lines or sentences(context.removesuffix(question))
     shares = [(len(asked & words(line)) / (len(asked) or 1), line) for line in lines]
-    return sorted((s for s in shares if s[0] > 0), key=lambda s: -s[0])[:MOST_LINES]
+    return sorted((s for s in shares if s[0] > 0), key=lambda s: -s[0])[:MAX_LINES]
 
 
 def answer_question(request: ChatRequest) -> Json:
