@@ -1,4 +1,4 @@
-"""Word lists of languages: closed word classes, detection, inflected names, titles of persons.
+"""Word lists of languages: word classes, detection, inflected names, titles of persons.
 
 The lists lie as YAML in the `data` folders of the package. They are short on purpose: other common
 words are learned from the corpus itself.
