@@ -1,4 +1,4 @@
-"""OpenAI's protocol: bodies of requests, adapted to the server, and parsing of its responses."""
+"""OpenAI's protocol: request bodies, adapted to the server, and parsing of responses."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Confidence that two entities are one, by names, types, documents and neighbours, or a model."""
+"""Confidence that two entities are one, by names, types, documents, neighbours, or a model."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

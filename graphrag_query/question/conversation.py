@@ -1,4 +1,4 @@
-"""Conversations: questions rewritten so that each stands by itself, and questions to ask next."""
+"""Conversations: questions rewritten to stand by themselves, and questions to ask next."""
 
 import json
 import re

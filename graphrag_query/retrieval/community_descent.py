@@ -1,4 +1,4 @@
-"""Relevance tests of lazy search: their order, and the ratings of text units without a model.
+"""Relevance tests of lazy search: their order, and ratings of text units without a model.
 
 A passage that answers a question in other words is not similar to it, but lies in one community
 with passages that are. So tests are spread over many communities first, and then go down into

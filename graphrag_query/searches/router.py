@@ -1,4 +1,4 @@
-"""The table of all searches, and the choice among them: by a model, or by characteristic words."""
+"""The table of all searches, and the choice among them by a model or by typical words."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
