@@ -208,6 +208,23 @@ class LLMPool:
             return self._llms[name]
 
 
+def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of an object that has exactly these fields."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def first_item(data: Any) -> Any:
+    """Return the first item of a list, also of a nested one; other values as they are."""
+    while isinstance(data, list) and data:
+        data = data[0]
+    return data
+
+
 def first_of(record: Mapping[str, Any], keys: Iterable[str]) -> Any:
     """Return the first field that is there, of several names for it; None if none is."""
     return next((value for key in keys if (value := record.get(key)) is not None), None)
@@ -247,8 +264,7 @@ def _as_number(text: str) -> float:
 
 def _read_rating(data: Any) -> ParsedReply:
     """Parse a rating: a number, yes or no, or the first one in an object or a list."""
-    while isinstance(data, list) and data:
-        data = data[0]
+    data = first_item(data)
     if isinstance(data, Mapping):
         named = first_of(data, _RATINGS)
         data = next(iter(data.values()), None) if named is None else named
@@ -262,12 +278,7 @@ def _read_rating(data: Any) -> ParsedReply:
 
 RATING = ReplyFormat(
     "rating",
-    {
-        "type": "object",
-        "properties": {"rating": {"type": "integer"}},
-        "required": ["rating"],
-        "additionalProperties": False,
-    },
+    object_schema({"rating": {"type": "integer"}}),
     _read_rating,
     'Reply with one JSON object and nothing else: {"rating": number from 0 to 5}',
 )

@@ -12,7 +12,7 @@ from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Req
 from graphrag_index.storage.atomic import write_json
 from graphrag_index.text.languages import detect_language
 from graphrag_query.answer import Answer
-from graphrag_query.answering.llm import LLM
+from graphrag_query.answering.llm import LLM, object_schema
 from graphrag_query.question.question import Mentions, Question
 from graphrag_query.retrieval.index_store import IndexStore
 
@@ -134,12 +134,7 @@ def _read_question(data: Any) -> ParsedReply:
 
 _REWRITTEN = ReplyFormat(
     "rewritten_question",
-    {
-        "type": "object",
-        "properties": {"question": {"type": "string"}},
-        "required": ["question"],
-        "additionalProperties": False,
-    },
+    object_schema({"question": {"type": "string"}}),
     _read_question,
     'Reply with JSON and nothing else: {"question": "the question, rewritten"}',
 )
@@ -224,12 +219,7 @@ def _read_questions(data: Any) -> ParsedReply:
 
 _SUGGESTED = ReplyFormat(
     "suggested_questions",
-    {
-        "type": "object",
-        "properties": {"questions": {"type": "array", "items": {"type": "string"}}},
-        "required": ["questions"],
-        "additionalProperties": False,
-    },
+    object_schema({"questions": {"type": "array", "items": {"type": "string"}}}),
     _read_questions,
     'Reply with JSON and nothing else: {"questions": ["...", "..."]}',
 )

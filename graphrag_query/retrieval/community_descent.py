@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphrag_index.schema.settings.searches import LazySearch
-from graphrag_query.answering.extractive import ALL_WORDS, rarity_of
+from graphrag_query.answering.extractive import ALL_WORDS, MIN_COVERAGE, rarity_of
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import content_words, is_unreadable, share_words
 from graphrag_query.retrieval.index_store import IndexStore
@@ -36,8 +36,6 @@ MAX_FAILED_IN_A_ROW = 8
 # Weights beside the cosine: of the best full-text score, and of all words of a question in a test.
 FULL_TEXT_WEIGHT = 0.25
 COVERAGE_WEIGHT = 0.35
-# Without a model: a text unit with a smaller share of the question's words must be similar to it.
-MIN_COVERAGE = 0.34
 
 # Rates text units in their order; None for a failed test.
 Rate = Callable[[list[int]], Sequence[float | None]]

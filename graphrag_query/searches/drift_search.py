@@ -22,7 +22,7 @@ from graphrag_query.answering.extractive import (
     candidates_of,
     rank_sentences,
 )
-from graphrag_query.answering.llm import LLM, clean_text, read_score
+from graphrag_query.answering.llm import LLM, clean_text, object_schema, read_score
 from graphrag_query.answering.written_answer import (
     Context,
     Section,
@@ -51,16 +51,13 @@ MAX_SCORE = 100
 DEFAULT_SCORE = 50.0
 # A longer text is no question, in characters.
 MAX_QUESTION_CHARS = 400
-SCHEMA = {
-    "type": "object",
-    "properties": {
+SCHEMA = object_schema(
+    {
         "answer": {"type": "string"},
         "score": {"type": "integer"},
         "follow_ups": {"type": "array", "items": {"type": "string"}},
-    },
-    "required": ["answer", "score", "follow_ups"],
-    "additionalProperties": False,
-}
+    }
+)
 IN_WORDS = (
     'Reply with one JSON object and nothing else: {"answer": "text [Data: Sources (ids)]", '
     '"score": number from 0 to 100, "follow_ups": ["question", ...]}'

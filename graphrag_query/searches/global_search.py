@@ -12,7 +12,7 @@ from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Req
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import Shown, check_citations, cited
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.answering.llm import LLM, clean_text, first_of, read_score
+from graphrag_query.answering.llm import LLM, clean_text, first_of, object_schema, read_score
 from graphrag_query.answering.written_answer import Context, Section, joined, pack, write_answer
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import content_words
@@ -26,22 +26,8 @@ from graphrag_query.searches.global_sentences import TOO_FAR, global_sentences
 MAX_SCORE = 100
 # Score of a point whose reply has none.
 DEFAULT_SCORE = 50.0
-SCHEMA = {
-    "type": "object",
-    "properties": {
-        "points": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"description": {"type": "string"}, "score": {"type": "integer"}},
-                "required": ["description", "score"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["points"],
-    "additionalProperties": False,
-}
+POINT = object_schema({"description": {"type": "string"}, "score": {"type": "integer"}})
+SCHEMA = object_schema({"points": {"type": "array", "items": POINT}})
 IN_WORDS = (
     'Reply with one JSON object and nothing else: {"points": [{"description": "text [Data: '
     'Reports (ids)]", "score": number from 0 to 100}, ...]}'

@@ -15,7 +15,14 @@ from graphrag_index.schema.settings.searches import LazySearch
 from graphrag_index.text.citations import check_citations, cited
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.extractive import answer_from_sentences
-from graphrag_query.answering.llm import LLM, RATING, clean_text, first_of, read_score
+from graphrag_query.answering.llm import (
+    LLM,
+    RATING,
+    clean_text,
+    first_of,
+    object_schema,
+    read_score,
+)
 from graphrag_query.answering.written_answer import (
     Context,
     Section,
@@ -244,7 +251,7 @@ def _context_of(
 def sub_query_request(llm: LLM, question: str, most: int) -> Request:
     """Build the request for the questions that together answer one."""
     messages = llm.messages("lazy_sub_queries", f"Question: {question}", most=str(most))
-    schema = _object({"questions": {"type": "array", "items": _TEXT}})
+    schema = object_schema({"questions": {"type": "array", "items": _TEXT}})
     instructions = 'Reply with one JSON object and nothing else: {"questions": ["...", ...]}'
     read = partial(_read_queries, question, most)
     return Request("sub-queries", messages, ReplyFormat("questions", schema, read, instructions))
@@ -263,8 +270,8 @@ def claims_request(llm: LLM, question: str, context: Context) -> Request:
     numbers = context.shown["Sources"]
     messages = llm.messages("lazy_claims", f"{context.text}\nQuestion: {question}")
     claim = {"claim": _TEXT, "sources": {"type": "array", "items": {"type": "integer"}}}
-    record = _object({**claim, "score": {"type": "integer"}})
-    schema = _object({"claims": {"type": "array", "items": record}})
+    record = object_schema({**claim, "score": {"type": "integer"}})
+    schema = object_schema({"claims": {"type": "array", "items": record}})
     instructions = (
         'Reply with one JSON object and nothing else: {"claims": [{"claim": text, "sources": '
         '[ids], "score": number from 0 to 100}, ...]}'
@@ -272,15 +279,6 @@ def claims_request(llm: LLM, question: str, context: Context) -> Request:
     unit = f"claims of {len(numbers)} text units, {min(numbers)} first"
     read = partial(_read_claims, numbers)
     return Request(unit, messages, ReplyFormat("claims", schema, read, instructions))
-
-
-def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
 
 
 def _read_queries(question: str, most: int, data: Any) -> ParsedReply:

@@ -12,7 +12,7 @@ from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Req
 from graphrag_index.text.languages import read_lists
 from graphrag_index.text.normalize import fold, is_unspaced
 from graphrag_query.answer import Answer
-from graphrag_query.answering.llm import LLM
+from graphrag_query.answering.llm import LLM, first_item, object_schema
 from graphrag_query.question.question import Question
 from graphrag_query.searches.basic_search import basic_search
 from graphrag_query.searches.drift_search import drift_search
@@ -163,8 +163,7 @@ def choose_by_model(llm: LLM, question: str) -> Choice:
 
 def read_choice(reply: Any) -> ParsedReply:
     """Parse the search from a reply; a name in a longer text is enough."""
-    while isinstance(reply, list) and reply:
-        reply = reply[0]
+    reply = first_item(reply)
     fields = reply if isinstance(reply, Mapping) else {"search": reply}
     said = str(fields.get("search") or fields.get("method") or "").lower()
     found = [name for name in PURPOSES if name in said.replace("neighborhood", "neighbourhood")]
@@ -176,15 +175,9 @@ def read_choice(reply: Any) -> ParsedReply:
 
 FORMAT = ReplyFormat(
     "search",
-    {
-        "type": "object",
-        "properties": {
-            "why": {"type": "string"},
-            "search": {"type": "string", "enum": list(PURPOSES)},
-        },
-        "required": ["why", "search"],
-        "additionalProperties": False,
-    },
+    object_schema(
+        {"why": {"type": "string"}, "search": {"type": "string", "enum": list(PURPOSES)}}
+    ),
     read_choice,
     'a JSON object like {"why": "it asks who somebody was", "search": "local"}',
 )
