@@ -11,10 +11,12 @@ Keyword-only parameters are services by name: `settings` (the section of the ste
 `root`, `previous`, `embedding_model`, ...
 
 A step returns a frame (if it writes one table) or a mapping from table names to frames, or
-yields either of them batch by batch, so that a table larger than memory can be written.
+yields either of them batch by batch, so that a table larger than memory can be written. None
+instead of a frame keeps a table that the step reads and writes, as it is.
 """
 
 import inspect
+import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,27 +25,18 @@ from typing import Any, Protocol, get_type_hints
 import polars as pl
 from pydantic import BaseModel
 
+from graphrag_index import __version__
 from graphrag_index.errors import WorkflowError
 from graphrag_index.schema.settings.section import Section
 from graphrag_index.schema.table import Table
-from graphrag_index.schema.tables import TABLES
+from graphrag_index.schema.tables import TABLES, content_id
 
-__all__ = [
-    "Frames",
-    "Progress",
-    "Project",
-    "Read",
-    "Section",
-    "Silent",
-    "Step",
-    "Table",
-    "step",
-]
+__all__ = ["Frames", "Progress", "Project", "Read", "Section", "Silent", "Step", "Table", "step"]
 
 # Services that `asks` may leave out, since they are expensive to open.
 MODELS = ("chat_model", "embedding_model")
 
-Frames = pl.DataFrame | Mapping[str, pl.DataFrame]
+Frames = pl.DataFrame | Mapping[str, pl.DataFrame | None]
 
 
 class Progress(Protocol):
@@ -84,11 +77,7 @@ class Read:
 
 @dataclass(frozen=True)
 class Step:
-    """A function from tables to tables, and its requirements.
-
-    Raise `code_version` when the function begins to compute something else, so that results of
-    the old code are not reused.
-    """
+    """A function from tables to tables, and its requirements; see the parameters of `step`."""
 
     name: str
     function: Callable[..., Frames | Iterator[Frames]]
@@ -98,8 +87,10 @@ class Step:
     settings_model: type[BaseModel] | None
     code_version: int
     fingerprint: Callable[[Any, Path], str] | None
-    asks: Callable[[Any], Collection[str]] | None = None
-    check: Callable[[Any, Project], None] | None = None
+    asks: Callable[[Any], Collection[str]] | None
+    check: Callable[[Any, Project], None] | None
+    input_table: str | None
+    request_keys: Callable[..., Iterator[str]] | None
 
     def needs(self, section: Any) -> tuple[str, ...]:
         """Return the services that it needs with these settings; it gets None for the others."""
@@ -113,6 +104,15 @@ class Step:
         """Whether it is part of the program, not a step of a user."""
         return self.function.__module__.startswith("graphrag_index.")
 
+    def prompt_hash(self, settings: Section, model: Mapping[str, Any], **parts: Any) -> str:
+        """Hash the inputs that all its requests share: code, settings, model, and `parts`."""
+        shared = {
+            "model": model,
+            "settings": settings.model_dump(mode="json"),
+            "code": [__version__, self.code_version],
+        }
+        return content_id(json.dumps({**shared, **parts}, sort_keys=True))
+
     def __call__(self, *tables: Any, **services: Any) -> Frames | Iterator[Frames]:
         return self.function(*tables, **services)
 
@@ -124,6 +124,8 @@ def step(
     fingerprint: Callable[[Any, Path], str] | None = None,
     asks: Callable[[Any], Collection[str]] | None = None,
     check: Callable[[Any, Project], None] | None = None,
+    input_table: str | None = None,
+    request_keys: Callable[..., Iterator[str]] | None = None,
 ) -> Callable[[Callable[..., Any]], Step]:
     """Declare a function as a step that writes these tables.
 
@@ -132,7 +134,8 @@ def step(
     writes
         Names of tables of the program, or a `Table` for a table of your own.
     code_version
-        Raised by hand when the function begins to compute something else.
+        Raised by hand when the function begins to compute something else, so that results of
+        the old code are not reused.
     fingerprint
         For a step that reads anything but tables, such as the input folder: a function from the
         settings and the root folder to a hash of what it would read.
@@ -142,6 +145,13 @@ def step(
     check
         Called with the settings and the project before any step runs; raises a `GraphRAGError`
         if the step cannot run, such as for want of an input file.
+    input_table
+        Name of the table with the documents of the input folder, for the step that reads them
+        with `settings`, `root` and `progress` alone. A dry run calls it to compare documents.
+    request_keys
+        For a step that reuses replies without looking them up in the ledger: a function from
+        the settings, the models of the settings and the tables of a version (`Previous`) to the
+        ledger keys of the replies in these tables.
     """
 
     def declare(function: Callable[..., Any]) -> Step:
@@ -153,10 +163,12 @@ def step(
             )
         hints = get_type_hints(function)
         section = hints.get("settings")
+        is_model = isinstance(section, type) and issubclass(section, BaseModel)
         reads, services = [], []
         for name, parameter in inspect.signature(function).parameters.items():
             if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
-                lazy = pl.LazyFrame in _options(hints.get(name, pl.DataFrame))
+                hint = hints.get(name)
+                lazy = pl.LazyFrame in getattr(hint, "__args__", (hint,))
                 reads.append(Read(name, parameter.default is None, lazy))
             else:
                 services.append(name)
@@ -166,22 +178,16 @@ def step(
             reads=tuple(reads),
             writes=tuple(_table(function.__name__, table) for table in writes),
             services=tuple(services),
-            settings_model=section if _is_model(section) else None,
+            settings_model=section if is_model else None,
             code_version=code_version,
             fingerprint=fingerprint,
             asks=asks,
             check=check,
+            input_table=input_table,
+            request_keys=request_keys,
         )
 
     return declare
-
-
-def _options(annotation: Any) -> tuple[Any, ...]:
-    return getattr(annotation, "__args__", (annotation,))
-
-
-def _is_model(annotation: Any) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
 def _table(step_name: str, table: str | Table) -> Table:

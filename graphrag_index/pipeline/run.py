@@ -59,7 +59,6 @@ class RunResult:
 
     version: Version
     steps_run: tuple[str, ...]
-    steps_kept: tuple[str, ...]
     new_version: bool
 
 
@@ -75,10 +74,6 @@ class Watcher:
         """Clean up; the run has ended or failed."""
 
 
-def _stop_waiting(error: WaitingError) -> None:
-    raise error
-
-
 def run_workflow(
     workflow: Workflow,
     settings: Settings,
@@ -89,7 +84,7 @@ def run_workflow(
     quarantined: Callable[[str], int] = lambda step: 0,
     again: Callable[[], Collection[str]] = tuple,
     spent: Callable[[int], Spent] = lambda version: Spent(),
-    wait: Callable[[WaitingError], None] = _stop_waiting,
+    wait: Callable[[WaitingError], None] | None = None,
     at_end: Callable[[RunResult], None] = lambda result: None,
 ) -> RunResult:
     """Bring the index up to date: run the steps whose inputs changed, then move the pointer.
@@ -105,7 +100,8 @@ def run_workflow(
     spent
         Returns the usage of models for a version.
     wait
-        Called when requests are in a batch; the workflow runs again when it returns.
+        Called when requests are in a batch; the workflow runs again when it returns. Without
+        it, the error is raised.
     at_end
         Called at the end, while no other run can begin.
 
@@ -114,14 +110,13 @@ def run_workflow(
     StepError
         A step raised an error that is not a `GraphRAGError`; it is the cause.
     """
-    sections = check_settings(workflow, settings)
-    check_services(workflow, sections, services)
+    check_services(workflow, check_settings(workflow, settings), services)
     store = TableStore(root / settings.output)
     watcher = watcher or Watcher()
     while True:
         try:
             with closing(watcher), lock(store):
-                run = _Run(workflow, settings, root, services, watcher, sections, store)
+                run = _Run(workflow, settings, root, services, watcher)
                 forced = again()
                 for number, step in enumerate(workflow.steps, 1):
                     run.run_step(step, number, step.name in forced, quarantined)
@@ -129,6 +124,8 @@ def run_workflow(
                 at_end(result)
                 return result
         except WaitingError as error:
+            if wait is None:
+                raise
             wait(error)
 
 
@@ -142,15 +139,16 @@ class _Run:
         root: Path,
         services: Mapping[str, Service],
         watcher: Watcher,
-        sections: Mapping[str, Any],
-        store: TableStore,
     ) -> None:
         self.workflow, self.settings, self.root = workflow, settings, root
-        self.services, self.watcher, self.sections, self.store = services, watcher, sections, store
-        self.current = store.read_pointer()
-        self.number = store.next_number()
-        store.remove_leftovers(keep=self.number)
-        self.known = finished_steps(store, self.current, self.number)
+        self.services, self.watcher = services, watcher
+        self.sections = check_settings(workflow, settings)
+        self.store = TableStore(root / settings.output)
+        self.current = self.store.read_pointer()
+        self.earlier = self.current.steps if self.current else ()
+        self.number = self.store.next_number()
+        self.store.remove_leftovers(keep=self.number)
+        self.known = finished_steps(self.store, self.current, self.number)
         self.done: list[StepRecord] = []
         self.steps_run: list[str] = []
 
@@ -166,24 +164,20 @@ class _Run:
         if record is None or not kept:
             progress = self.watcher.step_started(step, number, len(self.workflow.steps))
             logger.debug("%s runs with %r", step.name, self.sections.get(step.name, "no settings"))
+            wall, cpu = time.perf_counter(), time.process_time()
             with _failures_of(step):
-                wall, cpu = time.perf_counter(), time.process_time()
-                opened = {name: self._service(name, step, progress) for name in step.needs(section)}
-                others = dict.fromkeys(step.services)
-                frames = step.function(*self._inputs(step), **{**others, **opened})
-                stored: Mapping[str, StoredTable] = self._write(step, key, frames)
-                for name, service in opened.items():
-                    if name in self.services:
-                        stored = self.services[name].close(service, stored)
-                stored = {name: self._keep_unchanged(name, table) for name, table in stored.items()}
-                wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+                names = step.needs(section)
+                opened = {name: self._service(name, step, section, progress) for name in names}
+                services = {**dict.fromkeys(step.services), **opened}
+                result = step.function(*self._inputs(step), **services)
+                tables = self._store(step, key, opened, result)
             record = StepRecord(
                 name=step.name,
                 key=key,
-                tables=stored,
+                tables=tables,
                 made_by=step_made_by(step, section),
-                seconds=round(wall, 3),
-                cpu_seconds=round(cpu, 3),
+                seconds=round(time.perf_counter() - wall, 3),
+                cpu_seconds=round(time.process_time() - cpu, 3),
                 peak_memory_bytes=_peak_memory(),
                 quarantined=quarantined(step.name),
             )
@@ -210,53 +204,66 @@ class _Run:
             frame = self.store.scan(read.table, tables[read.table])
             yield frame if read.lazy else frame.collect()
 
-    def _service(self, name: str, step: Step, progress: Progress) -> Any:
-        section = self.sections.get(step.name)
+    def _service(self, name: str, step: Step, section: Any, progress: Progress) -> Any:
         if name in self.services:
             return self.services[name].open(step, section)
-        match name:
-            case "settings":
-                return section
-            case "progress":
-                return progress
-            case "root":
-                return self.root
-        earlier = self.current.steps if self.current else ()
-        last = {record.name: record.made_by for record in earlier}
-        return Previous(
-            self.store, self.current, last.get(step.name) == step_made_by(step, section)
-        )
+        if name == "previous":
+            made_by = {record.name: record.made_by for record in self.earlier}.get(step.name)
+            return Previous(self.store, self.current, made_by == step_made_by(step, section))
+        return {"settings": section, "progress": progress, "root": self.root}[name]
+
+    def _store(
+        self,
+        step: Step,
+        key: str,
+        services: Mapping[str, Any],
+        result: Frames | Iterator[Frames],
+    ) -> dict[str, StoredTable]:
+        """Write the tables of a step and close its services; return the tables to record."""
+        stored: Mapping[str, StoredTable] = self._write(step, key, result)
+        for name, service in services.items():
+            if name in self.services:
+                stored = self.services[name].close(service, stored)
+        return {name: self._keep_unchanged(name, table) for name, table in stored.items()}
 
     def _write(
         self, step: Step, key: str, result: Frames | Iterator[Frames]
     ) -> dict[str, StoredTable]:
         tables = {table.name: table for table in step.writes}
-        checks = {table.name: TableCheck(step.name, table) for table in step.writes}
+        before = {r.table: self.tables[r.table] for r in step.reads if r.table in self.tables}
+        unchanged: dict[str, StoredTable] = {}
+        checks = {name: TableCheck(step.name, table) for name, table in tables.items()}
         with ExitStack() as stack:
             writers: dict[str, TableWriter | VectorWriter] = {}
-            for name, table in tables.items():
-                # The key in its name keeps a file apart from those that the journal of an
-                # interrupted run names, even if the settings have changed since.
-                writer = self.store.writer(self.number, table, f"{name}-{key[:12]}")
-                stack.enter_context(writer)
-                writers[name] = writer
-            written: set[str] = set()
-            for frames in _batches(step, tables, result):
+
+            def append(name: str, frame: pl.DataFrame) -> None:
+                if name not in writers:
+                    # The key in its name keeps a file apart from those that the journal of an
+                    # interrupted run names, even if the settings have changed since.
+                    file_stem = f"{name}-{key[:12]}"
+                    writers[name] = self.store.writer(self.number, tables[name], file_stem)
+                    stack.enter_context(writers[name])
+                writers[name].append(frame)
+
+            for frames in _batches(step, tables, before, result):
                 for name, frame in frames.items():
-                    checks[name].add(frame)
-                    writers[name].append(frame)
-                    written.add(name)
-            for check in checks.values():
+                    if frame is None:
+                        unchanged[name] = before[name]
+                    else:
+                        checks[name].add(frame)
+                        append(name, frame)
+            for name, check in checks.items():
                 check.finish()
-            for name in tables.keys() - written:
-                writers[name].append(tables[name].empty())
-        return {name: writer.stored for name, writer in writers.items()}
+                if name not in writers and name not in unchanged:
+                    append(name, tables[name].empty())
+        return {**unchanged, **{name: writer.stored for name, writer in writers.items()}}
 
     def _keep_unchanged(self, name: str, table: StoredTable) -> StoredTable:
         """Return the table of the current version if it has the same content."""
-        earlier = self.current.tables.get(name) if self.current else None
-        if earlier and earlier.digest == table.digest and self.store.exists(name, earlier):
-            return replace(earlier, vectors=table.vectors)
+        for record in self.earlier:
+            earlier = record.tables.get(name)
+            if earlier and earlier.digest == table.digest and self.store.exists(name, earlier):
+                return replace(earlier, vectors=table.vectors)
         return table
 
     def finish(self, spent: Callable[[int], Spent]) -> RunResult:
@@ -278,8 +285,7 @@ class _Run:
             described = self.store.described(self.number)
             self.store.move_pointer(described if described == version else version)
         tidy(self.store, version)
-        kept = tuple(step.name for step in self.done if step.name not in self.steps_run)
-        return RunResult(version, tuple(self.steps_run), kept, is_new)
+        return RunResult(version, tuple(self.steps_run), is_new)
 
 
 def step_key(
@@ -290,8 +296,8 @@ def step_key(
     root: Path,
 ) -> str:
     """Hash all that the result of a step depends on; `tables` are those of the steps before it."""
-    parts = [
-        *_own_parts(step, section),
+    parts: list[Any] = [
+        step_made_by(step, section),
         [(r.table, tables[r.table].digest) for r in step.reads if r.table in tables],
         [table.name for table in step.writes],
     ]
@@ -305,12 +311,8 @@ def step_key(
 
 def step_made_by(step: Step, section: Any) -> str:
     """Hash the code and the settings of a step, whatever its input."""
-    return _hash(_own_parts(step, section))
-
-
-def _own_parts(step: Step, section: Any) -> list[Any]:
-    given = section.model_dump(mode="json") if isinstance(section, BaseModel) else section
-    return [step.name, _code(step), step.code_version, given]
+    values = section.model_dump(mode="json") if isinstance(section, BaseModel) else section
+    return _hash([step.name, _code(step), step.code_version, values])
 
 
 def _code(step: Step) -> str:
@@ -370,24 +372,26 @@ def _failures_of(step: Step) -> Iterator[None]:
 
 
 def _batches(
-    step: Step, tables: Mapping[str, Table], result: Frames | Iterator[Frames]
-) -> Iterator[Mapping[str, pl.DataFrame]]:
+    step: Step,
+    tables: Mapping[str, Table],
+    before: Collection[str],
+    result: Frames | Iterator[Frames],
+) -> Iterator[Mapping[str, pl.DataFrame | None]]:
     """Yield the result of a step, in whatever form, as batches of named frames."""
     for frames in result if isinstance(result, Iterator) else [result]:
         if isinstance(frames, pl.DataFrame) and len(tables) == 1:
             frames = dict.fromkeys(tables, frames)
         if not isinstance(frames, Mapping) or not all(
-            name in tables and isinstance(frame, pl.DataFrame) for name, frame in frames.items()
+            name in tables
+            and (isinstance(frame, pl.DataFrame) or (frame is None and name in before))
+            for name, frame in frames.items()
         ):
             what = "a pl.DataFrame" if len(tables) == 1 else "a mapping from their names to frames"
+            found = type(frames).__name__
+            if isinstance(frames, Mapping):
+                found = ", ".join(f"{name}: {type(rows).__name__}" for name, rows in frames.items())
             raise TableError(
                 f"Step {step.name} writes {', '.join(tables)}: it must return or yield {what}, "
-                f"not {_describe(frames)}."
+                f"not {found}."
             )
         yield frames
-
-
-def _describe(frames: object) -> str:
-    if not isinstance(frames, Mapping):
-        return type(frames).__name__
-    return ", ".join(f"{name}: {type(frame).__name__}" for name, frame in frames.items())

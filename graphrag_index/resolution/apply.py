@@ -175,6 +175,11 @@ class Assignments:
             for document, start, text in columns.sort("document_id", "start_char").iter_rows():
                 self._texts[document].append((start, text))
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether all entities stay as they were extracted."""
+        return not self._titles
+
     def _renumbered(self, *columns: str) -> pl.Expr:
         return pl.col(*columns).replace(list(self._whole), list(self._whole.values()))
 
@@ -184,8 +189,6 @@ class Assignments:
 
     def mentions(self, frame: pl.LazyFrame) -> pl.LazyFrame:
         """Renumber mentions."""
-        if not self._titles:
-            return frame
         parts = pl.LazyFrame(
             [(entity, *item) for entity, units in self._parts.items() for item in units.items()],
             schema={"entity": pl.Int32, "text_unit": pl.Int32, "_part": pl.Int32},
@@ -197,8 +200,6 @@ class Assignments:
 
     def entities(self, extracted: pl.LazyFrame) -> pl.LazyFrame:
         """Merge and split entities; each resolved entity takes the place of its first row."""
-        if not self._titles:
-            return extracted
         frame = extracted.collect()
         several = frame.select(_HAS_DESCRIPTIONS.any()).item()
         concerned = {*self._whole, *self._parts, *self._titles}
@@ -223,8 +224,6 @@ class Assignments:
         Those that a model described become one if their ends and type are the same, where the
         first stood.
         """
-        if not self._titles:
-            return rows
         frame = rows.collect()
         ends = pl.col("source", "target")
         is_divided = pl.any_horizontal(ends.is_in(list(self._parts)))

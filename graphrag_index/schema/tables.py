@@ -143,7 +143,8 @@ _DEFINITIONS = [
     ),
     _internal(
         "extracted_entities",
-        "one entity as extraction found it; `extracted_mentions` refers to `human_readable_id`",
+        "one entity that was extracted, and resolved if the workflow does so; "
+        "`extracted_mentions` refers to `human_readable_id`",
         "first mention",
         _ENTITY,
     ),
@@ -163,30 +164,6 @@ _DEFINITIONS = [
         "given_ids",
         "one id from a graph that was read instead of extracted",
         "entities, then relationships, in the order of their tables",
-        _GIVEN_ID,
-    ),
-    _internal(
-        "resolved_entities",
-        "one entity after resolution merged, renamed and split the extracted ones",
-        "first mention",
-        _ENTITY,
-    ),
-    _internal(
-        "resolved_relationships",
-        "one relationship between two `resolved_entities`",
-        "first evidence",
-        _RELATIONSHIP,
-    ),
-    _internal(
-        "resolved_mentions",
-        "one place where a text unit names a resolved entity",
-        "text unit, then start",
-        _MENTION,
-    ),
-    _internal(
-        "resolved_ids",
-        "one of the `given_ids`, with the numbers of resolved entities",
-        "as in given_ids",
         _GIVEN_ID,
     ),
     _internal(
@@ -210,13 +187,13 @@ _DEFINITIONS = [
     ),
     _internal(
         "described_entities",
-        "one resolved entity with one description",
+        "one extracted entity with one description",
         "first mention",
         "human_readable_id: int64, title, type, description, aliases: strings, evidence: evidence",
     ),
     _internal(
         "described_relationships",
-        "one resolved relationship with one description",
+        "one extracted relationship with one description",
         "first evidence",
         "source: int64, target: int64, type, description, weight: float64, text_units: integers, "
         "evidence: evidence",

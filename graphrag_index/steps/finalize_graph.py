@@ -1,9 +1,8 @@
-"""Build the graph from extracted entities, relationships and mentions."""
+"""Build the graph from extracted rows, and link text units to it."""
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.communities.layout import layout
@@ -14,31 +13,38 @@ from graphrag_index.communities.simple_graph import (
     degrees,
     simple_graph,
 )
-from graphrag_index.schema.list_columns import Spread, distinct_pairs, gather_lists, spread_lists
+from graphrag_index.schema.list_columns import (
+    Grouped,
+    Spread,
+    distinct_pairs,
+    gather_lists,
+    spread_lists,
+)
 from graphrag_index.schema.settings.step_sections import FinalizeGraph
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import step
-from graphrag_index.storage.memo import content_ids
+from graphrag_index.storage.memo import content_ids, list_pairs
 from graphrag_index.text.normalize import title_key
 
-Floats = npt.NDArray[np.float64]
-
-# Relationships per batch: bounds memory, not results.
+# Rows per batch: bounds memory, not results.
 BATCH_RELATIONSHIPS = 65_536
+BATCH_TEXT_UNITS = 20_000
 _ENTITY = ("human_readable_id", "title", "type", "aliases", "evidence")
 _RELATIONSHIP = ("source", "target", "type", "weight", "text_units", "evidence")
+# The two ends of a relationship, the smaller number first.
+_PAIR = (
+    pl.min_horizontal("number", "target").alias("one"),
+    pl.max_horizontal("number", "target").alias("other"),
+)
 
 
-@step(writes=["entities", "relationships", "mentions"], code_version=5)
+@step(writes=["entities", "relationships", "mentions"], code_version=6)
 def finalize_graph(
     extracted_entities: pl.LazyFrame,
     extracted_relationships: pl.LazyFrame,
     extracted_mentions: pl.LazyFrame,
     base_text_units: pl.LazyFrame,
     given_ids: pl.DataFrame | None = None,
-    resolved_entities: pl.LazyFrame | None = None,
-    resolved_relationships: pl.LazyFrame | None = None,
-    resolved_mentions: pl.LazyFrame | None = None,
-    resolved_ids: pl.DataFrame | None = None,
     described_entities: pl.LazyFrame | None = None,
     described_relationships: pl.LazyFrame | None = None,
     *,
@@ -51,8 +57,7 @@ def finalize_graph(
     the same two entities become one, whatever their direction: weights add up,
     and the heaviest row gives description and type. Loops and relationships with
     an unknown end are dropped; entities without relationships stay. Given ids are kept; merged
-    rows keep the first. Each table is read from the last step that wrote it: described, else
-    resolved, else extracted.
+    rows keep the first. Described tables, if there are any, replace the extracted ones.
 
     Yields
     ------
@@ -66,41 +71,35 @@ def finalize_graph(
     TableError
         A weight is not a number greater than 0.
     """
-    found_entities = _latest(described_entities, resolved_entities, extracted_entities)
-    found_links = _latest(described_relationships, resolved_relationships, extracted_relationships)
-    found_mentions = _latest(resolved_mentions, extracted_mentions)
-    check_weights("extracted_relationships", found_links)
-    numbers, entities = _merge_entities(_with_one_description(found_entities, _ENTITY))
-    if resolved_ids is not None and len(resolved_ids):
-        given_ids = resolved_ids
-    entities = _with_given_ids(entities, numbers, given_ids)
-    mentions = _renumber_mentions(found_mentions, numbers)
+    if described_entities is not None and described_relationships is not None:
+        extracted_entities, extracted_relationships = described_entities, described_relationships
+    check_weights("extracted_relationships", extracted_relationships)
+    numbers, entities = _merge_entities(_with_one_description(extracted_entities, _ENTITY))
+    if given_ids is not None and given_ids.height:
+        entities = _with_given_ids(entities, numbers, given_ids)
+    mentions = _renumber_mentions(extracted_mentions, numbers)
     yield {"mentions": mentions}
     text_unit_ids = (
         base_text_units.select("id", "human_readable_id").sort("human_readable_id").collect()["id"]
     )
-    entity, text_unit = distinct_pairs(
-        mentions["entity"].to_numpy(), mentions["text_unit"].to_numpy()
-    )
-    del mentions
-    links = _Links(_with_one_description(found_links, _RELATIONSHIP), numbers)
+    links = _Links(_with_one_description(extracted_relationships, _RELATIONSHIP), numbers)
     given = links.given_ids(given_ids, numbers)
     ids, titles = entities["id"], entities["title"]
     # Nodes are numbered by id, as in create_communities, so that the layout fits its communities
     # and does not depend on the order of the entities.
-    node = np.empty(len(ids), dtype=np.int64)
-    node[ids.arg_sort().to_numpy()] = np.arange(len(ids))
+    node = np.argsort(ids.arg_sort().to_numpy())
     ends = node[links.ends]
     graph = simple_graph(len(ids), ends[:, 0], ends[:, 1], links.weights)
     degree = degrees(graph)[node]
-    entities = entities.with_columns(
-        pl.Series("human_readable_id", np.arange(len(ids))),
-        gather_lists(entity, text_unit_ids.gather(text_unit), len(ids)).alias("text_unit_ids"),
-        pl.Series("degree", degree),
-        *_coordinates(graph, node, settings),
-    ).with_columns(pl.col("text_unit_ids").list.len().alias("frequency"))
-    yield {"entities": entities}
-    del entities, entity, text_unit, graph
+    yield {
+        "entities": entities.with_columns(
+            _lists_of_mentions(mentions, text_unit_ids, len(ids)).alias("text_unit_ids"),
+            pl.Series("degree", degree),
+            *_coordinates(graph, node, settings),
+            human_readable_id=pl.int_range(pl.len(), dtype=pl.Int64),
+        ).with_columns(pl.col("text_unit_ids").list.len().alias("frequency"))
+    }
+    del entities, mentions, graph
     for start in range(0, len(links), BATCH_RELATIONSHIPS):
         batch = slice(start, min(start + BATCH_RELATIONSHIPS, len(links)))
         source, target = links.ends[batch].T
@@ -121,11 +120,6 @@ def finalize_graph(
         yield {"relationships": relationships}
 
 
-def _latest(*tables: pl.LazyFrame | None) -> pl.LazyFrame:
-    """Return the first table that a step of the workflow wrote."""
-    return next(table for table in tables if table is not None)
-
-
 def _with_one_description(rows: pl.LazyFrame, columns: Sequence[str]) -> pl.DataFrame:
     """Join descriptions that no step has summarized."""
     description = pl.col("description")
@@ -136,15 +130,7 @@ def _with_one_description(rows: pl.LazyFrame, columns: Sequence[str]) -> pl.Data
 
 
 def _merge_entities(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Assign numbers to the entities by first mention.
-
-    Returns
-    -------
-    numbers
-        `raw` number and final `number` of each raw entity.
-    entities
-        One row per entity: id, title, type, description, aliases, evidence.
-    """
+    """Return the `raw` and the final `number` of each raw entity, and the merged entities."""
     seen: dict[str, int] = {}
     merged = [seen.setdefault(title_key(title), len(seen)) for title in rows["title"]]
     number = pl.Series("number", merged, dtype=pl.Int64)
@@ -174,21 +160,15 @@ def _merge_entities(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _with_given_ids(
-    entities: pl.DataFrame, numbers: pl.DataFrame, given_ids: pl.DataFrame | None
+    entities: pl.DataFrame, numbers: pl.DataFrame, given_ids: pl.DataFrame
 ) -> pl.DataFrame:
     """Replace ids hashed from titles by given ids."""
-    if given_ids is None:
-        return entities
     own = (
         given_ids.filter(table="entities")
         .join(numbers, left_on="number", right_on="raw", maintain_order="left")
-        .drop_nulls("number_right")
         .unique("number_right", keep="first", maintain_order=True)
     )
-    ids = entities["id"].to_list()
-    for number, identity in own.select("number_right", "id").iter_rows():
-        ids[number] = identity
-    return entities.with_columns(pl.Series("id", ids, dtype=pl.String))
+    return entities.with_columns(entities["id"].scatter(own["number_right"], own["id"]))
 
 
 def _renumber_mentions(found: pl.LazyFrame, numbers: pl.DataFrame) -> pl.DataFrame:
@@ -204,6 +184,16 @@ def _renumber_mentions(found: pl.LazyFrame, numbers: pl.DataFrame) -> pl.DataFra
     # Equal rows are neighbours after sorting; `unique` would be slower.
     is_new = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift()) for name in columns)
     return rows.filter(is_new).rename({"number": "entity"})
+
+
+def _lists_of_mentions(
+    mentions: pl.DataFrame, text_unit_ids: pl.Series, n_entities: int
+) -> pl.Series:
+    """Return the ids of the text units that mention each entity."""
+    entity, text_unit = distinct_pairs(
+        mentions["entity"].to_numpy(), mentions["text_unit"].to_numpy()
+    )
+    return gather_lists(entity, text_unit_ids.gather(text_unit), n_entities)
 
 
 class _Links:
@@ -228,7 +218,7 @@ class _Links:
         rank[np.argsort(first)] = np.arange(len(first))
         group, first = rank[part], np.sort(first)
 
-        weights: Floats = raw["weight"].to_numpy()[rows]
+        weights = raw["weight"].to_numpy()[rows]
         self.ends = ends[first]
         self.weights = np.zeros(len(first))
         np.add.at(self.weights, group, weights)
@@ -252,14 +242,14 @@ class _Links:
             found = own.select(raw=end).join(numbers, on="raw", how="left", maintain_order="left")
             own = own.with_columns(found["number"].alias(end))
         own = (
-            _unordered(own, "number", "target")
+            own.select("id", *_PAIR)
             .drop_nulls()
             .unique(["one", "other"], keep="first", maintain_order=True)
             .unique("id", keep="first", maintain_order=True)
         )
-        ends = pl.DataFrame(self.ends, schema={"number": pl.Int64, "target": pl.Int64})
-        pairs = _unordered(ends, "number", "target")
-        return pairs.join(own, on=["one", "other"], how="left", maintain_order="left")["id"]
+        pairs = pl.DataFrame(self.ends, schema={"number": pl.Int64, "target": pl.Int64})
+        found = pairs.select(_PAIR).join(own, ["one", "other"], "left", maintain_order="left")
+        return found["id"]
 
     def rows(self, batch: slice, text_unit_ids: pl.Series) -> pl.DataFrame:
         """Return weight, description, text_unit_ids, evidence and type of some relationships."""
@@ -298,15 +288,53 @@ class _Links:
         return gather_lists(owner, distinct["description"], n_lists).list.join(" ")
 
 
-def _unordered(rows: pl.DataFrame, first: str, second: str) -> pl.DataFrame:
-    """Put the smaller number of each pair into `one`, the greater into `other`."""
-    ends = {"one": pl.min_horizontal(first, second), "other": pl.max_horizontal(first, second)}
-    return rows.with_columns(**ends).drop(first, second)
-
-
 def _coordinates(graph: Graph, node: Integers, settings: FinalizeGraph) -> list[pl.Series]:
     """Return the columns x and y; null without layout."""
     if not settings.layout:
         return [pl.Series(name, [None] * len(node), dtype=pl.Float64) for name in "xy"]
     positions = layout(graph, seed=settings.seed)[node].round(6)
     return [pl.Series(name, positions[:, axis]) for axis, name in enumerate("xy")]
+
+
+@step(writes=["text_units"])
+def link_text_units(
+    base_text_units: pl.LazyFrame,
+    entities: pl.LazyFrame,
+    relationships: pl.LazyFrame,
+    covariates: pl.LazyFrame | None = None,
+) -> Iterator[pl.DataFrame]:
+    """Add to every text unit the ids of its entities, relationships and covariates.
+
+    The lists invert `text_unit_ids` of those tables. They are in order of `human_readable_id`, and
+    empty where there are none. Text units keep their order and are written in batches.
+    """
+    ids = base_text_units.select("id").collect()["id"]
+    if covariates is None:
+        covariates = TABLES["covariates"].empty().lazy()
+    linked = {
+        "entity_ids": _linked_rows(ids, entities, pl.col("text_unit_ids")),
+        "relationship_ids": _linked_rows(ids, relationships, pl.col("text_unit_ids")),
+        "covariate_ids": _linked_rows(ids, covariates, pl.concat_list("text_unit_id")),
+    }
+    schema = TABLES["text_units"].schema
+    # An empty table is one empty batch.
+    for start in range(0, max(len(ids), 1), BATCH_TEXT_UNITS):
+        batch = base_text_units.slice(start, BATCH_TEXT_UNITS).collect()
+        lists = []
+        for name, (row_ids, grouped) in linked.items():
+            first, last = grouped.bounds[[start, start + len(batch)]]
+            own = row_ids.gather(grouped.rows[first:last])
+            owners = grouped.owners[first:last] - start
+            lists.append(gather_lists(owners, own, len(batch)).alias(name))
+        yield batch.with_columns(lists).select(pl.col(name).cast(schema[name]) for name in schema)
+
+
+def _linked_rows(
+    text_unit_ids: pl.Series, table: pl.LazyFrame, named: pl.Expr
+) -> tuple[pl.Series, Grouped]:
+    """Return the ids of a table in order, and for each text unit the rows with it in `named`."""
+    ids = table.select("id", "human_readable_id").collect()
+    order = ids["human_readable_id"].arg_sort().to_numpy()
+    rows, text_units = list_pairs(table.select(named.alias("ids")), text_unit_ids)
+    grouped = Grouped(text_units, np.argsort(order)[rows], len(text_unit_ids))
+    return ids["id"].gather(order), grouped

@@ -37,6 +37,9 @@ BATCH_ROWS = 65_536
 # Unknown names that are listed; a file may be full of those of documents that are gone.
 MAX_WARNINGS = 10
 
+# The tables that are as they were if nothing is merged.
+_REWRITTEN = ("extracted_entities", "extracted_relationships", "extracted_mentions", "given_ids")
+
 
 def _asks(settings: ResolveEntities) -> list[str]:
     chat = ["chat_model"] * (settings.model is not None)
@@ -52,18 +55,11 @@ def _check_decisions(settings: ResolveEntities, project: Project) -> None:
 
 
 @step(
-    writes=[
-        "resolved_entities",
-        "resolved_relationships",
-        "resolved_mentions",
-        "resolved_ids",
-        "entity_resolutions",
-        "doubtful_pairs",
-    ],
+    writes=[*_REWRITTEN, "entity_resolutions", "doubtful_pairs"],
     fingerprint=_decisions,
     check=_check_decisions,
     asks=_asks,
-    code_version=3,
+    code_version=4,
 )
 def resolve_entities(
     extracted_entities: pl.LazyFrame,
@@ -79,15 +75,15 @@ def resolve_entities(
     embedding_model: EmbeddingModel | None,
     prompts: Prompts,
     progress: Progress,
-) -> Iterator[Mapping[str, pl.DataFrame]]:
+) -> Iterator[Mapping[str, pl.DataFrame | None]]:
     """Merge names of one thing, by a person's decisions, then by rules, then by a model.
 
     Each merged entity matches the centre of its group, the most mentioned one, by itself.
 
     Yields
     ------
-    resolved_entities, resolved_relationships, resolved_mentions, resolved_ids
-        The extracted tables after resolution, batch by batch, in their order.
+    extracted_entities, extracted_relationships, extracted_mentions, given_ids
+        The tables after resolution, batch by batch, in their order; None if nothing was merged.
     entity_resolutions
         One row per name that was merged, renamed or split, with who decided it and why.
     doubtful_pairs
@@ -101,8 +97,7 @@ def resolve_entities(
     decisions = read_decisions(root / settings.file)
     found = Found(extracted_entities, extracted_mentions, base_text_units, documents, decisions)
     nodes, places = make_nodes(found, decisions)
-    _warn_of_unknown(decisions, {*places, *map(title_key, found.titles)}, settings.file)
-    _warn_of_empty_parts(decisions, found, settings.file)
+    _warn(decisions, found, {*places, *map(title_key, found.titles)}, settings.file)
     never = never_pairs(decisions, places)
     names = [node.name for node in nodes]
     described = partial(_descriptions_of, extracted_entities, found, nodes)
@@ -111,10 +106,9 @@ def resolve_entities(
         pairs = _pairs(names, nodes, embedding_model, settings.max_embedded)
         named, linked = found.documents_and_links(nodes, extracted_relationships)
         texts = described(_of_acronyms(pairs, names))
-        scored = score_pairs(names, pairs, named, linked, texts)
         scored = [
             pair
-            for pair in scored
+            for pair in score_pairs(names, pairs, named, linked, texts)
             if pair.score >= settings.doubt_above
             and frozenset((pair.left, pair.right)) not in never
         ]
@@ -140,14 +134,17 @@ def resolve_entities(
     resolution = Resolution(found, nodes, joined, scored, answers)
     yield resolution.tables()
     assigned = Assignments(resolution, base_text_units)
-    resolved = {
-        "resolved_entities": assigned.entities(extracted_entities),
-        "resolved_relationships": assigned.relationships(extracted_relationships),
-        "resolved_mentions": assigned.mentions(extracted_mentions),
+    if assigned.is_empty:
+        yield dict.fromkeys(_REWRITTEN if given_ids is not None else _REWRITTEN[:-1])
+        return
+    tables = {
+        "extracted_entities": assigned.entities(extracted_entities),
+        "extracted_relationships": assigned.relationships(extracted_relationships),
+        "extracted_mentions": assigned.mentions(extracted_mentions),
     }
     if given_ids is not None:
-        resolved["resolved_ids"] = assigned.given_ids(given_ids)
-    for name, rows in resolved.items():
+        tables["given_ids"] = assigned.given_ids(given_ids)
+    for name, rows in tables.items():
         for batch in batches(rows, BATCH_ROWS):
             yield {name: batch}
 
@@ -192,20 +189,17 @@ def _descriptions_of(
     return {first[row[0]]: f"{row[1]}\n{row[2]}".strip() for row in texts}
 
 
-def _warn_of_unknown(decisions: Decisions, known: set[str], file: str) -> None:
+def _warn(decisions: Decisions, found: Found, known: set[str], file: str) -> None:
+    """Warn of decisions about unknown names, and of parts of a name without text units."""
     unknown = unknown_names(decisions, known)
     for name, section in unknown[:MAX_WARNINGS]:
         logger.warning("%s: %s names %r, which no document has.", file, section, name)
     if len(unknown) > MAX_WARNINGS:
         logger.warning("%s: %d more names that no document has.", file, len(unknown) - MAX_WARNINGS)
-
-
-def _warn_of_empty_parts(decisions: Decisions, found: Found, file: str) -> None:
-    """Warn of parts of a name without text units, since a pattern may be wrong."""
     titles = set(map(title_key, found.titles))
     held = {title_key(piece.title) for piece in found.pieces}
     parts = (part for key, parts in decisions.split.items() if key in titles for part in parts)
-    # That for all the rest may well be empty.
+    # A pattern may be wrong; only the part without marks, for all the rest, may be empty.
     empty = [p.title for p in parts if title_key(p.title) not in held and p != Part(p.title)]
     for title in empty[:MAX_WARNINGS]:
-        logger.warning("%s: split tells %r by what no text unit has.", file, title)
+        logger.warning("%s: split distinguishes %r by marks that no text unit has.", file, title)

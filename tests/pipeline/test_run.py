@@ -29,6 +29,7 @@ from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.versions import StepRecord
 from tests.fixtures.small_steps import (
     NUMBERS,
+    SIZES,
     SMALL,
     SQUARES,
     TOTALS,
@@ -79,17 +80,23 @@ def negate(numbers: pl.DataFrame) -> pl.DataFrame:
     return numbers.with_columns(-pl.col("number"))
 
 
+def kept(result: RunResult) -> tuple[str, ...]:
+    """Return the names of the steps that did not run."""
+    names = (step.name for step in result.version.steps)
+    return tuple(name for name in names if name not in result.steps_run)
+
+
 class TestWhichStepsRun:
     def test_the_first_run_runs_all_and_the_second_none(self, tmp_path: Path) -> None:
         first = run(tmp_path)
         assert first.steps_run == ("list_numbers", "square", "measure", "add_up")
-        assert (first.steps_kept, first.new_version, first.version.number) == ((), True, 1)
+        assert (kept(first), first.new_version, first.version.number) == ((), True, 1)
         before = files(tmp_path)
         changed = (tmp_path / "output" / "index.json").stat().st_mtime_ns
 
         second = run(tmp_path)
         assert (second.steps_run, second.new_version) == ((), False)
-        assert second.steps_kept == first.steps_run
+        assert kept(second) == first.steps_run
         assert second.version == first.version
         assert files(tmp_path) == before
         assert (tmp_path / "output" / "index.json").stat().st_mtime_ns == changed
@@ -116,7 +123,7 @@ class TestWhichStepsRun:
         # Other numbers, but as many.
         result = run(tmp_path, Settings(steps={"list_numbers": {"first": 2}}), workflow)
         assert result.steps_run == ("list_numbers", "measure")
-        assert result.steps_kept == ("double_size",)
+        assert kept(result) == ("double_size",)
 
     def test_a_table_that_did_not_change_is_not_written_a_second_time(self, tmp_path: Path) -> None:
         run(tmp_path)
@@ -262,6 +269,16 @@ class TestWhatStepsGive:
         found = TableStore(tmp_path / "output").scan("numbers", first).collect()
         assert found["number"].to_list() == [1, 2, 3]
         assert run(tmp_path, Settings(), workflow).steps_run == ()
+
+    def test_a_table_that_is_left_as_it_is_is_not_copied(self, tmp_path: Path) -> None:
+        @step(writes=[NUMBERS, SIZES])
+        def look_at(numbers: pl.DataFrame) -> Any:
+            yield {"numbers": None, "sizes": pl.DataFrame({"size": [numbers.height]})}
+
+        result = run(tmp_path, Settings(), Workflow("w", (list_numbers, look_at, square)))
+        first, second, _ = result.version.steps
+        assert first.tables["numbers"] == second.tables["numbers"]
+        assert read(tmp_path, "squares")["square"].to_list() == [1, 4, 9]
 
     def test_several_tables_come_in_a_mapping_or_in_batches_of_them(self, tmp_path: Path) -> None:
         one = pl.DataFrame({"generation": [0], "number": [1]})
@@ -425,7 +442,7 @@ class TestFailuresAndDamage:
         with pytest.raises(StepError):
             run(tmp_path, small_settings(fail=True))
         result = run(tmp_path)
-        assert result.steps_kept == ("list_numbers", "square", "measure")
+        assert kept(result) == ("list_numbers", "square", "measure")
         assert result.steps_run == ("add_up",)
         run(tmp_path / "undisturbed")
         assert tables(tmp_path) == tables(tmp_path / "undisturbed")

@@ -27,15 +27,11 @@ SCOTT = [
 LINKS = [(0, 1), (2, 1), (0, 2), (2, 3)]
 
 
-def summarized(
-    given: dict[str, Any], made: dict[str, pl.DataFrame], model: FakeChatModel
-) -> dict[str, pl.DataFrame]:
+def summarized(made: dict[str, pl.DataFrame], model: FakeChatModel) -> dict[str, pl.DataFrame]:
     parts: dict[str, list[pl.DataFrame]] = {"described_entities": [], "described_relationships": []}
     for frames in summarize_descriptions(
-        given["extracted_entities"],
-        given["extracted_relationships"],
-        made["resolved_entities"].lazy(),
-        made["resolved_relationships"].lazy(),
+        made["extracted_entities"].lazy(),
+        made["extracted_relationships"].lazy(),
         settings=SummarizeDescriptions(max_tokens_without_call=0),
         chat_model=model,  # type: ignore[arg-type]
         prompts=Prompts(NOWHERE),
@@ -49,20 +45,13 @@ def summarized(
 
 
 def finalized(given: dict[str, Any], made: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Finalize the extracted tables, or those that later steps made of them."""
-    later = ("resolved_entities", "resolved_relationships", "resolved_mentions")
+    """Finalize the extracted tables after resolution, and after later steps."""
     parts: dict[str, list[pl.DataFrame]] = {}
     for frames in finalize_graph(
-        given["extracted_entities"],
-        given["extracted_relationships"],
-        given["extracted_mentions"],
+        *(made[f"extracted_{name}"].lazy() for name in ("entities", "relationships", "mentions")),
         given["base_text_units"],
         settings=FinalizeGraph(layout=False),
-        **{
-            name: frame.lazy()
-            for name, frame in made.items()
-            if name in later or name.startswith("described")
-        },
+        **{name: frame.lazy() for name, frame in made.items() if name.startswith("described")},
     ):
         for name, frame in frames.items():
             parts.setdefault(name, []).append(conform(frame, TABLES[name]))
@@ -85,8 +74,7 @@ def test_merged_entities_are_described_together(tmp_path: Path) -> None:
     made = decide(tmp_path, "merge:\n  Oslo: [Oslo City]\n", by_rules=False)
     assert resolved(made) == {"Scott, Robert": "Robert Scott", "oslo city": "Oslo"}
     model = FakeChatModel(lambda _: {"description": "All of it."})
-    given = tables(SCOTT, LINKS)
-    described = summarized(given, made, model)
+    described = summarized(made, model)
     assert [request.messages[1]["content"] for request in model.asked] == [
         "Entity: Robert Scott\nType: person\n\nDescriptions:\n- A captain.\n- An explorer.",
         "Entity: Oslo\nType: place\n\nDescriptions:\n- A city.\n- A port.",
@@ -133,7 +121,7 @@ def test_summaries_change_descriptions_alone(tmp_path: Path, by_rules: bool) -> 
     )
     made = decide(tmp_path, text, by_rules=by_rules)
     given = tables(SCOTT, LINKS)
-    described = summarized(given, made, FakeChatModel(lambda _: {"description": "-"}))
+    described = summarized(made, FakeChatModel(lambda _: {"description": "-"}))
     columns = ["id", "title", "text_unit_ids", "degree"]
     assert_frame_equal(
         finalized(given, {**made, **described})["entities"].select(columns),
@@ -233,14 +221,14 @@ def test_what_a_rule_merges_a_person_undoes(tmp_path: Path) -> None:
     assert "Scott, Robert" in resolved(decide(tmp_path, ""))
     kept = decide(tmp_path, "never:\n  - ['Scott, Robert', Robert Scott]\n")
     assert resolved(kept) == {}
-    assert kept["resolved_entities"]["title"].to_list() == [entity.title for entity in SCOTT]
+    assert kept["extracted_entities"]["title"].to_list() == [entity.title for entity in SCOTT]
 
 
 def test_without_decisions_the_tables_are_as_they_were() -> None:
     given = tables(SMITH, [(0, 1)])
     made = resolve(SMITH, links=[(0, 1)])
     for name in ("entities", "relationships", "mentions"):
-        assert_frame_equal(made[f"resolved_{name}"], given[f"extracted_{name}"].collect())
+        assert_frame_equal(made[f"extracted_{name}"], given[f"extracted_{name}"].collect())
 
 
 def test_given_ids_follow_their_entities(tmp_path: Path) -> None:
@@ -250,7 +238,7 @@ def test_given_ids_follow_their_entities(tmp_path: Path) -> None:
         schema=TABLES["given_ids"].schema,
         orient="row",
     )
-    made = resolve(SMITH, tmp_path, given_ids=ids)["resolved_ids"]
+    made = resolve(SMITH, tmp_path, given_ids=ids)["given_ids"]
     numbers = {*made["number"], *made["target"].drop_nulls()}
     assert len(numbers) == 1
     assert made["id"].to_list() == ["a", "b", "c"]
