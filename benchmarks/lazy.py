@@ -23,8 +23,7 @@ from planted import GIVEN, make_corpus
 
 import graphrag_query
 from graphrag_index.pipeline.run import run_workflow
-from graphrag_index.pipeline.services import services_of
-from graphrag_index.pipeline.workflow import load_workflow
+from graphrag_index.pipeline.workflow import load_workflow, services_of
 from graphrag_index.schema.settings.searches import LazySearch
 from graphrag_index.schema.settings.settings import load_settings
 from graphrag_query.question.question import Question

@@ -18,7 +18,7 @@ from graphrag_index.schema.list_columns import gather_lists
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import step
-from graphrag_index.steps.create_search_tables import create_search_tables
+from graphrag_index.steps.generate_text_embeddings import create_search_tables
 
 # For each entity of the index.
 RELATIONSHIPS, MENTIONS = 5, 10

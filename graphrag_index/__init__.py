@@ -4,7 +4,7 @@ cli/          the command line `graphrag-index`: options, output, exit codes
 pipeline/     load, check and run a workflow (workflow.py: start reading here); estimate.py for
               its price, history.py for the versions of an index
 step.py       the contract of a step: a function from tables to tables
-steps/        the steps, one file each
+steps/        the steps; its __init__.py names the module of each
 readers/      document formats; graph/ for an existing graph
 extraction/   entities, relationships and claims from a language model's replies
 nlp/          the same without a model

@@ -1,9 +1,10 @@
 """Requests to a model with their cache keys, formats of replies, outcomes and token counts."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypedDict
+from typing import Any, Protocol, TypedDict, TypeVar
 
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.tables import content_id
@@ -13,6 +14,8 @@ from graphrag_index.text.tokens import count_tokens, load_encoding
 ENCODING = "o200k_base"
 # Bytes of ten tokens, a low estimate.
 BYTES_OF_TEN_TOKENS = 35
+
+T = TypeVar("T")
 
 
 class Message(TypedDict):
@@ -144,6 +147,27 @@ class Outcome:
     spent: Spent = field(default_factory=Spent, compare=False)
     # Ledger keys of the answered requests.
     keys: tuple[str, ...] = field(default=(), compare=False)
+
+
+class Answering(Protocol):
+    """A chat model, or a substitute for one."""
+
+    def replies(self, requests: Iterable[Request]) -> Iterator[Outcome]: ...
+
+
+def pair_outcomes(
+    model: Answering, requests: Iterable[tuple[T, Request]]
+) -> Iterator[tuple[T, Outcome]]:
+    """Send requests, each with an item of its own; yield the items with the outcomes."""
+    waiting: deque[T] = deque()
+
+    def sent() -> Iterator[Request]:
+        for item, request in requests:
+            waiting.append(item)
+            yield request
+
+    for outcome in model.replies(sent()):
+        yield waiting.popleft(), outcome
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,9 @@ def create_communities(
     nodes = entities.select("id", "title").sort("id").collect()
     links = relationships.select("id", "source_id", "target_id", "weight").sort("id").collect()
     text_units = _text_units(base_text_units, documents)
-    links, ends = _ends(links, nodes["id"])
+    ends = np.stack([positions(links[f"{e}_id"], nodes["id"]) for e in ("source", "target")], 1)
+    is_known = (ends >= 0).all(axis=1)
+    links, ends = links.filter(pl.Series(is_known)), ends[is_known]
     graph = simple_graph(len(nodes), ends[:, 0], ends[:, 1], links["weight"].to_numpy())
     named = _pairs(entities, nodes["id"], text_units["id"])
     shown = _pairs(relationships, links["id"], text_units["id"])
@@ -116,25 +118,18 @@ def create_communities(
 
 def _text_units(base_text_units: pl.LazyFrame, documents: pl.LazyFrame) -> pl.DataFrame:
     """Return text units by id: `position` in reading order, `document` number and its `date`."""
-    known = (
-        documents.select("id", "human_readable_id", date=pl.col("creation_date").str.head(10))
-        .with_columns(pl.col("date").fill_null(""))
-        .collect()
+    known = documents.select(
+        document_id="id",
+        document="human_readable_id",
+        date=pl.col("creation_date").str.head(10).fill_null(""),
     )
     return (
-        base_text_units.select("id", "human_readable_id", "document_id")
-        .collect()
-        .join(known.rename({"human_readable_id": "document"}), left_on="document_id", right_on="id")
+        base_text_units.select("id", "document_id", position="human_readable_id")
+        .join(known, on="document_id")
         .sort("id")
-        .select("id", "document", "date", position="human_readable_id")
+        .select("id", "document", "date", "position")
+        .collect()
     )
-
-
-def _ends(links: pl.DataFrame, ids: pl.Series) -> tuple[pl.DataFrame, Integers]:
-    """Return the relationships between known entities, and the numbers of their two ends."""
-    ends = np.stack([positions(links[end], ids) for end in ("source_id", "target_id")], axis=1)
-    is_known = (ends >= 0).all(axis=1)
-    return links.filter(pl.Series(is_known)), ends[is_known]
 
 
 def _pairs(table: pl.LazyFrame, ids: pl.Series, text_unit_ids: pl.Series) -> Integers:
@@ -165,7 +160,10 @@ def _updated_levels(
     rebuild: Callable[..., list[Integers]],
     settings: CreateCommunities,
 ) -> list[Integers]:
-    """Return the partition of each level, with the communities of the last version kept."""
+    """Return the partition of each level, with the communities of the last version kept.
+
+    A warning is logged if the kept communities are much worse than new ones.
+    """
     max_cluster_size, max_levels = settings.max_cluster_size, settings.max_levels
     if settings.engine == "microsoft":
         # Microsoft's engine ignores both settings; an unchanged graph must be split as before.
@@ -178,7 +176,17 @@ def _updated_levels(
         max_cluster_size=max_cluster_size,
         max_levels=max_levels,
     )
-    _log_drift(graph, levels[0], rebuild(max_levels=1)[0], leiden, settings)
+    resolution = leiden.resolution_of(graph.n_nodes) if leiden.quality == "modularity" else 1.0
+    rebuilt = rebuild(max_levels=1)
+    now, then = (modularity(graph, labels[0], resolution) for labels in (levels, rebuilt))
+    if then - now > settings.max_drift:
+        logger.warning(
+            "The communities that are kept have a modularity of %.3f, made anew they would have "
+            "%.3f: `graphrag-index run --set create_communities.stability=rebuild` makes them "
+            "anew, with other numbers and other reports.",
+            now,
+            then,
+        )
     return levels
 
 
@@ -198,24 +206,8 @@ def _leiden(settings: CreateCommunities) -> Leiden:
 
 def _has_same_settings(before: Mapping[str, object], settings: CreateCommunities) -> bool:
     """Return whether the settings that change communities are the same."""
-    new = settings.model_dump(mode="json")
-    return all(before.get(name) == new[name] for name in new.keys() - {"stability", "max_drift"})
-
-
-def _log_drift(
-    graph: Graph, kept: Integers, anew: Integers, leiden: Leiden, settings: CreateCommunities
-) -> None:
-    """Warn if the kept communities are much worse than new ones."""
-    resolution = leiden.resolution_of(graph.n_nodes) if leiden.quality == "modularity" else 1.0
-    now, then = (modularity(graph, labels, resolution) for labels in (kept, anew))
-    if then - now > settings.max_drift:
-        logger.warning(
-            "The communities that are kept have a modularity of %.3f, made anew they would have "
-            "%.3f: `graphrag-index run --set create_communities.stability=rebuild` makes them "
-            "anew, with other numbers and other reports.",
-            now,
-            then,
-        )
+    new = settings.model_dump(mode="json", exclude={"stability", "max_drift"})
+    return all(before.get(name) == value for name, value in new.items())
 
 
 def _microsoft_hierarchy(
@@ -224,8 +216,7 @@ def _microsoft_hierarchy(
     """Build the hierarchy of Microsoft's engine, which ignores `max_levels`."""
     # Microsoft sorts edges by titles after this clean-up.
     cleaned = [html.unescape(title).upper().strip() for title in titles]
-    number = np.empty(len(cleaned), dtype=np.int64)
-    number[sorted(range(len(cleaned)), key=cleaned.__getitem__)] = np.arange(len(cleaned))
+    number = np.argsort(sorted(range(len(cleaned)), key=cleaned.__getitem__))
     by_title = simple_graph(
         graph.n_nodes, number[graph.sources], number[graph.targets], graph.weights
     )

@@ -9,7 +9,7 @@ import polars as pl
 
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts, n_prompt_tokens
-from graphrag_index.llm.request import Message, Outcome, Request
+from graphrag_index.llm.request import Message, Outcome, Request, pair_outcomes
 from graphrag_index.reports.report import (
     FORMAT_INSTRUCTION,
     CitedReport,
@@ -73,48 +73,40 @@ def create_community_reports(
     """
     rows = community_rows(communities)
     lists = communities.select("community", "entity_ids", "relationship_ids").collect()
-    system = prompts.fill(
-        "create_community_reports",
-        {"max_findings": str(settings.max_findings), "max_words": str(settings.max_words)},
-    ).strip()
     members = CommunityMembers(
         rows.join(lists, on="community", how="left", maintain_order="left"),
         entities,
         relationships,
         covariates,
     )
-    contexts = ReportContexts(
-        members,
-        max_tokens=settings.max_input_tokens,
-        room=chat_model.max_prompt_tokens - n_prompt_tokens(system + FORMAT_INSTRUCTION),
-    )
+    requests = _Requests(rows, members, settings, chat_model, prompts)
     evidence = CommunityEvidence(members, entities, relationships, base_text_units)
     members.drop_texts()
-    requests = _Requests(rows, members, contexts, Message(role="system", content=system))
-    prompt_hash = _hash_prompt(settings, chat_model, system, contexts.budget.limit)
-    writer = ReportWriter(rows, members, contexts, evidence, prompt_hash)
-    born = _born(community_lineage)
+    writer = ReportWriter(rows, members, requests.contexts, evidence, requests.prompt_hash)
+    may_stay = ~requests.is_plain
+    if community_lineage is not None:
+        born = community_lineage.filter(status="born").select("community").collect().to_series()
+        may_stay &= ~rows["community"].is_in(born.implode()).to_numpy()
     progress.start(rows.height, "reports")
     n_failed = n_dropped = n_kept = 0
     for level in rows.with_row_index("at").partition_by("level", maintain_order=True):
         numbers: list[int] = level["at"].to_list()
-        known = [
-            at for at in numbers if not requests.is_plain[at] and rows["community"][at] not in born
-        ]
+        known = [at for at in numbers if may_stay[at]]
         kept, kept_reports = writer.keep(known, previous, settings.rewrite_above)
-        staying = dict.fromkeys(kept["at"])
+        staying = set(kept["at"])
         n_kept += len(staying)
         chat_model.mark_used(kept["request_key"].to_list())
-        for at, substitutes, outcome in requests.outcomes(numbers, staying, chat_model):
+        for at, substitutes, outcome in requests.outcomes(numbers, staying):
             if at in staying:
                 writer.add(at, next(kept_reports))
             elif outcome is None:
                 writer.add(at, requests.plain_report(at))
-            elif outcome.values and not outcome.failure:
-                report: CitedReport = outcome.values[0]
-                writer.add_new(at, report, substitutes, "".join(outcome.keys[-1:]))
-            n_failed += outcome is not None and bool(outcome.failure)
-            n_dropped += outcome.dropped if outcome is not None else 0
+            else:
+                n_failed += bool(outcome.failure)
+                n_dropped += outcome.dropped
+                if outcome.values and not outcome.failure:
+                    key = "".join(outcome.keys[-1:])
+                    writer.add_new(at, outcome.values[0], substitutes, key)
             progress.advance()
             if len(writer.reports) == BATCH_REPORTS:
                 yield writer.batch()
@@ -123,28 +115,10 @@ def create_community_reports(
         logger.info("%d reports of the last run stay, since hardly anything changed", n_kept)
     if n_failed or n_dropped:
         logger.warning(
-            "%d communities have no report, %d findings and citations of replies were no good",
+            "%d communities have no report, %d findings and citations of replies were invalid",
             n_failed,
             n_dropped,
         )
-
-
-def _hash_prompt(
-    settings: CreateCommunityReports, chat_model: ChatModel, system: str, limit: int
-) -> str:
-    """Hash all inputs of a report but the contents of its community."""
-    # The model's alias does not affect the output.
-    section = settings.model_dump(mode="json", exclude={"model", "rewrite_above"})
-    parts = (section, chat_model.settings.identity(), system, FORMAT_INSTRUCTION, limit)
-    return content_id("report", *(json.dumps(part, sort_keys=True) for part in parts))
-
-
-def _born(lineage: pl.LazyFrame | None) -> Collection[int]:
-    """Return the communities that the last version did not have."""
-    if lineage is None:
-        return ()
-    born = lineage.filter(pl.col("status") == "born").select("community")
-    return frozenset(born.collect()["community"])
 
 
 class _Requests:
@@ -154,15 +128,31 @@ class _Requests:
         self,
         rows: pl.DataFrame,
         members: CommunityMembers,
-        contexts: ReportContexts,
-        system: Message,
+        settings: CreateCommunityReports,
+        chat_model: ChatModel,
+        prompts: Prompts,
     ) -> None:
-        self.rows, self.contexts, self.system = rows, contexts, system
+        limits = {"max_findings": settings.max_findings, "max_words": settings.max_words}
+        values = {name: str(limit) for name, limit in limits.items()}
+        system = prompts.fill("create_community_reports", values).strip()
+        self.rows, self.chat_model = rows, chat_model
+        self.system = Message(role="system", content=system)
+        self.contexts = ReportContexts(
+            members,
+            max_tokens=settings.max_input_tokens,
+            room=chat_model.max_prompt_tokens - n_prompt_tokens(system + FORMAT_INSTRUCTION),
+        )
         self.entities = members.entities.select("title", pl.col("description").fill_null(""))
-        self.is_plain = rows["island"].to_numpy() | contexts.is_empty
+        self.is_plain = rows["island"].to_numpy() | self.contexts.is_empty
+        # The inputs of a report but the contents of its community. The model's alias is none.
+        section = settings.model_dump(mode="json", exclude={"model", "rewrite_above"})
+        limit = self.contexts.budget.limit
+        parts = (section, chat_model.settings.identity(), system, FORMAT_INSTRUCTION, limit)
+        dumped = (json.dumps(part, sort_keys=True) for part in parts)
+        self.prompt_hash = content_id("report", *dumped)
 
     def outcomes(
-        self, level: Sequence[int], kept: Collection[int], chat_model: ChatModel
+        self, level: Sequence[int], kept: Collection[int]
     ) -> Iterator[tuple[int, Sequence[int], Outcome | None]]:
         """Yield each community of a level in order, with the outcome of its request.
 
@@ -170,27 +160,20 @@ class _Requests:
         if the community needs no request.
         """
         left = deque(level)
-        shown: dict[int, Sequence[int]] = {}
+        asked = [at for at in level if not self.is_plain[at] and at not in kept]
 
-        def is_asked(at: int) -> bool:
-            return not self.is_plain[at] and at not in kept
-
-        def requests() -> Iterator[Request]:
-            asked = list(filter(is_asked, level))
+        def requests() -> Iterator[tuple[tuple[int, Sequence[int]], Request]]:
             for at, context in zip(asked, self.contexts.each(asked), strict=True):
-                shown[at] = context.substitutes
-                yield self.request(at, context)
+                yield (at, context.substitutes), self._request(at, context)
 
-        for outcome in chat_model.replies(requests()):
-            while not is_asked(left[0]):
+        for (at, substitutes), outcome in pair_outcomes(self.chat_model, requests()):
+            while left[0] != at:
                 yield left.popleft(), (), None
-            at = left.popleft()
-            yield at, shown.pop(at), outcome
+            yield left.popleft(), substitutes, outcome
         for at in left:
             yield at, (), None
 
-    def request(self, at: int, context: Context) -> Request:
-        """Return the request for the report on a community."""
+    def _request(self, at: int, context: Context) -> Request:
         title = self._title(at)
         return Request(
             # Not its number, which another community may have in the next version.
@@ -218,12 +201,10 @@ class _Requests:
             if description
         )
         named = f"{join_titles(names)}. {_citation(range(len(names)))}"
+        summary = f"Nothing is told of the links of {named}"
         if self.rows["island"][at]:
-            summary = f"Entities with few or no links: {named}"
-            report = Report(f"Island: {title}", summary, findings, PLAIN_RANK, NOT_ASKED)
-        else:
-            summary = f"Nothing is told of the links of {named}"
-            report = Report(title, summary, findings, PLAIN_RANK, NOT_ASKED)
+            title, summary = f"Island: {title}", f"Entities with few or no links: {named}"
+        report = Report(title, summary, findings, PLAIN_RANK, NOT_ASKED)
         return CitedReport(report, {"Entities": members.tolist()})
 
     def _title(self, at: int) -> str:

@@ -1,9 +1,7 @@
 """Write a report on each community from sentences that mention its entities."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
-from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -62,8 +60,8 @@ def create_community_reports_nlp(
     n_numbers = int(rows["community"].to_numpy().max(initial=-1)) + 1
     members_of = Grouped(members["community"].to_numpy(), members["entity"].to_numpy(), n_numbers)
     tables = (mentions, sentences, base_text_units, documents)
-    evidence = _gather(members, n_numbers, weight, *tables)
-    links = _Links.of(relationships, named["id"])
+    candidates = _Candidates(members, n_numbers, weight, *tables)
+    links = _Links(relationships, named["id"])
     titles, types = named["title"].to_list(), named["type"].to_list()
     used_titles: set[str] = set()
     progress.start(rows.height, "reports")
@@ -79,7 +77,7 @@ def create_community_reports_nlp(
             title = join_titles([names[entity] for entity in main])
             used_titles.add(title)
             summary, findings = write_findings(
-                evidence.of(row["community"], own),
+                candidates.of(row["community"], own),
                 own,
                 names,
                 main,
@@ -132,69 +130,61 @@ def _members(communities: pl.LazyFrame, entity_ids: pl.Series) -> pl.DataFrame:
     return known.sort("community", "entity")
 
 
-@dataclass
 class _Candidates:
-    """The candidate sentences of all reports."""
+    """The candidate sentences of all reports, chosen level by level."""
 
-    quotations: Quotations
-    sentences: Integers  # row of each candidate
-    scores: Floats
-    sources: Integers  # number of the text unit of each quotation
-    by_community: Grouped
-    by_sentence: Grouped  # entities in each sentence
+    def __init__(
+        self,
+        members: pl.DataFrame,
+        n_numbers: int,
+        weight: Floats,
+        mentions: pl.LazyFrame,
+        sentences: pl.DataFrame,
+        base_text_units: pl.LazyFrame,
+        documents: pl.LazyFrame,
+    ) -> None:
+        units = base_text_units.select("document_id", "start_char").collect()
+        document = positions(units["document_id"], documents.select("id").collect()["id"])
+        sentence, entity = _quoted(mentions, sentences, document)
+        length = (sentences["end_char"] - sentences["start_char"]).to_numpy()
+        worth = np.minimum(1.0, GOOD_LENGTH / np.maximum(length, 1))
+        schema = {"community": pl.Int64, "sentence": pl.Int64, "score": pl.Float64}
+        chosen = pl.concat(
+            [
+                pl.DataFrame(schema=schema),
+                *(
+                    _best(level, sentence, entity, weight, worth)
+                    for level in members.partition_by("level", maintain_order=True)
+                ),
+            ]
+        )
+        self._rows = chosen["sentence"].to_numpy()
+        self._scores = chosen["score"].to_numpy()
+        at = np.arange(chosen.height)
+        self._by_community = Grouped(chosen["community"].to_numpy(), at, n_numbers)
+        self._quotations = Quotations(documents, sentences, self._rows)
+        starts = units["start_char"].to_numpy()
+        # Number of the text unit of each quotation.
+        self._sources = _row_at(document, starts, self._quotations.places)
+        kept = np.isin(sentence, self._quotations.rows)
+        self._entities = Grouped(sentence[kept], entity[kept], sentences.height)
 
     def of(self, community: int, members: dict[int, float]) -> list[Evidence]:
         """Return the candidates of a community, best first."""
-        candidates = self.by_community[community]
-        rows = self.sentences[candidates]
-        at = self.quotations.positions(rows)
-        texts = self.quotations.texts[at]
-        columns = (rows, self.sources[at], self.scores[candidates])
+        candidates = self._by_community[community]
+        rows = self._rows[candidates]
+        at = self._quotations.positions(rows)
+        texts = self._quotations.texts[at]
+        columns = (rows, self._sources[at], self._scores[candidates])
         return [
             Evidence(
                 text,
-                tuple(e for e in self.by_sentence[row].tolist() if e in members),
+                tuple(e for e in self._entities[row].tolist() if e in members),
                 source,
                 score,
             )
             for text, row, source, score in zip(texts, *(c.tolist() for c in columns), strict=True)
         ]
-
-
-def _gather(
-    members: pl.DataFrame,
-    n_numbers: int,
-    weight: Floats,
-    mentions: pl.LazyFrame,
-    sentences: pl.DataFrame,
-    base_text_units: pl.LazyFrame,
-    documents: pl.LazyFrame,
-) -> _Candidates:
-    """Choose the candidate sentences of each community, level by level."""
-    units = base_text_units.select("document_id", "start_char").collect()
-    document = positions(units["document_id"], documents.select("id").collect()["id"])
-    sentence, entity = _quoted(mentions, sentences, document)
-    length = (sentences["end_char"] - sentences["start_char"]).to_numpy()
-    worth = np.minimum(1.0, GOOD_LENGTH / np.maximum(length, 1))
-    chosen = pl.concat(
-        [
-            _best(level, sentence, entity, weight, worth)
-            for level in members.partition_by("level", maintain_order=True)
-        ]
-        or [pl.DataFrame(schema={"community": pl.Int64, "sentence": pl.Int64, "score": pl.Float64})]
-    )
-    rows = chosen["sentence"].to_numpy()
-    quotations = Quotations(documents, sentences, rows)
-    sources = _row_at(document, units["start_char"].to_numpy(), quotations.places)
-    kept = np.isin(sentence, quotations.rows)
-    return _Candidates(
-        quotations=quotations,
-        sentences=rows,
-        scores=chosen["score"].to_numpy(),
-        sources=sources,
-        by_community=Grouped(chosen["community"].to_numpy(), np.arange(chosen.height), n_numbers),
-        by_sentence=Grouped(sentence[kept], entity[kept], sentences.height),
-    )
 
 
 def _quoted(
@@ -247,30 +237,26 @@ def _best(
     )
 
 
-@dataclass(frozen=True)
 class _Links:
     """Numbers of relationships, sorted by the key of the pair of their ends."""
 
-    keys: Integers
-    numbers: Integers
-    width: int
-
-    @classmethod
-    def of(cls, relationships: pl.LazyFrame, entity_ids: pl.Series) -> Self:
+    def __init__(self, relationships: pl.LazyFrame, entity_ids: pl.Series) -> None:
         rows = relationships.select("source_id", "target_id", "human_readable_id").collect()
         ends = np.stack([positions(rows[end], entity_ids) for end in ("source_id", "target_id")])
         known = (ends >= 0).all(axis=0)
         low, high = ends[:, known].min(axis=0), ends[:, known].max(axis=0)
-        keys = low * len(entity_ids) + high
+        self._width = len(entity_ids)
+        keys = low * self._width + high
         order = np.argsort(keys, kind="stable")
-        return cls(keys[order], rows["human_readable_id"].to_numpy()[known][order], len(entity_ids))
+        self._keys = keys[order]
+        self._numbers = rows["human_readable_id"].to_numpy()[known][order]
 
     def between(self, entities: Sequence[int]) -> tuple[int, ...]:
         """Return the numbers of the relationships among a few entities."""
         found = []
         for source, target in combinations(entities, 2):
-            key = min(source, target) * self.width + max(source, target)
-            place = int(self.keys.searchsorted(key))
-            if place < len(self.keys) and self.keys[place] == key:
-                found.append(int(self.numbers[place]))
+            key = min(source, target) * self._width + max(source, target)
+            place = int(self._keys.searchsorted(key))
+            if place < len(self._keys) and self._keys[place] == key:
+                found.append(int(self._numbers[place]))
         return tuple(sorted(found))

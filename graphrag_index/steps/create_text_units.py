@@ -35,20 +35,18 @@ MAX_READ_RATIO = 4
 INPUTS = ("id", "text", "metadata")
 
 
-def _cut_schema(name: str, *left_out: str) -> pl.Schema:
-    columns = TABLES[name].schema
-    kept = [(column, kind) for column, kind in columns.items() if column not in left_out]
-    return pl.Schema([("at", pl.UInt32()), *kept])
-
-
 # Rows by the position `at` of their document in a batch, without the columns that depend on
 # other documents.
 CUT = {
-    "documents": pl.Schema(
-        [("at", pl.UInt32()), ("text_unit_ids", pl.List(pl.String)), ("language", pl.String())]
-    ),
-    "base_text_units": _cut_schema("base_text_units", "human_readable_id"),
-    "sentences": _cut_schema("sentences", "document"),
+    name: pl.Schema({"at": pl.UInt32(), **{c: TABLES[name].schema[c] for c in columns}})
+    for name, columns in {
+        "documents": ["text_unit_ids", "language"],
+        "base_text_units": [
+            *("id", "text", "n_tokens", "document_id", "start_char", "end_char", "headings"),
+            "metadata",
+        ],
+        "sentences": ["start_char", "end_char", "quotable", "line"],
+    }.items()
 }
 _NOTHING_CUT = {name: pl.DataFrame(schema=schema) for name, schema in CUT.items()}
 
@@ -131,8 +129,7 @@ class _LastCut:
 
     def __init__(self, previous: Previous) -> None:
         self._tables: dict[str, OwnedRows] = {}
-        # Imported text units need not be in the order of their documents.
-        if previous.is_same_step and "given_ids" not in previous.tables:
+        if previous.is_same_step:
             tables = open_previous(previous, [TABLES[name] for name in CUT])
             if tables is not None:
                 read_or(None, "documents", lambda: self._open(*tables))
@@ -165,12 +162,15 @@ class _LastCut:
             return _NOTHING_CUT
         before = self._tables["documents"].of(known.select("number"))
         same = known.join(before, on=("number", *INPUTS), how="semi", nulls_equal=True)
-        owners = same.select("at", "number")
+        owners = same.select("at", "number", owner="id")
         if owners.is_empty():
             return _NOTHING_CUT
-        return {
-            name: rows.of(owners).select(CUT[name].names()) for name, rows in self._tables.items()
-        }
+        rows = {name: rows.of(owners) for name, rows in self._tables.items()}
+        # Imported text units need not be in the order of their documents.
+        units = rows["base_text_units"]
+        if (units["document_id"] != units["owner"]).any():
+            return _NOTHING_CUT
+        return {name: frame.select(CUT[name].names()) for name, frame in rows.items()}
 
 
 def _cut_all(documents: pl.DataFrame, settings: CreateTextUnits) -> Mapping[str, pl.DataFrame]:
@@ -213,34 +213,6 @@ def sentence_rows(
         yield (document, *sentence, line)
 
 
-def cut(
-    text: str, settings: CreateTextUnits, starts: Sequence[int], headings: Sequence[Heading]
-) -> list[Passage]:
-    """Cut one text into passages of at most `max_tokens` tokens.
-
-    `starts` are the offsets where it may be cut. Together the passages contain every character
-    that is not space; none is empty.
-    """
-    counts = TokenCounts(text, load_encoding(settings.encoding))
-    segments = _segments(text, settings, counts, starts, {heading.start for heading in headings})
-    passages: list[Passage] = []
-    first = 0
-    while first < len(segments):
-        stop = _fill(segments, first, settings)
-        start, end, n_tokens = _measure(text, segments[first:stop], counts)
-        # Joined sentences may have other tokens than alone, in rare cases more.
-        while n_tokens > settings.max_tokens and end - start > 1:
-            if stop - first > 1:
-                stop -= 1
-            else:
-                segments[first:stop] = _halves(text, segments[first], counts)
-            start, end, n_tokens = _measure(text, segments[first:stop], counts)
-        if end > start:
-            passages.append(Passage(start, end, n_tokens, breadcrumb(headings, start)))
-        first = _overlap(segments, first, stop, settings)
-    return passages
-
-
 def _lines(text: str, sentences: Sequence[Sentence]) -> Iterator[int]:
     """Yield a hash of the line in which each sentence begins; 0 for a long line."""
     end, line = -1, 0
@@ -259,94 +231,120 @@ def _lines(text: str, sentences: Sequence[Sentence]) -> Iterator[int]:
         yield line
 
 
-def _segments(
-    text: str,
-    settings: CreateTextUnits,
-    counts: TokenCounts,
-    starts: Sequence[int],
-    opening: set[int],
-) -> list[Segment]:
-    """Count the tokens of each sentence; cut sentences over the limit."""
-    segments = []
-    spans = pairwise([*starts, len(text)])
-    for (start, end), n_tokens in zip(spans, counts.between(starts), strict=True):
-        if n_tokens <= settings.max_tokens:
-            segments.append(Segment(start, end, n_tokens, start in opening))
-            continue
-        for piece_start, piece_end in _pieces(text, start, end, settings):
-            count = counts.of(piece_start, piece_end)
-            segments.append(Segment(piece_start, piece_end, count, piece_start in opening))
-    return segments
+def cut(
+    text: str, settings: CreateTextUnits, starts: Sequence[int], headings: Sequence[Heading]
+) -> list[Passage]:
+    """Cut one text into passages of at most `max_tokens` tokens.
+
+    `starts` are the offsets where it may be cut. Together the passages contain every character
+    that is not space; none is empty.
+    """
+    return list(_Cutter(text, settings, starts, headings).passages())
 
 
-def _halves(text: str, segment: Segment, counts: TokenCounts) -> list[Segment]:
-    """Cut a segment in two, at a space if there is one near its middle."""
-    middle = (segment.start + segment.end) // 2
-    space = text.rfind(" ", (segment.start + middle) // 2, middle)
-    cut_at = space + 1 if space > segment.start else middle
-    return [
-        Segment(start, end, counts.of(start, end), opens)
-        for start, end, opens in (
-            (segment.start, cut_at, segment.opens_section),
-            (cut_at, segment.end, False),
-        )
-    ]
+class _Cutter:
+    """Joins the segments of one text to passages."""
 
+    def __init__(
+        self,
+        text: str,
+        settings: CreateTextUnits,
+        starts: Sequence[int],
+        headings: Sequence[Heading],
+    ) -> None:
+        self.text, self.headings = text, headings
+        self.max_tokens, self.overlap_tokens = settings.max_tokens, settings.overlap_tokens
+        self.encoding = load_encoding(settings.encoding)
+        self.counts = TokenCounts(text, self.encoding)
+        self.segments: list[Segment] = []
+        opening = {heading.start for heading in headings}
+        spans = pairwise([*starts, len(text)])
+        for (start, end), n_tokens in zip(spans, self.counts.between(starts), strict=True):
+            if n_tokens <= self.max_tokens:
+                self.segments.append(Segment(start, end, n_tokens, start in opening))
+            else:
+                self.segments += [
+                    Segment(*piece, self.counts.of(*piece), piece[0] in opening)
+                    for piece in self._pieces(start, end)
+                ]
 
-def _measure(text: str, segments: Sequence[Segment], counts: TokenCounts) -> tuple[int, int, int]:
-    """Return the span of some segments without surrounding space, and its tokens."""
-    start, end = _strip(text, segments[0].start, segments[-1].end)
-    return start, end, counts.of(start, end)
+    def passages(self) -> Iterator[Passage]:
+        first = 0
+        while first < len(self.segments):
+            stop = self._fill(first)
+            start, end, n_tokens = self._measure(first, stop)
+            # Joined sentences may have other tokens than alone, in rare cases more.
+            while n_tokens > self.max_tokens and end - start > 1:
+                if stop - first > 1:
+                    stop -= 1
+                else:
+                    self._halve(first)
+                start, end, n_tokens = self._measure(first, stop)
+            if end > start:
+                yield Passage(start, end, n_tokens, breadcrumb(self.headings, start))
+            first = self._overlap(first, stop)
 
+    def _pieces(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Cut a long sentence into pieces under the limit, at spaces if it has any."""
+        while start < end:
+            # A token of prose has about four characters.
+            stop = min(end, start + self.max_tokens * 4)
+            while (
+                stop > start + 1
+                and count_tokens(self.text[start:stop], self.encoding) > self.max_tokens
+            ):
+                stop = start + max(1, (stop - start) * 3 // 4)
+            if stop < end:
+                space = max(self.text.rfind(mark, start + 1, stop) for mark in " \n")
+                stop = space + 1 if space > start + (stop - start) // 2 else stop
+            yield start, stop
+            start = stop
 
-def _pieces(
-    text: str, start: int, end: int, settings: CreateTextUnits
-) -> Iterator[tuple[int, int]]:
-    """Cut a long sentence into pieces under the limit, at spaces if it has any."""
-    encoding = load_encoding(settings.encoding)
-    while start < end:
-        # A token of prose has about four characters.
-        stop = min(end, start + settings.max_tokens * 4)
-        while count_tokens(text[start:stop], encoding) > settings.max_tokens and stop > start + 1:
-            stop = start + max(1, (stop - start) * 3 // 4)
-        if stop < end:
-            space = max(text.rfind(" ", start + 1, stop), text.rfind("\n", start + 1, stop))
-            stop = space + 1 if space > start + (stop - start) // 2 else stop
-        yield start, stop
-        start = stop
+    def _fill(self, first: int) -> int:
+        """Return the segment after the last of the passage that begins at `first`."""
+        n_tokens = self.segments[first].n_tokens
+        for stop in range(first + 1, len(self.segments)):
+            segment = self.segments[stop]
+            if n_tokens + segment.n_tokens > self.max_tokens:
+                return stop
+            if segment.opens_section and n_tokens * 4 >= self.max_tokens:
+                return stop
+            n_tokens += segment.n_tokens
+        return len(self.segments)
 
+    def _measure(self, first: int, stop: int) -> tuple[int, int, int]:
+        """Return the span of some segments without surrounding space, and its tokens."""
+        start = self.segments[first].start
+        piece = self.text[start : self.segments[stop - 1].end]
+        end = start + len(piece.rstrip())
+        start += len(piece) - len(piece.lstrip())
+        return start, end, self.counts.of(start, end)
 
-def _fill(segments: list[Segment], first: int, settings: CreateTextUnits) -> int:
-    """Return the segment after the last of the passage that begins at `first`."""
-    n_tokens = segments[first].n_tokens
-    for stop in range(first + 1, len(segments)):
-        segment = segments[stop]
-        if n_tokens + segment.n_tokens > settings.max_tokens:
+    def _halve(self, at: int) -> None:
+        """Cut a segment in two, at a space if there is one near its middle."""
+        start, end, _, opens_section = self.segments[at]
+        middle = (start + end) // 2
+        space = self.text.rfind(" ", (start + middle) // 2, middle)
+        cut_at = space + 1 if space > start else middle
+        self.segments[at : at + 1] = [
+            Segment(start, cut_at, self.counts.of(start, cut_at), opens_section),
+            Segment(cut_at, end, self.counts.of(cut_at, end), False),
+        ]
+
+    def _overlap(self, first: int, stop: int) -> int:
+        """Return the first segment of the next passage, moved back by the overlap."""
+        segments = self.segments
+        if stop >= len(segments) or segments[stop].opens_section:
             return stop
-        if segment.opens_section and n_tokens * 4 >= settings.max_tokens:
-            return stop
-        n_tokens += segment.n_tokens
-    return len(segments)
-
-
-def _overlap(segments: list[Segment], first: int, stop: int, settings: CreateTextUnits) -> int:
-    """Return the first segment of the next passage, moved back by the overlap."""
-    if stop >= len(segments) or segments[stop].opens_section:
-        return stop
-    begin, n_tokens = stop, segments[stop].n_tokens
-    overlap = 0
-    while begin - 1 > first:
-        previous = segments[begin - 1]
-        overlap += previous.n_tokens
-        # The next sentence must fit after the repeated ones.
-        if overlap > settings.overlap_tokens or overlap + n_tokens > settings.max_tokens:
-            break
-        begin -= 1
-        if previous.opens_section:
-            break
-    return begin
-
-
-def _strip(text: str, start: int, end: int) -> tuple[int, int]:
-    piece = text[start:end]
-    return start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
+        begin, overlap = stop, 0
+        while begin - 1 > first:
+            previous = segments[begin - 1]
+            overlap += previous.n_tokens
+            # The next sentence must fit after the repeated ones.
+            room = self.max_tokens - segments[stop].n_tokens
+            if overlap > min(self.overlap_tokens, room):
+                break
+            begin -= 1
+            if previous.opens_section:
+                break
+        return begin

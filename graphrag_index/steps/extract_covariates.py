@@ -2,21 +2,19 @@
 
 import json
 import logging
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from graphrag_index import __version__
 from graphrag_index.extraction.claims import CLAIMS_FORMAT, Claim, locate, merge_claims
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
-from graphrag_index.llm.request import Message, Request
+from graphrag_index.llm.request import Message, Request, pair_outcomes
 from graphrag_index.schema.settings.step_sections import ExtractCovariates
-from graphrag_index.schema.tables import TABLES, content_id
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
-from graphrag_index.storage.memo import add_reply_hashes, batches, content_ids, reuse_rows
+from graphrag_index.steps.extract_graph import labelled_text_units
+from graphrag_index.storage.memo import add_reply_hashes, content_ids, reuse_rows
 from graphrag_index.storage.table_store import Previous
 
 logger = logging.getLogger(__name__)
@@ -55,41 +53,41 @@ def extract_covariates(
     """
     ids = base_text_units.select("id").collect().to_series()
     progress.start(len(ids), "text units")
+    names = documents.select(
+        document_id="id",
+        name=pl.when(pl.col("path").fill_null("") != "").then("path").otherwise("title"),
+    ).collect()
     prompt = _ClaimsPrompt(settings, prompts)
-    prefix = _cache_key_prefix(settings, chat_model, prompt)
+    prefix = extract_covariates.prompt_hash(
+        settings,
+        chat_model.settings.identity(),
+        prompts=[prompt.system["content"], prompt.continuing],
+    )
     input_hash = pl.Series([], dtype=pl.String)
-    for batch in _text_units(base_text_units, documents):
+    for batch in labelled_text_units(base_text_units, names):
         input_hash.append(content_ids(prefix, batch["text"]))
     kept, todo = reuse_rows(previous, TABLE, input_hash, replies=chat_model)
     progress.advance(kept.height)
-    waiting: deque[_TextUnit] = deque()
 
-    def requests() -> Iterator[Request]:
-        for batch in _text_units(base_text_units, documents):
-            for row in batch.filter(todo[batch["number"]]).iter_rows():
-                unit = _TextUnit(*row)
-                waiting.append(unit)
-                yield prompt.request(unit)
+    def requests() -> Iterator[tuple[tuple[int, str], Request]]:
+        for batch in labelled_text_units(base_text_units, names):
+            new = batch.filter(todo[batch["number"]]).select("number", "text", "label")
+            for number, text, label in new.iter_rows():
+                yield (number, text), prompt.request(label, prompt.messages(text))
 
     tables = _Tables(ids, kept, chat_model)
-    rows: list[_Row] = []
-    n_failed, end = 0, BATCH_TEXT_UNITS
-    for outcome in chat_model.replies(requests()):
-        unit = waiting.popleft()
-        while unit.number >= end:
-            yield tables.until(end, rows)
-            rows, end = [], end + BATCH_TEXT_UNITS
+    n_failed = 0
+    for (number, text), outcome in pair_outcomes(chat_model, requests()):
+        yield from tables.batches_before(number)
         claims = merge_claims(outcome.values)
-        found = _located(claims, unit.text)
+        found = _located(claims, text)
         dropped = outcome.dropped + len(claims) - len(found)
         # A failed request is sent again when it is released.
-        row_hash = "" if outcome.failure else input_hash[unit.number]
-        rows.append((unit.number, row_hash, outcome.keys, dropped, found))
+        row_hash = "" if outcome.failure else input_hash[number]
+        tables.rows.append((number, row_hash, outcome.keys, dropped, found))
         n_failed += bool(outcome.failure)
         progress.advance()
-    while tables.n_units < len(ids):
-        yield tables.until(end, rows)
-        rows, end = [], end + BATCH_TEXT_UNITS
+    yield from tables.batches_before(len(ids) + BATCH_TEXT_UNITS - 1)
     if n_failed or tables.n_dropped:
         logger.warning(
             "%d text units were not read to the end, %d claims of replies were invalid",
@@ -98,50 +96,31 @@ def extract_covariates(
         )
 
 
-def _cache_key_prefix(
-    settings: ExtractCovariates, chat_model: ChatModel, prompt: "_ClaimsPrompt"
-) -> str:
-    """Hash the inputs that all text units share: model, prompts, settings and code."""
-    parts = {
-        "model": chat_model.settings.identity(),
-        "prompts": [prompt.system["content"], prompt.continuing],
-        "settings": settings.model_dump(mode="json"),
-        "code": [__version__, extract_covariates.code_version],
-    }
-    return content_id(json.dumps(parts, sort_keys=True))
-
-
-class _TextUnit(NamedTuple):
-    """A text unit: the columns of `_text_units`."""
-
-    number: int
-    text: str
-    label: str  # for people
-
-
-# Number of the text unit, and its row of the table without the hashes of replies.
-_Row = tuple[int, str, Sequence[str], int, Sequence[Claim]]
-
-
 class _Tables:
-    """Merges new and reused rows in the order of the text units."""
+    """Merges new and reused rows in the order of the text units, batch by batch.
+
+    `rows` are the new rows of the next batch, each with the number of its text unit.
+    """
 
     def __init__(self, ids: pl.Series, kept: pl.DataFrame, chat_model: ChatModel) -> None:
         self._ids, self._kept, self._chat_model = ids, kept, chat_model
-        self.n_units = self._n_claims = self.n_dropped = 0
+        self.rows: list[tuple[int, str, Sequence[str], int, Sequence[Claim]]] = []
+        self._start = self._n_claims = self.n_dropped = 0
 
-    def until(self, end: int, rows: Sequence[_Row]) -> Mapping[str, pl.DataFrame]:
-        """Return the next rows, up to the text unit `end`; `rows` are the new ones."""
-        schema = {"at": pl.Int64, **TABLE.columns}
-        del schema["reply_hashes"]
-        new = add_reply_hashes(pl.DataFrame(rows, schema, orient="row"), self._chat_model)
-        known = self._kept.filter(pl.col("at").is_between(self.n_units, end - 1))
-        units = pl.concat([new.select(known.columns), known]).sort("at")
-        self.n_units += units.height
-        self.n_dropped += int(units["dropped"].sum())
-        covariates = self._covariates(units)
-        self._n_claims += covariates.height
-        return {TABLE.name: units.drop("at"), "covariates": covariates}
+    def batches_before(self, number: int) -> Iterator[Mapping[str, pl.DataFrame]]:
+        """Yield the tables of the whole batches before a text unit."""
+        while self._start + BATCH_TEXT_UNITS <= number:
+            schema = {"at": pl.Int64, **TABLE.columns}
+            del schema["reply_hashes"]
+            new = add_reply_hashes(pl.DataFrame(self.rows, schema, orient="row"), self._chat_model)
+            self.rows, end = [], self._start + BATCH_TEXT_UNITS
+            known = self._kept.filter(pl.col("at").is_between(self._start, end - 1))
+            units = pl.concat([new.select(known.columns), known]).sort("at")
+            self._start = end
+            self.n_dropped += int(units["dropped"].sum())
+            covariates = self._covariates(units)
+            self._n_claims += covariates.height
+            yield {TABLE.name: units.drop("at"), "covariates": covariates}
 
     def _covariates(self, units: pl.DataFrame) -> pl.DataFrame:
         own_ids = units.select("claims", text_unit_id=self._ids.gather(units["at"]))
@@ -175,52 +154,34 @@ class _ClaimsPrompt:
         if settings.max_gleanings:
             self.continuing = prompts.fill("continue_covariates", {}).strip()
 
-    def request(self, unit: _TextUnit) -> Request:
-        user = Message(role="user", content=f"Passage:\n{unit.text}")
-        return self._request(unit.label, [self.system, user], (), 0)
+    def messages(self, text: str) -> list[Message]:
+        return [self.system, Message(role="user", content=f"Passage:\n{text}")]
 
-    def _request(
-        self, label: str, messages: Sequence[Message], before: tuple[Claim, ...], n: int
+    def request(
+        self, label: str, messages: Sequence[Message], before: tuple[Claim, ...] = (), n: int = 0
     ) -> Request:
-        then: Callable[[tuple[Claim, ...]], Request | None] | None = None
-        if n < self.max_gleanings:
+        """Return the request after `n` gleanings, which gave the claims `before`."""
 
-            def then(claims: tuple[Claim, ...]) -> Request | None:
-                found = merge_claims((before, claims))
-                if found == before:
-                    return None
-                reply = {"claims": [claim._asdict() for claim in claims]}
-                more = [
-                    *messages,
-                    Message(role="assistant", content=json.dumps(reply, ensure_ascii=False)),
-                    Message(role="user", content=self.continuing),
-                ]
-                return self._request(label, more, found, n + 1)
+        def then(claims: tuple[Claim, ...]) -> Request | None:
+            found = merge_claims((before, claims))
+            if n == self.max_gleanings or found == before:
+                return None
+            reply = {"claims": [claim._asdict() for claim in claims]}
+            more = [
+                *messages,
+                Message(role="assistant", content=json.dumps(reply, ensure_ascii=False)),
+                Message(role="user", content=self.continuing),
+            ]
+            return self.request(label, more, found, n + 1)
 
         return Request(label, messages, CLAIMS_FORMAT, then=then)
 
 
 def _located(claims: Sequence[Claim], text: str) -> list[Claim]:
     """Return the claims with evidence in the text, in its order, with this as source text."""
-    located = []
-    for order, claim in enumerate(claims):
-        place = locate(claim, text)
-        if place is not None:
-            located.append((*place, order, claim))
+    located = [
+        (*place, order, claim)
+        for order, claim in enumerate(claims)
+        if (place := locate(claim, text))
+    ]
     return [claim._replace(source_text=text[start:end]) for start, end, _, claim in sorted(located)]
-
-
-def _text_units(base_text_units: pl.LazyFrame, documents: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    """Yield the text units in batches, with the fields of `_TextUnit` as columns."""
-    names = documents.select(
-        document_id="id",
-        name=pl.when(pl.col("path").fill_null("") != "").then("path").otherwise("title"),
-    ).collect()
-    columns = base_text_units.select("text", "document_id", "start_char", "end_char")
-    label = pl.format("{}, characters {} to {}", "name", "start_char", "end_char")
-    offset = 0
-    for batch in batches(columns, BATCH_TEXT_UNITS):
-        named = batch.join(names, on="document_id", how="left", maintain_order="left")
-        labelled = named.with_row_index("number", offset).with_columns(label=label)
-        yield labelled.select(_TextUnit._fields)
-        offset += batch.height

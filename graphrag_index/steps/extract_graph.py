@@ -2,14 +2,13 @@
 
 import json
 import logging
-from collections import deque
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from itertools import chain
+from typing import NamedTuple
 
 import polars as pl
 
-from graphrag_index import __version__
 from graphrag_index.extraction.alignment import Passage, Places
 from graphrag_index.extraction.graph_reply import schema_of
 from graphrag_index.extraction.merging import TABLE, Findings, merge_findings
@@ -17,11 +16,10 @@ from graphrag_index.extraction.prompting import ExtractionPrompt, PassagePrompt
 from graphrag_index.extraction.reply_records import Found, FoundEntity, FoundRelationship, clean
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
-from graphrag_index.llm.request import Request
+from graphrag_index.llm.request import Request, pair_outcomes
 from graphrag_index.schema.settings.step_sections import ExtractGraph, Star
-from graphrag_index.schema.tables import content_id
 from graphrag_index.step import Progress, step
-from graphrag_index.storage.memo import add_reply_hashes, batches, content_ids, reuse_rows
+from graphrag_index.storage.memo import Flags, add_reply_hashes, batches, content_ids, reuse_rows
 from graphrag_index.storage.table_store import Previous
 from graphrag_index.text.normalize import title_key
 
@@ -32,8 +30,7 @@ BATCH_TEXT_UNITS = 4_096
 BATCH_DOCUMENTS = 512
 
 
-@dataclass(frozen=True)
-class _TextUnit:
+class _TextUnit(NamedTuple):
     """A text unit with the other inputs of its request: the columns of `_text_units`."""
 
     number: int
@@ -86,33 +83,20 @@ def extract_graph(
     text_units = base_text_units.select("document_id", "start_char").collect()
     progress.start(text_units.height, "text units")
     prompt = ExtractionPrompt(schema_of(settings), settings.max_gleanings, prompts, chat_model)
+    read = partial(_text_units, base_text_units, documents, settings.star)
 
     def hashes() -> pl.Series:
-        """Hash all that the rows of each text unit depend on."""
-        prefix = _cache_key_prefix(settings, prompts, chat_model, prompt)
-        streamed = _text_units(base_text_units, documents, settings.star)
-        parts = (batch.select("text", "language", "headings", "key") for batch in streamed)
+        """Hash the inputs of the rows of each text unit."""
+        prefix = _hash_prompts(settings, prompts, chat_model, prompt)
+        parts = (batch.select("text", "language", "headings", "key") for batch in read())
         nothing = pl.Series([], dtype=pl.String)
         return pl.concat([nothing, *(content_ids(prefix, *part) for part in parts)])
 
-    input_hash = hashes()
-    history = prompt.history.as_json()
+    input_hash, history = hashes(), prompt.history.as_json()
     kept, todo = reuse_rows(previous, TABLE, input_hash, replies=chat_model)
     progress.advance(kept.height)
-    waiting: deque[tuple[_TextUnit, Passage]] = deque()
-
-    def requests() -> Iterator[Request]:
-        for batch in _text_units(base_text_units, documents, settings.star):
-            for row in batch.filter(todo[batch["number"]]).iter_rows():
-                unit = _TextUnit(*row)
-                passage = Passage(unit.text, unit.language)
-                waiting.append((unit, passage))
-                yield prompt.request(PassagePrompt(passage, unit.label, unit.headings))
-
-    findings = Findings()
-    n_failed = 0
-    for outcome in chat_model.replies(requests()):
-        unit, passage = waiting.popleft()
+    findings, n_failed = Findings(), 0
+    for (unit, passage), outcome in pair_outcomes(chat_model, _requests(read(), todo, prompt)):
         found = prompt.merge_replies(outcome.values)
         places: Mapping[str, Places] = passage.align(entity.name for entity in found.entities)
         if unit.key and settings.star and outcome.values:
@@ -125,11 +109,8 @@ def extract_graph(
     rows = add_reply_hashes(findings.frame(), chat_model)
     if not prompt.is_uniform and prompt.history.as_json() != history:
         # The requests of this run are part of the input of the next.
-        is_whole = pl.col("input_hash") != ""
-        input_hash = hashes().gather(rows["text_unit"])
-        rows = rows.with_columns(
-            input_hash=pl.when(is_whole).then(input_hash).otherwise(pl.lit(""))
-        )
+        now = pl.when(pl.col("input_hash") != "").then(hashes().gather(rows["text_unit"]))
+        rows = rows.with_columns(input_hash=now.otherwise(pl.lit("")))
     if kept.height:
         kept = kept.rename({"at": "text_unit"})
         rows = pl.concat([rows.select(kept.columns), kept]).sort("text_unit")
@@ -140,26 +121,35 @@ def extract_graph(
             n_failed,
             n_dropped,
         )
-    tables = merge_findings(rows, text_units)
-    return {TABLE.name: rows.select(list(TABLE.columns)), **tables}
+    return {
+        TABLE.name: rows.select(list(TABLE.columns)),
+        **merge_findings(rows, text_units),
+    }
 
 
-def _cache_key_prefix(
+def _hash_prompts(
     settings: ExtractGraph, prompts: Prompts, chat_model: ChatModel, prompt: ExtractionPrompt
 ) -> str:
-    """Hash the inputs that all text units share: model, prompts, settings and code.
+    """Hash the inputs that all requests share.
 
     If other types were requested before, requests depend on these, too.
     """
-    parts: dict[str, object] = {
-        "model": chat_model.settings.identity(),
-        "prompts": [prompts.text(name) for name in ("extract_graph", "continue_extraction")],
-        "settings": settings.model_dump(mode="json"),
-        "code": [__version__, extract_graph.code_version],
-    }
+    texts = [prompts.text(name) for name in ("extract_graph", "continue_extraction")]
+    parts: dict[str, object] = {"prompts": texts}
     if not prompt.is_uniform:
         parts["history"] = [prompt.history.as_json(), prompts.text("add_types")]
-    return content_id(json.dumps(parts, sort_keys=True))
+    return extract_graph.prompt_hash(settings, chat_model.settings.identity(), **parts)
+
+
+def _requests(
+    text_units: Iterable[pl.DataFrame], todo: Flags, prompt: ExtractionPrompt
+) -> Iterator[tuple[tuple[_TextUnit, Passage], Request]]:
+    for batch in text_units:
+        for row in batch.filter(todo[batch["number"]]).iter_rows():
+            unit = _TextUnit(*row)
+            passage = Passage(unit.text, unit.language)
+            request = prompt.request(PassagePrompt(passage, unit.label, unit.headings))
+            yield (unit, passage), request
 
 
 def _with_star(
@@ -169,19 +159,9 @@ def _with_star(
     mentions = passage.find(key) or Places(((0, len(passage.text)),), False)
     others = {title_key(entity.name): entity.name for entity in found.entities}
     others.pop(title_key(key), None)
-    return (
-        Found(
-            (FoundEntity(key, star.type), *found.entities),
-            (
-                *(
-                    FoundRelationship(key, name, star.relationship, "", 1)
-                    for name in others.values()
-                ),
-                *found.relationships,
-            ),
-        ),
-        {**places, key: mentions},
-    )
+    links = [FoundRelationship(key, name, star.relationship, "", 1) for name in others.values()]
+    starred = Found((FoundEntity(key, star.type), *found.entities), (*links, *found.relationships))
+    return starred, {**places, key: mentions}
 
 
 def _text_units(
@@ -190,14 +170,24 @@ def _text_units(
     """Yield the text units in batches, with the fields of `_TextUnit` as columns."""
     names = dict.fromkeys(("document_id", "language", "key", "name"), pl.String)
     known = pl.DataFrame(list(_documents(documents, star)), names, orient="row")
-    columns = base_text_units.select(
-        "human_readable_id", "document_id", "start_char", "end_char", "text", "headings"
-    )
-    for batch in batches(columns, BATCH_TEXT_UNITS):
-        label = pl.format("{}, characters {} to {}", "name", "start_char", "end_char")
-        named = batch.join(known, on="document_id", how="left", maintain_order="left")
-        labelled = named.with_columns(number="human_readable_id", label=label)
-        yield labelled.select(field.name for field in fields(_TextUnit))
+    for batch in labelled_text_units(base_text_units, known):
+        yield batch.select(_TextUnit._fields)
+
+
+def labelled_text_units(
+    base_text_units: pl.LazyFrame, documents: pl.DataFrame
+) -> Iterator[pl.DataFrame]:
+    """Yield text units in batches, with their `number` and a `label` for people.
+
+    `documents` has the `document_id` and the `name` of each document; its other columns are
+    added, too.
+    """
+    label = pl.format("{}, characters {} to {}", "name", "start_char", "end_char")
+    columns = ("document_id", "start_char", "end_char", "text", "headings")
+    rows = base_text_units.select(*columns, number="human_readable_id")
+    for batch in batches(rows, BATCH_TEXT_UNITS):
+        named = batch.join(documents, on="document_id", how="left", maintain_order="left")
+        yield named.with_columns(label=label)
 
 
 def _documents(documents: pl.LazyFrame, star: Star | None) -> Iterator[tuple[str, str, str, str]]:

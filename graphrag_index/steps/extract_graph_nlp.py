@@ -66,9 +66,7 @@ def extract_graph_nlp(
     progress.start(len(ids), "documents")
     mentions, entities = find_mentions(lambda: _texts(documents), sentences, settings, progress)
     units = _text_unit_spans(base_text_units, ids)
-    mentions, entities = _with_fallback_entities(
-        _locate(mentions, units), entities, units, documents
-    )
+    mentions = _with_fallback_entities(_locate(mentions, units), entities, units, documents)
     mentions, entities = _renumber(mentions, entities)
     mentions = _with_sentences(mentions, sentences)
     links = (mentions, settings.max_links, settings.neighbour_weight)
@@ -88,9 +86,8 @@ def extract_graph_nlp(
     best = best.with_columns(sentence=mentions["sentence"][best["mention"]])
     rows = _mention_rows(mentions)
     del mentions, links
-    of_pairs = pairs.filter("is_quotable")["sentence"].to_numpy()
-    quoted = np.concatenate([of_pairs, best["sentence"].to_numpy()])
-    quotations = Quotations(documents, sentences, quoted)
+    quoted = pl.concat([pairs.filter("is_quotable")["sentence"], best["sentence"]])
+    quotations = Quotations(documents, sentences, quoted.to_numpy())
     return {
         "extracted_entities": _entity_rows(entities, best, quotations, ids),
         "extracted_relationships": _relationship_rows(pairs, quotations, ids),
@@ -101,13 +98,9 @@ def extract_graph_nlp(
 def _texts(documents: pl.LazyFrame) -> Iterator[tuple[int, str, str]]:
     """Stream number, text and language of each document."""
     columns = documents.select("human_readable_id", "text", "language")
-    offset = 0
-    while True:
-        batch = columns.slice(offset, BATCH_DOCUMENTS).collect()
-        yield from batch.iter_rows()
-        if batch.height < BATCH_DOCUMENTS:
-            return
-        offset += BATCH_DOCUMENTS
+    n_documents = documents.select(pl.len()).collect().item()
+    for offset in range(0, n_documents, BATCH_DOCUMENTS):
+        yield from columns.slice(offset, BATCH_DOCUMENTS).collect().iter_rows()
 
 
 def _text_unit_spans(base_text_units: pl.LazyFrame, ids: list[str]) -> pl.DataFrame:
@@ -129,9 +122,7 @@ def _locate(mentions: pl.DataFrame, units: pl.DataFrame) -> pl.DataFrame:
     Adds `text_unit`, the last one with the mention, and `earlier`, the number of overlapping
     text units before it with the same mention.
     """
-    row = (
-        np.searchsorted(_positions(units, "start_char"), _positions(mentions, "start"), "right") - 1
-    )
+    row = _rows_at(units, mentions)
     document, end = units["document"].to_numpy(), units["end_char"].to_numpy()
     own_document, own_end = mentions["document"].to_numpy(), mentions["end"].to_numpy()
 
@@ -147,15 +138,20 @@ def _locate(mentions: pl.DataFrame, units: pl.DataFrame) -> pl.DataFrame:
     ).filter(pl.Series(holds(0), dtype=pl.Boolean))
 
 
-def _positions(rows: pl.DataFrame, start: str) -> Integers:
-    """Combine document number and character offset into one sortable number."""
-    document = rows["document"].to_numpy().astype(np.int64)
-    return np.asarray((document << 40) + rows[start].to_numpy(), dtype=np.int64)
+def _rows_at(spans: pl.DataFrame, mentions: pl.DataFrame) -> Integers:
+    """Return the last of some sorted spans that begins at or before each mention; -1 if none."""
+
+    def keys(rows: pl.DataFrame, start: str) -> Integers:
+        """Combine document number and character offset into one sortable number."""
+        document = rows["document"].to_numpy().astype(np.int64)
+        return np.asarray((document << 40) + rows[start].to_numpy(), dtype=np.int64)
+
+    return np.searchsorted(keys(spans, "start_char"), keys(mentions, "start"), "right") - 1
 
 
 def _with_fallback_entities(
     mentions: pl.DataFrame, entities: Entities, units: pl.DataFrame, documents: pl.LazyFrame
-) -> tuple[pl.DataFrame, Entities]:
+) -> pl.DataFrame:
     """Give documents without mentions a fallback entity, so that they join a community."""
     empty = units.join(mentions, on="document", how="anti", maintain_order="left")
     first = {
@@ -165,7 +161,7 @@ def _with_fallback_entities(
         .iter_rows()
     }
     if not first:
-        return mentions, entities
+        return mentions
     numbers: dict[str, int] = {}
     rows = []
     for document, text, code in _texts(documents):
@@ -177,7 +173,7 @@ def _with_fallback_entities(
             rows.append((document, offset + start, offset + end, number, 0))
     entities.extend(numbers, "noun phrase")
     found = _locate(pl.DataFrame(rows, schema=MENTIONS, orient="row"), units)
-    return pl.concat([mentions, found]).sort("document", "start", maintain_order=True), entities
+    return pl.concat([mentions, found]).sort("document", "start", maintain_order=True)
 
 
 def _renumber(mentions: pl.DataFrame, entities: Entities) -> tuple[pl.DataFrame, Entities]:
@@ -195,10 +191,7 @@ def _renumber(mentions: pl.DataFrame, entities: Entities) -> tuple[pl.DataFrame,
 
 def _with_sentences(mentions: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataFrame:
     """Add the row, `quotable`, length and start of the sentence of each mention."""
-    row = (
-        np.searchsorted(_positions(sentences, "start_char"), _positions(mentions, "start"), "right")
-        - 1
-    ).clip(0)
+    row = _rows_at(sentences, mentions).clip(0)
     length = (sentences["end_char"] - sentences["start_char"]).to_numpy()
     return mentions.with_columns(
         sentence=pl.Series(row, dtype=pl.Int64),
@@ -217,10 +210,9 @@ def _best_sentences(mentions: pl.DataFrame) -> pl.DataFrame:
     """
     # Arrays instead of a sorted frame save memory: there are very many mentions.
     row = np.flatnonzero(mentions["quotable"].to_numpy())
-    columns = (mentions[name].to_numpy()[row] for name in ("entity", "sentence", "flags"))
-    entity, sentence, flags = columns
-    start, begin = (mentions[name].to_numpy()[row] for name in ("start", "sentence_start"))
-    length = mentions["sentence_length"].to_numpy()[row]
+    names = ("entity", "sentence", "flags", "start", "sentence_start", "sentence_length")
+    columns = (mentions[name].to_numpy()[row] for name in names)
+    entity, sentence, flags, start, begin, length = columns
     score = 3.0 * ((flags & DEFINED) > 0) + 1.5 * ((flags & INITIAL) > 0)
     score -= np.minimum(np.abs(length - 150), 300) / 200
     score -= np.minimum(start - begin, 200) / 200
@@ -248,9 +240,7 @@ def _entity_rows(
     entities: Entities, best: pl.DataFrame, quotations: Quotations, ids: list[str]
 ) -> pl.DataFrame:
     owners = best["entity"].to_numpy().astype(np.int64)
-    at = quotations.positions(best["sentence"].to_numpy())
-    texts = gather_lists(owners, quotations.texts[at], len(entities.titles))
-    evidence = gather_lists(owners, _evidence(quotations, at, ids), len(entities.titles))
+    texts, evidence = _quoted_lists(owners, best["sentence"], quotations, ids, len(entities.titles))
     return pl.DataFrame(
         {
             "human_readable_id": range(len(entities.titles)),
@@ -267,9 +257,8 @@ def _entity_rows(
 
 def _relationship_rows(pairs: pl.DataFrame, quotations: Quotations, ids: list[str]) -> pl.DataFrame:
     owners = pairs["is_quotable"].arg_true().to_numpy().astype(np.int64)
-    at = quotations.positions(pairs["sentence"].to_numpy()[owners])
-    texts = gather_lists(owners, quotations.texts[at], len(pairs))
-    evidence = gather_lists(owners, _evidence(quotations, at, ids), len(pairs))
+    quoted = pairs["sentence"][owners]
+    texts, evidence = _quoted_lists(owners, quoted, quotations, ids, len(pairs))
     return pairs.select(
         pl.col("source").cast(pl.Int64),
         pl.col("target").cast(pl.Int64),
@@ -283,14 +272,21 @@ def _relationship_rows(pairs: pl.DataFrame, quotations: Quotations, ids: list[st
     )
 
 
-def _evidence(quotations: Quotations, at: np.ndarray, ids: list[str]) -> pl.Series:
-    """Return document and offsets of quotations, one struct each."""
+def _quoted_lists(
+    owners: Integers, sentences: pl.Series, quotations: Quotations, ids: list[str], n_owners: int
+) -> tuple[pl.Series, pl.Series]:
+    """Return lists of the texts and of the places of sentences, by ascending owner."""
+    at = quotations.positions(sentences.to_numpy())
     places = quotations.places[at]
-    return places.select(
+    evidence = places.select(
         document_id=pl.Series(ids, dtype=pl.String)[places["document"]],
         start_char=pl.col("start_char").cast(pl.Int64),
         end_char=pl.col("end_char").cast(pl.Int64),
     ).to_struct()
+    return (
+        gather_lists(owners, quotations.texts[at], n_owners),
+        gather_lists(owners, evidence, n_owners),
+    )
 
 
 def _mention_rows(mentions: pl.DataFrame) -> pl.DataFrame:

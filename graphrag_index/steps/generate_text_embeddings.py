@@ -1,15 +1,17 @@
-"""Embed text units, entities and reports for similarity search."""
+"""The vectors and the other tables that searches read besides the public ones."""
 
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 import polars as pl
 
+from graphrag_index.llm.embeddings import text_key
 from graphrag_index.llm.local_embeddings import EmbeddingModel
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
+from graphrag_index.storage import search_tables
 from graphrag_index.storage.memo import batches
 from graphrag_index.storage.table_store import Previous
 
@@ -23,9 +25,23 @@ EMBEDDED = {
 }
 
 
+def embedded_keys(
+    settings: GenerateTextEmbeddings, models: Mapping[str, ModelSettings], tables: Previous
+) -> Iterator[str]:
+    """Yield the ledger keys of the texts with vectors of a remote model."""
+    if settings.model not in models:
+        return
+    model = models[settings.model]
+    for name, embedded in EMBEDDED.items():
+        rows = tables.scan(name)
+        if rows is not None:
+            yield from (text_key(text, model) for text in rows.select(embedded).collect()["text"])
+
+
 @step(
     writes=["text_unit_text", "text_unit_vectors", "entity_description", "community_full_content"],
     code_version=3,
+    request_keys=embedded_keys,
 )
 def generate_text_embeddings(
     text_units: pl.LazyFrame,
@@ -54,15 +70,10 @@ def generate_text_embeddings(
     counts = [rows.select(pl.len()).collect().item() for rows in sources.values()]
     progress.start(sum(counts), "texts")
     for name, rows in sources.items():
-        known = _known(previous, name, settings.model, embedding_model)
+        known = _known_vectors(previous, name, settings.model, embedding_model)
         for batch in batches(rows, BATCH, at_least_one=True):
             texts = batch.select(EMBEDDED[name]).to_series()
-            vectors = _embed(texts, known, embedding_model, progress)
-            dtype = pl.Array(pl.Float32, embedding_model.dimension)
-            embedded = batch.with_columns(vector=pl.Series(vectors, dtype=dtype))
-            yield {name: embedded.select(list(TABLES[name].columns))}
-            if name == "text_unit_text":
-                yield {"text_unit_vectors": embedded.select(pl.col("vector").arr.to_list())}
+            yield vector_tables(name, batch, _embed(texts, known, embedding_model, progress))
 
 
 def embedded_rows(
@@ -76,11 +87,7 @@ def embedded_rows(
             "id", "human_readable_id", "document_id", "text", "headings", "metadata"
         ),
         "entity_description": entities.select(
-            "id",
-            "human_readable_id",
-            "title",
-            "type",
-            "degree",
+            *("id", "human_readable_id", "title", "type", "degree"),
             text=pl.col("title") + ":" + pl.col("description"),
         ),
         "community_full_content": community_reports.select(
@@ -89,7 +96,17 @@ def embedded_rows(
     }
 
 
-def _known(
+def vector_tables(name: str, rows: pl.DataFrame, vectors: np.ndarray) -> dict[str, pl.DataFrame]:
+    """Return rows of a vector table with their vectors; of text units also the copy."""
+    dtype = pl.Array(pl.Float32, vectors.shape[1])
+    embedded = rows.with_columns(vector=pl.Series(vectors, dtype=dtype))
+    tables = {name: embedded.select(list(TABLES[name].columns))}
+    if name == "text_unit_text":
+        tables["text_unit_vectors"] = embedded.select(pl.col("vector").arr.to_list())
+    return tables
+
+
+def _known_vectors(
     previous: Previous, name: str, model_name: str, model: EmbeddingModel
 ) -> pl.DataFrame | None:
     """Return the vectors of the last version by text, if the model is the same."""
@@ -115,8 +132,7 @@ def _embed(
     vectors = np.empty((len(texts), model.dimension), np.float32)
     missing = np.arange(len(texts))
     if known is not None and known.height:
-        frame = pl.DataFrame({"text": texts}).with_row_index("row")
-        found = frame.join(known, on="text")
+        found = pl.DataFrame({"text": texts}).with_row_index("row").join(known, on="text")
         rows = found["row"].to_numpy()
         vectors[rows] = found["vector"].to_numpy()
         missing = np.setdiff1d(missing, rows)
@@ -124,3 +140,14 @@ def _embed(
     if len(missing):
         vectors[missing] = model.embed(texts.gather(missing).to_list(), progress.advance)
     return vectors
+
+
+# The vectors of text units come from generate_text_embeddings.
+create_search_tables = step(
+    writes=[
+        table.name
+        for table in TABLES.values()
+        if table.kind == "mapped" and table.name != "text_unit_vectors"
+    ],
+    code_version=3,
+)(search_tables.create_search_tables)

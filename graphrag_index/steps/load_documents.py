@@ -72,6 +72,7 @@ def check_input(settings: LoadDocuments, project: Project) -> None:
     code_version=2,
     fingerprint=fingerprint_input,
     check=check_input,
+    input_table="loaded_documents",
 )
 def load_documents(
     *, settings: LoadDocuments, root: Path, progress: Progress
@@ -109,12 +110,8 @@ def load_documents(
                 n_characters += len(item.reason)
             else:
                 columns.see(item)
-                documents.append(
-                    (
-                        *(item.id, item.title, item.text, item.creation_date, item.raw_data),
-                        *(file.name, item.metadata),
-                    )
-                )
+                values = (item.id, item.title, item.text, item.creation_date, item.raw_data)
+                documents.append((*values, file.name, item.metadata))
                 n_documents += 1
                 n_characters += len(item.text) + len(item.raw_data or "")
                 # The documents of a file show how far it has been read.
@@ -129,10 +126,10 @@ def load_documents(
         folder = input_folder(settings, root)
         raise InputError(
             f"None of the {len(files):,} files in {folder} could be read; "
-            f"mend or replace them: the first: {first_problem}."
+            f"repair or replace them. The first: {first_problem}."
             if len(files) > 1
             else f"The only file in {folder} could not be read; "
-            f"mend or replace it: {first_problem}."
+            f"repair or replace it: {first_problem}."
         )
     columns.warn()
     if documents or unread:
@@ -146,15 +143,11 @@ class _Columns:
     """
 
     def __init__(self, settings: LoadDocuments) -> None:
-        named: dict[str, list[str | None] | list[str]] = {
-            "title_column": [settings.title_column],
-            "date_column": [settings.date_column],
-            "metadata_columns": settings.metadata_columns,
-        }
-        self.unseen = {
-            setting: dict.fromkeys(column for column in columns if column is not None)
+        names = {"title_column", "date_column", "metadata_columns"}
+        named = settings.model_dump(include=names, exclude_defaults=True)
+        self.unseen: dict[str, list[str]] = {
+            setting: [columns] if isinstance(columns, str) else list(columns or ())
             for setting, columns in named.items()
-            if getattr(settings, setting) != LoadDocuments.model_fields[setting].default
         }
         self.fields: dict[str, None] = {}
 
@@ -163,8 +156,7 @@ class _Columns:
         if record is None or not any(self.unseen.values()):
             return
         for columns in self.unseen.values():
-            for column in [column for column in columns if field(record, column) is not MISSING]:
-                del columns[column]
+            columns[:] = [column for column in columns if field(record, column) is MISSING]
         # Records may have very many fields, such as one for each date.
         if len(self.fields) < _MAX_FIELDS:
             self.fields.update(dict.fromkeys(record))
@@ -172,14 +164,13 @@ class _Columns:
     def warn(self) -> None:
         for setting, columns in self.unseen.items():
             if columns:
-                there = (
-                    f"their fields are {listed(self.fields, 12)}"
-                    if self.fields
-                    else "there is none"
-                )
                 logger.warning(
                     "load_documents.%s: no record and no front matter has %s; %s.",
-                    *(setting, " or ".join(map(repr, columns)), there),
+                    setting,
+                    " or ".join(map(repr, columns)),
+                    f"their fields are {listed(self.fields, 12)}"
+                    if self.fields
+                    else "there is none",
                 )
 
 

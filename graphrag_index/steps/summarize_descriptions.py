@@ -1,23 +1,22 @@
-"""Summarize the descriptions of each entity and relationship."""
+"""One description of each entity and relationship, and the values that descriptions contain."""
 
-import json
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 import polars as pl
 
-from graphrag_index import __version__
 from graphrag_index.extraction.summarization import SummaryPrompt, join_descriptions
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
-from graphrag_index.llm.request import Request
+from graphrag_index.llm.request import Request, pair_outcomes
+from graphrag_index.nlp.values import find_dates, find_numbers
 from graphrag_index.schema.list_columns import positions
 from graphrag_index.schema.settings.step_sections import SummarizeDescriptions
-from graphrag_index.schema.tables import TABLES, content_id
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
 from graphrag_index.storage.memo import add_reply_hashes, batches, content_ids, reuse_rows
 from graphrag_index.storage.table_store import Previous
+from graphrag_index.text.languages import detect_language
 
 TABLE = TABLES["description_summaries"]
 # Rows per batch: bounds memory, not results.
@@ -32,8 +31,6 @@ _HAS_SEVERAL = pl.col("descriptions").list.len() > 1
 def summarize_descriptions(
     extracted_entities: pl.LazyFrame,
     extracted_relationships: pl.LazyFrame,
-    resolved_entities: pl.LazyFrame | None = None,
-    resolved_relationships: pl.LazyFrame | None = None,
     *,
     settings: SummarizeDescriptions,
     chat_model: ChatModel,
@@ -45,9 +42,8 @@ def summarize_descriptions(
 
     If there are more than `max_input_tokens`, each further request has the summary so far and as
     many others as fit. If a request fails, the summary so far and the remaining descriptions are
-    joined. What resolve_entities merged is described
-    together; what rules described keeps its description. A description of the last run is
-    reused where requests and replies are what they were.
+    joined. A single description is kept. A summary of the last run is reused if its requests and
+    replies are unchanged.
 
     Yields
     ------
@@ -57,34 +53,32 @@ def summarize_descriptions(
         Batch by batch, in the order of the tables that they are made of.
     """
     progress.start(None, "descriptions")
-    if resolved_entities is not None:
-        extracted_entities = resolved_entities
-    if resolved_relationships is not None:
-        extracted_relationships = resolved_relationships
     prompt = SummaryPrompt(settings, prompts, chat_model.max_prompt_tokens)
-    prefix = _cache_key_prefix(settings, chat_model, prompt)
+    prefix = summarize_descriptions.prompt_hash(
+        settings,
+        chat_model.settings.identity(),
+        prompt=prompt.system["content"],
+        budget=[prompt.max_tokens, prompt.budget.room],
+    )
     input_hash = pl.Series([], dtype=pl.String)
     for several in _several(extracted_entities, extracted_relationships):
         input_hash.append(content_ids(prefix, several["about"], several["descriptions"]))
     kept, todo = reuse_rows(previous, TABLE, input_hash, replies=chat_model)
     progress.advance(kept.height)
     rows: list[tuple[int, str, Sequence[str], str]] = []
-    waiting: deque[tuple[int, Sequence[str]]] = deque()
 
-    def requests() -> Iterator[Request]:
+    def requests() -> Iterator[tuple[tuple[int, Sequence[str]], Request]]:
         for several in _several(extracted_entities, extracted_relationships):
             new = several.filter(todo[several["at"]])
             for at, about, descriptions in new.select("at", "about", "descriptions").iter_rows():
                 if prompt.needs_call(descriptions):
                     pieces = prompt.pieces(descriptions)
-                    waiting.append((at, pieces))
-                    yield prompt.request(about, pieces)
+                    yield (at, pieces), prompt.request(about, pieces)
                 else:
                     rows.append((at, input_hash[at], (), join_descriptions(descriptions)))
                     progress.advance()
 
-    for outcome in chat_model.replies(requests()):
-        at, pieces = waiting.popleft()
+    for (at, pieces), outcome in pair_outcomes(chat_model, requests()):
         description = prompt.description(outcome, pieces)
         # A failed request is sent again when it is released.
         rows.append((at, "" if outcome.failure else input_hash[at], outcome.keys, description))
@@ -108,22 +102,8 @@ def summarize_descriptions(
             yield {name: described.select(list(TABLES[name].columns))}
 
 
-def _cache_key_prefix(
-    settings: SummarizeDescriptions, chat_model: ChatModel, prompt: SummaryPrompt
-) -> str:
-    """Hash the inputs that all requests share: model, prompt, settings and code."""
-    parts = {
-        "model": chat_model.settings.identity(),
-        "prompt": prompt.system["content"],
-        "budget": [prompt.max_tokens, prompt.budget.room],
-        "settings": settings.model_dump(mode="json"),
-        "code": [__version__, summarize_descriptions.code_version],
-    }
-    return content_id(json.dumps(parts, sort_keys=True))
-
-
 def _several(entities: pl.LazyFrame, relationships: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    """Yield the things with several descriptions: a number, a name with type, and these."""
+    """Yield what has several descriptions: its number, its name with type, and these."""
     n_before = 0
     for named in chain(_named_entities(entities), _named_relationships(entities, relationships)):
         kind = pl.when(pl.col("type") != "").then("\nType: " + pl.col("type")).otherwise(pl.lit(""))
@@ -148,5 +128,45 @@ def _named_relationships(
             titles["title"].gather(positions(several[end], titles["human_readable_id"]))
             for end in ("source", "target")
         ]
-        name = pl.format("Relationship: {} → {}", *ends)
-        yield several.with_columns(name=name)
+        yield several.with_columns(name=pl.format("Relationship: {} → {}", *ends))
+
+
+@step(writes=["entity_values"], code_version=2)
+def normalize_values(entities: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """Find the numbers, amounts and dates in the titles and descriptions of entities.
+
+    Ambiguous values, which can be read in two ways, are left out.
+
+    Yields
+    ------
+    entity_values
+        One row per value, ordered by entity, then the title before the description, then start.
+    """
+    columns = entities.select("human_readable_id", "title", "description")
+    for batch in batches(columns, BATCH_ROWS, at_least_one=True):
+        rows = [
+            (number, *value)
+            for number, title, description in batch.iter_rows()
+            for value in values_of(title, description)
+        ]
+        yield pl.DataFrame(rows, TABLES["entity_values"].schema, orient="row")
+
+
+def values_of(title: str, description: str) -> list[tuple[object, ...]]:
+    """Return the values of one entity, as rows without the number of the entity."""
+    if not any(letter.isdigit() for letter in title + description):
+        return []
+    language = detect_language(description or title)
+    rows: list[tuple[object, ...]] = []
+    for field, text in (("title", title), ("description", description)):
+        found: list[tuple[int, int, tuple[object, ...]]] = []
+        # The digits of dates are masked, so that they are not found as numbers too.
+        rest = list(text)
+        for start, end, first, last in find_dates(text, language):
+            found.append((start, end, ("date", None, None, first, last)))
+            rest[start:end] = "_" * (end - start)
+        for start, end, kind, value, unit in find_numbers("".join(rest), language):
+            found.append((start, end, (kind, value, unit, None, None)))
+        for start, end, values in sorted(found, key=lambda place: place[0]):
+            rows.append((field, *values, text[start:end], start, end))
+    return rows

@@ -15,7 +15,7 @@ from graphrag_index.schema.settings.step_sections import ExtractCovariates
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Silent
 from graphrag_index.steps.extract_covariates import extract_covariates
-from graphrag_index.steps.link_text_units import link_text_units
+from graphrag_index.steps.finalize_graph import link_text_units
 from tests.fixtures.fake_model import EarlierTables, FakeChatModel, KeepingModel
 from tests.fixtures.small_index import table
 

@@ -366,11 +366,11 @@ class TestNothingToRead:
         write(tmp_path, {"b.txt": b"\0\0", "a.json": "{"})
         message = failure(tmp_path)
         assert message.startswith(f"None of the 2 files in {tmp_path / 'input'} could be read; ")
-        assert "the first: a.json: is not valid JSON in or after record 1" in message
+        assert "The first: a.json: is not valid JSON in or after record 1" in message
         (tmp_path / "input" / "a.json").unlink()
         assert failure(tmp_path) == (
             f"The only file in {tmp_path / 'input'} could not be read; "
-            "mend or replace it: b.txt: looks binary; if it is text, set load_documents.encoding."
+            "repair or replace it: b.txt: looks binary; if it is text, set load_documents.encoding."
         )
 
     def test_the_fingerprint_fails_alike(self, tmp_path: Path) -> None:

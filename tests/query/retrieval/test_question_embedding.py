@@ -12,8 +12,7 @@ import pytest
 import graphrag_query
 from graphrag_index.errors import ModelError, SettingsError
 from graphrag_index.pipeline.run import RunResult, run_workflow
-from graphrag_index.pipeline.services import models_of, services_of
-from graphrag_index.pipeline.workflow import load_workflow
+from graphrag_index.pipeline.workflow import load_workflow, models_of, services_of
 from graphrag_index.schema.settings.settings import load_settings
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import Vectors

@@ -13,7 +13,7 @@ from graphrag_index.errors import ModelError, SettingsError
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import PathSearch
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.steps.create_search_tables import create_search_tables
+from graphrag_index.steps.generate_text_embeddings import create_search_tables
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
 from graphrag_query.searches.path_search import (

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from graphrag_index.errors import QueryError
-from graphrag_index.pipeline.garbage import collect_garbage
+from graphrag_index.pipeline.history import collect_garbage
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.structured.cypher_graph import EDGES, NODES, graph_schema
 from graphrag_query.structured.queries import check_cypher, graph_database, run_cypher, table_files

@@ -12,7 +12,7 @@ from graphrag_index.microsoft.import_folder import Imported, open_source, write_
 from graphrag_index.microsoft.import_merge import ImportMerge
 from graphrag_index.pipeline.import_version import continuing_steps, set_workflow
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.steps.skip_imported import skip_imported
+from graphrag_index.steps.imported_index import skip_imported
 from tests.fixtures.microsoft_index import TEXTS, version_3, write
 from tests.fixtures.small_index import table
 

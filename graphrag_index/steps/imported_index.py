@@ -1,0 +1,242 @@
+"""Steps for an imported index: read it as it is, or merge new documents into it."""
+
+import logging
+from collections.abc import Iterator, Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from graphrag_index.llm.local_embeddings import EmbeddingModel
+from graphrag_index.microsoft.import_folder import (
+    PUBLIC,
+    Imported,
+    fingerprint_imported,
+    row_batches,
+)
+from graphrag_index.microsoft.import_merge import ImportMerge, evidence_of_reports, shifted
+from graphrag_index.schema.list_columns import positions
+from graphrag_index.schema.settings.step_sections import FinalizeGraph
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.step import Progress, step
+from graphrag_index.steps.create_text_units import find_edges, sentence_rows
+from graphrag_index.steps.finalize_graph import finalize_graph
+from graphrag_index.steps.generate_text_embeddings import BATCH, embedded_rows, vector_tables
+
+logger = logging.getLogger(__name__)
+
+# Documents per batch: bounds memory, not results.
+BATCH_DOCUMENTS = 512
+MAX_NAMES = 3  # in a warning
+_MERGED = (
+    *("documents", "base_text_units", "sentences", "covariates"),
+    *("extracted_entities", "extracted_relationships", "extracted_mentions", "given_ids"),
+)
+
+Tables = Iterator[Mapping[str, pl.DataFrame]]
+
+
+@step(writes=[*PUBLIC, "report_evidence"], fingerprint=fingerprint_imported)
+def read_imported(*, root: Path, progress: Progress) -> Tables:
+    """Read the tables in the folder `imported`: all rows, ids and numbers, in their order.
+
+    Yields
+    ------
+    documents, text_units, entities, relationships, mentions, communities, community_lineage, \
+community_reports, covariates
+        Batch by batch; a table that was not imported is empty.
+    report_evidence
+        The evidence of the reports in the graph that a run makes of it, so that it keeps them.
+    """
+    imported = Imported(root)
+    tables = {name: imported.scan(name) for name in PUBLIC}
+    counts = {name: rows.select(pl.len()).collect().item() for name, rows in tables.items()}
+    progress.start(sum(counts.values()), "rows")
+    for name, rows in tables.items():
+        for batch in row_batches(rows):
+            yield {name: batch}
+            progress.advance(batch.height)
+    if counts["community_reports"]:
+        yield {"report_evidence": evidence_of_reports(tables, _finalize_imported(imported))}
+
+
+def _finalize_imported(imported: Imported) -> dict[str, pl.LazyFrame]:
+    """Return the graph as a run without new documents finalizes it."""
+    extracted = ImportMerge(imported).imported_graph()
+    text_units = imported.scan("text_units").select(list(TABLES["base_text_units"].columns))
+    graph = {name: [TABLES[name].empty()] for name in ("entities", "relationships")}
+    made: Any = finalize_graph(
+        extracted["extracted_entities"].lazy(),
+        extracted["extracted_relationships"].lazy(),
+        extracted["extracted_mentions"].lazy(),
+        text_units,
+        extracted["given_ids"],
+        settings=FinalizeGraph(layout=False),
+    )
+    for frames in made:
+        for name in frames.keys() & graph.keys():
+            graph[name].append(frames[name])
+    finalized = {name: pl.concat(frames).lazy() for name, frames in graph.items()}
+    return {**finalized, "base_text_units": text_units}
+
+
+@step(
+    writes=["text_unit_text", "text_unit_vectors", "entity_description", "community_full_content"],
+    fingerprint=fingerprint_imported,
+)
+def read_imported_vectors(
+    text_units: pl.LazyFrame,
+    entities: pl.LazyFrame,
+    community_reports: pl.LazyFrame | None = None,
+    *,
+    root: Path,
+    embedding_model: EmbeddingModel,
+    progress: Progress,
+) -> Tables:
+    """Join imported vectors to the tables by the ids of their rows; no model is called.
+
+    They are attributed to the embedding model of the settings. A row without a vector gets
+    zeros: only its words are found, until `generate_text_embeddings` embeds it.
+
+    Yields
+    ------
+    text_unit_text, text_unit_vectors, entity_description, community_full_content
+        In the form of `generate_text_embeddings`.
+    """
+    imported = Imported(root)
+    dimension = embedding_model.dimension
+    sources = embedded_rows(text_units, entities, community_reports)
+    counts = {name: rows.select(pl.len()).collect().item() for name, rows in sources.items()}
+    progress.start(sum(counts.values()), "vectors")
+    for name, rows in sources.items():
+        known = pl.DataFrame(schema={"id": pl.String, "vector": pl.Array(pl.Float32, dimension)})
+        if name in imported.vectors:
+            known = imported.scan_vectors(name).unique("id", maintain_order=True).collect()
+        # Position -1, for unknown ids, is the vector of zeros.
+        vectors = np.append(known["vector"].to_numpy(), np.zeros((1, dimension), np.float32), 0)
+        for offset in range(0, max(counts[name], 1), BATCH):
+            batch = rows.slice(offset, BATCH).collect()
+            yield vector_tables(name, batch, vectors[positions(batch["id"], known["id"])])
+            progress.advance(batch.height)
+
+
+@step(writes=["loaded_documents"], fingerprint=fingerprint_imported)
+def skip_imported(loaded_documents: pl.LazyFrame, *, root: Path) -> Iterator[pl.DataFrame]:
+    """Drop documents whose text was imported, ignoring line ends, space around it and a BOM.
+
+    A record with the id of an imported document and another text is dropped too: the imported
+    one stays, and a warning says so.
+
+    Yields
+    ------
+    loaded_documents
+        The new documents, in their order.
+    """
+    imported = Imported(root).scan("documents")
+    ids = set(imported.select("id").collect()["id"])
+    batches = row_batches(imported.select("text"), BATCH_DOCUMENTS)
+    texts = {_digest(text) for batch in batches for text in batch["text"]}
+    changed: list[str] = []
+    for batch in row_batches(loaded_documents, BATCH_DOCUMENTS):
+        keep = []
+        for id, path, text in batch.select("id", "path", "text").iter_rows():
+            is_known = _digest(text) in texts
+            if not is_known and id in ids:
+                changed.append(f"{path} ({id})")
+            keep.append(not is_known and id not in ids)
+        yield batch.filter(pl.Series(keep, dtype=pl.Boolean))
+    if changed:
+        logger.warning(
+            "%d records have the id of an imported document and another text: the imported one "
+            "stays (%s%s).",
+            len(changed),
+            ", ".join(changed[:MAX_NAMES]),
+            ", ..." * (len(changed) > MAX_NAMES),
+        )
+
+
+def _digest(text: str) -> bytes:
+    plain = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").strip()
+    return blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+@step(writes=_MERGED, fingerprint=fingerprint_imported)
+def add_imported(
+    documents: pl.LazyFrame,
+    base_text_units: pl.LazyFrame,
+    sentences: pl.LazyFrame,
+    extracted_entities: pl.DataFrame,
+    extracted_relationships: pl.DataFrame,
+    extracted_mentions: pl.DataFrame,
+    covariates: pl.LazyFrame | None = None,
+    *,
+    root: Path,
+    progress: Progress,
+) -> Tables:
+    """Put the imported rows before those of new documents, merged into one index.
+
+    An entity with the title of an imported one becomes that entity: it keeps id, title and
+    type of the imported one, and adds its descriptions. Relationships between the same two
+    entities likewise, and their weights add up. Imported text units are not extracted from.
+
+    Yields
+    ------
+    documents, base_text_units, sentences, covariates
+        Batch by batch.
+    extracted_entities, extracted_relationships, extracted_mentions, given_ids
+        Whole.
+    """
+    merge = ImportMerge(Imported(root))
+    yield from _merge_texts(merge, documents, base_text_units, sentences, covariates, progress)
+    yield merge.graph(extracted_entities, extracted_relationships, extracted_mentions)
+
+
+@step(writes=_MERGED, fingerprint=fingerprint_imported)
+def add_imported_nlp(
+    documents: pl.LazyFrame,
+    base_text_units: pl.LazyFrame,
+    sentences: pl.LazyFrame,
+    extracted_entities: pl.DataFrame,
+    extracted_relationships: pl.DataFrame,
+    extracted_mentions: pl.DataFrame,
+    covariates: pl.LazyFrame | None = None,
+    *,
+    root: Path,
+    progress: Progress,
+) -> Tables:
+    """Put the imported rows before those that `extract_graph_nlp` found.
+
+    Entities of equal title are merged later, by `finalize_graph`, which keeps id, title, type
+    and description of the imported one. The tables are those of `add_imported`.
+    """
+    merge = ImportMerge(Imported(root))
+    yield from _merge_texts(merge, documents, base_text_units, sentences, covariates, progress)
+    yield merge.graph_of_rules(extracted_entities, extracted_relationships, extracted_mentions)
+
+
+def _merge_texts(
+    merge: ImportMerge,
+    documents: pl.LazyFrame,
+    base_text_units: pl.LazyFrame,
+    sentences: pl.LazyFrame,
+    covariates: pl.LazyFrame | None,
+    progress: Progress,
+) -> Tables:
+    """Yield the merged tables that do not depend on the kind of extraction."""
+    progress.start(merge.n_documents, "documents")
+    yield from ({"documents": batch} for batch in merge.documents(documents))
+    for batch in merge.followed_by("text_units", "base_text_units", base_text_units):
+        yield {"base_text_units": batch}
+    start, schema = 0, TABLES["sentences"].schema
+    for batch in row_batches(merge.imported.scan("documents").select("text"), BATCH_DOCUMENTS):
+        rows: list[tuple[int, int, int, bool, int]] = []
+        for number, text in enumerate(batch["text"], start):
+            rows += sentence_rows(number, text, find_edges(text)[1])
+        start += len(batch)
+        yield {"sentences": pl.DataFrame(rows, schema=schema, orient="row")}
+        progress.advance(len(batch))
+    yield from ({"sentences": new} for new in shifted(sentences, document=merge.n_documents))
+    for batch in merge.followed_by("covariates", "covariates", covariates):
+        yield {"covariates": batch}
