@@ -126,12 +126,8 @@ def run_program(app: Callable[[], Any]) -> None:
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
     finally:
-        signal.signal(signal.SIGINT, _exit_at_once)
-
-
-def _exit_at_once(signum: int, frame: object) -> None:
-    # All output is written; threads that are still running need not be joined.
-    os._exit(ExitCode.INTERRUPTED)
+        # All output is written; threads that are still running need not be joined.
+        signal.signal(signal.SIGINT, lambda *_: os._exit(ExitCode.INTERRUPTED))
 
 
 @contextmanager

@@ -13,8 +13,7 @@ from hypothesis import settings as hypothesis_settings
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.local_embeddings import MINILM, download_model
 from graphrag_index.pipeline.run import run_workflow
-from graphrag_index.pipeline.services import services_of
-from graphrag_index.pipeline.workflow import load_workflow
+from graphrag_index.pipeline.workflow import load_workflow, services_of
 from graphrag_index.schema.settings.settings import load_settings
 from tests.fixtures.commands import Call
 from tests.fixtures.examples import TIMES, USUAL

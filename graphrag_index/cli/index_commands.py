@@ -123,11 +123,11 @@ def resolve(
 def versions(root: Root = Path(), as_json: Json = False, set_: Set = None) -> None:
     """List the versions of the index, with their dates, sizes and costs."""
     from graphrag_index.cli.index_tables import version_as_json, write_versions
-    from graphrag_index.pipeline.history import current_version, read_versions
+    from graphrag_index.pipeline.history import current_version
 
     store = _store(root, set_)
     current = current_version(store).number
-    found = read_versions(store)
+    found = [store.read_version(number) for number in store.versions()]
     if as_json:
         _print_json([version_as_json(version, current) for version in found])
         return
@@ -189,7 +189,7 @@ def gc(
     set_: Set = None,
 ) -> None:
     """Delete old versions, with the files and vectors that only they use."""
-    from graphrag_index.pipeline.garbage import collect_garbage
+    from graphrag_index.pipeline.history import collect_garbage
 
     freed = collect_garbage(_store(root, set_), keep)
     gone = ", ".join(map(str, freed.deleted))

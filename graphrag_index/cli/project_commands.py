@@ -41,8 +41,7 @@ def init(
 def validate(root: Root = Path(), set_: Set = None) -> None:
     """Check settings, workflow, models and input, without running anything."""
     settings, workflow = load(root, set_)
-    from graphrag_index.pipeline.services import services_of
-    from graphrag_index.pipeline.workflow import check_workflow
+    from graphrag_index.pipeline.workflow import check_workflow, services_of
 
     check_workflow(workflow, settings, root, services_of(settings, None, root))
     steps = ", ".join(step.name for step in workflow.steps)

@@ -11,11 +11,9 @@ from graphrag_index.cli.index_tables import align, format_cost
 from graphrag_index.llm.batch_ledger import Batch
 from graphrag_index.llm.ledger import Quarantined, StepStatus
 from graphrag_index.llm.limits import price_list_date
-from graphrag_index.pipeline.changes import KINDS, UNCHANGED
+from graphrag_index.pipeline.changes import KINDS, UNCHANGED, DryRun
 from graphrag_index.pipeline.counting_models import MIN_CALLS
-from graphrag_index.pipeline.dry_run import DryRun
 from graphrag_index.pipeline.estimate import Estimate, Line
-from graphrag_index.steps.load_documents import load_documents
 
 # Quarantined requests on one screen.
 MAX_REQUESTS = 20
@@ -126,7 +124,7 @@ def describe_quarantined(quarantined: Sequence[Quarantined]) -> str:
 def write_dry_run(found: DryRun, out: TextIO) -> None:
     """Print the changes of the input, the steps that would run, and their requests."""
     is_update = found.version is not None
-    if not found.plan.run:
+    if not found.run:
         print(
             f"Nothing would change: {found.output} is up to date (version {found.version}).",
             file=out,
@@ -139,9 +137,9 @@ def write_dry_run(found: DryRun, out: TextIO) -> None:
             more = f" and {len(names) - MAX_NAMES:,} more" if len(names) > MAX_NAMES else ""
             if names:
                 print(f"  {kind:<8} {', '.join(names[:MAX_NAMES])}{more}", file=out)
-    elif load_documents.name in found.plan.run:
+    elif found.loader in found.run:
         print("The documents of the index are not known: all are read again.", file=out)
-    elif load_documents.name in found.plan.kept:
+    elif found.loader in found.kept:
         print("The input has not changed.", file=out)
     if found.unread:
         n = len(found.unread)
@@ -149,11 +147,11 @@ def write_dry_run(found: DryRun, out: TextIO) -> None:
         print(f"{n:,} {what} would not be read:", file=out)
         files = [f"{path}: {reason}" for path, reason in found.unread]
         print("\n".join(first_lines(files, MAX_NAMES)), file=out)
-    if not found.plan.run:
+    if not found.run:
         return
-    print(f"Steps that would run: {', '.join(found.plan.run)}.", file=out)
-    if found.plan.kept:
-        print(f"Steps whose input has not changed: {', '.join(found.plan.kept)}.", file=out)
+    print(f"Steps that would run: {', '.join(found.run)}.", file=out)
+    if found.kept:
+        print(f"Steps whose input has not changed: {', '.join(found.kept)}.", file=out)
     if found.estimate is None:
         print("None of them asks a model: it costs nothing.", file=out)
         return
@@ -180,7 +178,7 @@ def dry_run_as_json(found: DryRun) -> str:
             "version": found.version,
             "documents": documents,
             "unread": [{"path": path, "reason": reason} for path, reason in found.unread],
-            "steps": asdict(found.plan),
+            "steps": {"run": found.run, "kept": found.kept},
             "requests": [asdict(line) for line in found.estimate.lines] if found.estimate else [],
         },
         indent=2,

@@ -15,6 +15,7 @@ from graphrag_index.cli import Root, Set, first_lines, load, root_option
 from graphrag_index.errors import ExitCode, WaitingError
 
 if TYPE_CHECKING:
+    from graphrag_index.llm.registry import Purged
     from graphrag_index.pipeline.run import RunResult
     from graphrag_index.storage.versions import StepRecord
 
@@ -107,7 +108,7 @@ def status(
     """Print the requests to models: done, open and quarantined; tokens and money."""
     settings, workflow = load(root, set_)
     from graphrag_index.cli.request_tables import write_status
-    from graphrag_index.pipeline.services import models_of
+    from graphrag_index.pipeline.workflow import models_of
 
     with closing(models_of(workflow, settings, root)) as models:
         if not models.has_ledger:
@@ -150,9 +151,8 @@ def _print_dry_run(root: Path, overrides: list[str] | None, batch: bool, as_json
     settings, workflow = load(root, overrides)
     from graphrag_index.cli.request_tables import dry_run_as_json, write_dry_run
     from graphrag_index.cli.terminal import BarWatcher
-    from graphrag_index.pipeline.dry_run import dry_run
-    from graphrag_index.pipeline.services import services_of
-    from graphrag_index.pipeline.workflow import check_workflow
+    from graphrag_index.pipeline.changes import dry_run
+    from graphrag_index.pipeline.workflow import check_workflow, services_of
 
     check_workflow(workflow, settings, root, services_of(settings, None, root))
     watcher = BarWatcher(out=sys.stderr if as_json else sys.stdout)
@@ -214,12 +214,10 @@ class _Session:
         self.root, self.options = root, options
         self.settings, self.workflow = load(root, overrides)
         from graphrag_index.cli.terminal import TerminalWatcher
-        from graphrag_index.pipeline.garbage import Purge
         from graphrag_index.pipeline.history import lock
         from graphrag_index.pipeline.import_version import restore_imported
         from graphrag_index.pipeline.run import Watcher
-        from graphrag_index.pipeline.services import models_of, services_of
-        from graphrag_index.pipeline.workflow import check_workflow
+        from graphrag_index.pipeline.workflow import check_workflow, models_of, services_of
         from graphrag_index.storage.table_store import TableStore
 
         self.store = TableStore(root / self.settings.output)
@@ -239,19 +237,32 @@ class _Session:
             # No other run may send requests meanwhile.
             with lock(self.store):
                 self.models.release([step.name for step in self.workflow.steps])
-        self.purge = None
-        if options.purge:
-            self.purge = Purge(
-                self.models, self.workflow, self.settings, self.store, self._is_whole
-            )
+        self.purged: Purged | None = None
         self.arguments = (self.workflow, self.settings, root, services, new_watcher())
         self.hooks: dict[str, Any] = {
             "quarantined": lambda step: len(self.models.quarantined([step])),
-            "again": lambda: self.models.released() + (self.purge.begin() if self.purge else []),
+            "again": self._again,
             "spent": self.models.spent,
             "wait": self._wait,
-            "at_end": self.purge.end if self.purge else lambda result: None,
+            "at_end": self._end,
         }
+
+    def _again(self) -> list[str]:
+        from graphrag_index.pipeline.history import begin_purge
+
+        steps = self.models.released()
+        if self.options.purge:
+            steps += begin_purge(self.models, self.workflow, self.settings)
+        return steps
+
+    def _end(self, result: "RunResult") -> None:
+        """Purge the ledger if nothing is missing: its requests would be paid again."""
+        from graphrag_index.pipeline.history import end_purge
+
+        if self.options.purge and self._is_whole(result):
+            self.purged = end_purge(
+                self.models, self.workflow, self.settings, self.store, result.version
+            )
 
     def _wait(self, error: WaitingError) -> None:
         """Wait until a batch has ended, or exit; a later run collects the replies."""
@@ -268,10 +279,12 @@ class _Session:
 
     def _changes(self, record: "StepRecord") -> str:
         """Describe the changes of the input, as soon as it has been read."""
-        from graphrag_index.pipeline.dry_run import changes_since
+        from graphrag_index.pipeline.changes import changes_since
 
-        version = self.store.read_pointer()
-        changes = changes_since(self.store, version, record)
+        version, loader = self.store.read_pointer(), self.workflow.loader
+        if loader is None or record.name != loader.name:
+            return ""
+        changes = changes_since(self.store, version, loader, record)
         return f"Since version {version.number}: {changes}." if version and changes else ""
 
     def _is_whole(self, result: "RunResult") -> bool:
@@ -301,7 +314,7 @@ class _Session:
             hint = f"`graphrag-index retry{root_option(self.root)}` sends them again."
             print(f"\n{describe_quarantined(failed)}\n{hint}", file=sys.stderr)
         if not self._is_whole(result):
-            if self.purge:
+            if self.options.purge:
                 why = "requests about the missing parts would be paid again"
                 print(f"Nothing was purged, since something is missing: {why}.", file=sys.stderr)
             raise typer.Exit(ExitCode.QUARANTINED)
@@ -318,8 +331,8 @@ class _Session:
             print(f"The tables are in {self.store.output} (version {number}).")
         root = root_option(self.root)
         print(f'Ask it: graphrag-query global "What are the main themes?"{root}')
-        if self.purge and self.purge.purged:
-            n, kept = self.purge.purged.n_deleted, self.purge.purged.n_kept
+        if self.purged:
+            n, kept = self.purged.n_deleted, self.purged.n_kept
             print(
                 f"Purged: {n:,} request{'' if n == 1 else 's'} deleted, {kept:,} kept. Earlier "
                 f"versions still hold what was deleted: `graphrag-index gc --keep 1{root}` "

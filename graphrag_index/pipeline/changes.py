@@ -1,19 +1,34 @@
-"""Differences between documents of the index and the input, and between two versions."""
+"""What a run would do, and what changed: documents since the last run, rows between versions.
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+A dry run predicts the steps of a run and their price; nothing is written or sent.
+"""
+
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from graphrag_index.schema.tables import TABLES, content_id
-from graphrag_index.storage.table_store import TableStore
-from graphrag_index.storage.versions import Version
+from graphrag_index.pipeline.history import no_folder
+from graphrag_index.pipeline.run import Watcher, finished_steps, is_whole, step_key
+from graphrag_index.pipeline.workflow import Workflow, asking_steps, check_settings, services_of
+from graphrag_index.schema.settings.settings import Settings
+from graphrag_index.schema.tables import content_id
+from graphrag_index.step import Step
+from graphrag_index.storage.table_store import TableStore, scan_table
+from graphrag_index.storage.versions import StepRecord, StoredTable, Version
+
+if TYPE_CHECKING:
+    from graphrag_index.pipeline.estimate import Estimate
 
 ADDED, CHANGED, RENAMED, DELETED = "added", "changed", "renamed", "deleted"
 KINDS = (ADDED, CHANGED, RENAMED, DELETED)
 UNCHANGED = "unchanged"
-
 REMOVED = "removed"
+
 # Documents per batch: bounds memory, not results.
 BATCH_DOCUMENTS = 1_024
 
@@ -28,39 +43,30 @@ COLUMNS = {
 # that states an id is paired by the id alone.
 _BY_CONTENT = (["path", "text", "details"], ["path", "text"], ["text"], ["path"])
 
-
 # Citations contain row numbers, which change with other rows.
 _CITATION = r"\[Data:[^\]]*\]"
 
 
-@dataclass(frozen=True)
-class Compared:
-    """The key of the rows of a table, their display name, and the compared content."""
-
-    key: str
-    name: pl.Expr
-    content: Sequence[pl.Expr]
-
-
-# Weights, degrees, positions and ids of text units change with other documents: a row that
-# differs in nothing else has not changed.
+# By table: the key of its rows, their display name, and the compared content. Weights, degrees,
+# positions and ids of text units change with other documents: a row that differs in nothing else
+# has not changed.
 COMPARED = {
-    "entities": Compared(
+    "entities": (
         "id",
         pl.col("title"),
         [pl.col("title", "type", "description", "aliases", "frequency")],
     ),
-    "relationships": Compared(
+    "relationships": (
         "id",
         pl.format("{} - {}", "source", "target"),
         [pl.col("source", "target", "type", "description"), pl.col("text_unit_ids").list.len()],
     ),
-    "communities": Compared(
+    "communities": (
         "community",
         pl.col("title"),
         [pl.col("level", "parent"), pl.col("entity_ids").list.sort()],
     ),
-    "community_reports": Compared(
+    "community_reports": (
         "community",
         pl.format("{}: {}", "community", "title"),
         [pl.col("title"), pl.col("summary", "full_content").str.replace_all(_CITATION, "")],
@@ -137,8 +143,7 @@ def digest_documents(batches: Iterable[pl.DataFrame]) -> pl.DataFrame:
                 n_of_text[key] = before + 1
             rows.append((None if id == derived else id, path, digest))
         details = batch.select("title", "creation_date", "raw_data", "metadata").hash_rows()
-        schema = {name: dtype for name, dtype in COLUMNS.items() if name != "details"}
-        frame = pl.DataFrame(rows, schema=schema, orient="row")
+        frame = pl.DataFrame(rows, dict.fromkeys(("id", "path", "text"), pl.String), orient="row")
         parts.append(frame.with_columns(details=details))
     return pl.concat(parts)
 
@@ -189,59 +194,44 @@ def compare(store: TableStore, before: Version, after: Version) -> dict[str, Dif
     TableError
         A table is missing or damaged.
     """
-    found = {"documents": _compare_documents(store, before, after)}
-    for name, compared in COMPARED.items():
-        names: dict[str, list[str]] = {}
-        if _digest(before, name) != _digest(after, name):
-            rows = _changes(_scan(store, before, name), _scan(store, after, name), compared)
-            names = dict(rows.group_by("kind", maintain_order=True).agg("name").iter_rows())
-        kinds = {kind: names.get(kind, []) for kind in (ADDED, REMOVED, CHANGED)}
-        found[name] = Difference({kind: len(names) for kind, names in kinds.items()}, kinds)
+    digests = []
+    for version in (before, after):
+        # A workflow may only load documents. Those of an imported index are in no other table.
+        table = "documents" if "documents" in version.tables else "loaded_documents"
+        digests.append(_digest_table(store, table, version.tables.get(table)))
+    changes = compare_documents(*digests)
+    kinds = {ADDED: ADDED, REMOVED: DELETED, CHANGED: CHANGED, RENAMED: RENAMED}
+    counts = {kind: changes.count(found) for kind, found in kinds.items()}
+    names = {kind: changes.names(found) for kind, found in kinds.items()}
+    found = {"documents": Difference(counts, names)}
+    for name, (key, label, content) in COMPARED.items():
+        changed: dict[str, list[str]] = {}
+        if before.tables.get(name) != after.tables.get(name):
+            # Long texts are compared by their hash.
+            compared = pl.struct(*content).hash()
+            rows = _changed_rows(
+                *(
+                    scan_table(store, version, name).select(key=key, name=label, content=compared)
+                    for version in (before, after)
+                )
+            )
+            changed = dict(rows.group_by("kind", maintain_order=True).agg("name").iter_rows())
+        by_kind = {kind: changed.get(kind, []) for kind in (ADDED, REMOVED, CHANGED)}
+        found[name] = Difference({kind: len(rows) for kind, rows in by_kind.items()}, by_kind)
     return found
 
 
-def _compare_documents(store: TableStore, before: Version, after: Version) -> Difference:
-    old, new = (digest_documents(_documents(store, version)) for version in (before, after))
-    changes = compare_documents(old, new)
-    kinds = {ADDED: ADDED, REMOVED: DELETED, CHANGED: CHANGED, RENAMED: RENAMED}
-    counts = {kind: changes.count(found) for kind, found in kinds.items()}
-    return Difference(counts, {kind: changes.names(found) for kind, found in kinds.items()})
+def _digest_table(store: TableStore, name: str, table: StoredTable | None) -> pl.DataFrame:
+    if table is None:
+        return digest_documents([])
+    starts = range(0, table.rows, BATCH_DOCUMENTS)
+    rows = store.scan(name, table)
+    return digest_documents(rows.slice(start, BATCH_DOCUMENTS).collect() for start in starts)
 
 
-def _documents(store: TableStore, version: Version) -> Iterator[pl.DataFrame]:
-    """Yield the documents of a version in batches."""
-    name = "loaded_documents" if "loaded_documents" in version.tables else "documents"
-    if any(record.name == "skip_imported" for record in version.steps):
-        # Documents of an imported index are not in the input.
-        name = "documents"
-    table = version.tables.get(name)
-    for start in range(0, table.rows if table else 0, BATCH_DOCUMENTS):
-        yield _scan(store, version, name).slice(start, BATCH_DOCUMENTS).collect()
-
-
-def _digest(version: Version, name: str) -> str:
-    table = version.tables.get(name)
-    return table.digest if table else ""
-
-
-def _scan(store: TableStore, version: Version, name: str) -> pl.LazyFrame:
-    """Scan a table; one that the version lacks is empty."""
-    table = version.tables.get(name)
-    return store.scan(name, table) if table else TABLES[name].empty().lazy()
-
-
-def _changes(before: pl.LazyFrame, after: pl.LazyFrame, compared: Compared) -> pl.DataFrame:
+def _changed_rows(before: pl.LazyFrame, after: pl.LazyFrame) -> pl.DataFrame:
     """Return the name and the kind of change of each row that differs."""
-    old, new = (
-        # Long texts are compared by their hash.
-        frame.select(
-            key=pl.col(compared.key),
-            row=pl.int_range(pl.len()),
-            name=compared.name,
-            content=pl.struct(*compared.content).hash(),
-        )
-        for frame in (before, after)
-    )
+    old, new = (frame.with_columns(row=pl.int_range(pl.len())) for frame in (before, after))
     joined = new.join(old, on="key", how="full", coalesce=True, suffix="_before")
     is_added, is_removed = pl.col("row_before").is_null(), pl.col("row").is_null()
     kind = pl.when(is_added).then(pl.lit(ADDED)).when(is_removed).then(pl.lit(REMOVED))
@@ -255,3 +245,154 @@ def _changes(before: pl.LazyFrame, after: pl.LazyFrame, compared: Compared) -> p
         .sort("row", "name")
         .collect(engine="streaming")
     )
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """The result of a dry run."""
+
+    output: Path
+    version: int | None  # number of the current version
+    run: Sequence[str]  # names of the steps that would run
+    kept: Sequence[str]
+    loader: str | None  # name of the step that reads the documents
+    changes: Changes | None  # None if the input has not changed, or there is no loader
+    unread: Sequence[tuple[str, str]]  # files and records, each with the reason
+    estimate: "Estimate | None"  # None if no step that would run asks a model
+
+
+def dry_run(
+    workflow: Workflow,
+    settings: Settings,
+    root: Path,
+    max_documents: int,
+    watcher: Watcher | None = None,
+    batch: bool = False,
+) -> DryRun:
+    """Predict the steps and the price of `run_workflow`.
+
+    An update counts all documents; a first run is estimated from a sample of `max_documents`.
+    With `batch`, chats have the price of a batch.
+
+    Raises
+    ------
+    InputError
+        There is nothing to read.
+    """
+    # Models take long to import.
+    from graphrag_index.pipeline.estimate import estimate
+
+    store = TableStore(root / settings.output)
+    if store.output.exists() and not store.output.is_dir():
+        raise no_folder(store)
+    current, loader = store.read_pointer(), workflow.loader
+    run, kept = plan_steps(workflow, settings, root)
+    changes, unread = None, []
+    if loader is not None:
+        before = _loaded(store, current, loader)
+        unread = unread_before = _unread(store, before)
+        if loader.name in run:
+            now, unread = _read_input(loader, settings, root, watcher or Watcher())
+            if before is not None or current is None:
+                changes = compare_documents(_digest_loaded(store, loader, before), now)
+            if before is not None and not changes and unread == unread_before:
+                run, kept = plan_steps(workflow, settings, root, same=(loader.name,))
+    costs = None
+    if asking_steps(workflow, settings) & set(run):
+        n_documents = max_documents if current is None else sys.maxsize
+        costs = estimate(workflow, settings, root, n_documents, watcher, batch, run)
+    number = current.number if current else None
+    name = loader.name if loader else None
+    return DryRun(store.output, number, run, kept, name, changes, unread, costs)
+
+
+def changes_since(
+    store: TableStore, version: Version | None, loader: Step, record: StepRecord
+) -> Changes | None:
+    """Compare the documents that the loader has just read with those of the index.
+
+    None if they are equal, or if there are none to compare with.
+    """
+    before, table = _loaded(store, version, loader), str(loader.input_table)
+    if before is None or before.tables[table].digest == record.tables[table].digest:
+        return None
+    old, new = (_digest_loaded(store, loader, one) for one in (before, record))
+    return compare_documents(old, new)
+
+
+def plan_steps(
+    workflow: Workflow, settings: Settings, root: Path, same: Collection[str] = ()
+) -> tuple[list[str], list[str]]:
+    """Return the names of the steps that would run, and of those that would be kept.
+
+    The output of a step that would run is unknown, so all steps that read it count as running,
+    though a run keeps them if the output is unchanged. The steps in `same` are known to write
+    the same tables again.
+
+    Raises
+    ------
+    InputError
+        There is nothing to read.
+    """
+    sections, services = check_settings(workflow, settings), services_of(settings, None, root)
+    store = TableStore(root / settings.output)
+    current = store.read_pointer()
+    known = finished_steps(store, current, store.next_number())
+    before = {record.name: record for record in (current.steps if current else ())}
+    tables: dict[str, StoredTable] = {}
+    unknown: set[str] = set()
+    run: list[str] = []
+    kept: list[str] = []
+    for step in workflow.steps:
+        written = {table.name for table in step.writes}
+        record = None
+        if not unknown & {read.table for read in step.reads}:
+            record = known.get(step_key(step, sections.get(step.name), tables, services, root))
+        if record is not None and is_whole(store, record):
+            kept.append(step.name)
+        else:
+            run.append(step.name)
+            record = before.get(step.name) if step.name in same else None
+        if record is None:
+            unknown |= written
+        else:
+            unknown -= written
+            tables.update(record.tables)
+    return run, kept
+
+
+def _loaded(store: TableStore, version: Version | None, loader: Step) -> StepRecord | None:
+    """Return the record of the step that read the documents, if its tables still exist."""
+    for record in version.steps if version else ():
+        if record.name == loader.name and is_whole(store, record):
+            return record
+    return None
+
+
+def _digest_loaded(store: TableStore, loader: Step, record: StepRecord | None) -> pl.DataFrame:
+    name = str(loader.input_table)
+    return _digest_table(store, name, record.tables[name] if record else None)
+
+
+def _unread(store: TableStore, record: StepRecord | None) -> list[tuple[str, str]]:
+    if record is None:
+        return []
+    return store.scan("unread_files", record.tables["unread_files"]).collect().rows()
+
+
+def _read_input(
+    loader: Step, settings: Settings, root: Path, watcher: Watcher
+) -> tuple[pl.DataFrame, list[tuple[str, str]]]:
+    """Read the documents as a run would; keep only the compared columns."""
+    unread: list[tuple[str, str]] = []
+    section = check_settings(Workflow("input", (loader,)), settings)[loader.name]
+
+    def documents() -> Iterator[pl.DataFrame]:
+        progress = watcher.step_started(loader, 1, 1)
+        read: Any = loader(settings=section, root=root, progress=progress)
+        for frames in read:
+            unread.extend(frames["unread_files"].rows())
+            yield frames[loader.input_table]
+
+    with closing(watcher):
+        return digest_documents(documents()), unread

@@ -8,9 +8,9 @@ counted in all documents by a cheap pattern, and the graph of the sample is scal
 """
 
 import logging
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,11 +20,9 @@ import polars as pl
 from graphrag_index.llm.limits import cost_of, price_of
 from graphrag_index.llm.request import Usage
 from graphrag_index.microsoft.import_folder import has_imported
-from graphrag_index.pipeline.counting_models import Count, CountingModels, PastReplies
+from graphrag_index.pipeline.counting_models import NAME, Count, CountingModels, PastReplies
 from graphrag_index.pipeline.run import Watcher, run_workflow
-from graphrag_index.pipeline.services import asking_steps, services_of
-from graphrag_index.pipeline.simulated_replies import NAME
-from graphrag_index.pipeline.workflow import Service, Workflow, check_settings
+from graphrag_index.pipeline.workflow import Service, Workflow, asking_steps, services_of
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.step import Step, step
 from graphrag_index.storage.table_store import Previous, TableStore
@@ -96,12 +94,14 @@ def estimate(
     read, evenly sampled. With `batch`, chats have the price of a batch. `only` limits the result
     to some steps.
     """
-    check_settings(workflow, settings)
-    steps = _up_to_last_asking(workflow, settings)
-    if not steps:
+    names = asking_steps(workflow, settings)
+    asking = [number for number, step in enumerate(workflow.steps, 1) if step.name in names]
+    if not asking:
         return None
+    steps = [*workflow.steps[: asking[-1]]]
     sample = Sample(max_documents, settings.create_text_units.max_tokens)
-    steps = _with_sample(steps, sample.step())
+    if workflow.loader in steps:
+        steps.insert(steps.index(workflow.loader) + 1, sample.step())
     with (
         closing(PastReplies(root / settings.output)) as past,
         TemporaryDirectory(prefix="graphrag-estimate-", ignore_cleanup_errors=True) as folder,
@@ -112,7 +112,8 @@ def estimate(
         temporary = settings.model_copy(update=changes)
         store = TableStore(root / settings.output)
         last = Previous(store, store.read_pointer())
-        dimension = _dimension(last) if has_imported(root) else None
+        vectors = last.tables["text_unit_text"].vectors if "text_unit_text" in last.tables else None
+        dimension = vectors.dimension if vectors and has_imported(root) else None
         models: Any = CountingModels(settings.models, past, dimension)
         services = {
             **services_of(temporary, models, root),
@@ -120,39 +121,25 @@ def estimate(
         }
         with _without_warnings():
             version = run_workflow(
-                replace(workflow, steps=steps), temporary, root, services, watcher
+                Workflow(workflow.name, tuple(steps)), temporary, root, services, watcher
             ).version
-        by_step = {one.name: one for one in steps}
+        by_step = {step.name: step for step in steps}
         lines = []
         for count in models.counts:
-            if only is not None and count.step not in only:
-                continue
-            asking = by_step[count.step]
-            growth = _growth_of(asking, count, sample.growth, TableStore(Path(folder)), version)
-            lines.append(_line(count, growth, settings, past, batch))
+            if only is None or count.step in only:
+                tables = TableStore(Path(folder))
+                growth = _growth_of(by_step[count.step], count, sample.growth, tables, version)
+                lines.append(_line(count, growth, settings, past, batch))
         return Estimate(tuple(lines), sample.n_documents, sample.n_sampled, not past.is_empty)
-
-
-def _dimension(last: Previous) -> int | None:
-    """Return the dimension of the vectors of the index."""
-    table = last.tables.get("text_unit_text")
-    return table.vectors.dimension if table and table.vectors else None
-
-
-@dataclass(frozen=True)
-class _Factors:
-    """The ratio of all documents to the sample, for the requests of a step."""
-
-    calls: float
-    # Tokens of the variable part of prompts, and of replies.
-    tokens: float
-    replies: float
 
 
 def _growth_of(
     step: Step, count: Count, growth: Growth, store: TableStore, version: Version
-) -> _Factors:
-    """Choose by the tables that a step reads how its requests grow."""
+) -> tuple[float, float, float]:
+    """Return the growth of calls, of variable tokens of prompts, and of replies.
+
+    The tables that a step reads tell what its requests grow with.
+    """
     tables = {read.table for read in step.reads}
     if "text_units" in tables:
         # One vector for each text unit, and others for entities and reports.
@@ -161,14 +148,14 @@ def _growth_of(
         n_texts = max(1, count.n_to_ask + count.n_answered)
         calls = _mixed(growth.text_units, growth.names, n_units / n_texts)
         share = n_tokens / max(1, count.prompt_tokens) * count.n_to_ask / n_texts
-        return _Factors(calls, _mixed(growth.text_units, growth.names, share), calls)
+        return calls, _mixed(growth.text_units, growth.names, share), calls
     if "communities" in tables:
-        return _Factors(growth.names, growth.pairs, growth.names)
+        return growth.names, growth.pairs, growth.names
     if "extracted_entities" in tables:
         # More descriptions make a longer summary, but less than proportionally.
         replies = _mixed(growth.repeated, growth.repetitions, 0.5)
-        return _Factors(growth.repeated, growth.repetitions, replies)
-    return _Factors(growth.text_units, growth.text_units, growth.text_units)
+        return growth.repeated, growth.repetitions, replies
+    return growth.text_units, growth.text_units, growth.text_units
 
 
 def _mixed(first: float, second: float, share: float) -> float:
@@ -177,13 +164,18 @@ def _mixed(first: float, second: float, share: float) -> float:
 
 
 def _line(
-    count: Count, factors: _Factors, settings: Settings, past: PastReplies, batch: bool
+    count: Count,
+    growth: tuple[float, float, float],
+    settings: Settings,
+    past: PastReplies,
+    batch: bool,
 ) -> Line:
-    n_to_ask = round(count.n_to_ask * factors.calls)
+    of_calls, of_tokens, of_replies = growth
+    n_to_ask = round(count.n_to_ask * of_calls)
     beyond = count.prompt_tokens - count.fixed_tokens
-    prompt = round(count.fixed_tokens * factors.calls + beyond * factors.tokens)
+    prompt = round(count.fixed_tokens * of_calls + beyond * of_tokens)
     known = past.reply_tokens(count.step, count.model)
-    reply = round(count.reply_tokens * factors.replies if known is None else n_to_ask * known)
+    reply = round(count.reply_tokens * of_replies if known is None else n_to_ask * known)
     cached = round(prompt * past.cached_share(count.step, count.model))
     price = price_of(settings.models[count.model])
     if price is not None and batch and count.is_chat:
@@ -196,7 +188,7 @@ def _line(
     return Line(
         count.step,
         count.model,
-        round(count.n_answered * factors.calls),
+        round(count.n_answered * of_calls),
         n_to_ask,
         prompt,
         reply,
@@ -205,21 +197,6 @@ def _line(
         cost(guess),
         known is not None or not reply,
     )
-
-
-def _up_to_last_asking(workflow: Workflow, settings: Settings) -> tuple[Step, ...]:
-    """Return the steps up to the last that asks a remote model."""
-    names = asking_steps(workflow, settings)
-    asking = [number for number, one in enumerate(workflow.steps, 1) if one.name in names]
-    return workflow.steps[: max(asking, default=0)]
-
-
-def _with_sample(steps: Sequence[Step], sampling: Step) -> tuple[Step, ...]:
-    """Insert a step after the first that writes the documents."""
-    for number, reader in enumerate(steps, 1):
-        if any(table.name == "loaded_documents" for table in reader.writes):
-            return (*steps[:number], sampling, *steps[number:])
-    return tuple(steps)
 
 
 @contextmanager

@@ -1,16 +1,34 @@
-"""The versions of an index: finishing one, listing them, and rolling back."""
+"""The versions of an index: finishing, rolling back and deleting them; unused requests."""
 
-from dataclasses import asdict, replace
+import shutil
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphrag_index.errors import SettingsError, TableError, WorkflowError
 from graphrag_index.llm.ledger import FILE, Ledger
 from graphrag_index.llm.request import Spent
+from graphrag_index.pipeline.workflow import Workflow, check_settings
+from graphrag_index.schema.settings.settings import Settings
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.step import MODELS
 from graphrag_index.storage.atomic import write_json
-from graphrag_index.storage.table_store import TableStore
-from graphrag_index.storage.versions import Made, Version
+from graphrag_index.storage.table_store import (
+    INDEX_FILE,
+    JOURNAL_FILE,
+    Previous,
+    TableStore,
+    open_index,
+)
+from graphrag_index.storage.table_writer import MAPPED_SUFFIX, SUFFIX
+from graphrag_index.storage.versions import Made, StoredTable, Version
+
+if TYPE_CHECKING:
+    from graphrag_index.llm.registry import Models, Purged
 
 
 def lock(store: TableStore) -> Any:
@@ -92,23 +110,7 @@ def current_version(store: TableStore) -> Version:
     TableError
         There is no index, or its description is damaged.
     """
-    version = store.read_pointer()
-    if version is None:
-        raise TableError(
-            f"There is no index in {store.output}: make one with `graphrag-index run`."
-        )
-    return version
-
-
-def read_versions(store: TableStore) -> list[Version]:
-    """Return the finished versions that can be opened, oldest first.
-
-    Raises
-    ------
-    TableError
-        The description of one is damaged.
-    """
-    return [store.read_version(number) for number in store.versions()]
+    return open_index(store.output)[1]
 
 
 def roll_back(store: TableStore, number: int) -> Version:
@@ -158,8 +160,166 @@ def _spent(output: Path, version: int) -> Spent:
     """Return the usage of an interrupted run, which belongs to this version now."""
     if not (output / FILE).exists():
         return Spent()
-    ledger = Ledger(output, version)
-    try:
+    with closing(Ledger(output, version)) as ledger:
         return ledger.spent_for(version)
-    finally:
-        ledger.close()
+
+
+@dataclass(frozen=True)
+class Freed:
+    """The result of a garbage collection."""
+
+    deleted: tuple[int, ...]
+    kept: tuple[int, ...]
+    n_bytes: int
+    in_use: tuple[Path, ...]  # files that could not be deleted
+
+
+def collect_garbage(store: TableStore, keep: int) -> Freed:
+    """Delete all but the last `keep` versions, with the tables that only they use.
+
+    The finished steps of an interrupted run stay. A reader of a deleted version gets an error
+    that says so.
+
+    Raises
+    ------
+    TableError
+        There is no index, or a version to keep cannot be read; nothing was deleted.
+    WorkflowError
+        A run is writing.
+    """
+    current_version(store)
+    with lock(store):
+        current = current_version(store)
+        before = _size(store.output)
+        numbers = store.versions()
+        kept = numbers[-keep:]
+        unfinished = store.next_number()
+        records = [
+            *current.steps,
+            *(record for number in kept for record in store.read_version(number).steps),
+            *store.read_journal(unfinished),
+        ]
+        used = [item for record in records for item in record.tables.items()]
+        missing = [name for name, table in current.tables.items() if not store.exists(name, table)]
+        if missing:
+            raise TableError(
+                f"Nothing was deleted, since the index lacks its table {missing[0]}: run "
+                "`graphrag-index run` to write it again."
+            )
+        deleted = numbers[: len(numbers) - len(kept)]
+        old_vectors = _vectors_of(store, deleted)
+        # Descriptions first: a reader that misses a file then finds that its version is gone.
+        for number in deleted:
+            for file in (INDEX_FILE, JOURNAL_FILE):
+                (store.folder(number) / file).unlink(missing_ok=True)
+        folders = [path for path in store.output.glob("versions/*") if path.name.isdecimal()]
+        files = {table.file for _, table in used}
+        in_use = _delete(
+            path
+            for folder in folders
+            for path in folder.iterdir()
+            if path.suffix in (SUFFIX, MAPPED_SUFFIX)
+            and path.relative_to(store.output).as_posix() not in files
+        )
+        for folder in folders:
+            if int(folder.name) != unfinished and not any(folder.iterdir()):
+                folder.rmdir()
+        _delete_vectors(store, used, current.tables, old_vectors)
+        databases = store.graphs.glob("[0-9]*-*")
+        names = {str(number) for number in kept}
+        in_use += _delete(path for path in databases if path.name.partition("-")[0] not in names)
+        store.remove_leftovers(keep=unfinished)
+        freed = max(0, before - _size(store.output))
+        return Freed(tuple(deleted), tuple(kept), freed, tuple(in_use))
+
+
+def _vectors_of(store: TableStore, numbers: list[int]) -> set[str]:
+    """Return the names of the LanceDB tables of the program and of some versions."""
+    found = {name for name, table in TABLES.items() if table.kind == "vectors"}
+    for number in numbers:
+        # A damaged version is deleted, too.
+        with suppress(TableError):
+            tables = store.read_version(number).tables
+            found |= {name for name, table in tables.items() if table.lance_version is not None}
+    return found
+
+
+def _delete(paths: Iterable[Path]) -> list[Path]:
+    """Delete files; return those that are open, which Windows does not delete."""
+    in_use = []
+    for path in paths:
+        try:
+            path.unlink()
+        except PermissionError:
+            in_use.append(path)
+    return in_use
+
+
+def _delete_vectors(
+    store: TableStore,
+    used: list[tuple[str, StoredTable]],
+    current: dict[str, StoredTable],
+    ours: set[str],
+) -> None:
+    """Delete unused versions of LanceDB tables, and tables without a used version."""
+    versions: dict[str, set[int]] = defaultdict(set)
+    for name, table in used:
+        if table.lance_version is not None:
+            # A table whose version is missing stays, too.
+            versions[name] |= {table.lance_version} if store.exists(name, table) else set()
+    for folder in sorted(store.lancedb.glob("*.lance")):
+        name = folder.stem
+        if name in ours and name not in versions:
+            shutil.rmtree(folder)
+        if not versions.get(name):
+            continue
+        from graphrag_index.storage.vector_store import delete_versions
+
+        newest = current[name].lance_version if name in current else None
+        delete_versions(store.lancedb, name, versions[name], newest or max(versions[name]))
+
+
+def _size(output: Path) -> int:
+    """Return the size of all tables, vectors and databases in bytes."""
+    patterns = ("versions/*/*", "lancedb/**/*", "cypher/*")
+    files = (path for pattern in patterns for path in output.glob(pattern))
+    return sum(path.stat().st_size for path in files if path.is_file())
+
+
+def begin_purge(models: "Models", workflow: Workflow, settings: Settings) -> list[str]:
+    """Begin to record the use of requests; return the names of the steps that must run for it.
+
+    The requests that they look up in the ledger count as used.
+    """
+    models.track_use()
+    sections = check_settings(workflow, settings)
+    return [
+        step.name
+        for step in workflow.steps
+        if step.request_keys is None and set(MODELS) & {*step.needs(sections.get(step.name))}
+    ]
+
+
+def end_purge(
+    models: "Models", workflow: Workflow, settings: Settings, store: TableStore, version: Version
+) -> "Purged":
+    """Delete the requests in the ledger that no step has used since `begin_purge`.
+
+    Raises
+    ------
+    GraphRAGError
+        A batch is open, or the ledger is in use or cannot be written.
+    """
+    from graphrag_index.llm.registry import Purged, purge
+
+    if not models.has_ledger:
+        return Purged(0, 0, 0)
+    sections = check_settings(workflow, settings)
+    tables = Previous(store, version)
+    keys = (
+        key
+        for step in workflow.steps
+        if step.request_keys is not None
+        for key in step.request_keys(sections.get(step.name), settings.models, tables)
+    )
+    return purge(models.ledger, store.output, keys)

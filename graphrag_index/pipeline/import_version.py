@@ -17,10 +17,14 @@ from graphrag_index.microsoft.import_folder import (
 )
 from graphrag_index.pipeline.history import lock
 from graphrag_index.pipeline.run import Watcher, run_workflow
-from graphrag_index.pipeline.services import services_of
-from graphrag_index.pipeline.workflow import Service, Workflow, load_step
+from graphrag_index.pipeline.workflow import (
+    Service,
+    Workflow,
+    load_step,
+    read_step_names,
+    services_of,
+)
 from graphrag_index.schema.settings.models import vector_identity
-from graphrag_index.schema.settings.section import read_yaml
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.storage.atomic import temporary_path
 from graphrag_index.storage.table_store import TableStore
@@ -117,10 +121,9 @@ def restore_imported(
         A file of `imported/` is missing or damaged.
     """
     extends = any(step.name == _EXTENDS_IMPORTED for step in workflow.steps)
-    if not extends or not has_imported(root):
-        return None
     current = TableStore(root / settings.output).read_pointer()
-    if current and any(record.name in _IMPORT_STEPS for record in current.steps):
+    has_version = current and any(record.name in _IMPORT_STEPS for record in current.steps)
+    if not extends or has_version or not has_imported(root):
         return None
     imported = Imported(root)
     name = settings.generate_text_embeddings.model
@@ -161,7 +164,12 @@ def _check_vectors(source: Source, settings: Settings) -> _VectorModel:
             f"The vectors of {source.place} were made by {source.model}, and the settings say "
             f"{identity[0]}: {fix}."
         )
-    expected = _model_dimension(settings)
+    if name in settings.models:
+        expected = settings.models[name].dimensions
+    else:
+        from graphrag_index.llm.local_embeddings import load_embedding_model
+
+        expected = load_embedding_model(name).dimension
     for vectors in source.vectors.values():
         expected = expected or vectors.dimension
         if vectors.dimension != expected:
@@ -172,20 +180,10 @@ def _check_vectors(source: Source, settings: Settings) -> _VectorModel:
     return _VectorModel(name, identity, expected or 1)
 
 
-def _model_dimension(settings: Settings) -> int | None:
-    """Return the dimension of the embedding model; None if only a call would tell."""
-    name = settings.generate_text_embeddings.model
-    if name in settings.models:
-        return settings.models[name].dimensions
-    from graphrag_index.llm.local_embeddings import load_embedding_model
-
-    return load_embedding_model(name).dimension
-
-
 def _result(version: Version, source: Source, root: Path, store: TableStore) -> ImportResult:
     imported = Imported(root)
-    links = imported.scan("relationships").select("source", "target", "source_id", "target_id")
-    rows = links.collect()
+    columns = ("source", "target", "source_id", "target_id")
+    rows = imported.scan("relationships").select(columns).collect()
     is_link = (rows["source_id"] != "") & (rows["target_id"] != "")
     pairs = rows.filter(is_link).select(
         one=pl.min_horizontal("source", "target"), other=pl.max_horizontal("source", "target")
@@ -209,7 +207,7 @@ def _result(version: Version, source: Source, root: Path, store: TableStore) -> 
 
 
 def continuing_steps(steps: Sequence[str]) -> list[str]:
-    """Return the steps of a workflow that merges new documents into the imported index.
+    """Return the steps of a workflow that also merges new documents into the imported index.
 
     Raises
     ------
@@ -246,10 +244,7 @@ def write_continuing_workflow(root: Path, name: str) -> str:
     WorkflowError
         There is no workflow `name`, or it cannot extend an imported index.
     """
-    path = root / "workflows" / f"{name}.yaml"
-    steps = read_yaml(path.read_text(encoding="utf-8-sig"))
-    if not isinstance(steps, list) or not all(isinstance(step, str) for step in steps):
-        raise WorkflowError(f"{path} must be a list of step names, one `- name` a line.")
+    steps = read_step_names(root / "workflows" / f"{name}.yaml")
     if name.endswith("_imported"):
         return name
     new_name = f"{name}_imported"

@@ -2,17 +2,17 @@
 
 A workflow is a YAML list of step names. Before anything runs, every step is imported, every
 table that it reads must be written by a step before it, and its settings and services must
-exist.
+exist. Services are what steps ask for by name besides tables, such as models.
 """
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from traceback import walk_tb
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -22,11 +22,17 @@ from graphrag_index.errors import (
     WorkflowError,
     describe_error,
 )
+from graphrag_index.llm.prompts import Prompts
+from graphrag_index.schema.settings.models import find_model, identity, vector_identity
 from graphrag_index.schema.settings.section import Section, describe_validation_error, read_yaml
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.step import Project, Step
 from graphrag_index.steps import STEPS
+from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import StoredTable
+
+if TYPE_CHECKING:
+    from graphrag_index.llm.registry import Models
 
 # Services that every run provides.
 BUILT_IN = ("settings", "root", "progress", "previous")
@@ -50,7 +56,7 @@ class Service:
 
     open: Callable[[Step, Any], Any]
     identity: Callable[[Step, Any], Any] = lambda step, section: None
-    check: Callable[[Step, Any], None] = lambda step, section: None
+    check: Callable[[Step, Any], object] = lambda step, section: None
     close: Callable[[Any, Mapping[str, StoredTable]], Mapping[str, StoredTable]] = (
         lambda service, tables: tables
     )
@@ -63,6 +69,11 @@ class Workflow:
     name: str
     steps: tuple[Step, ...]
 
+    @property
+    def loader(self) -> Step | None:
+        """The step that reads the documents of the input folder."""
+        return next((step for step in self.steps if step.input_table), None)
+
 
 def load_workflow(root: Path, name: str) -> Workflow:
     """Load `workflows/<name>.yaml` beside the settings and check that its tables fit together.
@@ -74,13 +85,27 @@ def load_workflow(root: Path, name: str) -> Workflow:
         that no step before it writes.
     """
     path = root / "workflows" / f"{name}.yaml"
+    names = read_step_names(path)
+    workflow = Workflow(name, tuple(load_step(entry, root, str(path)) for entry in names))
+    _check_order(workflow, str(path))
+    return workflow
+
+
+def read_step_names(path: Path) -> list[str]:
+    """Read the list of step names in the file of a workflow.
+
+    Raises
+    ------
+    WorkflowError
+        The file is missing, or is no list of names.
+    """
     try:
         names = read_yaml(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
-        known = sorted(file.stem for file in (root / "workflows").glob("*.yaml"))
+        known = sorted(file.stem for file in path.parent.glob("*.yaml"))
         raise WorkflowError(
-            f"There is no workflow {name!r} ({path} is missing); "
-            + _nearest(name, known, "`graphrag-index init` writes the first ones.")
+            f"There is no workflow {path.stem!r} ({path} is missing); "
+            + _nearest(path.stem, known, "`graphrag-index init` writes the first ones.")
         ) from None
     except (OSError, ValueError) as error:
         raise WorkflowError(f"{path} cannot be read: {' '.join(str(error).split())}.") from error
@@ -88,9 +113,7 @@ def load_workflow(root: Path, name: str) -> Workflow:
         raise WorkflowError(f"{path} names no step.")
     if not isinstance(names, list) or not all(isinstance(entry, str) for entry in names):
         raise WorkflowError(f"{path} must be a list of step names, one `- name` a line.")
-    workflow = Workflow(name, tuple(load_step(entry, root, str(path)) for entry in names))
-    _check_order(workflow, str(path))
-    return workflow
+    return names
 
 
 def load_step(name: str, root: Path, where: str) -> Step:
@@ -103,7 +126,7 @@ def load_step(name: str, root: Path, where: str) -> Step:
                 + ("a step of your own is named module:function; " if "." in name else "")
                 + _nearest(name, list(STEPS), "")
             )
-        module_name, function = f"graphrag_index.steps.{name}", name
+        module_name, function = f"graphrag_index.steps.{STEPS[name]}", name
     else:
         if not all((*module_name.split("."), function)) or module_name.endswith(".py"):
             raise WorkflowError(
@@ -255,11 +278,9 @@ def check_services(
                 raise WorkflowError(
                     f"Step {step.name} asks for {name!r}; " + _nearest(name, known, "")
                 )
-    for step in workflow.steps:
         section = sections.get(step.name)
-        for name in step.needs(section):
-            if name in services:
-                services[name].check(step, section)
+        for name in services.keys() & step.needs(section):
+            services[name].check(step, section)
 
 
 def _nearest(name: str, known: list[str], otherwise: str) -> str:
@@ -267,3 +288,105 @@ def _nearest(name: str, known: list[str], otherwise: str) -> str:
     if close:
         return f"did you mean {close[0]!r}?"
     return f"known: {', '.join(known)}." if known else otherwise
+
+
+def services_of(
+    settings: Settings, models: "Models | None" = None, root: Path = Path()
+) -> dict[str, Service]:
+    """Return the models and prompts of a project as services by name.
+
+    Without `models` its own are opened.
+    """
+    vectors = settings.generate_text_embeddings.model
+
+    def remote() -> "Models":
+        from graphrag_index.llm.registry import Models
+
+        return models or Models(settings.models, Path(settings.output))
+
+    def check_embedding(step: Step, section: Any) -> None:
+        if vectors not in settings.models:
+            from graphrag_index.llm.local_embeddings import check_embedding_model
+
+            check_embedding_model(vectors)
+
+    def open_embedding(step: Step, section: Any) -> Any:
+        if vectors in settings.models:
+            return remote().embedding(vectors, step.name)
+        from graphrag_index.llm.local_embeddings import load_embedding_model
+
+        return load_embedding_model(vectors)
+
+    return {
+        "chat_model": Service(
+            open=lambda step, section: remote().chat(_chat_name(section), step.name),
+            identity=lambda step, section: identity(settings.models, section),
+            check=lambda step, section: find_model(settings.models, _chat_name(section), step.name),
+        ),
+        "embedding_model": Service(
+            open=open_embedding,
+            identity=lambda step, section: vector_identity(settings.models, vectors),
+            check=check_embedding,
+            close=_record_model,
+        ),
+        "prompts": Service(
+            open=lambda step, section: Prompts(root),
+            identity=lambda step, section: Prompts(root).own(),
+        ),
+    }
+
+
+def _chat_name(section: Any) -> str:
+    """Return the name of the chat model that a section chooses."""
+    name = section.get("model") if isinstance(section, dict) else getattr(section, "model", None)
+    return str(name or "chat")
+
+
+def _record_model(model: Any, tables: Mapping[str, StoredTable]) -> Mapping[str, StoredTable]:
+    """Record with each table of vectors the model that made them."""
+    # A local model is identified by its name.
+    name, dimensions = model.identity or (model.name, None)
+    return {
+        table_name: replace(
+            table, vectors=replace(table.vectors, model=name, dimensions=dimensions)
+        )
+        if table.vectors
+        else table
+        for table_name, table in tables.items()
+    }
+
+
+def models_of(
+    workflow: Workflow,
+    settings: Settings,
+    root: Path,
+    budget: float | None = None,
+    batch: bool = False,
+) -> "Models":
+    """Return the models of a workflow; each is opened when a step asks for it."""
+    from graphrag_index.llm.registry import Models
+
+    needed: dict[str, str] = {}
+    for step, name, embeds in _uses_of_models(workflow, settings):
+        find_model(settings.models, name, step.name)
+        needed[name] = step.name if embeds else needed.get(name, "")
+    store = TableStore(root / settings.output)
+    return Models(settings.models, store.output, store.next_number, needed, budget, batch)
+
+
+def asking_steps(workflow: Workflow, settings: Settings) -> set[str]:
+    """Return the names of the steps that send requests to a model."""
+    return {step.name for step, *_ in _uses_of_models(workflow, settings)}
+
+
+def _uses_of_models(workflow: Workflow, settings: Settings) -> Iterator[tuple[Step, str, bool]]:
+    """Yield steps with the remote models that they ask, and whether the model embeds."""
+    sections = check_settings(workflow, settings)
+    vectors = settings.generate_text_embeddings.model
+    for step in workflow.steps:
+        section = sections.get(step.name)
+        needs = step.needs(section)
+        if "chat_model" in needs:
+            yield step, _chat_name(section), False
+        if "embedding_model" in needs and vectors in settings.models:
+            yield step, vectors, True

@@ -13,8 +13,12 @@ import graphrag_index.microsoft.migrate as writing
 from graphrag_index.errors import GraphRAGError, SettingsError
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.microsoft.migrate import init_from
-from graphrag_index.pipeline.services import services_of
-from graphrag_index.pipeline.workflow import check_services, check_settings, load_workflow
+from graphrag_index.pipeline.workflow import (
+    check_services,
+    check_settings,
+    load_workflow,
+    services_of,
+)
 from graphrag_index.schema.settings.settings import load_settings, read_env_file
 from tests.fixtures.commands import call
 from tests.fixtures.microsoft_projects import EXTRACTION, V1, V2, V3, write

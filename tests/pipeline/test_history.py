@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from graphrag_index.errors import TableError, WorkflowError
 from graphrag_index.llm.ledger import FILE, Ledger
 from graphrag_index.llm.request import Spent, Usage
-from graphrag_index.pipeline.garbage import collect_garbage
-from graphrag_index.pipeline.history import current_version, lock, read_versions, roll_back
+from graphrag_index.pipeline.history import collect_garbage, current_version, lock, roll_back
 from graphrag_index.pipeline.run import RunResult, run_workflow
 from graphrag_index.storage.table_store import INDEX_FILE, TableStore
 from graphrag_index.storage.versions import Version
@@ -70,7 +69,8 @@ class TestVersions:
             WITH_VECTORS, numbers_of(1, pause=0.001), tmp_path, {},
             spent=lambda _: Spent(1, Usage(1, 0, 1), None),
         )  # fmt: skip
-        first, second = read_versions(TableStore(tmp_path / "output"))
+        store = TableStore(tmp_path / "output")
+        first, second = map(store.read_version, store.versions())
         assert first.made is not None
         assert second.made is not None
         assert first.made.date <= second.made.date

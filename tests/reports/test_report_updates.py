@@ -13,8 +13,7 @@ import pytest
 import yaml
 
 from graphrag_index.pipeline.run import run_workflow
-from graphrag_index.pipeline.services import models_of, services_of
-from graphrag_index.pipeline.workflow import load_workflow
+from graphrag_index.pipeline.workflow import load_workflow, models_of, services_of
 from graphrag_index.schema.settings.settings import load_settings
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.commands import REPOSITORY

@@ -5,8 +5,13 @@ from pathlib import Path
 import pytest
 
 from graphrag_index.errors import ExitCode, ModelError, SettingsError
-from graphrag_index.pipeline.services import services_of
-from graphrag_index.pipeline.workflow import Workflow, check_services, check_settings, load_workflow
+from graphrag_index.pipeline.workflow import (
+    Workflow,
+    check_services,
+    check_settings,
+    load_workflow,
+    services_of,
+)
 from graphrag_index.readers.input_files import find_files
 from graphrag_index.schema.settings.settings import (
     Settings,
