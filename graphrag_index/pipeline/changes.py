@@ -1,4 +1,4 @@
-"""What a run would do, and what changed: documents since the last run, rows between versions.
+"""Changes of documents since the last run, changes of rows between versions, and dry runs.
 
 A dry run predicts the steps of a run and their price; nothing is written or sent.
 """
