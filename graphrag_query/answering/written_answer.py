@@ -123,7 +123,7 @@ def source_context(
     return pack([section], question.max_context_tokens(max_tokens))
 
 
-def joined(contexts: Sequence[Context]) -> Context:
+def merge_contexts(contexts: Sequence[Context]) -> Context:
     """Merge the contexts of several calls, each row once."""
     tables: dict[str, pl.DataFrame] = {}
     for context in contexts:

@@ -93,7 +93,7 @@ class Descent:
         tests in one batch. A community with relevant text units is replaced by its children; one
         without any in `patience` turns is dropped. It ends early if every test fails.
         """
-        queue = self._first()
+        queue = self._coarsest()
         n_failed_in_a_row = 0
         while (
             self.tested.n_tests < self.settings.budget and n_failed_in_a_row < MAX_FAILED_IN_A_ROW
@@ -111,7 +111,7 @@ class Descent:
             self.tested.n_failed += n_failed
             queue = queue[len(turns) :]
             for community, numbers in turns:
-                queue += self._after(community, [ratings[n] for n in numbers], numbers)
+                queue += self._record_turn(community, [ratings[n] for n in numbers], numbers)
             n_failed_in_a_row = n_failed_in_a_row + len(batch) if n_failed == len(batch) else 0
         return self.tested
 
@@ -142,7 +142,7 @@ class Descent:
             turns.append((community, numbers))
         return turns
 
-    def _after(
+    def _record_turn(
         self, community: _Community, ratings: list[float | None], numbers: list[int]
     ) -> list[_Community]:
         """Record the ratings of a turn; return the communities that replace it in the queue."""
@@ -162,9 +162,9 @@ class Descent:
             community.n_barren += 1
             return [community] if community.n_barren < self.settings.patience else []
         community.n_barren = 0
-        return self._below(community)
+        return self._descend(community)
 
-    def _first(self) -> list[_Community]:
+    def _coarsest(self) -> list[_Community]:
         """Return the coarsest communities that are enough for a round."""
         queue = self._divide(_Community(NO_COMMUNITY, best_first(self.scores, self.scores)))
         while len(queue) < self.settings.communities_at_once:
@@ -179,14 +179,14 @@ class Descent:
         children = self.hierarchy.children(community.number)
         parts: dict[int, list[int]] = {}
         for number in community.waiting:
-            for part in self._homes(number, children) or [community.number]:
+            for part in self._communities_of_unit(number, children) or [community.number]:
                 parts.setdefault(part, []).append(number)
         return [
             _Community(part, numbers, community.found, 0, community.is_read)
             for part, numbers in parts.items()
         ]
 
-    def _below(self, community: _Community) -> list[_Community]:
+    def _descend(self, community: _Community) -> list[_Community]:
         """Return the children of a fruitful community, with all of its text units."""
         if community.number == NO_COMMUNITY:
             return [community]
@@ -197,7 +197,7 @@ class Descent:
             community.is_read = True
         return self._divide(community)
 
-    def _homes(self, text_unit: int, communities: Sequence[int]) -> list[int]:
+    def _communities_of_unit(self, text_unit: int, communities: Sequence[int]) -> list[int]:
         """Return the communities, of these, that a text unit belongs to."""
         counts = self.hierarchy.counts(text_unit)
         held = {number: counts[number] for number in communities if number in counts}

@@ -26,7 +26,7 @@ from graphrag_query.answering.llm import LLM, clean_text, object_schema, read_sc
 from graphrag_query.answering.written_answer import (
     Context,
     Section,
-    joined,
+    merge_contexts,
     pack,
     source_context,
     write_answer,
@@ -116,7 +116,7 @@ def drift_search(question: Question, settings: DriftSearch) -> Answer:
     context, n_used = steps.context_of(found)
     question.counts.update(steps.counts(), answers=len(found), answers_used=n_used)
     notes = tuple(steps.notes)
-    read = joined(steps.contexts)
+    read = merge_contexts(steps.contexts)
     if not n_used:
         return question.answer(NOTHING_FOUND, Outcome.NO_EVIDENCE, notes=notes, context=read)
     written = write_answer(question, "drift_reduce", context, notes)
@@ -236,7 +236,7 @@ class _Steps:
 
     def counts(self, asked: Sequence[Context] = ()) -> dict[str, int]:
         """Count the rows that were read, including those of contexts in progress."""
-        shown = joined([*self.contexts, *asked]).shown
+        shown = merge_contexts([*self.contexts, *asked]).shown
         counts = {name: len(shown.get(section, ())) for name, section in _COUNTED.items()}
         return counts | {
             "steps": len(self.answers) + len(self._failures),
@@ -255,7 +255,7 @@ class _Steps:
         numbers = cited("\n".join(step.answer for _, step in found[:n_used]))
         tables = {
             name: rows.filter(rows.to_series(0).is_in(sorted(numbers.get(name, ()))))
-            for name, rows in joined(self.contexts).tables.items()
+            for name, rows in merge_contexts(self.contexts).tables.items()
         }
         # Answers without citations are no evidence.
         return replace(packed, tables=tables), n_used if any(map(len, tables.values())) else 0
@@ -274,11 +274,11 @@ def step_request(llm: LLM, whole: str, asked: str, context: Context) -> Request:
     return Request(
         asked,
         llm.messages("drift_step", "\n".join(lines)),
-        ReplyFormat("drift_step", SCHEMA, partial(_read, context.shown), IN_WORDS),
+        ReplyFormat("drift_step", SCHEMA, partial(_parse_step, context.shown), IN_WORDS),
     )
 
 
-def _read(shown: Shown, data: Any) -> ParsedReply:
+def _parse_step(shown: Shown, data: Any) -> ParsedReply:
     """Parse the reply to a step; invalid citations and follow-ups are dropped."""
     if isinstance(data, Sequence) and not isinstance(data, str) and data:
         data = data[0]
@@ -291,7 +291,7 @@ def _read(shown: Shown, data: Any) -> ParsedReply:
     if answer.upper().startswith(NO_RECORD):
         answer = ""
     listed: Any = next((f for key in _FOLLOW_UPS if (f := data.get(key))), [])
-    follow_ups, n_bad = _questions(listed)
+    follow_ups, n_bad = _parse_questions(listed)
     if not answer and not follow_ups and not any(key in data for key in _ANSWERS):
         raise ReplyError("it has no answer and no follow_ups")
     score = read_score(data.get("score", data.get("rating")), MAX_SCORE)
@@ -299,7 +299,7 @@ def _read(shown: Shown, data: Any) -> ParsedReply:
     return ParsedReply(StepAnswer(answer, score if answer else 0.0, follow_ups), dropped + n_bad)
 
 
-def _questions(listed: Any) -> tuple[tuple[str, ...], int]:
+def _parse_questions(listed: Any) -> tuple[tuple[str, ...], int]:
     """Return the questions in a list, lines or an object, and the number of other entries."""
     if isinstance(listed, str):
         listed = listed.splitlines()

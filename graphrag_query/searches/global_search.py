@@ -13,7 +13,13 @@ from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import Shown, check_citations, cited
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.llm import LLM, clean_text, first_of, object_schema, read_score
-from graphrag_query.answering.written_answer import Context, Section, joined, pack, write_answer
+from graphrag_query.answering.written_answer import (
+    Context,
+    Section,
+    merge_contexts,
+    pack,
+    write_answer,
+)
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import content_words
 from graphrag_query.retrieval.report_selection import (
@@ -100,7 +106,7 @@ def _map_reduce(
         points_below_min_score=len(mapped) - len(points),
     )
     notes = (*failures, *notes)
-    read = joined(batches)
+    read = merge_contexts(batches)
     if not points:
         return question.answer(NO_POINTS, Outcome.NO_EVIDENCE, notes=notes, context=read)
     limit = question.max_context_tokens(settings.max_context_tokens)
@@ -165,10 +171,10 @@ def _request(question: Question, llm: LLM, batch: Context) -> Request:
 
 def points_format(reports: pl.DataFrame) -> ReplyFormat:
     """Return the reply format for points; citations are limited to these reports."""
-    return ReplyFormat("points", SCHEMA, partial(_read, reports), IN_WORDS)
+    return ReplyFormat("points", SCHEMA, partial(_parse_points, reports), IN_WORDS)
 
 
-def _read(reports: pl.DataFrame, data: Any) -> ParsedReply:
+def _parse_points(reports: pl.DataFrame, data: Any) -> ParsedReply:
     """Parse the points of a reply; those without a text or a report are dropped."""
     shown = {"Reports": set(reports["id"].to_list())}
     records = _records(data)

@@ -86,11 +86,11 @@ def global_sentences(question: Question, settings: GlobalSearch) -> Answer:
     if about_all:
         points = _points_of_best(index, reports, settings)
     else:
-        points = [] if refusal else _map(question, reports, subject, settings)
-    themes = _reduce(points, settings.max_points)
+        points = [] if refusal else _matching_points(question, reports, subject, settings)
+    themes = _group_into_themes(points, settings.max_points)
     question.counts.update(community_reports=reports.height, reports_used=len(themes))
     if themes:
-        text, citations = _write(index, themes, about_all)
+        text, citations = _write_themes(index, themes, about_all)
         answer = question.answer(text, citations=citations)
     else:
         text = refusal.text if refusal else TOO_FAR
@@ -112,7 +112,7 @@ def _points_of_best(
     ]
 
 
-def _map(
+def _matching_points(
     question: Question, reports: pl.DataFrame, subject: list[str], settings: GlobalSearch
 ) -> list[SourcedPoint]:
     """Return the sentences of reports that answer the question, with their scores."""
@@ -206,7 +206,7 @@ def sourced_sentences(index: IndexStore, community: int, text: str) -> list[tupl
     return found
 
 
-def _reduce(points: list[SourcedPoint], max_points: int) -> list[list[SourcedPoint]]:
+def _group_into_themes(points: list[SourcedPoint], max_points: int) -> list[list[SourcedPoint]]:
     """Group points into themes, one a report, the best first, without repetition."""
     used: list[frozenset[str]] = []
     themes: dict[int, list[SourcedPoint]] = {}
@@ -221,7 +221,7 @@ def _reduce(points: list[SourcedPoint], max_points: int) -> list[list[SourcedPoi
     return [theme for theme in themes.values() if theme][:max_points]
 
 
-def _write(
+def _write_themes(
     index: IndexStore, themes: list[list[SourcedPoint]], about_all: bool
 ) -> tuple[str, tuple[Citation, ...]]:
     """Write the themes as a numbered list, each sentence with its citation."""

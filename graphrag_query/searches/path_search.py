@@ -102,14 +102,14 @@ def path_search(question: Question, settings: PathSearch) -> Answer:
     relationships = index.relationships(part.relationships["human_readable_id"])
     passages = passages_of(index, relationships)
     question.counts["text_units"] = len({unit["id"] for _, unit in passages.values()})
-    notes += _notes(titles, connections, graph)
+    notes += _path_notes(titles, connections, graph)
     context = pack(
         _sections(paths, passages, part), question.max_context_tokens(settings.max_context_tokens)
     )
     if question.llm is not None:
         return replace(write_answer(question, "path_search", context, notes), graph=part)
     lines = CitedRelationships(relationships, passages)
-    text = _listed(titles, paths, lines, part)
+    text = _list_paths(titles, paths, lines, part)
     citations = tuple(lines.citations)
     return question.answer(text, citations=citations, notes=notes, context=context, graph=part)
 
@@ -154,7 +154,7 @@ def _no_path(titles: Mapping[int, str], graph: "VisitedGraph", settings: PathSea
     )
 
 
-def _notes(
+def _path_notes(
     titles: Mapping[int, str], connections: Sequence[Connection], graph: "VisitedGraph"
 ) -> tuple[str, ...]:
     connected = {end for c in connections for end in (c.source, c.target)}
@@ -195,7 +195,7 @@ def _sections(
     ]
 
 
-def _listed(
+def _list_paths(
     titles: Mapping[int, str], paths: Sequence[Path], lines: CitedRelationships, part: Subgraph
 ) -> str:
     """Write the paths as a list, one line a hop."""
@@ -293,12 +293,12 @@ def find_paths(
             paths.append(found)
             max_hops = min(max_hops, len(paths[0].relationships) + MAX_DETOUR)
             limit = 2 * paths[0].cost + MAX_SHARED
-        for used in _used(found):
+        for used in _used_parts(found):
             extra[used] = extra.get(used, 0.0) + PENALTY * 4**repeats
     return sorted(paths, key=lambda path: (path.cost, path.entities))
 
 
-def _used(path: Path) -> Iterator[tuple[int, ...]]:
+def _used_parts(path: Path) -> Iterator[tuple[int, ...]]:
     """Yield the entities between the ends of a path, and the pairs that it connects."""
     for entity in path.entities[1:-1]:
         yield (entity,)
@@ -364,10 +364,10 @@ def _cheapest(
                 left = [other for other in others if other.cost < cost or other.hops < hops]
                 kept[side][neighbour] = [*left, new]
                 heappush(heaps[side], new)
-    return None if best is None else _joined(graph, *best)
+    return None if best is None else _join_halves(graph, *best)
 
 
-def _joined(graph: VisitedGraph, forward: _Label, backward: _Label) -> Path:
+def _join_halves(graph: VisitedGraph, forward: _Label, backward: _Label) -> Path:
     """Join the two halves of a path; its cost is without the extra costs."""
     there, back = _labels_of(forward), _labels_of(backward)
     entities = [label.entity for label in (*there[::-1], *back[1:])]
