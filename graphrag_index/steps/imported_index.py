@@ -66,7 +66,7 @@ def _finalize_imported(imported: Imported) -> dict[str, pl.LazyFrame]:
     """Return the graph as a run without new documents finalizes it."""
     extracted = ImportMerge(imported).imported_graph()
     text_units = imported.scan("text_units").select(list(TABLES["base_text_units"].columns))
-    graph = {name: [TABLES[name].empty()] for name in ("entities", "relationships")}
+    graph: dict[str, list[pl.DataFrame]] = {"entities": [], "relationships": []}
     made: Any = finalize_graph(
         extracted["extracted_entities"].lazy(),
         extracted["extracted_relationships"].lazy(),
@@ -78,7 +78,9 @@ def _finalize_imported(imported: Imported) -> dict[str, pl.LazyFrame]:
     for frames in made:
         for name in frames.keys() & graph.keys():
             graph[name].append(frames[name])
-    finalized = {name: pl.concat(frames).lazy() for name, frames in graph.items()}
+    finalized = {
+        name: pl.concat(frames or [TABLES[name].empty()]).lazy() for name, frames in graph.items()
+    }
     return {**finalized, "base_text_units": text_units}
 
 
