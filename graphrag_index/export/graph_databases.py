@@ -225,9 +225,8 @@ def _write_csv(path: Path, part: Part, names: dict[str, str]) -> None:
         file.write(f"{','.join(head)}\n")
         for batch in part.batches():
             # Null is not quoted, which tells it from the empty text.
-            batch.select(values).write_csv(
-                file, include_header=False, quote_style="non_numeric", line_terminator="\n"
-            )
+            rows = batch.select(values)
+            file.write(rows.write_csv(include_header=False, quote_style="non_numeric"))
 
 
 def _csv_value(name: str, dtype: pl.DataType) -> pl.Expr:

@@ -209,7 +209,7 @@ def test_a_mistake_is_one_sentence(project: Path, tmp_path: Path) -> None:
 
 def test_where_there_is_no_index_the_command_that_makes_one_is_named(tmp_path: Path) -> None:
     (tmp_path / "settings.yaml").touch()
-    with pytest.raises(TableError, match="make one with `graphrag-index run`"):
+    with pytest.raises(TableError, match="run `graphrag-index run` first"):
         export(tmp_path, "--to", "gexf", str(tmp_path / "graph.gexf"))
 
 
