@@ -16,7 +16,7 @@ from graphrag_index.pipeline.run import run_workflow
 from graphrag_index.pipeline.workflow import load_workflow, services_of
 from graphrag_index.schema.settings.settings import load_settings
 from tests.fixtures.commands import Call
-from tests.fixtures.examples import TIMES, USUAL
+from tests.fixtures.examples import USUAL, n_examples
 from tests.server import Server
 
 # No test asserts how long something takes: machines are shared. In CI the examples are always
@@ -25,7 +25,7 @@ hypothesis_settings.register_profile(
     "suite",
     deadline=None,
     derandomize=bool(os.environ.get("CI")),
-    max_examples=USUAL * TIMES,
+    max_examples=n_examples(USUAL),
 )
 hypothesis_settings.load_profile("suite")
 
