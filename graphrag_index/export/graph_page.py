@@ -8,9 +8,8 @@ import html
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from errno import EISDIR
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Any
 import polars as pl
 
 from graphrag_index.errors import TableError
-from graphrag_index.storage.atomic import temporary_path
+from graphrag_index.storage.atomic import write_text_file
 from graphrag_index.storage.table_store import TableStore, open_index, scan_table
 from graphrag_index.storage.versions import Version
 
@@ -53,26 +52,12 @@ def write_page(
     """Write a page that draws the graph of an index, replacing `file` atomically.
 
     Of a larger graph, it draws the entities with most neighbours and the strongest
-    relationships among them, and says so.
-
-    Raises
-    ------
-    TableError
-        There is no index in the folder, or it has no entities.
+    relationships among them, and says so. A `TableError` says that there are no entities.
     """
-    if file.is_dir():
-        raise IsADirectoryError(EISDIR, "This is a folder, name a file in it", str(file))
     store, version = open_index(output)
     graph = _read_graph(store, version, max_entities, max_relationships)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = temporary_path(file)
-    try:
-        # The page's policy holds the hash of its program, so no line end may change.
-        with temporary.open("w", encoding="utf-8", newline="\n") as page:
-            page.writelines(_page(graph, version))
-        temporary.replace(file)
-    finally:
-        temporary.unlink(missing_ok=True)
+    # The page's policy holds the hash of its program, so no line end may change.
+    write_text_file(file, _page(graph, version))
 
 
 def _read_graph(
@@ -106,10 +91,8 @@ def _read_graph(
         .select("source", "target", "weight", _cut("description", _MAX_SENTENCE))
         .collect(engine="streaming")
     )
-    communities, deepest = _communities(table("communities"), table("community_reports"), drawn)
-    documents, mentions = _documents(
-        table("entities"), table("text_units"), table("documents"), drawn
-    )
+    communities, deepest = _communities(table, drawn)
+    documents, mentions = _documents(table, drawn)
     entities = (
         table("entities")
         .join(drawn.lazy(), on="id")
@@ -133,9 +116,11 @@ def _read_graph(
 
 
 def _communities(
-    communities: pl.LazyFrame, reports: pl.LazyFrame, drawn: pl.DataFrame
+    table: Callable[[str], pl.LazyFrame], drawn: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the communities of the drawn entities, and the deepest one of each entity."""
+    communities = table("communities")
+    reports = table("community_reports").select("community", "summary", report="title")
     members = (
         communities.select("community", "level", id="entity_ids")
         .explode("id")
@@ -145,7 +130,7 @@ def _communities(
     )
     shown = (
         communities.join(members.lazy().select("community").unique(), on="community", how="semi")
-        .join(reports.select("community", "summary", report="title"), on="community", how="left")
+        .join(reports, on="community", how="left")
         .select(
             pl.col("community", "level", "parent", "size", "island"),
             title=pl.coalesce("report", "title"),
@@ -170,18 +155,21 @@ def _communities(
 
 
 def _documents(
-    entities: pl.LazyFrame, text_units: pl.LazyFrame, documents: pl.LazyFrame, drawn: pl.DataFrame
+    table: Callable[[str], pl.LazyFrame], drawn: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the documents that mention drawn entities, and the main ones of each entity.
 
     `times` counts the text units in which a document mentions the entity.
     """
+    text_units = table("text_units").select("document_id", text_unit_id="id")
+    documents = table("documents")
     counted = (
-        entities.select("id", text_unit_id="text_unit_ids")
+        table("entities")
+        .select("id", text_unit_id="text_unit_ids")
         .join(drawn.lazy(), on="id")
         .select("entity", "text_unit_id")
         .explode("text_unit_id")
-        .join(text_units.select("id", "document_id"), left_on="text_unit_id", right_on="id")
+        .join(text_units, on="text_unit_id")
         .group_by("entity", "document_id")
         .agg(times=pl.len())
         .join(documents.select("human_readable_id", document_id="id"), on="document_id")
@@ -237,7 +225,15 @@ def _page(graph: _Graph, version: Version) -> Iterator[str]:
     template = files(__package__).joinpath("graph_page.html").read_text(encoding="utf-8")
     program = template.partition("<script>")[2].partition("</script>")[0]
     digest = b64encode(sha256(program.encode()).digest()).decode()
-    notice = _notice(graph, version)
+    n_drawn, n_strongest = len(graph.entities), len(graph.relationships)
+    notice = ""
+    if n_drawn < version.tables["entities"].rows:
+        notice = (
+            f"Drawn: the {n_drawn:,} entities with the most neighbours and the "
+            f"{n_strongest:,} strongest relationships among them."
+        )
+    elif "relationships" in version.tables and n_strongest < version.tables["relationships"].rows:
+        notice = f"Drawn: the {n_strongest:,} strongest relationships."
     small = {
         # Only the page's own program may run, whatever the names contain.
         "policy": f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
@@ -266,18 +262,6 @@ def _count(version: Version, name: str) -> str:
     return f"{rows:,} {singular if rows == 1 else name}"
 
 
-def _notice(graph: _Graph, version: Version) -> str:
-    tables, n_drawn = version.tables, len(graph.relationships)
-    if len(graph.entities) < tables["entities"].rows:
-        return (
-            f"Drawn: the {len(graph.entities):,} entities with the most neighbours and the "
-            f"{n_drawn:,} strongest relationships among them."
-        )
-    if "relationships" in tables and n_drawn < tables["relationships"].rows:
-        return f"Drawn: the {n_drawn:,} strongest relationships."
-    return ""
-
-
 def _table_rows(entities: pl.DataFrame) -> Iterator[str]:
     columns = ("human_readable_id", "title", "type", "degree", "frequency")
     for number, title, kind, degree, frequency in entities.select(columns).head(_TABLE_ROWS).rows():
@@ -290,36 +274,38 @@ def _table_rows(entities: pl.DataFrame) -> Iterator[str]:
 
 def _data(graph: _Graph) -> Iterator[str]:
     """Yield the graph as JSON for a script element."""
-    entities, communities = graph.entities, graph.communities
-    relationships = graph.relationships
+    entities, communities, relationships = graph.entities, graph.communities, graph.relationships
     # Several relationships often share a sentence.
     sentences = relationships.select(description=pl.col("description").unique(maintain_order=True))
     places = sentences.with_row_index("sentence")
     sentence = relationships.join(places, on="description", how="left", maintain_order="left")
-    parts: dict[str, Any] = {
-        "spacing": _spacing(entities),
-        "entities": {
-            "number": entities["human_readable_id"],
-            "x": entities["x"].round(5),
-            "y": entities["y"].round(5),
-            **entities.select(
-                pl.col("title", "type", "description", "aliases", "degree", "frequency"),
-                pl.col("community", "documents", "n_documents"),
-            ).to_dict(),
-        },
-        "relationships": {
-            **relationships.select("source", "target").to_dict(),
-            "weight": relationships["weight"].round_sig_figs(4),
-            "sentence": sentence["sentence"],
-        },
-        "sentences": sentences["description"],
-        "communities": {
-            "number": communities["community"],
-            **communities.select("level", "parent", "size", "island", "title", "summary").to_dict(),
-        },
-        "documents": graph.documents.select("title", "path").to_dict(),
-    }
-    yield from _json_pieces(parts)
+    yield from _json_pieces(
+        {
+            "spacing": _spacing(entities),
+            "entities": {
+                "number": entities["human_readable_id"],
+                "x": entities["x"].round(5),
+                "y": entities["y"].round(5),
+                **entities.select(
+                    pl.col("title", "type", "description", "aliases", "degree", "frequency"),
+                    pl.col("community", "documents", "n_documents"),
+                ).to_dict(),
+            },
+            "relationships": {
+                **relationships.select("source", "target").to_dict(),
+                "weight": relationships["weight"].round_sig_figs(4),
+                "sentence": sentence["sentence"],
+            },
+            "sentences": sentences["description"],
+            "communities": {
+                "number": communities["community"],
+                **communities.select(
+                    "level", "parent", "size", "island", "title", "summary"
+                ).to_dict(),
+            },
+            "documents": graph.documents.select("title", "path").to_dict(),
+        }
+    )
 
 
 def _json_pieces(value: Any) -> Iterator[str]:

@@ -6,7 +6,6 @@ The page is self-contained and runs no program: `health_page.html` holds its sty
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from errno import EISDIR
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -19,6 +18,7 @@ import polars as pl
 from graphrag_index.health.checked_index import SINGULAR, Finding
 from graphrag_index.health.checks import Health, Outcome
 from graphrag_index.health.index_statistics import IndexStatistics, histogram
+from graphrag_index.storage.atomic import write_text_file
 from graphrag_index.text.normalize import fit_line
 
 # Limits of the text, in columns and lines.
@@ -200,19 +200,6 @@ def _bins(bins: Bars) -> list[dict[str, Any]]:
 
 def write_page(health: Health, file: Path) -> None:
     """Write the page, replacing `file` atomically."""
-    if file.is_dir():
-        raise IsADirectoryError(EISDIR, "This is a folder, name a file in it", str(file))
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{file.name}.tmp")
-    try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as page:
-            page.write(_page(health))
-        temporary.replace(file)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _page(health: Health) -> str:
     template = files(__package__).joinpath("health_page.html").read_text(encoding="utf-8")
     parts = {
         "place": escape(str(health.index.place)),
@@ -226,7 +213,9 @@ def _page(health: Health) -> str:
         "documents": _documents(health.statistics.documents),
     }
     pieces = re.split(r"\{\{(\w+)\}\}", template)
-    return "".join(piece if at % 2 == 0 else parts[piece] for at, piece in enumerate(pieces))
+    write_text_file(
+        file, (piece if at % 2 == 0 else parts[piece] for at, piece in enumerate(pieces))
+    )
 
 
 def _checks(health: Health) -> Iterator[str]:

@@ -3,8 +3,9 @@
 import json
 import os
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from errno import EISDIR
 from pathlib import Path
 
 from graphrag_index.errors import ExportError
@@ -19,6 +20,20 @@ def write_json(path: Path, content: object) -> None:
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)
+
+
+def write_text_file(path: Path, parts: Iterable[str]) -> None:
+    """Write the parts of a text atomically, with their line ends."""
+    if path.is_dir():
+        raise IsADirectoryError(EISDIR, "This is a folder, name a file in it", str(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = temporary_path(path)
+    try:
+        with temporary.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(parts)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def temporary_path(path: Path) -> Path:
