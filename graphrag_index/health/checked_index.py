@@ -9,7 +9,6 @@ import polars as pl
 from graphrag_index.errors import SettingsError, TableError, describe_error
 from graphrag_index.microsoft.read_communities import members_from_nodes
 from graphrag_index.microsoft.read_files import (
-    VECTOR_TABLES,
     LanceVectors,
     MicrosoftVectors,
     RawTable,
@@ -18,7 +17,7 @@ from graphrag_index.microsoft.read_files import (
     open_vectors,
 )
 from graphrag_index.microsoft.read_tables import generation
-from graphrag_index.schema.tables import TABLES
+from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.storage.table_store import INDEX_FILE, TableStore, open_index
 from graphrag_index.storage.vector_store import VectorTable
 
@@ -250,7 +249,7 @@ def open_microsoft(folder: Path) -> CheckedIndex:
             tables["communities"] = rows.with_columns(pl.col("entity_ids").fill_null([]))
     vectors, broken = open_vectors(found.place, found.files)
     damaged += [damaged_table(name, why, path) for name, (path, why) in broken.items()]
-    missing = [name for name in VECTOR_TABLES if name not in vectors]
+    missing = [name for name in EMBEDDED_COLUMNS if name not in vectors]
     if missing:
         notes.append(
             f"There are no vectors {', '.join(missing)} in {found.place / 'lancedb'}: "

@@ -21,6 +21,7 @@ from graphrag_index.health.checked_index import (
     name_row,
 )
 from graphrag_index.microsoft.read_files import MicrosoftVectors
+from graphrag_index.schema.tables import EMBEDDED_COLUMNS, ROWS_OF
 
 # Columns whose values must be those of another table's column.
 REFERENCES = (
@@ -55,23 +56,6 @@ _DUPLICATE_MEANS = {
     "community": "Citations of this number are ambiguous.",
     "title": "Relationships refer to entities by title, so they match both rows.",
     "link": "The link between two entities counts twice.",
-}
-# Search tables with a row for each row of a table.
-_ROWS_OF = {
-    "document_rows": "documents",
-    "text_unit_rows": "text_units",
-    "text_unit_vectors": "text_units",
-    "entity_rows": "entities",
-    "relationship_rows": "relationships",
-    "community_rows": "communities",
-    "report_rows": "community_reports",
-    "claim_rows": "covariates",
-}
-# The table and the columns that each vector table embeds, joined by colons.
-_EMBEDDED = {
-    "text_unit_text": ("text_units", ("text",)),
-    "entity_description": ("entities", ("title", "description")),
-    "community_full_content": ("community_reports", ("full_content",)),
 }
 
 
@@ -211,7 +195,7 @@ def stale_search_tables(index: CheckedIndex) -> CheckResult:
     # The table that a search table derives from, and the number of rows that it implies.
     expected = {
         name: (table, count_rows(index.tables[table]))
-        for name, table in _ROWS_OF.items()
+        for name, table in ROWS_OF.items()
         if name in index.search_tables and index.has(table)
     }
     n_checked = sum(n for _, n in expected.values())
@@ -227,7 +211,7 @@ def stale_search_tables(index: CheckedIndex) -> CheckResult:
         n_rows = count_rows(rows)
         n_wrong = abs(n_rows - n_expected)
         has_ids = "id" in rows.collect_schema() and index.has(table, "id")
-        if not n_wrong and name in _ROWS_OF and has_ids:
+        if not n_wrong and name in ROWS_OF and has_ids:
             ids = pl.concat([rows.select(here="id"), source.select(there="id")], how="horizontal")
             differ = ids.select((pl.col("here") != pl.col("there")).sum())
             n_wrong = int(differ.collect(engine="streaming").item())
@@ -277,7 +261,7 @@ class EmbeddedTable(NamedTuple):
 def embedded_tables(index: CheckedIndex) -> list[EmbeddedTable]:
     """Read the vector tables; those that cannot be read are recorded as damaged."""
     tables = []
-    for name, (table, columns) in _EMBEDDED.items():
+    for name, (table, columns) in EMBEDDED_COLUMNS.items():
         if name not in index.vectors or not index.has(table, "id", *columns):
             continue
         try:

@@ -26,8 +26,7 @@ import polars as pl
 import pyarrow as pa
 
 from graphrag_index.errors import ExportError, TableError, describe_error
-from graphrag_index.microsoft.read_files import VECTOR_TABLES
-from graphrag_index.schema.tables import TABLES
+from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.storage.atomic import new_folder, write_json
 from graphrag_index.storage.memo import batches
 from graphrag_index.storage.table_store import TableStore
@@ -69,21 +68,26 @@ def export(
 ) -> list[str]:
     """Write an index as Microsoft GraphRAG 3 does, and return the settings that it needs.
 
-    Raises
-    ------
-    TableError
-        A table is missing or damaged.
-    ExportError
-        There is something at the target that is not to be replaced.
+    An `ExportError` says that something at the target is not to be replaced.
     """
     _check_target(target)
     tables = _open_tables(store, version)
-    description = _describe(version)
-    vectors = {
-        name: store.vectors(name, version.tables[name])
-        for name in VECTOR_TABLES
-        if name in version.tables
+    stored = {name: version.tables[name] for name in EMBEDDED_COLUMNS if name in version.tables}
+    # The name that the server knows, or else the name in the settings.
+    models = [table.vectors.model for table in stored.values() if table.vectors]
+    model = next(filter(None, models), None)
+    model = model or version.settings.get("generate_text_embeddings", {}).get("model") or None
+    vectors = {name: store.vectors(name, table) for name, table in stored.items()}
+    dimensions = {name: table.dimension for name, table in vectors.items()}
+    description = {
+        "format": FORMAT,
+        "program": version.program,
+        "version": version.number,
+        "workflow": version.workflow,
+        "embedding_model": model,
+        "dimensions": next((t.vectors and t.vectors.dimensions for t in stored.values()), None),
     }
+    date = version.made.date if version.made else None
     n_skipped = {}
     with new_folder(target, _NAMES, overwrite=overwrite) as folder:
         try:
@@ -95,17 +99,15 @@ def export(
                 "`graphrag-index run` to write it again."
             ) from error
         for name, table in vectors.items():
-            date = version.made.date if version.made else None
             n_skipped[name] = _write_vectors(table, name, folder / LANCEDB, date)
         write_json(folder / OWN_FOLDER / EXPORT_FILE, description)
-    dimensions = {name: table.dimension for name, table in vectors.items()}
-    lines = _notes(version, target.absolute(), dimensions, n_skipped)
+    lines = _notes(version, target.absolute(), n_skipped)
     lines += _settings_lines(target.absolute(), dimensions)
     if vectors:
-        model = description["embedding_model"] or "the model that embedded this index"
         numbers = " or ".join(map(str, sorted({*dimensions.values()})))
         lines.append(
-            f"Its embedding model must be {model}, which gives vectors of {numbers} numbers."
+            f"Its embedding model must be {model or 'the model that embedded this index'}, "
+            f"which gives vectors of {numbers} numbers."
         )
     return lines
 
@@ -126,27 +128,12 @@ def _open_tables(store: TableStore, version: Version) -> dict[str, pl.LazyFrame]
     return {"community_reports": TABLES["community_reports"].empty().lazy(), **tables}
 
 
-def _describe(version: Version) -> dict[str, object]:
-    stored = [version.tables[name].vectors for name in VECTOR_TABLES if name in version.tables]
-    # The name that the server knows, or else the name in the settings.
-    model = next((vectors.model for vectors in stored if vectors and vectors.model), None)
-    model = model or version.settings.get("generate_text_embeddings", {}).get("model")
-    return {
-        "format": FORMAT,
-        "program": version.program,
-        "version": version.number,
-        "workflow": version.workflow,
-        "embedding_model": model or None,
-        "dimensions": stored[0].dimensions if stored and stored[0] else None,
-    }
-
-
 def _check_target(target: Path) -> None:
     """Refuse a target that holds anything but an earlier export.
 
     An index of Microsoft's own has files of the same names.
     """
-    own_files = {f"{name}.lance" for name in VECTOR_TABLES}
+    own_files = {f"{name}.lance" for name in EMBEDDED_COLUMNS}
     inner = sorted(path.name for path in (target / LANCEDB).glob("*"))
     foreign = [f"{LANCEDB}/{name}" for name in inner if name not in own_files]
     if target.is_dir():
@@ -162,10 +149,8 @@ def _check_target(target: Path) -> None:
         )
 
 
-def _notes(
-    version: Version, target: Path, dimensions: Mapping[str, int], n_skipped: Mapping[str, int]
-) -> list[str]:
-    """Return what was written, and what is missing."""
+def _notes(version: Version, target: Path, n_skipped: Mapping[str, int]) -> list[str]:
+    """Report what is written and missing; `n_skipped` has the rows of each vector table."""
     counts = (
         f"{version.tables[name].rows:,} {name.replace('_', ' ')}"
         for name in FIRST_OWN
@@ -180,8 +165,8 @@ def _notes(
     for name, n_rows in n_skipped.items():
         if n_rows:
             lines.append(f"{name}: {n_rows:,} rows without a vector are left out.")
-    missing = [name for name in VECTOR_TABLES if name not in dimensions]
-    if not dimensions:
+    missing = [name for name in EMBEDDED_COLUMNS if name not in n_skipped]
+    if not n_skipped:
         lines.append("This index has no vectors: only global search answers from it there.")
     elif missing:
         lines.append(f"There are no vectors {', '.join(missing)}.")
@@ -389,12 +374,10 @@ def _date_stamps(date: str | None) -> dict[str, pa.Scalar]:
         "hour": moment.hour,
         "quarter": (moment.month - 1) // 3 + 1,
     }
-    stamps = {
-        "create_date": pa.scalar(date, pa.string()),
-        "update_date": pa.scalar(None, pa.string()),
-    }
-    for column, is_known in (("create_date", date is not None), ("update_date", False)):
-        for part, value in parts.items():
-            stamp = pa.scalar(value)
-            stamps[f"{column}_{part}"] = stamp if is_known else pa.scalar(None, stamp.type)
+    dates = {"create_date": date, "update_date": None}
+    stamps = {column: pa.scalar(value, pa.string()) for column, value in dates.items()}
+    for column, value in dates.items():
+        for part, number in parts.items():
+            stamp = pa.scalar(number)
+            stamps[f"{column}_{part}"] = stamp if value else pa.scalar(None, stamp.type)
     return stamps

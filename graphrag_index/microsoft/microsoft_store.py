@@ -1,7 +1,6 @@
 """An index of Microsoft's, opened where it lies; it replaces a `TableStore`.
 
-The search tables are made in memory on first use, from the tables that `read_tables` reads.
-Vectors are read when a search first compares them, with all of the texts and vectors in memory.
+Search tables and vectors are held in memory, and made or read on first use.
 """
 
 import math
@@ -20,16 +19,11 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.microsoft.read_communities import add_missing_communities, add_missing_documents
-from graphrag_index.microsoft.read_files import (
-    EMBEDDED_TEXT,
-    VECTOR_TABLES,
-    MicrosoftVectors,
-    name_damaged_file,
-)
+from graphrag_index.microsoft.read_files import MicrosoftVectors, name_damaged_file
 from graphrag_index.microsoft.read_positions import first_rows
 from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumbered
 from graphrag_index.schema.settings.settings import Settings
-from graphrag_index.schema.tables import TABLES
+from graphrag_index.schema.tables import EMBEDDED_COLUMNS, ROWS_OF, TABLES
 from graphrag_index.storage.mapped_table import MappedTable
 from graphrag_index.storage.search_tables import create_search_tables
 from graphrag_index.storage.table_writer import conform
@@ -39,20 +33,6 @@ from graphrag_index.text.normalize import UNSPACED, stem
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# Public tables with as many rows as a mapped table.
-_ROWS_OF = {
-    "document_rows": "documents",
-    "text_unit_rows": "text_units",
-    "text_unit_vectors": "text_units",
-    "entity_rows": "entities",
-    "relationship_rows": "relationships",
-    "community_rows": "communities",
-    "community_places": "communities",
-    "report_rows": "community_reports",
-    "claim_rows": "covariates",
-}
-# Microsoft's null in claims.
-_NONE = "NONE"
 # The usual parameters of BM25.
 _SATURATION, _LENGTH_SHARE = 1.2, 0.75
 # Shorter stems match the whole word only, longer ones with any short ending.
@@ -90,15 +70,14 @@ class MicrosoftStore:
         notes = [self.lacks_vectors] if self.lacks_vectors else []
         lacking = [name for name in self._embedded() if name not in self._usable]
         if lacking and not self.lacks_vectors:
-            rows = " and ".join(VECTOR_TABLES[name][0].replace("_", " ") for name in lacking)
+            rows = " and ".join(EMBEDDED_COLUMNS[name][0].replace("_", " ") for name in lacking)
             notes.append(
                 f"There are no vectors of {rows} of {self.dimension:,} numbers in "
                 f"{self.output / 'lancedb'}: these are found by names and words alone."
             )
         # The search that is answered has computed it.
         are_found = self.index.positions.text_units["is_found"]
-        n_lost = int((~are_found).sum())
-        if n_lost:
+        if n_lost := int((~are_found).sum()):
             notes.append(
                 f"{n_lost:,} of {len(are_found):,} text units do not stand in their documents as "
                 "they are: characters of what they prove are counted from their own beginning."
@@ -106,17 +85,17 @@ class MicrosoftStore:
         return tuple(notes)
 
     def _embedded(self) -> list[str]:
-        return [name for name, (table, _) in VECTOR_TABLES.items() if table in self.index.tables]
+        return [name for name, (table, _) in EMBEDDED_COLUMNS.items() if table in self.index.tables]
 
     def _why_no_vectors(self, settings: Settings) -> str:
         """Return the reason why a question cannot be compared with vectors; empty if it can."""
         by_words = "it was searched by names and words alone"
         if not self._usable:
-            damaged = "; ".join(
+            damaged = [
                 f"{path} cannot be opened ({why[:120]})"
                 for path, why in self.index.damaged_vectors.values()
-            )
-            where = damaged or f"{self.output} has no vectors in lancedb/"
+            ]
+            where = "; ".join(damaged) or f"{self.output} has no vectors in lancedb/"
             return f"{where}: {by_words}."
         from graphrag_index.llm.local_embeddings import DIMENSION
 
@@ -132,32 +111,25 @@ class MicrosoftStore:
     def _described(self, settings: Settings) -> Version:
         """Describe the index as a version of ours."""
         counts = {name: self.index.n_rows(name) for name in self.index.files if name in TABLES}
-        tables = {
-            name: StoredTable(rows, "")
-            for name, rows in counts.items()
-            if name in self.index.tables
-        }
+        tables = {name: StoredTable(n, "") for name, n in counts.items()}
         for name, table in TABLES.items():
             if table.kind == "mapped":
-                tables[name] = StoredTable(counts.get(_ROWS_OF.get(name, ""), 0), "")
+                tables[name] = StoredTable(counts.get(ROWS_OF.get(name, ""), 0), "")
         tables["mentions"] = StoredTable(0, "")
         for name in self._embedded():
-            rows = counts[VECTOR_TABLES[name][0]]
-            tables[name] = StoredTable(rows, "", vectors=Vectors(self.dimension, True))
+            n_rows = counts[EMBEDDED_COLUMNS[name][0]]
+            tables[name] = StoredTable(n_rows, "", vectors=Vectors(self.dimension, True))
         # A model wrote the reports: that of our step answers, if it is configured.
         wrote = settings.models.get(settings.create_community_reports.model)
         is_reachable = wrote and (wrote.api_key or wrote.base_url)
-        step = "create_community_reports" if is_reachable else "microsoft"
+        steps = (
+            StepRecord("create_community_reports" if is_reachable else "microsoft", "", tables),
+        )
         name = f"Microsoft GraphRAG {self.index.generation}"
         secret: Any = {"models": {"__all__": {"api_key"}}}
+        values = settings.model_dump(mode="json", exclude=secret)
         # Its index keeps no versions.
-        return Version(
-            0,
-            f"that of {name}",
-            name,
-            (StepRecord(step, "", tables),),
-            settings.model_dump(mode="json", exclude=secret),
-        )
+        return Version(0, f"that of {name}", name, steps, values)
 
     def is_gone(self, number: int) -> bool:
         """Tell whether the folder was deleted since it was opened."""
@@ -178,11 +150,10 @@ class MicrosoftStore:
                     tables["communities"], tables["community_reports"]
                 )
             if "covariates" in tables:
-                names = ("object_id", "status", "start_date", "end_date")
-                values = pl.col(names)
-                tables["covariates"] = tables["covariates"].with_columns(
-                    pl.when(values != _NONE).then(values)
-                )
+                values = pl.col("object_id", "status", "start_date", "end_date")
+                # Microsoft's null in claims.
+                known = pl.when(values != "NONE").then(values)
+                tables["covariates"] = tables["covariates"].with_columns(known)
             return tables
 
     def scan(self, name: str, table: StoredTable) -> pl.LazyFrame:
@@ -247,8 +218,9 @@ class MicrosoftStore:
                 vectors = self.index.vectors[name] if usable else None
                 width = 1 if self.lacks_vectors else self.dimension
                 columns = [c for c in TABLES[name].columns if c not in ("text", "vector")]
-                source = VECTOR_TABLES[name][0]
-                rows = self.tables[source].select(*columns, text=EMBEDDED_TEXT[name])
+                source, texts = EMBEDDED_COLUMNS[name]
+                text = pl.concat_str(texts, separator=":")
+                rows = self.tables[source].select(*columns, text=text)
                 # Equal rows share an id and a vector.
                 ids = self.index.tables[source].select("id")
                 self._vectors[name] = InMemoryVectors(rows, ids, vectors, width)
@@ -339,8 +311,8 @@ class InMemoryVectors:
         wanted = list(numbers)
         found = self.frame[wanted]
         if "vector" in columns:
-            values = pl.Series("vector", self.matrix[wanted], pl.Array(pl.Float32, self.dimension))
-            found = found.with_columns(values)
+            dtype = pl.Array(pl.Float32, self.dimension)
+            found = found.with_columns(vector=pl.Series(self.matrix[wanted], dtype=dtype))
         return found.select(columns)
 
 
@@ -350,9 +322,9 @@ def _best(
     """Return the rows with the highest scores, of those that meet a condition in SQL."""
     if where is not None:
         rows = rows.filter(pl.sql_expr(where))
-    best = [score, columns[0]]
-    found = rows.select(*columns, score)
-    return found.sort(best, descending=[True, False], maintain_order=True).head(top_k)
+    rows = rows.select(*columns, score)
+    order = rows.sort(score, columns[0], descending=[True, False], maintain_order=True)
+    return order.head(top_k)
 
 
 def _patterns(words: str) -> list[str]:

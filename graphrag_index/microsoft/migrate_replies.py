@@ -14,9 +14,10 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,10 @@ from graphrag_index.llm.registry import Models
 from graphrag_index.llm.reply_parser import read_reply
 from graphrag_index.llm.request import ReplyError, request_key
 from graphrag_index.microsoft.migrate_project import MicrosoftProject, UnsetVariableError
-from graphrag_index.microsoft.read_files import EMBEDDED_TEXT, VECTOR_TABLES
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.settings import Settings
+from graphrag_index.schema.tables import EMBEDDED_COLUMNS
+from graphrag_index.storage.memo import batches
 from graphrag_index.text.tokens import count_tokens, load_encoding
 
 # The steps whose replies we can use, by their names in the cache.
@@ -81,7 +83,7 @@ class StepReplies:
 
 
 class ReplyCache:
-    """The replies in a cache: files of one folder for each step, or a SQLite file."""
+    """The replies in a cache: a SQLite file, or files in one folder for each step."""
 
     def __init__(self, folder: Path, database: Path | None = None) -> None:
         self.folder, self.database = folder, database
@@ -143,7 +145,7 @@ class ReplyCache:
             ) from error
 
 
-def open_cache(project: MicrosoftProject) -> ReplyCache | None:
+def _open_cache(project: MicrosoftProject) -> ReplyCache | None:
     """Open the cache of a project; None if it is not in local files."""
     try:
         kind = project.expand(project.get("cache.type")) or "json"
@@ -153,27 +155,20 @@ def open_cache(project: MicrosoftProject) -> ReplyCache | None:
     except UnsetVariableError:
         return None
     folder = project.root / str(base)
-    if kind in ("json", "file") and storage == "file":
-        return ReplyCache(folder)
     if kind == "sqlite":
         return ReplyCache(folder, folder / str(name))
-    return None
+    return ReplyCache(folder) if kind in ("json", "file") and storage == "file" else None
 
 
 def read_cache(
     project: MicrosoftProject, settings: Settings, root: Path, prompts: Mapping[str, str]
 ) -> dict[str, StepReplies]:
-    """Copy replies into the ledger of the project in `root`, under the requests of our steps.
+    """Copy replies into the ledger of the project in `root`; return counts by step of the cache.
 
     `prompts` are the original texts of the converted prompts, by our names: a reply to another
     prompt does not answer our request. Replies of other models are skipped.
-
-    Returns
-    -------
-    replies
-        The counts of used and unused replies, by the steps of the cache.
     """
-    cache = open_cache(project)
+    cache = _open_cache(project)
     if cache is None:
         return {}
     steps = {}
@@ -182,9 +177,12 @@ def read_cache(
         if not n_known:
             why = "they are of a version before 3, which hashes requests differently"
         steps[step] = StepReplies(n_replies, why=why)
-    tables = _tables_folder(project)
     extraction, embedding = steps.get(EXTRACTION), steps.get(EMBEDDING)
-    if tables is None:
+    tables: Path | None = None
+    with suppress(UnsetVariableError):
+        base = project.expand(project.get("output_storage.base_dir", "output.base_dir"))
+        tables = project.root / str(base or "output")
+    if tables is None or not (tables / "text_units.parquet").is_file():
         for step in steps.keys() & {EXTRACTION, EMBEDDING}:
             steps[step].why = "the tables of its index are not there"
         return steps
@@ -216,16 +214,6 @@ def read_cache(
     return steps
 
 
-def _tables_folder(project: MicrosoftProject) -> Path | None:
-    """Return the folder of the index tables of version 3 or 2; None if there are none."""
-    try:
-        base = project.expand(project.get("output_storage.base_dir", "output.base_dir"))
-    except UnsetVariableError:
-        return None
-    folder = project.root / str(base or "output")
-    return folder if (folder / "text_units.parquet").is_file() else None
-
-
 @dataclass
 class _ReplyReader:
     """Finds the replies in a cache that answer requests of ours, and stores them in our ledger."""
@@ -245,11 +233,10 @@ class _ReplyReader:
         assert isinstance(chat, ChatModel)
         # Without gleanings, since the replies to theirs cannot be found.
         prompt = ExtractionPrompt(schema_of(section), 0, prompts, chat)
-        number = -1
-        for texts in self._text_batches("text_units", pl.col("text"), _BATCH):
+        numbers = count()
+        for texts in self._text_batches("text_units", ("text",), _BATCH):
             kept: dict[str, str] = {}
-            for text in texts:
-                number += 1
+            for text, number in zip(texts, numbers, strict=False):
                 theirs = _their_requests(their_prompt, type_names, text)
                 response = self.cache.find(EXTRACTION, theirs)
                 if response is None:
@@ -277,13 +264,13 @@ class _ReplyReader:
         Both programs embed the same texts, but one of their replies has the vectors of a batch.
         """
         step, ledger = "generate_text_embeddings", self.models.ledger
+        name = self.settings.generate_text_embeddings.model
         max_texts = self._number("embed_text.batch_size", _BATCH_TEXTS)
         max_tokens = self._number("embed_text.batch_max_tokens", _BATCH_TOKENS)
         # They divide so many rows into batches at a time.
         n_rows = max_texts * self._number("concurrent_requests", 25)
-        for table_name, text_column in EMBEDDED_TEXT.items():
-            table = VECTOR_TABLES[table_name][0]
-            for texts in self._text_batches(table, text_column, n_rows):
+        for table, columns in EMBEDDED_COLUMNS.values():
+            for texts in self._text_batches(table, columns, n_rows):
                 for batch in _embedding_batches(texts, max_texts, max_tokens):
                     response = self.cache.find(EMBEDDING, [{"input": batch}])
                     if response is None:
@@ -297,7 +284,6 @@ class _ReplyReader:
                         continue
                     for text in batch:
                         label = " ".join(text[:60].split())
-                        name = self.settings.generate_text_embeddings.model
                         ledger.record_sent(text_key(text, model), step, label, name)
                     ledger.record_replies(replies)
                     result.n_used += 1
@@ -306,16 +292,13 @@ class _ReplyReader:
         value = self.project.expanded(key)
         return value if isinstance(value, int) and value > 0 else default
 
-    def _text_batches(self, table: str, column: pl.Expr, size: int) -> Iterator[list[str]]:
+    def _text_batches(self, table: str, columns: Sequence[str], size: int) -> Iterator[list[str]]:
         """Yield the texts of a table, `size` at a time; null is the empty text."""
         path = self.tables / f"{table}.parquet"
-        if not path.is_file():
-            return
-        frame = pl.scan_parquet(path).select(column.fill_null(""))
-        offset = 0
-        while texts := frame.slice(offset, size).collect().to_series().to_list():
-            yield texts
-            offset += size
+        if path.is_file():
+            text = pl.concat_str(columns, separator=":").fill_null("")
+            for batch in batches(pl.scan_parquet(path).select(text), size):
+                yield batch.to_series().to_list()
 
 
 def _their_requests(prompt: str, types: str, text: str) -> Iterator[Mapping[str, Any]]:
@@ -348,13 +331,11 @@ def _embedding_batches(
     encoding = load_encoding("cl100k_base")
     batch: list[str] = []
     n_batch = 0
-    for text in texts:
+    for text in filter(None, texts):
         n_tokens = count_tokens(text, encoding)
         if n_tokens > max_tokens:
             # They cut it into pieces that we do not know.
             return
-        if not text:
-            continue
         if batch and (len(batch) >= max_texts or n_batch + n_tokens > max_tokens):
             yield batch
             batch, n_batch = [], 0

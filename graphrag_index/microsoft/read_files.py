@@ -9,7 +9,7 @@ import polars as pl
 
 from graphrag_index.errors import TableError, describe_error
 from graphrag_index.schema.table import FINDINGS, STRINGS
-from graphrag_index.schema.tables import TABLES
+from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 
 _LEGACY_PREFIX = "create_final_"
 # Column names of versions 0 and 1.
@@ -33,18 +33,6 @@ _FOREIGN_COLUMNS: Mapping[str, Mapping[str, Any]] = {
 }
 # Columns of records, which become JSON text.
 _RECORDS = ("raw_data", "metadata")
-# Each vector table with the table and the column that version 0 kept the vectors in.
-VECTOR_TABLES = {
-    "text_unit_text": ("text_units", "text_embedding"),
-    "entity_description": ("entities", "description_embedding"),
-    "community_full_content": ("community_reports", "full_content_embedding"),
-}
-# The text that is embedded in each vector table.
-EMBEDDED_TEXT = {
-    "text_unit_text": pl.col("text"),
-    "entity_description": pl.concat_str("title", "description", separator=":"),
-    "community_full_content": pl.col("full_content"),
-}
 _VECTOR_BATCH = 8_192  # rows
 # Columns that cannot be derived. Of names joined by | one is enough.
 _REQUIRED = {
@@ -85,13 +73,7 @@ class RawTable(NamedTuple):
 
 
 def find_folder(folder: Path) -> Folder:
-    """Find the tables in a folder, in its `output`, or in its newest `output/<time>/artifacts`.
-
-    Raises
-    ------
-    TableError
-        There is no such folder, or no table in it.
-    """
+    """Find the tables in a folder, in its `output`, or in its newest `output/<time>/artifacts`."""
     if not folder.is_dir():
         what = "is no folder" if folder.exists() else "does not exist"
         raise TableError(f"{folder} {what}: name the folder of an index.")
@@ -120,13 +102,7 @@ def is_microsoft(folder: Path) -> bool:
 
 
 def open_table(name: str, path: Path) -> RawTable:
-    """Open a table lazily, with our column names and types.
-
-    Raises
-    ------
-    TableError
-        The file is cut off, or no Parquet file.
-    """
+    """Open a table lazily, with our column names and types."""
     try:
         # Without glob=False, brackets in a path would be a pattern.
         rows = pl.scan_parquet(path, glob=False)
@@ -137,9 +113,8 @@ def open_table(name: str, path: Path) -> RawTable:
     rows = rows.rename({a: b for a, b in legacy.items() if a in schema and b not in schema})
     if name == "communities" and "community" not in schema:
         # Up to version 0 the id was the number.
-        number = next((n for n in ("human_readable_id", "id") if n in schema), None)
-        if number is not None:
-            rows = rows.with_columns(community=pl.col(number))
+        numbers = [pl.col(n) for n in ("human_readable_id", "id") if n in schema]
+        rows = rows.with_columns(number.alias("community") for number in numbers[:1])
     wanted: dict[str, Any] = dict(TABLES[name].schema) if name in TABLES else {}
     wanted |= _FOREIGN_COLUMNS.get(name, {})
     columns, left_out = [], {}
@@ -158,13 +133,7 @@ def open_table(name: str, path: Path) -> RawTable:
 
 
 def check_tables(folder: Folder, tables: Mapping[str, RawTable]) -> None:
-    """Check that the tables and columns which cannot be derived are there.
-
-    Raises
-    ------
-    TableError
-        One is missing, or of an unusable type.
-    """
+    """Raise TableError if a table or column is missing that cannot be derived."""
     for name, columns in _REQUIRED.items():
         if name not in tables:
             if name in _OPTIONAL_TABLES:
@@ -243,14 +212,15 @@ def _as_findings(dtype: Any) -> pl.Expr:
         values = {part.name: item.struct.field(part.name) for part in dtype.inner.fields}
     else:
         values = {} if dtype.inner.is_nested() else {"explanation": item}
-    fields = [
-        (values[name].cast(pl.String) if name in values else pl.lit("")).alias(name)
+    parts = {
+        name: values[name].cast(pl.String) if name in values else pl.lit("")
         for name in ("explanation", "summary")
-    ]
+    }
     findings = pl.col("findings")
     if isinstance(dtype, pl.Array):
         findings = findings.arr.to_list()
-    return findings.list.eval(pl.struct(fields)).cast(FINDINGS).alias("findings")
+    struct = pl.struct(value.alias(name) for name, value in parts.items())
+    return findings.list.eval(struct).cast(FINDINGS)
 
 
 def _is_castable(given: pl.DataType, wanted: Any) -> bool:
@@ -319,37 +289,27 @@ MicrosoftVectors = LanceVectors | ParquetVectors
 def open_vectors(
     place: Path, files: Mapping[str, Path]
 ) -> tuple[dict[str, MicrosoftVectors], dict[str, tuple[Path, str]]]:
-    """Open the vectors of an index.
+    """Open the vectors of an index, by our table names.
 
-    Returns
-    -------
-    vectors
-        By our table names: from `lancedb/`, else from `embeddings.<name>.parquet`, else from a
-        column of the table.
-    damaged
-        Vectors that cannot be opened: their path, and the reason.
+    They lie in `lancedb/`, else in `embeddings.<name>.parquet`, else, in version 0, in a column of
+    the table. The second result has path and reason of those that cannot be opened.
     """
     found: dict[str, MicrosoftVectors] = {}
     damaged: dict[str, tuple[Path, str]] = {}
     # Where versions 2 and 3 share a folder, version 3 wrote last.
     stores = sorted(
-        (place / "lancedb").glob("*.lance"), key=lambda p: (p.stem not in VECTOR_TABLES, p)
+        (place / "lancedb").glob("*.lance"), key=lambda p: (p.stem not in EMBEDDED_COLUMNS, p)
     )
-    for name, (table, column) in VECTOR_TABLES.items():
+    failures = (pl.exceptions.PolarsError, ValueError, RuntimeError, OSError, KeyError)
+    for name, (table, columns) in EMBEDDED_COLUMNS.items():
         sources = [(path, "") for path in stores if _vector_table(path.stem) == name]
         snapshot = place / f"embeddings.{name}.parquet"
         sources += [(snapshot, "embedding")] if snapshot.is_file() else []
-        sources += [(files[table], column)] if table in files else []
+        sources += [(files[table], f"{columns[-1]}_embedding")] if table in files else []
         for path, source in sources:
             try:
                 vectors = _open_parquet(path, source) if source else _open_lance(path)
-            except (
-                pl.exceptions.PolarsError,
-                ValueError,
-                RuntimeError,
-                OSError,
-                KeyError,
-            ) as error:
+            except failures as error:
                 # Damaged tables are reported where they are read.
                 if path != files.get(table):
                     damaged[name] = (path, describe_error(error))
@@ -368,7 +328,7 @@ def _vector_table(stem: str) -> str | None:
     0 and 1 write `entity_description_embeddings`.
     """
     plain = stem.replace("-", "_").replace(".", "_").removesuffix("_embeddings")
-    return next((name for name in VECTOR_TABLES if plain.endswith(name)), None)
+    return next((name for name in EMBEDDED_COLUMNS if plain.endswith(name)), None)
 
 
 def _open_lance(path: Path) -> LanceVectors:

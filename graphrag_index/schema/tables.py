@@ -350,6 +350,23 @@ _DEFINITIONS = [
 ]
 
 TABLES: Mapping[str, Table] = {table.name: table for table in _DEFINITIONS}
+# Mapped tables with a row for each row of a public table.
+ROWS_OF = {
+    "document_rows": "documents",
+    "text_unit_rows": "text_units",
+    "text_unit_vectors": "text_units",
+    "entity_rows": "entities",
+    "relationship_rows": "relationships",
+    "community_rows": "communities",
+    "report_rows": "community_reports",
+    "claim_rows": "covariates",
+}
+# The table, and its columns joined by a colon, that each vector table embeds.
+EMBEDDED_COLUMNS = {
+    "text_unit_text": ("text_units", ("text",)),
+    "entity_description": ("entities", ("title", "description")),
+    "community_full_content": ("community_reports", ("full_content",)),
+}
 
 
 def content_id(*parts: str) -> str:
