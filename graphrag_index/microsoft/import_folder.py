@@ -57,12 +57,6 @@ class Imported:
                     "--replace`)."
                 )
 
-    @property
-    def digest(self) -> str:
-        """The hash of all files."""
-        digests = {name: file["digest"] for name, file in self.description["files"].items()}
-        return blake2b(json.dumps(digests, sort_keys=True).encode(), digest_size=16).hexdigest()
-
     def has(self, name: str) -> bool:
         return f"{name}.parquet" in self.description["files"]
 
@@ -83,14 +77,10 @@ def has_imported(root: Path) -> bool:
 
 
 def fingerprint_imported(_: object, root: Path) -> str:
-    """Return the hash of all that was imported.
-
-    Raises
-    ------
-    InputError
-        Nothing was, or a file of it is missing.
-    """
-    return Imported(root).digest
+    """Return the hash of all files that were imported; raise InputError if one is missing."""
+    files = Imported(root).description["files"]
+    digests = {name: file["digest"] for name, file in files.items()}
+    return blake2b(json.dumps(digests, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def row_batches(rows: pl.LazyFrame, size: int = _BATCH) -> Iterator[pl.DataFrame]:
@@ -132,13 +122,7 @@ class Source(NamedTuple):
 
 
 def open_source(folder: Path) -> Source:
-    """Open an index of Microsoft GraphRAG, or one that `export --to microsoft` wrote.
-
-    Raises
-    ------
-    TableError
-        A table or a column is missing or damaged; or it is an index of ours.
-    """
+    """Open an index of Microsoft GraphRAG, or one that `export --to microsoft` wrote."""
     for place in (folder, folder / "output"):
         if (place / INDEX_FILE).is_file() and (place / "versions").is_dir():
             raise TableError(
@@ -198,8 +182,7 @@ def _with_own_columns(index: MicrosoftIndex, name: str, path: Path) -> pl.LazyFr
     if name in index.raw:
         parts.append(index.raw[name].rows.drop(columns, strict=False))
     whole, schema = pl.concat(parts, how="horizontal"), TABLES[name].schema
-    missing = [column for column in schema if column not in whole.collect_schema()]
-    if missing:
+    if missing := [column for column in schema if column not in whole.collect_schema()]:
         raise TableError(
             f"{path if columns else index.files[name]} has no column {missing[0]}: export the "
             "index again."
@@ -209,28 +192,18 @@ def _with_own_columns(index: MicrosoftIndex, name: str, path: Path) -> pl.LazyFr
 
 def _new_lineage(communities: pl.LazyFrame) -> pl.LazyFrame:
     """Return the lineage of communities without predecessors."""
+    schema = TABLES["community_lineage"].schema
+    values = {"status": "born", "previous_size": 0, "overlap": 0.0, "came_from": [], "went_to": []}
     rows = communities.select(
-        "community",
-        "level",
-        "size",
-        status=pl.lit("born"),
-        previous_size=pl.lit(0, pl.Int64),
-        overlap=pl.lit(0.0),
-        came_from=pl.lit([], pl.List(pl.Int64)),
-        went_to=pl.lit([], pl.List(pl.Int64)),
+        "community", "level", "size", **{c: pl.lit(v, schema[c]) for c, v in values.items()}
     )
-    return rows.select(list(TABLES["community_lineage"].columns)).sort("level", "community")
+    return rows.select(list(schema)).sort("level", "community")
 
 
 def write_imported(root: Path, source: Source, embedded_by: tuple[str, int | None] | None) -> None:
     """Write the folder under a temporary name, and rename it when it is whole.
 
     Vectors are copied only if `embedded_by`, the model that made them, is given.
-
-    Raises
-    ------
-    TableError
-        A table is damaged or cannot become one of ours; nothing is left behind.
     """
     target = root / FOLDER
     temporary, replaced = temporary_path(target), target.with_name(f".{FOLDER}.old.tmp")
@@ -240,10 +213,10 @@ def write_imported(root: Path, source: Source, embedded_by: tuple[str, int | Non
         temporary.mkdir(parents=True)
         for name in source.tables:
             _write_table(source, name, temporary / f"{name}.parquet")
-        dimensions = {}
-        if embedded_by:
-            for name, vectors in source.vectors.items():
-                dimensions[name] = _write_vectors(name, vectors, temporary / f"{name}.parquet")
+        dimensions = {
+            name: _write_vectors(name, vectors, temporary / f"{name}.parquet")
+            for name, vectors in (source.vectors.items() if embedded_by else ())
+        }
         description = {
             "format": FORMAT,
             "source": str(source.place.absolute()),
@@ -281,10 +254,10 @@ def _write_vectors(name: str, vectors: MicrosoftVectors, path: Path) -> int:
     """Write the vectors of a table, and return their dimension."""
     import pyarrow.parquet as pq
 
+    oldest = pl.CompatLevel.oldest()
     try:
         dimension = vectors.dimension
         schema = pl.Schema({"id": pl.String(), "vector": pl.Array(pl.Float32, dimension)})
-        oldest = pl.CompatLevel.oldest()
         arrow_schema = schema.to_frame().to_arrow(compat_level=oldest).schema
         with pq.ParquetWriter(path, arrow_schema, compression="zstd") as writer:
             for batch in vectors.batches():

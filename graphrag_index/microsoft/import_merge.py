@@ -11,13 +11,7 @@ from graphrag_index.microsoft.import_folder import Imported, row_batches
 from graphrag_index.microsoft.read_communities import relationships_within
 from graphrag_index.reports.report import CitedReport, CommunityMembers, Finding, Report
 from graphrag_index.reports.report_evidence import IMPORTED_PROMPT, CommunityEvidence
-from graphrag_index.schema.list_columns import (
-    Grouped,
-    Integers,
-    gather_lists,
-    positions,
-    spread_lists,
-)
+from graphrag_index.schema.list_columns import Grouped, gather_lists, positions, spread_lists
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.text.citations import renumber_citations
 from graphrag_index.text.normalize import title_key
@@ -70,17 +64,10 @@ class ImportMerge:
     def graph(
         self, entities: pl.DataFrame, relationships: pl.DataFrame, mentions: pl.DataFrame
     ) -> dict[str, pl.DataFrame]:
-        """Merge extracted entities and relationships into the imported ones.
+        """Merge extracted entities and relationships into the imported ones, then the new ones.
 
         An entity with the title of an imported one adds its descriptions to that one. So does a
         relationship between the same two entities, unless both have different types.
-
-        Returns
-        -------
-        extracted_entities, extracted_relationships, extracted_mentions
-            The imported rows in their order, then the new ones.
-        given_ids
-            The ids of the imported rows.
         """
         found = self.imported_graph()
         before, links = found["extracted_entities"], found["extracted_relationships"]
@@ -106,9 +93,8 @@ class ImportMerge:
             "row",
         ).drop("row")
         found["extracted_relationships"] = pl.concat([merged, relationships.filter(rows < 0)])
-        mentions = mentions.with_columns(
-            numbers.gather(mentions["entity"]).cast(pl.Int32).alias("entity"),
-            pl.col("text_unit") + len(self.unit_ids),
+        mentions = _shift(mentions, text_unit=len(self.unit_ids)).with_columns(
+            entity=numbers.gather(mentions["entity"]).cast(pl.Int32)
         )
         found["extracted_mentions"] = pl.concat([found["extracted_mentions"], mentions])
         return found
@@ -121,16 +107,14 @@ class ImportMerge:
         `finalize_graph` merges equal titles, and keeps the description of the imported one.
         """
         found = self.imported_graph()
-        n_entities = len(self.entity_ids)
-        entities = _shift(entities, {"human_readable_id": n_entities})
-        ends = {"source": n_entities, "target": n_entities}
-        relationships = self._shift_units(_shift(relationships, ends))
-        for name, rows in (
-            ("extracted_entities", entities),
-            ("extracted_relationships", relationships),
-        ):
+        n = len(self.entity_ids)
+        new = {
+            "extracted_entities": _shift(entities, human_readable_id=n),
+            "extracted_relationships": self._shift_units(_shift(relationships, source=n, target=n)),
+        }
+        for name, rows in new.items():
             found[name] = pl.concat([_with_one_description(found[name]), rows])
-        mentions = _shift(mentions, {"entity": n_entities, "text_unit": len(self.unit_ids)})
+        mentions = _shift(mentions, entity=n, text_unit=len(self.unit_ids))
         found["extracted_mentions"] = pl.concat([found["extracted_mentions"], mentions])
         return found
 
@@ -212,14 +196,13 @@ def _as_extracted(rows: pl.DataFrame, name: str) -> pl.DataFrame:
 
 def _imported_links(links: pl.DataFrame, new: pl.DataFrame) -> list[int]:
     """Return the row of the imported relationship that equals each new one, -1 if none does."""
-    known: dict[tuple[int, int], list[tuple[int, str]]] = defaultdict(list)
+    known: dict[frozenset[int], list[tuple[int, str]]] = defaultdict(list)
     columns = ("source", "target", "type")
     for row, (source, target, kind) in enumerate(links.select(columns).rows()):
-        known[min(source, target), max(source, target)].append((row, title_key(kind)))
+        known[frozenset((source, target))].append((row, title_key(kind)))
     found = []
     for source, target, kind in new.select(columns).rows():
-        same = known.get((min(source, target), max(source, target)), [])
-        key = title_key(kind)
+        same, key = known.get(frozenset((source, target)), []), title_key(kind)
         found.append(next((row for row, own in same if not own or not key or own == key), -1))
     return found
 
@@ -265,10 +248,10 @@ def _merge_row(row: Row, new: list[Row]) -> Row:
 def shifted(rows: pl.LazyFrame, **by: int) -> Iterator[pl.DataFrame]:
     """Yield new rows in batches, with numbers that follow the imported ones."""
     for batch in row_batches(rows):
-        yield _shift(batch, by)
+        yield _shift(batch, **by)
 
 
-def _shift(rows: pl.DataFrame, by: Mapping[str, int]) -> pl.DataFrame:
+def _shift(rows: pl.DataFrame, **by: int) -> pl.DataFrame:
     """Add numbers to columns, keeping their types."""
     return rows.with_columns(
         (pl.col(name) + number).cast(rows.schema[name]) for name, number in by.items()
@@ -280,13 +263,8 @@ def evidence_of_reports(
 ) -> pl.DataFrame:
     """Return `report_evidence` of imported reports.
 
-    Parameters
-    ----------
-    imported
-        The tables as they were.
-    now
-        Entities, relationships and text units as the first run makes them: names that differ
-        in case alone are merged, and relationships with an unknown end dropped.
+    `now` are entities, relationships and text units as the first run makes them: names that
+    differ in case alone are merged, and relationships with an unknown end dropped.
     """
     nodes = now["entities"].select("id", "title").collect()
     links = now["relationships"].select("id", "source_id", "target_id").collect()
@@ -303,34 +281,32 @@ def evidence_of_reports(
     old_pairs = zip(
         *(old_nodes[positions(column, before["id"])].tolist() for column in old_ends), strict=True
     )
-    communities = _communities(
-        imported["communities"],
-        before["id"],
-        new_nodes,
-        nodes["id"],
-        links.select("id").hstack(ends),
+    communities = imported["communities"].select("community", "entity_ids").collect()
+    owners, old_members = spread_lists(communities["entity_ids"])
+    at = positions(old_members, before["id"])
+    held = pl.DataFrame({"row": owners[at >= 0], "entity": new_nodes[at[at >= 0]]}).unique()
+    held = held.sort("row", "entity")
+    ids, n_rows = nodes["id"].gather(held["entity"]), communities.height
+    communities = communities.with_columns(
+        entity_ids=gather_lists(held["row"].to_numpy(), ids, n_rows),
+        relationship_ids=relationships_within(held, links.select("id").hstack(ends), n_rows),
     )
-    covariates = imported["covariates"]
-    members = CommunityMembers(communities, now["entities"], now["relationships"], covariates)
-    evidence = CommunityEvidence(
-        members, now["entities"], now["relationships"], now["base_text_units"]
-    )
-    numbers = communities["community"]
-    claim_ids = covariates.select("id").collect()["id"]
-    community_row = {number: row for row, number in enumerate(numbers)}
-    new_rows = {
-        "Entities": dict(enumerate(new_nodes.tolist())),
-        "Relationships": {
-            row: link_row.get(frozenset(pair), -1) for row, pair in enumerate(old_pairs)
-        },
-        "Claims": {row: row for row in range(len(claim_ids))},
-        "Reports": community_row,
-    }
+    graph, covariates = (now["entities"], now["relationships"]), imported["covariates"]
+    members = CommunityMembers(communities, *graph, covariates)
+    evidence = CommunityEvidence(members, *graph, now["base_text_units"])
     keys = {
-        "Reports": numbers,
+        "Reports": communities["community"],
         "Entities": nodes["id"],
         "Relationships": links["id"],
-        "Claims": claim_ids,
+        "Claims": covariates.select("id").collect()["id"],
+    }
+    community_row = {number: row for row, number in enumerate(keys["Reports"])}
+    new_links = [link_row.get(frozenset(pair), -1) for pair in old_pairs]
+    new_rows: dict[str, Mapping[int, int]] = {
+        "Entities": dict(enumerate(new_nodes.tolist())),
+        "Relationships": dict(enumerate(new_links)),
+        "Claims": dict(enumerate(range(len(keys["Claims"])))),
+        "Reports": community_row,
     }
     columns = ("community", "title", "summary", "findings", "rank", "rating_explanation")
     reports = imported["community_reports"].select(columns).collect()
@@ -340,25 +316,6 @@ def evidence_of_reports(
         if row["community"] in community_row
     }
     return evidence.rows(written, keys, IMPORTED_PROMPT)
-
-
-def _communities(
-    communities: pl.LazyFrame,
-    old_ids: pl.Series,
-    new_nodes: Integers,
-    ids: pl.Series,
-    links: pl.DataFrame,
-) -> pl.DataFrame:
-    """Return the communities with their new members, and the relationships between these."""
-    rows = communities.select("community", "entity_ids").collect()
-    owners, members = spread_lists(rows["entity_ids"])
-    at = positions(members, old_ids)
-    held = pl.DataFrame({"row": owners[at >= 0], "entity": new_nodes[at[at >= 0]]}).unique()
-    held = held.sort("row", "entity")
-    members = gather_lists(held["row"].to_numpy(), ids.gather(held["entity"]), rows.height)
-    return rows.with_columns(
-        entity_ids=members, relationship_ids=relationships_within(held, links, rows.height)
-    )
 
 
 def _with_local_citations(

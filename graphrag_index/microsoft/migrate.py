@@ -62,13 +62,8 @@ def init_from(
     """Write a project of ours into a folder, from one of Microsoft GraphRAG.
 
     `settings.yaml` is written last, so that a folder has one only if all else is there.
-    Nothing in `source` is changed. `input_folder` overrides where documents are read from.
-
-    Raises
-    ------
-    SettingsError
-        There is no such project, it is broken, or it lies in the same folder; there is a
-        `settings.yaml` or another file in the way. Nothing is written.
+    `input_folder` overrides where documents are read from. A `SettingsError` says why nothing is
+    written.
     """
     project = read_project(source)
     settings_path = folder / SETTINGS_FILE
@@ -86,7 +81,13 @@ def init_from(
     for wanted in (folder, folder / "workflows", folder / FOLDER):
         check_can_be_folder(wanted)
     carried = carry_settings(project)
-    _set_input(carried, folder, input_folder)
+    section = carried.values.setdefault("load_documents", {})
+    documents = (
+        Path(section.get("folder", folder / "input")) if input_folder is None else input_folder
+    )
+    documents, root = documents.resolve(), folder.resolve()
+    named = documents.relative_to(root) if documents.is_relative_to(root) else documents
+    section["folder"] = named.as_posix().replace("$", "$$")
     own_prompts = read_prompts(project) if prompts else Prompts()
     migration = _report(carried, own_prompts)
     environment = _env_text(carried, folder / ".env", migration)
@@ -96,7 +97,12 @@ def init_from(
     for path, own in texts.items():
         if path.exists() and path.read_bytes() != own.encode():
             raise SettingsError(f"{path} is there already: nothing was written.")
-    texts |= _workflow_texts(folder)
+    workflows = shipped_workflows()
+    steps = [line for line in workflows["standard"].splitlines() if line.startswith("- ")]
+    steps.remove("- extract_covariates")
+    heading = "# The workflow standard without claims."
+    workflows[WITHOUT_CLAIMS] = "\n".join([heading, *steps, ""])
+    texts |= {folder / "workflows" / f"{name}.yaml": own for name, own in workflows.items()}
     with _all_or_nothing(migration.written, folder / settings.output) as write:
         for path, content in texts.items():
             if not path.exists():
@@ -108,15 +114,6 @@ def init_from(
         write(settings_path, text)
     migration.written.insert(0, migration.written.pop())
     return migration
-
-
-def _set_input(carried: Carried, folder: Path, input_folder: Path | None) -> None:
-    """Set the folder of the documents, relative to the project if it lies in it."""
-    section = carried.values.setdefault("load_documents", {})
-    path = Path(section.get("folder", folder / "input")) if input_folder is None else input_folder
-    path, root = path.resolve(), folder.resolve()
-    named = path.relative_to(root) if path.is_relative_to(root) else path
-    section["folder"] = named.as_posix().replace("$", "$$")
 
 
 def _report(carried: Carried, prompts: Prompts) -> Migration:
@@ -131,9 +128,8 @@ def _report(carried: Carried, prompts: Prompts) -> Migration:
         # The encodings of other models count almost the same.
         encoding = load_encoding("o200k_base")
         n_theirs, n_ours = (count_tokens(text, encoding) for text in (prompts.texts[name], ours))
-        migration.prompts.append(
-            f"{source} -> {FOLDER}/{name}.txt: {n_theirs:,} tokens, ours {n_ours:,}"
-        )
+        sizes = f"{n_theirs:,} tokens, ours {n_ours:,}"
+        migration.prompts.append(f"{source} -> {FOLDER}/{name}.txt: {sizes}")
     migration.left += [f"{key}: {why}" for key, why in prompts.left.items()]
     environment = {**carried.project.environment, **carried.secrets}
     for name in sorted(_used_variables(carried)):
@@ -187,25 +183,20 @@ def _env_text(carried: Carried, path: Path, migration: Migration) -> str:
                 f"{path} has another {name} than {project.path}: take it out of one of them; "
                 "nothing was written."
             )
-    lines = []
-    for name in sorted(wanted.keys() - present.keys()):
-        line = _env_line(name, wanted[name])
-        if line is None:
-            migration.to_do.append(f"Set the variable {name}: .env cannot hold its value.")
-        else:
-            lines.append(line)
-    if not lines:
+    lines = {name: _env_line(name, wanted[name]) for name in sorted(wanted.keys() - present.keys())}
+    for name in (name for name, line in lines.items() if not line):
+        migration.to_do.append(f"Set the variable {name}: .env cannot hold its value.")
+    if not any(lines.values()):
         return ""
     before = path.read_text(encoding="utf-8-sig") if path.exists() else ""
-    if before and not before.endswith("\n"):
-        before += "\n"
-    return before + "".join(lines)
+    between = "\n" if before and not before.endswith("\n") else ""
+    return before + between + "".join(lines.values())
 
 
-def _env_line(name: str, value: str) -> str | None:
-    """Return a line of `.env`; None if it cannot hold this value."""
-    mark = next((mark for mark in "'\"" if mark not in value), None)
-    return f"{name}={mark}{value}{mark}\n" if mark and value.isprintable() else None
+def _env_line(name: str, value: str) -> str:
+    """Return a line of `.env`; empty if it cannot hold this value."""
+    mark = next((mark for mark in "'\"" if mark not in value), "")
+    return f"{name}={mark}{value}{mark}\n" if mark and value.isprintable() else ""
 
 
 def _check_settings(text: str, carried: Carried) -> Settings:
@@ -226,15 +217,6 @@ def _check_settings(text: str, carried: Carried) -> Settings:
                 f"{carried.project.path} cannot be converted to valid settings, and nothing was "
                 f"written: {reason}"
             ) from error
-
-
-def _workflow_texts(folder: Path) -> dict[Path, str]:
-    """Return the workflow files: those of the package, and the standard one without claims."""
-    texts = shipped_workflows()
-    steps = [line for line in texts["standard"].splitlines() if line.startswith("- ")]
-    steps.remove("- extract_covariates")
-    texts[WITHOUT_CLAIMS] = "\n".join(["# The workflow standard without claims.", *steps, ""])
-    return {folder / "workflows" / f"{name}.yaml": text for name, text in texts.items()}
 
 
 def _migrate_cache(

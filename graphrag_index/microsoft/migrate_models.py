@@ -109,12 +109,8 @@ class _Model:
                 self._carry("", "concurrency", value, their_path=key)
         if not is_embedding:
             self._carry_parameters()
-        reasons = {}
-        for theirs in self.theirs:
-            known = prefix_in(theirs, _LEFT)
-            reasons[known or theirs] = _LEFT[known] if known else UNKNOWN
-        for theirs, why in reasons.items():
-            self._leave(theirs, why)
+        for theirs in dict.fromkeys(prefix_in(key, _LEFT) or key for key in self.theirs):
+            self._leave(theirs, _LEFT.get(theirs, UNKNOWN))
         return self.ours
 
     def _carry_provider(self) -> None:
@@ -202,14 +198,12 @@ class _Model:
     def _carry_rate_limit(self) -> None:
         """Convert the limits of any period to limits of a minute."""
         period = self._number("rate_limit.period_in_seconds") or 60
-        for theirs, ours in (
-            ("rate_limit.requests_per_period", "requests_per_minute"),
-            ("rate_limit.tokens_per_period", "tokens_per_minute"),
-        ):
+        for unit in ("requests", "tokens"):
+            theirs = f"rate_limit.{unit}_per_period"
             number = self._number(theirs)
             self.theirs.pop(theirs, None)
             if number:
-                self._carry(theirs, ours, max(1, int(number * 60 / period)))
+                self._carry(theirs, f"{unit}_per_minute", max(1, int(number * 60 / period)))
 
     def _number(self, theirs: str) -> float:
         """Return a positive number from their settings; 0 if there is none."""

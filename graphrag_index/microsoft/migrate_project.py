@@ -1,8 +1,8 @@
 """The settings, `.env` and prompts of a Microsoft GraphRAG project.
 
-Their prompts hold the data as well, by the `{place}` of Python's str.format; ours are followed
-by the data. So a place for data becomes words that point to it, a place for a setting becomes our
-`{{place}}`, and doubled braces become single ones.
+Their prompts hold the data as well, at a `{place}` of Python's str.format; ours precede the data.
+So a place for data becomes words that point to it, one for a setting becomes our `{{place}}`, and
+doubled braces become single ones.
 """
 
 import json
@@ -92,13 +92,7 @@ class MicrosoftProject:
     environment: Mapping[str, str] = field(repr=False)
 
     def expand(self, value: Any) -> Any:
-        """Replace the variables in a value, and parse the result as YAML if there were any.
-
-        Raises
-        ------
-        UnsetVariableError
-            One of them is not set.
-        """
+        """Replace the variables in a value, and parse the result as YAML if there were any."""
         if isinstance(value, list):
             return [self.expand(part) for part in value]
         if isinstance(value, dict):
@@ -109,12 +103,10 @@ class MicrosoftProject:
             text = Template(value).substitute(self.environment)
         except KeyError as error:
             raise UnsetVariableError(error.args[0]) from None
-        if variables_in(value):
-            try:
-                return read_yaml(text)
-            except ValueError:
-                return text
-        return text
+        try:
+            return read_yaml(text) if variables_in(value) else text
+        except ValueError:
+            return text
 
     def expanded(self, *keys: str) -> Any:
         """Return the first of some keys that has a value, expanded; None if unset."""
@@ -181,13 +173,7 @@ class Prompts:
 
 
 def read_project(root: Path) -> MicrosoftProject:
-    """Read the settings of a project of Microsoft GraphRAG.
-
-    Raises
-    ------
-    SettingsError
-        They are missing, broken, or not those of Microsoft GraphRAG.
-    """
+    """Read the settings of a project of Microsoft GraphRAG."""
     if not root.is_dir():
         raise SettingsError(
             f"{root} is no folder: name the one with the settings.yaml of Microsoft GraphRAG."
@@ -198,10 +184,9 @@ def read_project(root: Path) -> MicrosoftProject:
             f"There is no settings.yaml, settings.yml or settings.json in {root}: name the folder "
             "of a project of Microsoft GraphRAG."
         )
-    values = _parse(path)
-    variables = read_env_file(root / ".env")
-    version = _version(values, path)
-    return MicrosoftProject(root, path, version, values, variables, {**variables, **os.environ})
+    values, variables = _parse(path), read_env_file(root / ".env")
+    environment = {**variables, **os.environ}
+    return MicrosoftProject(root, path, _version(values, path), values, variables, environment)
 
 
 def variables_in(value: object) -> list[str]:
@@ -210,13 +195,7 @@ def variables_in(value: object) -> list[str]:
 
 
 def check_value(model: Any, values: Mapping[str, Any], ours: str, *, is_shown: bool = True) -> None:
-    """Check that a model of our settings accepts values.
-
-    Raises
-    ------
-    NotCarriedError
-        It does not; the reason has the value if `is_shown`.
-    """
+    """Raise NotCarriedError if a model of our settings refuses values, shown if `is_shown`."""
     try:
         model.model_validate(values)
     except ValidationError as error:
@@ -313,13 +292,7 @@ def _version(values: Mapping[str, Any], path: Path) -> int:
 
 
 def read_prompts(project: MicrosoftProject) -> Prompts:
-    """Read the prompt files that the settings name, and translate those that fit.
-
-    Raises
-    ------
-    SettingsError
-        One of them cannot be read.
-    """
+    """Read the prompt files that the settings name, and translate those that fit."""
     prompts = Prompts()
     numbers = {}
     for place, (key, default) in KEYS["prompt_numbers"].items():
@@ -351,13 +324,7 @@ def read_prompts(project: MicrosoftProject) -> Prompts:
 
 
 def translate(text: str, name: str, numbers: Mapping[str, str]) -> str:
-    """Translate one of their prompts into our prompt of this name.
-
-    Raises
-    ------
-    NotCarriedError
-        It has a place that nothing fills here, or braces that str.format refuses.
-    """
+    """Translate one of their prompts into our prompt of this name."""
     places: Mapping[str, str] = KEYS["prompts"][name]["places"]
     try:
         parts = list(Formatter().parse(text))

@@ -98,12 +98,11 @@ def _carry_input_pattern(carried: Carried) -> None:
         except NotCarriedError as error:
             carried.leave(key, error)
             return
-        found = _BY_ENDING.fullmatch(expression)
-        if found is None:
+        if found := _BY_ENDING.fullmatch(expression):
+            endings = (found[1] or found[2]).split("|")
+        else:
             why = f"the regular expression {expression} is no pattern"
             carried.leave(key, f"{why}: write load_documents.include")
-        else:
-            endings = (found[1] or found[2]).split("|")
     if endings:
         include = [f"**/*.{ending}" for ending in endings]
         carried.values.setdefault("load_documents", {})["include"] = include
@@ -130,8 +129,7 @@ def _carry(carried: Carried, theirs: str, ours: str, value: Any) -> None:
 
 def _carry_step_model(carried: Carried, theirs: str, ours: str, value: Any) -> None:
     section, _, key = ours.partition(".")
-    name = carried.names.get(str(value))
-    if name is None:
+    if (name := carried.names.get(str(value))) is None:
         carried.leave(theirs, f"no model is called {value}")
         return
     if name != Settings.model_fields[section].default.model:
@@ -217,8 +215,7 @@ def _report_others(carried: Carried) -> None:
     for key, _ in carried.project.leaves():
         if key in handled or key in reported or prefix_in(key, KEYS["handled"]):
             continue
-        prefix = prefix_in(key, _LEFT)
-        if prefix is not None:
+        if prefix := prefix_in(key, _LEFT):
             if prefix not in reported:
                 reported.add(prefix)
                 carried.leave(prefix, _LEFT[prefix])
@@ -238,11 +235,9 @@ def _metadata(value: Any) -> list[str]:
 
 
 def _encoding(value: Any) -> str:
-    if value not in ("o200k_base", "cl100k_base"):
-        raise NotCarriedError(
-            "only o200k_base and cl100k_base are known: create_text_units.encoding"
-        )
-    return str(value)
+    if value in ("o200k_base", "cl100k_base"):
+        return str(value)
+    raise NotCarriedError("only o200k_base and cl100k_base are known: create_text_units.encoding")
 
 
 def _n_levels(value: Any) -> int:

@@ -169,17 +169,13 @@ def add_missing_documents(documents: pl.LazyFrame, text_units: pl.LazyFrame) -> 
     """Add an empty document for each id that text units refer to and no row has."""
     known = documents.select("id").collect()
     named = text_units.select(id="document_id").collect().unique(maintain_order=True)
-    unknown = named.join(known, on="id", how="anti", maintain_order="left")
-    return _append_rows(
-        "documents",
-        documents,
-        unknown.with_columns(
-            title="id",
-            path="id",
-            human_readable_id=known.height + pl.int_range(pl.len(), dtype=pl.Int64),
-            language=pl.lit("und"),
-        ),
+    unknown = named.join(known, on="id", how="anti", maintain_order="left").with_columns(
+        title="id",
+        path="id",
+        human_readable_id=known.height + pl.int_range(pl.len(), dtype=pl.Int64),
+        language=pl.lit("und"),
     )
+    return _append_rows("documents", documents, unknown)
 
 
 def add_missing_communities(communities: pl.LazyFrame, reports: pl.LazyFrame) -> pl.LazyFrame:
@@ -188,16 +184,14 @@ def add_missing_communities(communities: pl.LazyFrame, reports: pl.LazyFrame) ->
     unknown = (
         reports.join(known, on="community", how="anti", maintain_order="left")
         .unique("community", keep="first", maintain_order=True)
-        .select("community", "level", "parent", "children", "title", "period")
+        .select(
+            pl.col("community", "level", "parent", "children", "title", "period"),
+            id=pl.format("unknown-{}", "community"),
+            human_readable_id="community",
+        )
         .collect()
     )
-    return _append_rows(
-        "communities",
-        communities,
-        unknown.with_columns(
-            id=pl.format("unknown-{}", "community"), human_readable_id="community"
-        ),
-    )
+    return _append_rows("communities", communities, unknown)
 
 
 def _append_rows(name: str, rows: pl.LazyFrame, new: pl.DataFrame) -> pl.LazyFrame:
@@ -205,11 +199,9 @@ def _append_rows(name: str, rows: pl.LazyFrame, new: pl.DataFrame) -> pl.LazyFra
     if new.is_empty():
         return rows
     table = TABLES[name]
-    empty = {
-        column: pl.lit(None if column in (table.nullable or ()) else default_value(dtype), dtype)
-        for column, dtype in table.schema.items()
-        if column not in new.columns
-    }
+    defaults = {c: default_value(dtype) for c, dtype in table.schema.items()}
+    defaults |= dict.fromkeys(table.nullable or ())
+    empty = {c: pl.lit(v, table.schema[c]) for c, v in defaults.items() if c not in new.columns}
     return pl.concat([rows, new.lazy().with_columns(**empty).select(list(table.columns))])
 
 

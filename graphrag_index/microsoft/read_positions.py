@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -69,24 +70,14 @@ class Mentions(NamedTuple):
 
 
 class TextPositions(NamedTuple):
-    """Offsets of text units and names, and the evidence that follows from them.
+    """Offsets of text units and names, and the evidence that follows from them."""
 
-    Parameters
-    ----------
-    text_units
-        `start_char`, `end_char` and `is_found` of each text unit. One that its document does not
-        contain counts from 0.
-    mentions
-        The table `mentions`.
-    entity_evidence
-        `evidence` of each entity: the sentences of its first mention in each text unit.
-    relationship_evidence
-        `evidence` of each relationship: the sentences between its ends in each text unit.
-    """
-
+    # `start_char`, `end_char`, `is_found`; from 0 for one that its document does not contain.
     text_units: pl.DataFrame
     mentions: pl.DataFrame
+    # The sentences of the first mention of an entity in each text unit.
     entity_evidence: pl.DataFrame
+    # The sentences between the ends of a relationship in each text unit.
     relationship_evidence: pl.DataFrame
 
 
@@ -128,17 +119,16 @@ def locate(tables: Mapping[str, pl.LazyFrame]) -> TextPositions:
         mentions += sorted(spans_here, key=lambda row: (row[2], row[3], row[1]))
         for row in own_links:
             one, other = (found[end] for end in ends[row])
-            if one.is_located and other.is_located:
-                span = _sentences_between(sentences, one, other)
-                if span is not None:
-                    of_links.append((row, document_id, offset + span[0], offset + span[1]))
+            are_located = one.is_located and other.is_located
+            if are_located and (span := _sentences_between(sentences, one, other)):
+                of_links.append((row, document_id, offset + span[0], offset + span[1]))
     schema = {"start_char": pl.Int64, "end_char": pl.Int64, "is_found": pl.Boolean}
-    table = TABLES["mentions"]
+    table = TABLES["mentions"].schema
     columns = ["text_unit", "entity", "start_char", "end_char"]
     mention_rows = pl.DataFrame(np.array(mentions, np.int64).reshape(-1, 4), schema=columns)
     return TextPositions(
         pl.DataFrame(bounds, schema=schema, orient="row"),
-        mention_rows.select(list(table.columns)).cast(table.schema),
+        mention_rows.select(list(table)).cast(table),
         _evidence_column(of_entities, len(titles)),
         _evidence_column(of_links, len(ends)),
     )
@@ -172,12 +162,10 @@ def _document_texts(
 ) -> dict[int, str]:
     """Read the texts of some documents, reusing those of the last batch."""
     found = {row: known[row] for row in rows if row in known}
-    new = [row for row in rows if row not in known]
-    if new:
-        first, n_rows = new[0], new[-1] - new[0] + 1
-        read = documents.select("text").slice(first, n_rows)
-        read = read.with_row_index("row", first).filter(pl.col("row").is_in(new))
-        found |= dict(read.select("row", "text").collect().iter_rows())
+    if new := [row for row in rows if row not in known]:
+        read = documents.select("text").slice(new[0], new[-1] - new[0] + 1)
+        read = read.with_row_index("row", new[0]).filter(pl.col("row").is_in(new))
+        found |= dict(read.collect().iter_rows())
     return found
 
 
@@ -233,8 +221,10 @@ def find_names(text: str, titles: Sequence[str]) -> list[Mentions]:
     for name in names:
         # A name that only occurs within longer ones is still named.
         spans = found[name] or _find_name(name, folded)
-        fallback = () if spans else (_find_part(name, folded) or (0, len(text)),)
-        mentions.append(Mentions(tuple(spans) or fallback, bool(spans)))
+        words = [word for word in _WORD.findall(name) if len(word) >= _MIN_LETTERS]
+        parts = (_occurrences(word, folded) for word in sorted(words, key=len, reverse=True))
+        fallback = next(chain.from_iterable(parts), (0, len(text)))
+        mentions.append(Mentions(tuple(spans) or (fallback,), bool(spans)))
     return mentions
 
 
@@ -262,12 +252,6 @@ def _occurrences(name: str, text: str) -> Iterator[Span]:
 def _continues_word(letter: str) -> bool:
     """Tell whether a letter belongs to the word beside it; not in scripts without spaces."""
     return letter.isalnum() and not is_unspaced(letter)
-
-
-def _find_part(name: str, text: str) -> Span | None:
-    words = [word for word in _WORD.findall(name) if len(word) >= _MIN_LETTERS]
-    spans = (next(_occurrences(w, text), None) for w in sorted(words, key=len, reverse=True))
-    return next((span for span in spans if span is not None), None)
 
 
 def _whole_sentences(sentences: Sequence[Span], start: int, end: int) -> Span:

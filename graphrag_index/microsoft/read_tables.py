@@ -22,7 +22,6 @@ from graphrag_index.microsoft.read_communities import (
     default_value,
 )
 from graphrag_index.microsoft.read_files import (
-    MicrosoftVectors,
     RawTable,
     check_tables,
     damaged_file,
@@ -53,39 +52,23 @@ _ENCODING = "cl100k_base"
 
 
 class MicrosoftIndex:
-    """The tables and vectors of a folder, opened lazily.
+    """The tables and vectors of a folder, opened but not read.
 
     `tables` are our public tables by name, `mentions` among them; `raw` are the files themselves
-    with our column names and types.
+    with our column names and types; `damaged_vectors` has the path of vectors that cannot be
+    opened, and the reason.
     """
 
     def __init__(self, folder: Path) -> None:
         found = find_folder(folder)
-        self.place, self.files, self.is_legacy = found.place, found.files, found.is_legacy
+        self.place, self.files = found.place, found.files
         self.raw: Mapping[str, RawTable] = {
             name: open_table(name, path) for name, path in found.files.items()
         }
         check_tables(found, self.raw)
+        self.generation = generation(found.is_legacy, self.raw)
         self.tables: Mapping[str, pl.LazyFrame] = self._public_tables()
-
-    @property
-    def generation(self) -> str:
-        """The versions that write such tables: `0 or 1`, `2` or `2 or 3`."""
-        return generation(self.is_legacy, self.raw)
-
-    @cached_property
-    def _opened_vectors(self) -> tuple[dict[str, MicrosoftVectors], dict[str, tuple[Path, str]]]:
-        return open_vectors(self.place, self.files)
-
-    @property
-    def vectors(self) -> Mapping[str, MicrosoftVectors]:
-        """The vector tables that can be opened, by our names."""
-        return self._opened_vectors[0]
-
-    @property
-    def damaged_vectors(self) -> Mapping[str, tuple[Path, str]]:
-        """Path of the vector tables that cannot be opened, and the reason."""
-        return self._opened_vectors[1]
+        self.vectors, self.damaged_vectors = open_vectors(self.place, self.files)
 
     @cached_property
     def positions(self) -> TextPositions:
@@ -113,13 +96,13 @@ class MicrosoftIndex:
                 has.add("document_id")
             columns = []
             for column, dtype in table.schema.items():
-                default = None if column in (table.nullable or ()) else default_value(dtype)
+                is_nullable = column in (table.nullable or ())
+                default = None if is_nullable else default_value(dtype)
                 if column in has:
                     value = pl.col(column)
-                    if default is not None:
-                        value = value.fill_null(pl.lit(default, dtype))
-                    columns.append(value)
-                elif default is not None or column in (table.nullable or ()):
+                    fills = default is not None
+                    columns.append(value.fill_null(pl.lit(default, dtype)) if fills else value)
+                elif default is not None or is_nullable:
                     columns.append(pl.lit(default, dtype).alias(column))
             rows = rows.select(columns)
             if "human_readable_id" in table.columns:
@@ -146,12 +129,10 @@ class MicrosoftIndex:
             )
             tables["community_reports"] = pl.defer(complete, schema=schema)
         if "covariates" in self.raw:
-            rows, has = self._base["covariates"], self._has("covariates")
-            if "id" not in has:
-                rows = rows.with_columns(id=pl.col("human_readable_id").cast(pl.String))
-            if "covariate_type" not in has:
-                rows = rows.with_columns(covariate_type=pl.lit("claim"))
-            tables["covariates"] = rows
+            number = pl.col("human_readable_id").cast(pl.String)
+            derived = {"id": number, "covariate_type": pl.lit("claim")}
+            missing = {c: v for c, v in derived.items() if c not in self._has("covariates")}
+            tables["covariates"] = self._base["covariates"].with_columns(**missing)
         return {name: tables[name].select(list(TABLES[name].columns)) for name in tables}
 
     def _with_derived(self, name: str, derive: Callable[[], Mapping[str, Any]]) -> pl.LazyFrame:
@@ -192,9 +173,8 @@ class MicrosoftIndex:
         if "text_unit_ids" not in has:
             units = self._base["text_units"].select("id", "document_id").collect()
             owners = first_rows(units["document_id"], ids)
-            known = owners >= 0
-            lists = invert_lists(known.nonzero()[0], owners[known], units["id"], len(ids))
-            made["text_unit_ids"] = lists
+            [known] = (owners >= 0).nonzero()
+            made["text_unit_ids"] = invert_lists(known, owners[known], units["id"], len(ids))
         return made
 
     def _text_units(self) -> Mapping[str, Any]:
@@ -277,17 +257,15 @@ class MicrosoftIndex:
 
 
 def generation(is_legacy: bool, raw: Mapping[str, RawTable]) -> str:
-    """Return which versions of Microsoft GraphRAG write such tables."""
+    """Return the versions of Microsoft GraphRAG that write such tables."""
     if is_legacy:
         return "0 or 1"
-    text_units = raw.get("text_units")
-    return "2" if text_units is not None and "document_ids" in text_units.columns else "2 or 3"
+    return "2" if "text_units" in raw and "document_ids" in raw["text_units"].columns else "2 or 3"
 
 
 def _metadata(record: str | None, text: str) -> str | None:
     """Return a record without the text of its document; None if it is no JSON object."""
-    values = _json_object(record)
-    if values is None:
+    if (values := _json_object(record)) is None:
         return None
     short = {key: value for key, value in values.items() if value != text}
     return json.dumps(short, ensure_ascii=False)
