@@ -5,7 +5,7 @@ from itertools import accumulate, chain, islice
 from typing import Any
 
 from graphrag_index.extraction.reply_records import clean
-from graphrag_index.llm.prompts import Budget, Prompts, n_prompt_tokens
+from graphrag_index.llm.prompts import Prompts, TokenBudget, n_prompt_tokens
 from graphrag_index.llm.request import (
     Message,
     Outcome,
@@ -37,7 +37,7 @@ class SummaryPrompt:
         self.system = Message(role="system", content=content)
         room = max(max_prompt_tokens - n_prompt_tokens(content) - MARGIN, 2)
         self.max_tokens = min(settings.max_input_tokens, room)
-        self.budget = Budget(self.max_tokens, room)
+        self.budget = TokenBudget(self.max_tokens, room)
 
     def needs_call(self, descriptions: Sequence[str]) -> bool:
         text, most = " ".join(descriptions), self.settings.max_tokens_without_call

@@ -54,13 +54,7 @@ class Prompts:
         return {path.stem: self.text(path.stem) for path in paths}
 
     def fill(self, name: str, values: Mapping[str, str]) -> str:
-        """Fill the placeholders of a prompt.
-
-        Raises
-        ------
-        SettingsError
-            No value fills one of them.
-        """
+        """Fill the placeholders of a prompt; raises `SettingsError` if one has no value."""
 
         def value(place: re.Match[str]) -> str:
             if place[1] not in values:
@@ -75,7 +69,7 @@ class Prompts:
 
 
 @dataclass(frozen=True)
-class Budget:
+class TokenBudget:
     """The tokens that a context may have (`limit`), and those of the window for it (`room`)."""
 
     limit: int
@@ -110,7 +104,7 @@ def _n_bytes(text: str) -> int:
 
 def n_prompt_tokens(text: str) -> int:
     """Return the tokens of the context window that a text takes, a high estimate."""
-    return Budget(1, 1).cost_of(text)
+    return TokenBudget(1, 1).cost_of(text)
 
 
 @dataclass(frozen=True)
@@ -125,7 +119,7 @@ class RenderedRows:
     def of(
         cls,
         rows: pl.DataFrame,
-        budget: Budget,
+        budget: TokenBudget,
         count: Callable[[pl.Series], Integers] | None = None,
     ) -> "RenderedRows":
         """Write each row as a line that begins with its number.
@@ -178,7 +172,7 @@ def count_lines(lines: pl.Series) -> Integers:
     return np.concatenate(counts)
 
 
-def _shortened(cells: Sequence[object], longest: int, budget: Budget) -> tuple[str, int]:
+def _shortened(cells: Sequence[object], longest: int, budget: TokenBudget) -> tuple[str, int]:
     """Cut the longest cells of a row until it fits."""
     number, *texts = (str(cell) for cell in cells)
     width = max(map(len, texts))

@@ -16,8 +16,8 @@ import polars as pl
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.prompts import (
     ROW_SHARE,
-    Budget,
     RenderedRows,
+    TokenBudget,
     count_lines,
     csv_line,
 )
@@ -52,7 +52,7 @@ _BROKEN_CITATION = re.compile(r"\s*[\[［【][^\]］】]*$")
 class TableLines:
     """The rows of a table as lines of a prompt: their costs, and the texts of some."""
 
-    def __init__(self, rows: pl.DataFrame, budget: Budget) -> None:
+    def __init__(self, rows: pl.DataFrame, budget: TokenBudget) -> None:
         # Numbers stay below the limit, since each row takes more than one token.
         widest = pl.Series("id", np.full(rows.height, budget.limit))
         self._rows, self._budget = rows.insert_column(0, widest), budget
@@ -79,7 +79,7 @@ class SubstituteReport:
     Most reports are never substituted, so the text and its cost are computed at first use.
     """
 
-    def __init__(self, report: CitedReport, budget: Budget) -> None:
+    def __init__(self, report: CitedReport, budget: TokenBudget) -> None:
         self._report, self._budget, self.rows = report.report, budget, report.rows
 
     @cached_property
@@ -194,7 +194,7 @@ class ReportContexts:
                 f"The model leaves {room} tokens for the context of a report, which is too few: "
                 "raise its context_window, or lower its max_output_tokens."
             )
-        self.budget = Budget(limit, room - HEADING_TOKENS)
+        self.budget = TokenBudget(limit, room - HEADING_TOKENS)
         communities, nodes = members.communities, members.entities
         self.parent = positions(communities["parent"], communities["community"])
         tables = nodes, members.relationships, members.claims

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from graphrag_index.llm.prompts import Budget, RenderedRows
+from graphrag_index.llm.prompts import RenderedRows, TokenBudget
 from graphrag_index.llm.request import TextSink
 from graphrag_index.text.citations import Shown
 from graphrag_query.answer import Answer, Outcome
@@ -79,7 +79,7 @@ def pack(sections: Sequence[Section], max_tokens: int) -> Context:
     """
     sections = [section for section in sections if section.rows.height]
     left = max(0, max_tokens - HEADING_TOKENS * len(sections))
-    budget = Budget(max(4, left), 1 << 40)
+    budget = TokenBudget(max(4, left), 1 << 40)
     # More rows than tokens cannot fit.
     rendered = [RenderedRows.of(section.rows.head(left), budget) for section in sections]
     costs = [np.cumsum(rows.cost) for rows in rendered]

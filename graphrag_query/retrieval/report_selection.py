@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.prompts import Budget, RenderedRows
+from graphrag_index.llm.prompts import RenderedRows, TokenBudget
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import check_citations
@@ -157,7 +157,7 @@ def _within_budget(
     for start in range(0, reports.height, BATCH_SIZE):
         read = index.with_texts(reports[start : start + BATCH_SIZE], column)
         shown = as_shown(index, read, column)
-        costs = cost + np.cumsum(RenderedRows.of(shown, Budget(1 << 40, 1 << 40)).cost)
+        costs = cost + np.cumsum(RenderedRows.of(shown, TokenBudget(1 << 40, 1 << 40)).cost)
         text = pl.concat_str("title", "summary") if about_all else pl.col("full_content")
         sizes = read.select(text.str.len_bytes().cast(pl.Int64)).to_series().to_numpy()
         bytes_read = n_bytes + np.cumsum(sizes)
@@ -196,7 +196,7 @@ def in_batches(question: Question, reports: pl.DataFrame, max_tokens: int) -> li
     limit = max(8, question.max_context_tokens(max_tokens) - HEADING_TOKENS)
     room = max(8, question.llm.max_prompt_tokens - PROMPT_TOKENS)
     # Doubled: a row takes at most a quarter of a budget.
-    rows = RenderedRows.of(reports, Budget(2 * limit, 2 * room))
+    rows = RenderedRows.of(reports, TokenBudget(2 * limit, 2 * room))
     batches = []
     ends = np.cumsum(rows.cost)
     first = 0
