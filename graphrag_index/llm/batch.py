@@ -49,14 +49,9 @@ class BatchChatModel(CachedModel):
     def replies(self, requests: Iterable[Request]) -> Iterator[Outcome]:
         """Return the outcomes in the order of the requests, once all are known.
 
-        Raises
-        ------
-        WaitingError
-            Some are in a batch now. What was answered is kept.
-        ModelError
-            The provider does not answer, has no batches, or refuses them.
-        BudgetError
-            Not one request fits what the budget leaves.
+        Raises `WaitingError` while some are in a batch; what was answered is kept. Raises
+        `ModelError` if the provider does not answer or takes no batches, and `BudgetError` if
+        not one request fits what the budget leaves.
         """
         is_waiting = False
         try:
@@ -75,7 +70,6 @@ class BatchChatModel(CachedModel):
             raise WaitingError(self.queue.progress_message())
 
     def close(self) -> None:
-        """Close the connections."""
         self.queue.close()
 
     def _outcome(self, chain: RequestChain) -> Outcome | None:
@@ -85,7 +79,7 @@ class BatchChatModel(CachedModel):
                 parsed = self._read(chain.key, chain.request)
             except QuarantinedError as error:
                 self.ledger.relabel(chain.key, chain.request.unit)
-                return chain.outcome(str(error))
+                return chain.failed(error)
             if parsed is None:
                 return None
             chain.advance(parsed)

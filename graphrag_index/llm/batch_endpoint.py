@@ -7,10 +7,9 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import httpx2
 import openai
@@ -41,8 +40,7 @@ class RefusedError(ModelError):
     """The provider refuses a batch: none was made."""
 
 
-@dataclass(frozen=True)
-class BatchStatus:
+class BatchStatus(NamedTuple):
     """Status and progress of a batch at the provider."""
 
     status: str
@@ -85,7 +83,6 @@ class BatchEndpoint:
         return openai.OpenAI(base_url=settings.base_url, **options)
 
     def close(self) -> None:
-        """Close the connections."""
         if "_api" in self.__dict__:
             self._api.close()
 
@@ -191,10 +188,7 @@ class BatchEndpoint:
             time.sleep(delay)
 
     def _once(self, call: Callable[[], T]) -> T:
-        """Make a call, and map the errors of `openai` to ours.
-
-        A download that breaks off raises an error of httpx2, over which `openai` sends.
-        """
+        """Make a call, and map the errors of `openai`, and of its httpx2, to ours."""
         client = self._client
         try:
             return call()

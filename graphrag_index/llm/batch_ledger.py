@@ -6,7 +6,9 @@ moment makes no request sent or paid twice.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import NamedTuple
 
 from graphrag_index.llm.ledger import ANSWERED, DONE, FAILED, INSERT_CALL, QUARANTINED, Ledger
 from graphrag_index.llm.request import Usage
@@ -58,8 +60,7 @@ _DELETE_RESULT = "DELETE FROM batch_replies WHERE key = ?"
 _DELETE_REQUESTS = "DELETE FROM batch_requests WHERE batch = ?"
 
 
-@dataclass(frozen=True)
-class Batch:
+class Batch(NamedTuple):
     """A row of the table of batches."""
 
     key: str
@@ -91,8 +92,7 @@ class Received:
     may_pass: bool = False
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     """The last result of a request that is neither done nor in a batch."""
 
     attempt: str
@@ -133,22 +133,17 @@ class BatchLedger:
             step,
             model,
         )
-        ended = (n for n, (status,) in enumerate(rows) if status != "failed")
-        return next(ended, len(rows))
+        return len(list(takewhile(lambda row: row == ("failed",), rows)))
 
     def prepare(self, batch: Batch, requests: Mapping[str, tuple[str, str]]) -> None:
         """Record a batch, right before it is uploaded, and the label and attempt of each key."""
         with self._ledger.transaction() as database:
-            places = ", ".join("?" * len(astuple(batch)))
-            database.execute(f"INSERT INTO batches VALUES ({places})", astuple(batch))
-            database.executemany(
-                "INSERT INTO batch_requests VALUES (?, ?, ?)",
-                ((key, batch.key, attempt) for key, (_, attempt) in requests.items()),
-            )
-            self._ledger.record_all_sent(
-                database,
-                ((key, batch.step, unit, batch.model) for key, (unit, _) in requests.items()),
-            )
+            places = ", ".join("?" * len(batch))
+            database.execute(f"INSERT INTO batches VALUES ({places})", batch)
+            attempts = ((key, batch.key, attempt) for key, (_, attempt) in requests.items())
+            database.executemany("INSERT INTO batch_requests VALUES (?, ?, ?)", attempts)
+            sent = ((key, batch.step, unit, batch.model) for key, (unit, _) in requests.items())
+            self._ledger.record_all_sent(database, sent)
 
     def update(self, batch: Batch) -> None:
         """Record the state of a batch; when it is collected, release its unanswered requests."""

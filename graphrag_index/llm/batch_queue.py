@@ -30,9 +30,9 @@ from graphrag_index.llm.batch_ledger import (
 )
 from graphrag_index.llm.chat_model import Attempt, CachedModel
 from graphrag_index.llm.client import LLMClient
-from graphrag_index.llm.limits import Budget, cost_of, price_of
+from graphrag_index.llm.limits import Budget, max_cost_of, price_of
 from graphrag_index.llm.protocol import encode
-from graphrag_index.llm.request import Request, Usage
+from graphrag_index.llm.request import Request
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +48,6 @@ class _BatchFile:
     out: IO[bytes]
     # The label and the attempt of each request, by its key.
     requests: dict[str, tuple[str, str]] = field(default_factory=dict)
-    n_bytes: int = 0
     n_tokens: int = 0
     max_cost: float = 0.0
 
@@ -76,7 +75,6 @@ class BatchQueue:
         self._min_cost = 0.0
 
     def close(self) -> None:
-        """Close the connections."""
         self.discard()
         self.batches.close()
 
@@ -87,10 +85,8 @@ class BatchQueue:
     def settle(self) -> None:
         """Advance every batch as far as possible: create, check and collect it.
 
-        Raises
-        ------
-        ModelError
-            The provider does not answer, does not know a batch, or has refused two as a whole.
+        Raises `ModelError` if the provider does not answer, does not know a batch, or has refused
+        two as a whole.
         """
         self._n_later = 0
         self._made.clear()
@@ -147,9 +143,7 @@ class BatchQueue:
 
     def add(self, key: str, request: Request, attempt: Attempt, n_tokens: int) -> None:
         """Add a request of about `n_tokens` to the next batch, if the limits allow it."""
-        # No text has more tokens than bytes, and the estimate is more than a quarter of these.
-        usage = Usage(4 * n_tokens, 0, attempt.max_tokens)
-        max_cost = cost_of(usage, self.price) or 0.0
+        max_cost = max_cost_of(n_tokens, attempt.max_tokens, self.price) or 0.0
         n_tokens += attempt.max_tokens
         if not self._has_room(max_cost, n_tokens):
             self._n_later += 1
@@ -165,7 +159,8 @@ class BatchQueue:
         limits = self.settings.batch
         file = self._file
         if file and (
-            len(file.requests) >= limits.max_requests or file.n_bytes + len(data) > limits.max_bytes
+            len(file.requests) >= limits.max_requests
+            or file.out.tell() + len(data) > limits.max_bytes
         ):
             self._submit(file)
             file = None
@@ -175,17 +170,13 @@ class BatchQueue:
             file = self._file = _BatchFile(path, path.open("wb"))
         file.out.write(data)
         file.requests[key] = (request.unit, attempt.encode())
-        file.n_bytes += len(data)
         file.n_tokens += n_tokens
         file.max_cost += max_cost
 
     def flush(self) -> None:
         """Submit what was added.
 
-        Raises
-        ------
-        BudgetError
-            Not one request fits what the budget leaves, and no batch is on its way.
+        Raises `BudgetError` if not one request fits the budget, and no batch is on its way.
         """
         if self._file is not None:
             self._submit(self._file)
@@ -229,7 +220,7 @@ class BatchQueue:
             return
         try:
             if not batch.file_id:
-                batch = replace(batch, state=UPLOADED, file_id=self.batches.upload(path))
+                batch = batch._replace(state=UPLOADED, file_id=self.batches.upload(path))
                 self.record.update(batch)
             id = self.batches.create(batch.file_id, batch.key, batch.submitted, perhaps_made)
         except RefusedError:
@@ -238,7 +229,7 @@ class BatchQueue:
             self._drop(batch)
             path.unlink(missing_ok=True)
             raise
-        self.record.update(replace(batch, state=SUBMITTED, id=id))
+        self.record.update(batch._replace(state=SUBMITTED, id=id))
         path.unlink(missing_ok=True)
         self._made.add(id)
 
@@ -249,7 +240,7 @@ class BatchQueue:
                 continue
             status = self.batches.get_status(batch.id)
             if status is not None:
-                batch = replace(batch, status=status.status, n_done=status.n_done)
+                batch = batch._replace(status=status.status, n_done=status.n_done)
                 self.record.update(batch)
             statuses.append((batch, status))
         return statuses
@@ -273,7 +264,7 @@ class BatchQueue:
             self.record.record_results(batch, [replace(failed, key=key) for key in left])
         for file_id in (batch.file_id, *status.files):
             self.batches.delete(file_id)
-        self.record.update(replace(batch, state=COLLECTED))
+        self.record.update(batch._replace(state=COLLECTED))
         self._budget.held = max(0.0, self._budget.held - batch.max_cost)
         if status.status != "completed":
             self._report_failure(batch, status, len(left))

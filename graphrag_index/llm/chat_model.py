@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.client import LLMClient, LoopThread
 from graphrag_index.llm.ledger import DONE, QUARANTINED, Entry, Ledger
-from graphrag_index.llm.limits import Budget, cost_of
+from graphrag_index.llm.limits import Budget, cost_of, max_cost_of
 from graphrag_index.llm.reply_parser import read_reply
 from graphrag_index.llm.request import (
     Message,
@@ -23,7 +23,6 @@ from graphrag_index.llm.request import (
     Reply,
     ReplyError,
     Request,
-    Spent,
     Usage,
     estimate_tokens,
     prompt_tokens,
@@ -68,7 +67,6 @@ class Attempt:
         return cls(int(code.rstrip("cl")), "c" in code, "l" in code)
 
     def messages(self, request: Request) -> list[Message]:
-        """Return the messages to send."""
         return [*request.messages, *self.correction]
 
 
@@ -76,20 +74,22 @@ class RequestChain:
     """A request and its follow-ups, as far as they are answered."""
 
     def __init__(self, request: Request, settings: ModelSettings) -> None:
-        self.spent = Spent()
-        self._unit, self._settings = request.unit, settings
-        self._values: list[Any] = []
-        self._keys: list[str] = []
-        self._dropped = 0
+        # The outcome so far.
+        self.outcome = Outcome(request.unit)
+        self._settings = settings
         # The request to answer next, and its cache key.
         self.request, self.key = request, request_key(request, settings)
         self.is_answered = False
 
     def advance(self, parsed: ParsedReply) -> None:
         """Add a reply to the request, and go on to its follow-up."""
-        self._keys.append(self.key)
-        self._values.append(parsed.value)
-        self._dropped += parsed.dropped
+        known = self.outcome
+        self.outcome = replace(
+            known,
+            values=(*known.values, parsed.value),
+            dropped=known.dropped + parsed.dropped,
+            keys=(*known.keys, self.key),
+        )
         follow_up = self.request.then(parsed.value) if self.request.then else None
         self.is_answered = follow_up is None
         if follow_up is not None:
@@ -105,10 +105,9 @@ class RequestChain:
         self.advance(read_reply(entry.reply, self.request.format))
         return True
 
-    def outcome(self, failure: str = "") -> Outcome:
-        """Return the outcome, of all requests or up to a failure."""
-        values, keys = tuple(self._values), tuple(self._keys)
-        return Outcome(self._unit, values, self._dropped, failure, self.spent, keys)
+    def failed(self, reason: object) -> Outcome:
+        """Return the outcome up to a failure."""
+        return replace(self.outcome, failure=str(reason))
 
 
 class CachedModel:
@@ -130,7 +129,7 @@ class CachedModel:
         with suppress(QuarantinedError):
             while not chain.is_answered and chain.advance_cached(self.ledger.find):
                 pass
-        return chain.outcome().values
+        return chain.outcome.values
 
     def reply_hashes(self, keys: Iterable[str]) -> list[str]:
         """Return a hash of the reply that is kept under each key; empty where none is."""
@@ -161,8 +160,8 @@ class CachedModel:
                     return None
             except QuarantinedError as error:
                 self.ledger.relabel(chain.key, chain.request.unit)
-                return chain.outcome(str(error))
-        return chain.outcome()
+                return chain.failed(error)
+        return chain.outcome
 
 
 class RemoteModel(CachedModel):
@@ -186,7 +185,6 @@ class RemoteModel(CachedModel):
         self._client.calls.stop(error if isinstance(error, Exception) else ModelError("stopped"))
 
     def close(self) -> None:
-        """Close the connections."""
         self._loop.wait(self._client.close())
 
 
@@ -196,12 +194,8 @@ class ChatModel(RemoteModel):
     def replies(self, requests: Iterable[Request]) -> Iterator[Outcome]:
         """Send all requests that are not cached; outcomes in the order of the requests.
 
-        Raises
-        ------
-        ModelError
-            The server does not answer, or accepts no request. What was answered is kept.
-        BudgetError
-            The next call could cost more than the budget leaves.
+        Raises `ModelError` if the server does not answer or accepts no request, `BudgetError` if
+        the next call could cost more than the budget leaves. What was answered is kept.
         """
         waiting: deque[Future[Outcome]] = deque()
         ahead = AHEAD * self.settings.concurrency
@@ -209,16 +203,14 @@ class ChatModel(RemoteModel):
             for request in requests:
                 chain = RequestChain(request, self.settings)
                 outcome = self._follow_cached(chain)
-                if outcome is not None and not waiting:
-                    yield outcome
-                elif outcome is None:
+                future: Future[Outcome] = Future()
+                if outcome is None:
                     # Counted here, since it may take as long as to load an encoding.
                     n_tokens = prompt_tokens(chain.request, self.settings)
-                    waiting.append(self._loop.start(self._finish(chain, n_tokens)))
+                    future = self._loop.start(self._finish(chain, n_tokens))
                 else:
-                    cached: Future[Outcome] = Future()
-                    cached.set_result(outcome)
-                    waiting.append(cached)
+                    future.set_result(outcome)
+                waiting.append(future)
                 while len(waiting) > ahead or (waiting and waiting[0].done()):
                     yield waiting.popleft().result()
             while waiting:
@@ -242,7 +234,7 @@ class ChatModel(RemoteModel):
             try:
                 parsed = await self._ask(chain, n_tokens)
             except QuarantinedError as error:
-                return chain.outcome(str(error))
+                return chain.failed(error)
             chain.advance(parsed)
             outcome = self._follow_cached(chain)
             if outcome is not None:
@@ -261,7 +253,7 @@ class ChatModel(RemoteModel):
         while True:
             reply = await self._call(key, request, attempt, n_tokens)
             cost = cost_of(reply.usage, client.calls.price)
-            chain.spent.add(reply.usage, cost)
+            chain.outcome.spent.add(reply.usage, cost)
             call = (key, self.step, self.name)
             try:
                 result = validate_reply(reply, request, attempt, room, client.redact)
@@ -289,7 +281,7 @@ class ChatModel(RemoteModel):
                 )
             except RetryError as error:
                 if error.lost:
-                    cost = client.calls.max_cost(n_tokens, attempt.max_tokens)
+                    cost = max_cost_of(n_tokens, attempt.max_tokens, client.calls.price)
                     self.ledger.record_cost(key, self.step, self.name, Usage(n_tokens), cost)
                 raise
             if reply.usage == Usage():
@@ -316,11 +308,10 @@ def first_attempt(request: Request, settings: ModelSettings, n_tokens: int) -> A
     """Return the first attempt at a request, quarantined if it does not fit the window."""
     room = settings.context_window - n_tokens
     if room < MIN_REPLY_TOKENS:
-        reason = (
+        raise QuarantinedError(
             f"the prompt of about {n_tokens} tokens does not fit the context window of "
             f"{settings.context_window}"
         )
-        raise QuarantinedError(reason)
     max_tokens = request.max_output_tokens or settings.max_output_tokens
     # A text that somebody has read already is not written again with more room.
     return Attempt(min(max_tokens, room), is_last=request.sink is not None)
@@ -349,8 +340,8 @@ def validate_reply(
         if is_cut and max_tokens < room // 2:
             return replace(attempt, max_tokens=max_tokens * 2, is_last=True)
         if attempt.corrected:
-            reason = f"the reply was no good: {error}"
-            raise QuarantinedError(reason, redact(reply.text)) from None
+            raw = redact(reply.text)
+            raise QuarantinedError(f"the reply was no good: {error}", raw) from None
         # After an empty reply the same request is sent again.
         correction = _correction(reply, error, request, room) if reply.text.strip() else ()
         room -= sum(estimate_tokens(message["content"]) for message in correction)
@@ -360,10 +351,8 @@ def validate_reply(
 def _correction(
     reply: Reply, error: ReplyError, request: Request, room: int
 ) -> tuple[Message, ...]:
-    """Return messages that show a model its reply, the error and the format in words.
-
-    The words are for servers that accept a schema and ignore it.
-    """
+    """Return messages that show a model its reply, the error and the format in words."""
+    # The words are for servers that accept a schema and ignore it.
     instructions = request.format.instructions
     problem = f"This reply cannot be used: {error}. Reply again, whole.\n\n{instructions}".strip()
     # Half of the room stays for the new reply, if a character is no more than a token.

@@ -8,10 +8,9 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphrag_index.errors import GraphRAGError
 from graphrag_index.llm.request import Spent, Usage
@@ -83,8 +82,7 @@ _TOTALS = (
 )
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """The state of a request, its reply, and the reason of a failure."""
 
     state: str
@@ -92,8 +90,7 @@ class Entry:
     reason: str
 
 
-@dataclass(frozen=True)
-class StepStatus:
+class StepStatus(NamedTuple):
     """Counts of the requests of a step and model in its newest version, and total costs."""
 
     step: str
@@ -108,8 +105,7 @@ class StepStatus:
     cost: float | None  # null if the price of a call is not known
 
 
-@dataclass(frozen=True)
-class Quarantined:
+class Quarantined(NamedTuple):
     """A request without a valid reply, and the reason."""
 
     step: str
@@ -178,10 +174,7 @@ class Ledger:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Run a write transaction, flushing pending records of sent requests first.
 
-        Raises
-        ------
-        GraphRAGError
-            It cannot be written: the disk is full, or another program holds it; or it is damaged.
+        Raises `GraphRAGError` if the file is damaged or cannot be written.
         """
         with self._lock, self._explain_errors():
             try:
@@ -227,20 +220,19 @@ class Ledger:
     def reply_hashes(self, keys: Iterable[str]) -> list[str]:
         """Return a hash of the reply that is kept under each key; empty where none is."""
         wanted = list(keys)
-        hashes: dict[str, str] = {}
-        for places, some in _key_batches(wanted):
-            # As bytes, which need not become a text and bytes again.
-            query = "SELECT key, CAST(reply AS BLOB) FROM requests "
-            query += f"WHERE key IN {places} AND state = ?"
-            for key, reply in self.rows(query, *some, DONE):
-                hashes[key] = blake2b(reply or b"", digest_size=16).hexdigest()
+        # As bytes, which need not become a text and bytes again.
+        query = "SELECT key, CAST(reply AS BLOB) FROM requests WHERE state = ? AND key IN "
+        hashes = {
+            key: blake2b(reply or b"", digest_size=16).hexdigest()
+            for places, some in _key_batches(wanted)
+            for key, reply in self.rows(query + places, DONE, *some)
+        }
         return [hashes.get(key, "") for key in wanted]
 
     def record_sent(self, key: str, step: str, unit: str, model: str) -> None:
-        """Record that a request is being sent, together with the next transaction.
+        """Record with the next transaction that a request is being sent.
 
-        A transaction for each would take as long as the call. A kill loses only the record
-        that a request, never answered, was sent.
+        A transaction of its own would take as long as the call. A kill loses only this record.
         """
         with self._lock:
             self._sent.append((key, step, unit, model))
@@ -278,9 +270,8 @@ class Ledger:
 
     def record_replies(self, replies: Mapping[str, str]) -> None:
         """Keep validated replies, whose costs are recorded already, by their keys."""
-        rows = [(DONE, reply, key) for key, reply in replies.items()]
         with self.transaction() as database:
-            database.executemany(ANSWERED, rows)
+            database.executemany(ANSWERED, ((DONE, reply, key) for key, reply in replies.items()))
 
     def record_failure(self, key: str, reason: str, raw: str = "") -> None:
         """Record that a request is quarantined, with the reason."""
@@ -349,26 +340,17 @@ class Ledger:
 
     def quarantined(self, steps: Iterable[str]) -> list[Quarantined]:
         """Return the quarantined requests of the newest version of some steps."""
-        return [
-            Quarantined(*row)
-            for step in steps
-            for row in self.rows(
-                f"SELECT r.step, unit, reason, raw FROM requests AS r {_NEWEST} "
-                "WHERE r.step = ? AND state = ? ORDER BY unit",
-                step,
-                QUARANTINED,
-            )
-        ]
+        query = f"SELECT r.step, unit, reason, raw FROM requests AS r {_NEWEST} "
+        query += "WHERE r.step = ? AND state = ? ORDER BY unit"
+        found = (row for step in steps for row in self.rows(query, step, QUARANTINED))
+        return [Quarantined(*row) for row in found]
 
     def release(self, steps: Iterable[str]) -> int:
         """Reopen the quarantined requests of some steps; returns their number."""
+        query = "UPDATE requests SET state = ?, attempts = 0 WHERE state = ? AND step = ?"
         with self.transaction() as database:
             return sum(
-                database.execute(
-                    "UPDATE requests SET state = ?, attempts = 0 WHERE state = ? AND step = ?",
-                    (OPEN, QUARANTINED, step),
-                ).rowcount
-                for step in steps
+                database.execute(query, (OPEN, QUARANTINED, step)).rowcount for step in steps
             )
 
     def status(self) -> list[StepStatus]:

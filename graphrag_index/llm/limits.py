@@ -2,18 +2,13 @@
 
 Concurrency adapts to the provider's limit: it is cut when the provider refuses a call for
 its rate, and grows by one a round while none is refused (additive increase, multiplicative
-decrease [1]_).
-
-References
-----------
-.. [1] Chiu & Jain, Analysis of the increase and decrease algorithms for congestion
-   avoidance in computer networks, 1989.
+decrease: Chiu & Jain, Analysis of the increase and decrease algorithms for congestion
+avoidance in computer networks, 1989).
 """
 
 import asyncio
 import re
 import time
-from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
@@ -38,7 +33,7 @@ class Pace:
     def __init__(self, settings: ModelSettings) -> None:
         self.max_limit = self.limit = float(settings.concurrency)
         self.running = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._freed = asyncio.Condition()
         self._stopped = False
         self._not_before = 0.0
         self._cut_at = 0.0
@@ -48,43 +43,24 @@ class Pace:
     @asynccontextmanager
     async def slot(self, n_tokens: int) -> AsyncIterator[None]:
         """Wait for a free slot for a call of `n_tokens`, and occupy it."""
-        await self._enter()
+        async with self._freed:
+            await self._freed.wait_for(lambda: self.running < int(self.limit))
+            self.running += 1
         try:
-            while (delay := self._delay(n_tokens)) > 0 and not self._stopped:
+            while not self._stopped:
+                now = time.monotonic()
+                delays = (self._requests.delay(1, now), self._tokens.delay(n_tokens, now))
+                delay = max(self._not_before - now, *delays)
+                if delay <= 0:
+                    break
                 await asyncio.sleep(min(delay, MAX_SLEEP))
-            self._requests.take(1)
-            self._tokens.take(n_tokens)
+            self._requests.level -= 1
+            self._tokens.level -= n_tokens
             yield
         finally:
             self.running -= 1
-            self._wake()
-
-    async def _enter(self) -> None:
-        if self.running < int(self.limit) and not self._waiting:
-            self.running += 1
-            return
-        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(place)
-        try:
-            await place
-        except asyncio.CancelledError:
-            if place.done() and not place.cancelled():
-                self.running -= 1
-                self._wake()
-            raise
-
-    def _wake(self) -> None:
-        while self._waiting and self.running < int(self.limit):
-            place = self._waiting.popleft()
-            if not place.done():
-                self.running += 1
-                place.set_result(None)
-
-    def _delay(self, n_tokens: int) -> float:
-        """Return how long the next call must wait, in seconds."""
-        now = time.monotonic()
-        delays = (self._requests.delay(1, now), self._tokens.delay(n_tokens, now))
-        return max(self._not_before - now, *delays)
+            async with self._freed:
+                self._freed.notify(int(self.limit) - self.running)
 
     def stop(self) -> None:
         """End all waiting; the caller refuses the calls that waited."""
@@ -92,9 +68,7 @@ class Pace:
 
     def note_success(self, headers: Mapping[str, str]) -> None:
         """Raise the concurrency; where `x-ratelimit-*` leave nothing, wait for their reset."""
-        if self.limit < self.max_limit:
-            self.limit = min(self.max_limit, self.limit + 1 / self.limit)
-            self._wake()
+        self.limit = min(self.max_limit, self.limit + 1 / self.limit)
         self._wait(reset_after(headers))
 
     def note_refusal(self, after: float | None, headers: Mapping[str, str]) -> float | None:
@@ -118,7 +92,7 @@ class Pace:
 
 
 class _Bucket:
-    """Token bucket, refilled continuously; one call may overdraw it."""
+    """Token bucket, refilled continuously; one call may overdraw its `level`."""
 
     def __init__(self, per_minute: int | None) -> None:
         # Per second; 0 is no limit.
@@ -135,9 +109,6 @@ class _Bucket:
         self.level = min(self.capacity, self.level + (now - self.at) * self.rate)
         self.at = now
         return max(0.0, (min(amount, self.capacity) - self.level) / self.rate)
-
-    def take(self, amount: float) -> None:
-        self.level -= amount if self.rate else 0.0
 
 
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)"
@@ -188,9 +159,7 @@ def price_of(settings: ModelSettings) -> Price | None:
         return None
     known = _price_list()["models"]
     # "gpt-5-mini-2025-08-07" is a gpt-5-mini.
-    names = [
-        name for name in known if settings.model == name or settings.model.startswith(name + "-20")
-    ]
+    names = [name for name in known if (settings.model + "-20").startswith(name + "-20")]
     return Price.model_validate(known[max(names, key=len)]) if names else None
 
 
@@ -208,16 +177,19 @@ def _price_list() -> dict[str, Any]:
     return data
 
 
+def max_cost_of(n_tokens: int, max_tokens: int, price: Price | None) -> float | None:
+    """Return the most that a call of about `n_tokens` can cost; None without a price."""
+    # No text has more tokens than bytes, and the estimate is more than a quarter of these.
+    return cost_of(Usage(4 * n_tokens, 0, max_tokens), price)
+
+
 def cost_of(usage: Usage, price: Price | None) -> float | None:
     """Return the cost of a call in dollars; None where the price is not known."""
     if price is None:
         return None
     cached = price.input if price.cached_input is None else price.cached_input
-    return (
-        (usage.prompt - usage.cached) * price.input
-        + usage.cached * cached
-        + usage.completion * price.output
-    ) / MILLION
+    prompt = (usage.prompt - usage.cached) * price.input + usage.cached * cached
+    return (prompt + usage.completion * price.output) / MILLION
 
 
 class Budget:
@@ -228,33 +200,29 @@ class Budget:
         # Maximum cost of the batches that are not collected.
         self.held = 0.0
         self._reserved = 0.0
-        self._changed: asyncio.Condition | None = None
+        self._changed = asyncio.Condition()
 
     @asynccontextmanager
     async def reserve(self, max_cost: float) -> AsyncIterator[None]:
         """Reserve the maximum cost of a call; wait while calls under way may leave enough.
 
-        Raises
-        ------
-        BudgetError
-            Nothing is under way, and the call could still cost more than is left.
+        Raises `BudgetError` if nothing is under way, and the call could still cost too much.
         """
         if self.limit is None:
             yield
             return
-        changed = self._changed = self._changed or asyncio.Condition()
-        async with changed:
+        async with self._changed:
             while self.spent + self.held + self._reserved + max_cost > self.limit:
                 if self._reserved <= 1e-12:
                     raise self.error(max_cost)
-                await changed.wait()
+                await self._changed.wait()
             self._reserved += max_cost
         try:
             yield
         finally:
-            async with changed:
+            async with self._changed:
                 self._reserved = max(0.0, self._reserved - max_cost)
-                changed.notify_all()
+                self._changed.notify_all()
 
     def allows(self, max_cost: float) -> bool:
         """Tell whether the budget allows `max_cost` dollars more, with no call under way."""

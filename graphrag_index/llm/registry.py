@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from graphrag_index.errors import GraphRAGError, ModelError, SettingsError
 from graphrag_index.llm.batch_ledger import Batch, BatchLedger
@@ -55,10 +54,7 @@ class Models:
     def chat(self, name: str, step: str) -> "ChatModel | BatchChatModel":
         """Create the chat model of a step.
 
-        Raises
-        ------
-        ModelError
-            Its requests are in a batch, and this run does not collect batches.
+        Raises `ModelError` if its requests are in a batch, and this run collects no batches.
         """
         settings, loop, budget = self._open(name, step)
         if self._is_batch and self.output is not None:
@@ -178,7 +174,15 @@ class Models:
         settings = find_model(self.settings, name, step)
         if self._loop is None or self._budget is None:
             names = dict.fromkeys((*self._needed, name))
-            self._check_prices(names)
+            # Without the price of every model no budget holds.
+            for needed in names if self._limit is not None else ():
+                known = self.settings.get(needed)
+                if known is not None and price_of(known) is None:
+                    raise SettingsError(
+                        f"No budget can hold: the price of {known.model!r}, model {needed}, is not "
+                        f"in the list of {price_list_date()}; set `price` of this model, to 0 if "
+                        "it costs nothing."
+                    )
             self._loop = LoopThread()
             self._budget = Budget(self._limit, self.ledger.spent())
             self._budget.held = sum(batch.max_cost for batch in BatchLedger(self.ledger).open())
@@ -193,20 +197,8 @@ class Models:
                     self.embedding(needed, embedding_step)
         return settings, self._loop, self._budget
 
-    def _check_prices(self, names: Iterable[str]) -> None:
-        """Check that every model has a price, without which no budget holds."""
-        for name in names if self._limit is not None else ():
-            settings = self.settings.get(name)
-            if settings is not None and price_of(settings) is None:
-                raise SettingsError(
-                    f"No budget can hold: the price of {settings.model!r}, model {name}, is not in "
-                    f"the list of {price_list_date()}; set `price` of this model, to 0 if it "
-                    "costs nothing."
-                )
 
-
-@dataclass(frozen=True)
-class Purged:
+class Purged(NamedTuple):
     """Counts of the deleted and of the kept requests, and the bytes freed."""
 
     n_deleted: int
@@ -217,13 +209,9 @@ class Purged:
 def purge(ledger: Ledger, output: Path, keys: Iterable[str] = ()) -> Purged:
     """Delete all requests except those used since `Ledger.track_use` and those in `keys`.
 
-    Costs stay known, but not of which request.
-
-    Raises
-    ------
-    GraphRAGError
-        A batch is open, or the file cannot be written, and nothing is deleted; or another
-        program reads the file, so that deleted bytes are still in it.
+    Costs stay known, but not of which request. Raises `GraphRAGError` if a batch is open or the
+    file cannot be written, and nothing is deleted; or if another program reads the file, so that
+    deleted bytes are still in it.
     """
     for batch in BatchLedger(ledger).open():
         raise GraphRAGError(

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 from graphrag_index.errors import ModelError, OutageError
-from graphrag_index.llm.limits import MAX_SLEEP, Budget, Pace, cost_of, price_of
+from graphrag_index.llm.limits import MAX_SLEEP, Budget, Pace, cost_of, max_cost_of, price_of
 from graphrag_index.llm.request import Usage
 from graphrag_index.schema.settings.models import ModelSettings
 
@@ -40,14 +40,10 @@ class RetryError(Exception):
         lost: bool = False,
     ) -> None:
         super().__init__(reason)
-        # Seconds that the server asks to wait.
-        self.after = after
-        # The request was sent, and may have been answered and charged for.
-        self.lost = lost
-        # Access was denied; the error to raise if that persists.
-        self.denied = denied
-        # The provider refused the call for its rate.
-        self.rate = rate
+        self.after = after  # seconds that the server asks to wait
+        self.rate = rate  # whether the provider refused the call for its rate
+        self.denied = denied  # the error to raise if access stays denied
+        self.lost = lost  # whether the request was sent, and may have been charged for
 
 
 class RejectedError(Exception):
@@ -115,11 +111,6 @@ class RetriedCalls:
         self._stopped = error
         self._pace.stop()
 
-    def max_cost(self, n_tokens: int, max_tokens: int) -> float | None:
-        """Return the most that a call can cost, in dollars; None where the price is not known."""
-        # No text has more tokens than bytes, and the estimate is more than a quarter of these.
-        return cost_of(Usage(4 * n_tokens, 0, max_tokens), self.price)
-
     async def call(
         self,
         send: Callable[[], Awaitable[tuple[T, Usage]]],
@@ -130,19 +121,12 @@ class RetriedCalls:
         """Make a call within the limits, again and again while its failures may pass.
 
         It sends about `n_tokens`, and its reply has at most `max_tokens`; `before_send` is
-        called right before each attempt.
-
-        Raises
-        ------
-        RejectedError
-            The request is at fault: refused, or failing again and again while others succeed.
-        ModelError
-            The server is at fault: no answer for as long as the settings allow.
-        BudgetError
-            The call could cost more than the budget leaves.
+        called right before each attempt. A request at fault raises `RejectedError`; a server
+        that does not answer for as long as the settings allow, `ModelError`; a call that could
+        cost more than the budget leaves, `BudgetError`.
         """
         failures = _Failures()
-        max_cost = self.max_cost(n_tokens, max_tokens) or 0.0
+        max_cost = max_cost_of(n_tokens, max_tokens, self.price) or 0.0
         while True:
             try:
                 async with (
@@ -150,22 +134,27 @@ class RetriedCalls:
                     self._pace.slot(n_tokens + max_tokens // 8),
                 ):
                     result, usage = await self._probe_first(send, before_send)
-                    self._note_success()
+                    self._pace.note_success(self.headers)
+                    self._last_success = time.monotonic()
+                    self._failing.clear()
+                    self._denied.clear()
                     self._budget.spend(cost_of(usage, self.price))
                     return result
             except RejectedError as error:
                 self._n_refusals += 1
                 if not self._works and self._n_refusals >= MAX_REFUSALS:
                     reason = redact(str(error), self._settings.key)
-                    raise ModelError(
-                        f"Model {self._name} refuses every request: {reason}."
-                    ) from None
+                    message = f"Model {self._name} refuses every request: {reason}."
+                    raise ModelError(message) from None
                 raise
             except RetryError as error:
                 self._budget.spend(max_cost if error.lost else 0.0)
                 delay = self._delay_after(error, failures)
                 self._give_up_if_hopeless(error, failures, delay)
-            await self._sleep(delay)
+            # Wake up when all is stopped.
+            until = time.monotonic() + delay
+            while self._stopped is None and (left := until - time.monotonic()) > 0:
+                await asyncio.sleep(min(left, MAX_SLEEP))
 
     async def _probe_first(
         self, send: Callable[[], Awaitable[T]], before_send: Callable[[], None]
@@ -200,12 +189,6 @@ class RetriedCalls:
             # A gateway may deny one call of many.
             raise RetryError(str(error), denied=error) from None
 
-    def _note_success(self) -> None:
-        self._pace.note_success(self.headers)
-        self._last_success = time.monotonic()
-        self._failing.clear()
-        self._denied.clear()
-
     def _delay_after(self, error: RetryError, failures: _Failures) -> float:
         """Note a failure; returns the seconds until the next attempt."""
         failures.add()
@@ -236,15 +219,8 @@ class RetriedCalls:
                 self.stop(error.denied)
                 raise error.denied
         if too_long:
-            advice = "ask again when it does"
-            if self._keeps_replies:
-                advice = "run again when it does; what was answered is kept"
+            run_again = "run again when it does; what was answered is kept"
+            advice = run_again if self._keeps_replies else "ask again when it does"
             raise OutageError(
                 f"Model {self._name} has not answered for {seconds:g} s ({reason}): {advice}."
             ) from None
-
-    async def _sleep(self, seconds: float) -> None:
-        """Sleep, but wake up when all is stopped."""
-        until = time.monotonic() + seconds
-        while self._stopped is None and (left := until - time.monotonic()) > 0:
-            await asyncio.sleep(min(left, MAX_SLEEP))

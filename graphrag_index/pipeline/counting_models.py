@@ -154,8 +154,8 @@ class CountingChatModel(CachedModel):
             while not chain.is_answered:
                 self._answer(chain)
         except (QuarantinedError, ReplyError) as error:
-            return chain.outcome(str(error))
-        return chain.outcome()
+            return chain.failed(error)
+        return chain.outcome
 
     def _answer(self, chain: RequestChain) -> None:
         """Advance a chain by the stored reply, or by a simulated one whose tokens are counted.

@@ -3,7 +3,6 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -177,7 +176,7 @@ def test_an_open_batch_prevents_a_purge(ledger: Ledger, tmp_path: Path) -> None:
     with pytest.raises(GraphRAGError, match=r"Nothing was purged: batch batch_1 \(extract\)"):
         purge(ledger, tmp_path)
     assert len(keys(ledger)) == 5
-    batches.update(replace(batch, state=COLLECTED))
+    batches.update(batch._replace(state=COLLECTED))
     (tmp_path / "batches").mkdir()
     (tmp_path / "batches" / "k.jsonl").write_text("a request", encoding="utf-8")
     assert purge(ledger, tmp_path).n_kept == 0
