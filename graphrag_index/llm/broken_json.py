@@ -62,21 +62,15 @@ _STRICT = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
 
 
 class BrokenJSON:
-    """Parser of the objects and lists in a text.
-
-    Attributes
-    ----------
-    open
-        The objects and lists that are open at the end of the text, innermost first. They
-        lack a truncated string, number or word.
-    n_skipped
-        The number of runs of bare words that were skipped in lists.
-    """
+    """Parser of the objects and lists in a text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
+        # Open objects and lists at the end, innermost first, without a truncated last value.
         self.open: list[Any] = []
-        self.n_skipped = self._at = self._failures = 0
+        # Runs of bare words in lists.
+        self.n_skipped = 0
+        self._at = self._failures = 0
 
     def values(self) -> Iterator[Any]:
         """Yield the outermost objects and lists in order."""
@@ -152,8 +146,8 @@ class BrokenJSON:
                 self._at = len(self.text)
                 return None
             key = _unescape(self.text[start + 1 : self._at - 1])
-            colon = _COLON.match(self.text, self._at)
-            self._at = colon.end() if colon else self._at
+            if colon := _COLON.match(self.text, self._at):
+                self._at = colon.end()
             return key if colon else None
         word = _WORD_KEY.match(self.text, self._at)
         if word:
@@ -269,10 +263,7 @@ def _scalar(bare: str) -> Any:
 
 def _unescape(text: str) -> str:
     """Resolve the escapes of JSON; keep backslashes before other characters."""
-    return _ESCAPE.sub(_unescaped, text) if "\\" in text else text
-
-
-def _unescaped(escape: re.Match[str]) -> str:
-    if escape[1]:
-        return str(json.loads(f'"{escape[0]}"'))
-    return _ESCAPED.get(escape[2], escape[2])
+    return _ESCAPE.sub(
+        lambda found: json.loads(f'"{found[0]}"') if found[1] else _ESCAPED.get(found[2], found[2]),
+        text,
+    )

@@ -75,32 +75,24 @@ class LoopThread:
 
     def close(self) -> None:
         """End the loop; tasks that still run are cancelled."""
-        self.wait(_cancel_others())
+
+        async def cancel_others() -> None:
+            tasks = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+        self.wait(cancel_others())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
 
-async def _cancel_others() -> None:
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-
-
 class LLMClient:
     """Client of one model. Lives in one event loop.
 
-    Every method that sends raises the same errors:
-
-    Raises
-    ------
-    RetryError
-        The failure may pass.
-    RejectedError
-        This request will never be answered.
-    ModelError
-        No request will: a wrong key, an unknown model, a wrong address.
+    Methods that send raise `RetryError` if the failure may pass, `RejectedError` if this request
+    will never be answered, and `ModelError` if no request will: a wrong key, model or address.
     """
 
     def __init__(
@@ -115,7 +107,6 @@ class LLMClient:
         self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
-        """Close the connections."""
         if self._session is not None:
             await self._session.close()
 
@@ -161,13 +152,7 @@ class LLMClient:
             return read_embeddings(data, len(texts))
 
     async def check(self) -> None:
-        """Check that the server answers, accepts the key and knows the model, at no cost.
-
-        Raises
-        ------
-        ModelError
-            It does not.
-        """
+        """Check that the server answers, accepts the key and knows the model, at no cost."""
         import aiohttp
 
         try:
@@ -235,8 +220,6 @@ class LLMClient:
         """Send JSON, and parse the JSON that comes back."""
         async with self._open(path, body) as response:
             content = await response.read()
-        if response.status >= 400:
-            raise self.response_error(response.status, response.headers, content)
         try:
             return json.loads(content)
         except ValueError:
@@ -245,9 +228,6 @@ class LLMClient:
     async def _stream(self, body: Mapping[str, Any], sink: TextSink | None) -> Reply:
         """Send a chat request, and read the stream of its reply."""
         async with self._open("/chat/completions", body) as response:
-            if response.status >= 400:
-                content = await response.read()
-                raise self.response_error(response.status, response.headers, content)
             streamed = StreamedReply(sink)
             try:
                 async for event in read_events(response.content.iter_any()):
@@ -268,6 +248,9 @@ class LLMClient:
         try:
             async with self._request("POST", path, encode(body)) as response:
                 self.calls.headers = response.headers
+                if response.status >= 400:
+                    content = await response.read()
+                    raise self.response_error(response.status, response.headers, content)
                 yield response
         except aiohttp.ClientConnectorError as error:
             raise RetryError(cause_of(error)) from None
@@ -275,8 +258,7 @@ class LLMClient:
             seconds = min(MAX_CONNECT_SECONDS, self.settings.timeout)
             raise RetryError(f"no connection within {seconds:g} s") from None
         except TimeoutError:
-            reason = f"no answer within {self.settings.timeout:g} s"
-            raise RetryError(reason, lost=True) from None
+            raise RetryError(f"no answer within {self.settings.timeout:g} s", lost=True) from None
         except (aiohttp.ClientError, OSError) as error:
             raise RetryError(cause_of(error), lost=True) from None
 
@@ -308,12 +290,9 @@ def _new_session(settings: ModelSettings, is_encrypted: bool) -> "aiohttp.Client
     # Local servers need no key, but a header cannot be empty.
     key = settings.key or "none"
     is_azure = settings.provider == "azure"
+    login = {"api-key": key} if is_azure else {"authorization": f"Bearer {key}"}
     return aiohttp.ClientSession(
-        headers={
-            "accept": "application/json",
-            "user-agent": "graphrag-index",
-            **({"api-key": key} if is_azure else {"authorization": f"Bearer {key}"}),
-        },
+        headers={"accept": "application/json", "user-agent": "graphrag-index", **login},
         timeout=aiohttp.ClientTimeout(
             total=None,
             sock_connect=min(MAX_CONNECT_SECONDS, settings.timeout),
@@ -348,17 +327,8 @@ def _close_soon(session: "aiohttp.ClientSession", loop: asyncio.AbstractEventLoo
 
 
 def proxy_for(url: str) -> str | None:
-    """Return the proxy that the environment sets for an address.
-
-    Raises
-    ------
-    ModelError
-        It is none that speaks HTTP.
-    """
-    proxies = getproxies()
-    if not proxies:
-        return None
-    parts = urlsplit(url)
+    """Return the proxy that the environment sets for an address, if one is set."""
+    parts, proxies = urlsplit(url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     if not proxy or proxy_bypass(parts.netloc):
         return None

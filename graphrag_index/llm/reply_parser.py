@@ -22,11 +22,7 @@ def read_reply(text: str, format: ReplyFormat) -> ParsedReply:
 
     Invalid JSON is repaired where its meaning is clear; delimited lines and tables are accepted
     too. Records that are truncated at the end are dropped and counted, not completed.
-
-    Raises
-    ------
-    ReplyError
-        Nothing in the reply can be used.
+    Raises `ReplyError` if nothing in the reply can be used.
     """
     if not format.schema:
         return format.read(strip_reasoning(text))
@@ -189,12 +185,11 @@ def _merge_objects(bodies: list[dict[str, Any]], shape: Shape) -> dict[str, Any]
     for body in [best, *bodies]:
         for key, value in body.items():
             merged.setdefault(key, value)
-    if shape.is_records:
-        for name in shape.lists:
-            records = [body[name] for body in bodies if isinstance(body.get(name), list)]
-            if records:
-                distinct = {repr(record): record for part in records for record in part}
-                merged[name] = list(distinct.values())
+    for name in shape.lists if shape.is_records else ():
+        records = [body[name] for body in bodies if isinstance(body.get(name), list)]
+        if records:
+            distinct = {repr(record): record for part in records for record in part}
+            merged[name] = list(distinct.values())
     return merged
 
 

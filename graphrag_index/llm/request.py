@@ -110,11 +110,8 @@ class Usage:
     completion: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
-        return Usage(
-            self.prompt + other.prompt,
-            self.cached + other.cached,
-            self.completion + other.completion,
-        )
+        prompt, cached = self.prompt + other.prompt, self.cached + other.cached
+        return Usage(prompt, cached, self.completion + other.completion)
 
 
 @dataclass
@@ -215,8 +212,9 @@ _schema_texts: dict[int, tuple[object, str]] = {}
 
 def _schema_text(schema: Mapping[str, Any]) -> str:
     known = _schema_texts.get(id(schema))
-    if known is None or known[0] is not schema:
+    if known is None:
         if len(_schema_texts) >= 100:
             _schema_texts.clear()
+        # The entry keeps the schema alive, so that no other one gets its identity.
         known = _schema_texts[id(schema)] = (schema, json.dumps(schema, sort_keys=True))
     return known[1]

@@ -20,23 +20,12 @@ _QUOTES = "\"'“”„‘’`"
 
 
 class Shape:
-    """The shape of the object that a schema describes.
-
-    Attributes
-    ----------
-    properties
-        The keys, and the schema of each.
-    lists
-        The keys whose values are lists of records, that is of objects, and the schemas of the
-        fields of each.
-    required
-        The keys that must be present.
-    is_records
-        Whether every property is a list of records, so that a reply can do without some.
-    """
+    """The shape of the object that a schema describes."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
+        # The keys, and the schema of each.
         self.properties: dict[str, Any] = dict(schema.get("properties", {}))
+        # The keys whose values are lists of records (objects), and the fields' schemas of each.
         self.lists: dict[str, Mapping[str, Any]] = {}
         for name, part in self.properties.items():
             items = part.get("items") if isinstance(part, dict) else None
@@ -44,6 +33,7 @@ class Shape:
             if isinstance(fields, dict) and fields:
                 self.lists[name] = fields
         self.required = frozenset(schema.get("required", self.properties))
+        # Whether every property is a list of records, so that a reply can do without some.
         self.is_records = bool(self.lists) and len(self.lists) == len(self.properties)
 
     @cached_property
@@ -141,10 +131,7 @@ class Shape:
         for name, fields in self.lists.items():
             records = named.get(name)
             if isinstance(records, list):
-                named[name] = [
-                    _name_by_position(record, list(fields)) if isinstance(record, dict) else record
-                    for record in records
-                ]
+                named[name] = [_name_by_position(record, list(fields)) for record in records]
         return named
 
     def _name_lists(self, value: dict[str, Any]) -> None:
@@ -202,21 +189,19 @@ def _record(record: Any, fields: Mapping[str, Any]) -> Any:
     return {_CAMEL.sub("_", key): value for key, value in spelled.items()}
 
 
-def _name_by_position(record: dict[str, Any], names: list[str]) -> dict[str, Any]:
+def _name_by_position(record: Any, names: list[str]) -> Any:
     """Name unknown fields by the position that they have in the schema."""
-    if len(record) < len(names) - 1:
+    if not isinstance(record, dict) or len(record) < len(names) - 1:
         return record
     named: dict[str, Any] = {}
     at = 0
     for key, value in record.items():
         if key in names:
             at = names.index(key) + 1
-            named[key] = value
         elif at < len(names) and names[at] not in record:
-            named[names[at]] = value
+            key = names[at]
             at += 1
-        else:
-            named[key] = value
+        named[key] = value
     return named
 
 
