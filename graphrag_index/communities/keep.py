@@ -99,19 +99,20 @@ def kept_hierarchy(
     leiden = leiden or Leiden()
     everything = np.zeros(graph.n_nodes, dtype=np.int64)
     start = _without_changed(previous[0], is_changed)
-    labels = _update_parts(graph, everything, start, _free(graph, start, is_changed), leiden, 0)
+    is_free = _free(graph, start, is_changed)
+    labels = _update_parts(graph, everything, previous[0], start, is_free, leiden, 0)
     levels = [labels]
     for level in range(1, max_levels):
-        start = previous[level] if level < len(previous) else np.full(graph.n_nodes, -1)
+        before = previous[level] if level < len(previous) else np.full(graph.n_nodes, -1)
         is_touched = np.isin(labels, labels[is_changed])
-        is_kept = _parts_with_two(start, labels) & ~is_touched
+        is_kept = _parts_with_two(before, labels) & ~is_touched
         above = np.where(is_kept, labels, large_parts(labels, max_cluster_size))
         graph = inside_parts(graph, above)
-        start = _without_changed(_at_home(start, above), is_changed)
+        start = _without_changed(_at_home(before, above), is_changed)
         is_split = _parts_with_two(start, above)
         is_free = _free(graph, start, is_changed) & is_split
         above_split = np.where(is_split, above, -1)
-        labels = _update_parts(graph, above_split, start, is_free, leiden, level)
+        labels = _update_parts(graph, above_split, before, start, is_free, leiden, level)
         anew = split_parts(graph, np.where(is_split, -1, above), leiden, level)
         labels = np.where(anew >= 0, anew + labels.max(initial=-1) + 1, labels)
         labels = np.where(_parts_with_two(labels, above), labels, -1)
@@ -178,12 +179,20 @@ def _parts_with_two(labels: Integers, above: Integers) -> Flags:
 
 
 def _update_parts(
-    graph: Graph, above: Integers, start: Integers, is_free: Flags, leiden: Leiden, level: int
+    graph: Graph,
+    above: Integers,
+    before: Integers,
+    start: Integers,
+    is_free: Flags,
+    leiden: Leiden,
+    level: int,
 ) -> Integers:
     """Move free nodes between the sub-parts of `above`, between which the graph has no edges.
 
-    Returns labels from 0 on; -1 where `above` is -1.
+    `before` are the previous parts, `start` the same without those of nodes that had to leave
+    theirs. Returns labels from 0 on; -1 where `above` is -1.
     """
+    is_touched = np.isin(before, before[start < 0])
     strength = strengths(graph)
     inertia = np.where(start < 0, 0.0, INERTIA * strength)
     if level == 0:
@@ -193,11 +202,12 @@ def _update_parts(
     labels = np.unique(np.where(start >= 0, start, alone), return_inverse=True)[1]
     size, pull = _terms(strength, above, leiden, level)
     while True:
+        is_touched |= np.isin(labels, labels[is_free])
         labels = _moved(graph, labels, is_free, size, pull, inertia)
-        # No part spans two parts above, nor two components if it has a free node.
+        # No part spans two parts above, nor two components if a node joined, left or may leave it.
+        is_touched |= np.isin(labels, labels[is_free])
         cut = components(inside_parts(graph, labels))
-        is_whole = ~np.isin(labels, labels[is_free])
-        cut[is_whole] = cut.max(initial=-1) + 1 + labels[is_whole]
+        cut[~is_touched] = cut.max(initial=-1) + 1 + labels[~is_touched]
         cut = np.unique(cut, return_inverse=True)[1]
         left = _fragments(labels, cut) & ~is_free & (above >= 0)
         inertia[left] = 0.0

@@ -40,10 +40,8 @@ def grown(labels: np.ndarray, n_nodes: int) -> np.ndarray:
     return np.concatenate([labels, np.full(n_nodes - len(labels), -1)])
 
 
-def check_levels(
-    graph: Graph, levels: list[np.ndarray], previous: list[np.ndarray], max_cluster_size: int
-) -> None:
-    """Check that parts are connected, or the rest of a previous one, and refine those above."""
+def check_levels(graph: Graph, levels: list[np.ndarray], max_cluster_size: int) -> None:
+    """Check that parts are connected, and refine those above."""
     assert (levels[0] >= 0).all()
     for number, labels in enumerate(levels):
         inside = (labels[graph.sources] >= 0) & (labels[graph.sources] == labels[graph.targets])
@@ -52,10 +50,8 @@ def check_levels(
                 graph.n_nodes, graph.sources[inside], graph.targets[inside], graph.weights[inside]
             )
         )
-        held = [parts(connected), *(parts(old) for old in previous)]
-        assert all(
-            any(part <= other for found in held for other in found) for part in parts(labels)
-        )
+        whole = parts(connected)
+        assert all(any(part <= other for other in whole) for part in parts(labels))
         if number:
             above = large_parts(levels[number - 1], max_cluster_size)
             assert not (labels[above < 0] >= 0).any()
@@ -82,7 +78,7 @@ def test_whatever_changed_the_hierarchy_is_whole(before, after, quality):
     previous = hierarchy(before, leiden, **SMALL)
     is_changed = changed_nodes(after, before, np.zeros(n, dtype=bool))
     levels = kept_hierarchy(after, previous, is_changed, leiden, **SMALL)
-    check_levels(after, levels, previous, SMALL["max_cluster_size"])
+    check_levels(after, levels, SMALL["max_cluster_size"])
     again = kept_hierarchy(after, levels, np.zeros(n, dtype=bool), leiden, **SMALL)
     assert [parts(labels) for labels in again] == [parts(labels) for labels in levels]
 
@@ -132,6 +128,22 @@ def test_a_part_that_falls_apart_is_cut():
     assert np.flatnonzero(is_changed).tolist() == [0, 6]
     after = kept_hierarchy(cut, [one], is_changed)
     assert parts(after[0]) == {frozenset(range(6)), frozenset(range(6, 12))}
+
+
+def test_a_part_that_loses_the_node_that_links_it_is_cut():
+    # Node 6 links two triangles, until the edges to another clique are far heavier.
+    graph = graph_of(
+        16,
+        *(*cliques(1, 3), *cliques(1, 3, first=3), (2, 6, 5.0), (3, 6, 5.0)),
+        *(*cliques(1, 9, first=7), *((6, node, 50.0) for node in range(7, 16))),
+    )
+    previous = np.repeat([0, 1], [7, 9])
+    levels = kept_hierarchy(graph, [previous], np.arange(16) == 6)
+    assert parts(levels[0]) == {
+        frozenset(range(3)),
+        frozenset(range(3, 6)),
+        frozenset(range(6, 16)),
+    }
 
 
 def test_a_part_that_becomes_too_large_is_split_unless_it_is_a_clique():
