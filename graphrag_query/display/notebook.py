@@ -35,7 +35,7 @@ text-align:left!important;vertical-align:top;white-space:normal;overflow-wrap:an
 def as_markdown(answer: "Answer") -> str:
     """Write an answer as Markdown: text, outcome, citations and notes."""
     # Lists and bold type stay; brackets would be links, and dollars formulas.
-    text = _entities(answer.text).replace("$", r"\$")
+    text = escape(answer.text, quote=False).replace("$", r"\$")
     parts = [re.sub(r"([\[\]])", r"\\\1", text), f"*{_plain(_ending(answer))}*"]
     if answer.citations:
         rows = ["| | document | place | quotation |", "|---|---|---|---|"]
@@ -117,12 +117,8 @@ def _quote(citation: "Citation") -> str:
     return f"{quote[:half].rstrip()} … {quote[-half:].lstrip()}"
 
 
-def _entities(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
 def _plain(text: str) -> str:
     """Escape a text for Markdown, on one line."""
     line = _MARKUP.sub(r"\\\1", " ".join(text.split()))
     # Escape the mark of a list item.
-    return _entities(_LIST.sub(r"\1\\\2", line))
+    return escape(_LIST.sub(r"\1\\\2", line), quote=False)

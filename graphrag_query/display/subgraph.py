@@ -26,7 +26,6 @@ RELATIONSHIP_COLUMNS = (
 # fmt: on
 
 _ENTITY_SECTION = ("title", "type", "description")
-_RELATIONSHIP_SECTION = ("source", "type", "target", "description")
 # Entities of a readable picture; the others are counted.
 MAX_DRAWN = 60
 # With more relationships, their types are not written.
@@ -73,11 +72,12 @@ class Subgraph:
 
     def sentences(self) -> list[str]:
         """Return the description of each relationship, or a plain sentence without one."""
+        said = []
         columns = ("source", "target", "type", "description")
-        return [
-            " ".join(description.split()) or plain_sentence(source, target, kind)
-            for source, target, kind, description in self.relationships.select(columns).iter_rows()
-        ]
+        for source, target, kind, description in self.relationships.select(columns).iter_rows():
+            related = f"{source} – {target}" + (f": {kind.replace('_', ' ')}" if kind else "")
+            said.append(" ".join(description.split()) or f"{related}.")
+        return said
 
     def to_networkx(self) -> "nx.MultiGraph[int]":
         """Return the graph for networkx: a node is the number of an entity.
@@ -89,21 +89,16 @@ class Subgraph:
 
         graph: nx.MultiGraph[int] = nx.MultiGraph()
         for row in self.entities.iter_rows(named=True):
-            number = row.pop("human_readable_id")
-            graph.add_node(number, **row)
+            graph.add_node(row.pop("human_readable_id"), **row)
         for row in self.relationships.iter_rows(named=True):
-            key, source, target = (
-                row.pop(name) for name in ("human_readable_id", "source_entity", "target_entity")
-            )
-            graph.add_edge(source, target, key=key, **row)
+            ends = row.pop("source_entity"), row.pop("target_entity")
+            graph.add_edge(*ends, key=row.pop("human_readable_id"), **row)
         return graph
 
     def to_dict(self) -> dict[str, Any]:
         """Return the tables for JSON."""
-        return {
-            "entities": self.entities.to_dicts(),
-            "relationships": self.relationships.to_dicts(),
-        }
+        tables = {"entities": self.entities, "relationships": self.relationships}
+        return {name: table.to_dicts() for name, table in tables.items()}
 
     def shown_entities(self) -> pl.DataFrame:
         """Return the entities as rows of a context."""
@@ -111,21 +106,16 @@ class Subgraph:
 
     def shown_relationships(self) -> pl.DataFrame:
         """Return the relationships as rows of a context."""
-        number = pl.col("human_readable_id").alias("id")
-        return self.relationships.select(number, *_RELATIONSHIP_SECTION)
+        return self.relationships.select(
+            pl.col("human_readable_id").alias("id"), "source", "type", "target", "description"
+        )
 
     def _repr_svg_(self) -> str:
-        """Show the picture in a notebook."""
         return draw_svg(self)
 
     def __repr__(self) -> str:
         entities, relationships = self.entities.height, self.relationships.height
         return f"<Subgraph: {entities} entities, {relationships} relationships>"
-
-
-def plain_sentence(source: str, target: str, kind: str) -> str:
-    """Say that two entities are related, for a relationship without a description."""
-    return f"{source} – {target}: {kind.replace('_', ' ')}." if kind else f"{source} – {target}."
 
 
 def subgraph_of(
@@ -135,8 +125,7 @@ def subgraph_of(
 
     `rings` has for each entity its hops from those asked for.
     """
-    columns = ("human_readable_id", "title", "type", "description")
-    entities = index.entities(rings).select(*columns)
+    entities = index.entities(rings).select("human_readable_id", *_ENTITY_SECTION)
     ring = pl.Series("ring", list(rings.values()), pl.Int64)
     found = index.relationships(relationships).select(RELATIONSHIP_COLUMNS)
     return Subgraph(entities.with_columns(ring), found)
@@ -223,24 +212,25 @@ def _labels(
         for shift in (0.0, 1.0, -1.0, 2.0, -2.0):
             down = y - FONT / 2 + shift * FONT
             near = RADIUS + 4
+            over = y + (RADIUS + 3 if shift >= 0 else -RADIUS - 3 - FONT) + shift * FONT / 2
             boxes += [
                 ((x + near, down, x + near + long, down + FONT), "start"),
                 ((x - near - long, down, x - near, down + FONT), "end"),
+                ((x - long / 2, over, x + long / 2, over + FONT), "middle"),
             ]
-            over = y + (RADIUS + 3 if shift >= 0 else -RADIUS - 3 - FONT) + shift * FONT / 2
-            boxes.append(((x - long / 2, over, x + long / 2, over + FONT), "middle"))
         inside = [(box, side) for box, side in boxes if box[0] >= 2 and box[2] <= width - 2]
-        best = min(
-            inside or boxes, key=lambda label: sum(_overlap(label[0], other) for other in taken)
-        )
+        best = min(inside or boxes, key=lambda label: _covered(label[0], taken))
         taken.append(best[0])
         yield number, best
 
 
-def _overlap(one: "Box", other: "Box") -> float:
-    across = min(one[2], other[2]) - max(one[0], other[0])
-    down = min(one[3], other[3]) - max(one[1], other[1])
-    return max(0.0, across) * max(0.0, down)
+def _covered(box: "Box", others: "list[Box]") -> float:
+    area = 0.0
+    for other in others:
+        across = min(box[2], other[2]) - max(box[0], other[0])
+        down = min(box[3], other[3]) - max(box[1], other[1])
+        area += max(0.0, across) * max(0.0, down)
+    return area
 
 
 def _lines(lines: list[dict[str, Any]], places: "Mapping[int, Point]") -> Iterator[str]:

@@ -37,9 +37,7 @@ def print_answer(answer: Answer, shown_already: bool = False) -> None:
 
 def summary(answer: Answer) -> str:
     """Return one line: outcome, number of rows looked at, and cost."""
-    looked = ", ".join(
-        f"{count:,} {_noun(name, count)}" for name, count in answer.looked_at.items()
-    )
+    looked = ", ".join(f"{n:,} {_noun(name, n)}" for name, n in answer.looked_at.items())
     parts = [f"{answer.outcome}: looked at {looked}" if looked else str(answer.outcome)]
     usage = answer.usage
     if usage.calls:
@@ -53,10 +51,8 @@ def summary(answer: Answer) -> str:
 
 def _noun(name: str, count: int) -> str:
     """Write the name of a count as words: `sub_queries` of 1 is "sub query"."""
-    words = name.split("_")
-    if count == 1:
-        words = [re.sub("s$", "", re.sub("ies$", "y", word)) for word in words]
-    return " ".join(words)
+    words = name.replace("_", " ")
+    return re.sub(r"s\b", "", re.sub(r"ies\b", "y", words)) if count == 1 else words
 
 
 def print_json(answer: Answer, with_context: bool) -> None:

@@ -1,5 +1,6 @@
 """The graph that Cypher queries: nodes, relationships, and the database built from tables."""
 
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -70,11 +71,6 @@ def _related(tables: Tables) -> pl.LazyFrame:
     )
 
 
-def _mentions(tables: Tables) -> pl.LazyFrame:
-    pairs = tables["mentions"].group_by(source="text_unit", target="entity")
-    return pairs.agg(pl.len().alias("times")).cast(pl.Int64)
-
-
 def _part_of(tables: Tables) -> pl.LazyFrame:
     units = tables["text_units"].select("document_id", source="human_readable_id")
     return units.join(_numbers(tables["documents"], "document_id", "target"), on="document_id")
@@ -83,11 +79,6 @@ def _part_of(tables: Tables) -> pl.LazyFrame:
 def _in_community(tables: Tables) -> pl.LazyFrame:
     members = tables["communities"].select("entity_ids", target="community").explode("entity_ids")
     return members.join(_numbers(tables["entities"], "entity_ids", "source"), on="entity_ids")
-
-
-def _below(tables: Tables) -> pl.LazyFrame:
-    below = tables["communities"].filter(pl.col("parent") >= 0)
-    return below.select(source="community", target="parent")
 
 
 NODES = (
@@ -137,7 +128,12 @@ EDGES = (
         "a text unit names an entity",
         "times INT64",
         ("mentions", "entities", "text_units"),
-        _mentions,
+        lambda tables: (
+            tables["mentions"]
+            .group_by(source="text_unit", target="entity")
+            .agg(times=pl.len())
+            .cast(pl.Int64)
+        ),
         ("TextUnit", "Entity"),
     ),
     Label(
@@ -161,7 +157,11 @@ EDGES = (
         "a community is a part of another",
         "",
         ("communities",),
-        _below,
+        lambda tables: (
+            tables["communities"]
+            .filter(pl.col("parent") >= 0)
+            .select(source="community", target="parent")
+        ),
         ("Community", "Community"),
     ),
 )
@@ -203,7 +203,10 @@ def build_graph(tables: Files, target: str, limits: Limits, ready: Ready) -> Row
                 path = folder / f"{label.name}.parquet"
                 ends = ("source", "target") if label.ends else ()
                 label.rows(frames).select(*ends, *label.properties).sink_parquet(path)
-                connection.execute(f"COPY {label.name} FROM '{_escaped(path)}'")
+                # No character of the path is a wildcard, or ends the literal.
+                literal = path.as_posix().replace("\\", "\\\\").replace("'", "\\'")
+                literal = re.sub(r"([*?\[])", r"[\1]", literal)
+                connection.execute(f"COPY {label.name} FROM '{literal}'")
                 path.unlink()
         connection.execute("CHECKPOINT")
     except RuntimeError as error:
@@ -213,9 +216,3 @@ def build_graph(tables: Files, target: str, limits: Limits, ready: Ready) -> Row
         database.close()
         shutil.rmtree(folder)
     return [], []
-
-
-def _escaped(path: Path) -> str:
-    r"""Write a path as a literal of Cypher in which no character is a wildcard."""
-    literal = path.as_posix().replace("\\", "\\\\").replace("'", "\\'")
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in literal)

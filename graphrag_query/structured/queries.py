@@ -10,7 +10,7 @@ and `LOAD FROM` touch files even if the database is read-only, and its `CHECKPOI
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from hashlib import blake2b
 from importlib.metadata import version as version_of
@@ -85,18 +85,13 @@ def sql_engine() -> str:
     return next(filter(find_spec, SQL_ENGINES))
 
 
-def run_sql(
-    index: "IndexStore", query: str, limits: Limits, engine: str | None = None
-) -> QueryResult:
+def run_sql(index: "IndexStore", query: str, limits: Limits) -> QueryResult:
     """Run a query in SQL over the public tables of an index, by DuckDB if it is installed.
 
-    Raises
-    ------
-    QueryError
-        It is refused, wrong, or exceeds its limits.
+    Raises QueryError if it is refused, wrong, or exceeds its limits.
     """
     check_sql(query)
-    name = engine or sql_engine()
+    name = sql_engine()
     found = run_query(SQL_ENGINES[name], name, table_files(index), query, limits)
     return replace(found, version=index.version.number)
 
@@ -107,11 +102,7 @@ def run_cypher(
     """Run a query in Cypher over the graph of an index.
 
     The first query of a version builds its database, in `output/cypher/`, and `say` announces it.
-
-    Raises
-    ------
-    QueryError
-        It is refused, wrong, or exceeds its limits; or no engine is installed.
+    Raises QueryError if it is refused, wrong, or exceeds its limits; or no engine is installed.
     """
     check_cypher(query)
     path, name = graph_database(index, say), graph_library()
@@ -130,7 +121,12 @@ def graph_database(index: "IndexStore", say: Say) -> Path:
 
     Of several processes one builds it and the others wait. It appears complete or not at all.
     """
-    path = index.backend.graphs / f"{index.version.number}-{_input_hash(index)}.db"
+    # The tables, the engine and our code: all that the database depends on.
+    library = graph_library()
+    digests = sorted((name, stored.digest) for name, stored in index.version.tables.items())
+    inputs = repr((SCHEMA_VERSION, library, version_of(library.replace("_", "-")), digests))
+    digest = blake2b(inputs.encode(), digest_size=8).hexdigest()
+    path = index.backend.graphs / f"{index.version.number}-{digest}.db"
     if path.exists():
         return path
     from filelock import FileLock
@@ -152,7 +148,7 @@ def graph_database(index: "IndexStore", say: Say) -> Path:
             f"({n_links:,} relationships; half a million take about a minute) ..."
         )
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        run_query(build_graph, graph_library(), tables, str(temporary), _NO_LIMIT)
+        run_query(build_graph, library, tables, str(temporary), _NO_LIMIT)
         os.replace(temporary, path)
     try:
         index.check_version()
@@ -160,14 +156,6 @@ def graph_database(index: "IndexStore", say: Say) -> Path:
         path.unlink(missing_ok=True)
         raise
     return path
-
-
-def _input_hash(index: "IndexStore") -> str:
-    """Hash all that a graph database depends on: the tables, the engine, and our code."""
-    name = graph_library()
-    tables = sorted((table, stored.digest) for table, stored in index.version.tables.items())
-    inputs = repr((SCHEMA_VERSION, name, version_of(name.replace("_", "-")), tables))
-    return blake2b(inputs.encode(), digest_size=8).hexdigest()
 
 
 def check_sql(query: str) -> None:
@@ -185,7 +173,9 @@ def check_sql(query: str) -> None:
 
 def check_cypher(query: str) -> None:
     """Raise QueryError unless a query in Cypher only reads the graph."""
-    words = list(_cypher_words(query))
+    # Words outside of literals and names, parameters, and inner semicolons.
+    tokens = _CYPHER_TOKEN.finditer(query.strip().rstrip(";"))
+    words = [token[0].lower() if token["word"] else token[0] for token in tokens if token.lastgroup]
     if not words:
         raise QueryError("The query is empty.")
     for word in words:
@@ -203,24 +193,11 @@ def check_cypher(query: str) -> None:
         raise QueryError(f"{words[0].upper()} is refused: begin with MATCH.")
 
 
-def _cypher_words(query: str) -> Iterator[str]:
-    """Yield the words outside of literals and names, in lower case, and inner semicolons."""
-    for token in _CYPHER_TOKEN.finditer(query.strip().rstrip(";")):
-        if token["word"]:
-            yield token["word"].lower()
-        elif token["end"] or token["parameter"]:
-            yield token[0]
-
-
 def table_files(index: "IndexStore") -> Mapping[str, Path]:
     """Return the Parquet files of the public and user-defined tables by name.
 
-    Raises
-    ------
-    TableError
-        One of them is missing or damaged.
-    SettingsError
-        The index is restricted by filters, and queries would not be.
+    Raises TableError if one is missing or damaged, and SettingsError if the index is restricted
+    by filters, since queries would not be.
     """
     if index.filters:
         raise SettingsError(
@@ -254,7 +231,6 @@ def sql_schema(index: "IndexStore") -> str:
 
 
 def _sql_type(dtype: Any) -> str:
-    """Return the name of a type in SQL."""
     if isinstance(dtype, pl.List):
         return f"{_sql_type(dtype.inner)}[]"
     if isinstance(dtype, pl.Struct):

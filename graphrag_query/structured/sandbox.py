@@ -103,13 +103,9 @@ class QueryResult:
         """The rows as a polars table."""
         import polars as pl
 
-        columns = zip(*self.rows, strict=True) if self.rows else [[] for _ in self.columns]
-        return pl.DataFrame(
-            [
-                pl.Series(name, values, strict=False)
-                for name, values in zip(self.columns, columns, strict=True)
-            ]
-        )
+        columns = zip(*self.rows, strict=True) if self.rows else [()] * len(self.columns)
+        named = zip(self.columns, columns, strict=True)
+        return pl.DataFrame([pl.Series(name, values, strict=False) for name, values in named])
 
     def to_dict(self) -> Mapping[str, Any]:
         """Return the result for JSON: a row is an object."""
@@ -120,7 +116,6 @@ class QueryResult:
         return len(self.rows)
 
     def _repr_html_(self) -> str:
-        """Show the rows in a notebook."""
         return str(self.frame._repr_html_())
 
 
@@ -137,8 +132,7 @@ def run_query(
     `name` is that of the engine in the result.
     """
     started = time.perf_counter()
-    files = {table: str(path) for table, path in tables.items()}
-    reply = _reply(engine, files, query, limits)
+    reply = _reply(engine, {table: str(path) for table, path in tables.items()}, query, limits)
     rows = reply["rows"]
     return QueryResult(
         query=query,
@@ -168,11 +162,18 @@ def _reply(engine: Engine, tables: Files, query: str, limits: Limits) -> Mapping
         worker.wait()
     if worker.returncode == -getattr(signal, "SIGALRM", 0):
         raise _timed_out(limits)
-    reply: dict[str, Any] = json.loads(out) if out else _without_reply(worker.returncode, errors)
-    if reply.get("memory"):
+    reply: dict[str, Any] = json.loads(out) if out else {}
+    # A worker without a reply most likely ran out of memory.
+    has_failed = b"memory allocation of" in errors or b"Cannot allocate memory" in errors
+    if reply.get("memory") or (not reply and has_failed):
         raise QueryError(
             f"The query needs more memory than it may have, {limits.max_memory:,} MB: ask for "
             "less at once, or raise structured_search.max_memory."
+        )
+    if not reply:
+        last = errors.decode("utf-8", "replace").strip().splitlines()[-1:]
+        raise QueryError(
+            f"The engine failed (exit code {worker.returncode}). {' '.join(last)}".strip()
         )
     if "os" in reply:
         raise OSError(*reply["os"])
@@ -186,14 +187,6 @@ def _timed_out(limits: Limits) -> QueryError:
         f"The query was ended after {limits.timeout:g} s: ask for less at once, or give it more "
         "time (--timeout, structured_search.timeout)."
     )
-
-
-def _without_reply(code: int, errors: bytes) -> dict[str, Any]:
-    """Explain why a worker ended without a reply: most likely it ran out of memory."""
-    if b"memory allocation of" in errors or b"Cannot allocate memory" in errors:
-        return {"memory": True}
-    last = errors.decode("utf-8", "replace").strip().splitlines()[-1:]
-    return {"error": f"The engine failed (exit code {code}). {' '.join(last)}".strip()}
 
 
 def work() -> None:
@@ -235,25 +228,19 @@ def apply_limits(limits: Limits) -> None:
         # The default action ends the process, even inside a library.
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, limits.timeout)
-    with suppress(ImportError, OSError, ValueError):
+    with suppress(ImportError, OSError, ValueError, IndexError):
         import resource
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
         if sys.platform == "linux":
-            n_bytes = _data_bytes() + (limits.max_memory << 20)
+            # The memory that the process has reserved, as RLIMIT_DATA counts it.
+            status = Path("/proc/self/status").read_text(encoding="ascii")
+            n_reserved = int(status.partition("VmData:")[2].split()[0]) << 10
+            n_bytes = n_reserved + (limits.max_memory << 20)
             resource.setrlimit(resource.RLIMIT_DATA, (n_bytes, n_bytes))
 
 
-def _data_bytes() -> int:
-    """Return the memory that the process has reserved, as RLIMIT_DATA counts it."""
-    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-        if line.startswith("VmData:"):
-            return int(line.split()[1]) * 1024
-    raise OSError("no VmData")
-
-
 def _to_json(value: Any) -> Any:
-    """Convert a value to a JSON value."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):

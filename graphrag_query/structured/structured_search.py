@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from graphrag_index.errors import QueryError, SettingsError
-from graphrag_index.llm.request import Message, ParsedReply, ReplyError, ReplyFormat, Request
+from graphrag_index.llm.request import (
+    Message,
+    ParsedReply,
+    ReplyError,
+    ReplyFormat,
+    Request,
+    object_schema,
+)
 from graphrag_index.schema.settings.searches import StructuredSearch
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.written_answer import Context, Section, pack, write_answer
@@ -89,12 +96,7 @@ def structured_search(question: Question, settings: StructuredSearch) -> Answer:
     Errors of the query are sent back to the model. If it finds nothing, the model may write it
     once more, with names in the index that are similar to the texts in the query. If there are no
     rows in the end, local search answers. The outcome is `no_evidence` if nothing in the index is
-    similar to the question. The notes show the query.
-
-    Raises
-    ------
-    SettingsError
-        There is no chat model.
+    similar to the question. The notes show the query. Raises SettingsError without a chat model.
     """
     if question.llm is None:
         raise SettingsError(NO_MODEL)
@@ -189,7 +191,11 @@ def _from_passages(question: Question, attempt: Attempt, settings: StructuredSea
     notes = attempt.notes
     if attempt.result is not None:
         notes += (f"Query that found nothing: {attempt.sql}",)
-    if _best_similarity(question) < settings.min_similarity:
+    similarities = [-1.0]
+    for table in filter(question.index.has, ("text_unit_text", "entity_description")):
+        nearest = question.index.vectors(table).nearest(question.vector, 1, ["human_readable_id"])
+        similarities += nearest["similarity"].drop_nulls().to_list()
+    if max(similarities) < settings.min_similarity:
         question.counts.update(queries=1 if attempt.sql else 0, rows=0)
         nothing = Context({}, "", 0, {})
         return question.answer(NO_RECORD, Outcome.NO_EVIDENCE, notes=notes, context=nothing)
@@ -198,43 +204,25 @@ def _from_passages(question: Question, attempt: Attempt, settings: StructuredSea
     return replace(found, notes=(*notes, *found.notes))
 
 
-def _best_similarity(question: Question) -> float:
-    """Return the similarity of the question to the nearest passage or entity; -1 if none."""
-    best = [-1.0]
-    for table in filter(question.index.has, ("text_unit_text", "entity_description")):
-        vectors = question.index.vectors(table)
-        found = vectors.nearest(question.vector, 1, ["human_readable_id"])
-        best += found.select(pl.col("similarity").max()).drop_nulls().to_series().to_list()
-    return max(best)
-
-
 def _sampled_schema(index: "IndexStore", n_values: int) -> str:
     """Describe the tables, with the most frequent values of each column of short texts."""
     lines = [sql_schema(index)]
-    if n_values:
-        lines.append("\nValues, the most frequent first:")
-        for table in table_files(index):
-            lines += _samples(index, table, n_values)
+    if not n_values:
+        return lines[0]
+    lines.append("\nValues, the most frequent first:")
+    for table in table_files(index):
+        names = [
+            name
+            for name, dtype in index.scan(table).collect_schema().items()
+            if dtype == pl.String and name not in _LEFT_OUT and not name.endswith(_LEFT_OUT_ENDINGS)
+        ]
+        for values in index.scan(table).select(names).head(MAX_SAMPLED_ROWS).collect():
+            known = values.drop_nulls().filter(values.drop_nulls() != "")
+            shown = known.value_counts(sort=True, name="n").head(n_values)[values.name]
+            if len(shown):
+                texts = ", ".join(repr(value[:MAX_VALUE_CHARS]) for value in shown)
+                lines.append(f"{table}.{values.name}: {texts}")
     return "\n".join(lines)
-
-
-def _samples(index: "IndexStore", table: str, n_values: int) -> list[str]:
-    names = [
-        name
-        for name, dtype in index.scan(table).collect_schema().items()
-        if dtype == pl.String and name not in _LEFT_OUT and not name.endswith(_LEFT_OUT_ENDINGS)
-    ]
-    if not names:
-        return []
-    rows = index.scan(table).select(names).head(MAX_SAMPLED_ROWS).collect()
-    lines = []
-    for name in names:
-        values = rows[name].drop_nulls()
-        counts = values.filter(values != "").value_counts(sort=True, name="n").head(n_values)
-        if counts.height:
-            shown = ", ".join(repr(value[:MAX_VALUE_CHARS]) for value in counts[name])
-            lines.append(f"{table}.{name}: {shown}")
-    return lines
 
 
 def _names_near(index: "IndexStore", texts: Sequence[str]) -> list[str]:
@@ -284,16 +272,9 @@ def _identify_rows(index: "IndexStore", rows: pl.DataFrame) -> tuple[str, pl.Dat
 def _numbered(rows: pl.DataFrame, numbers: Sequence[int]) -> pl.DataFrame:
     """Insert the numbers as first column; lists and objects become text."""
     texts = [
-        pl.Series(
-            name,
-            [
-                str(value.to_list() if isinstance(value, pl.Series) else value)
-                for value in rows[name]
-            ],
-            pl.String,
-        )
-        for name, dtype in rows.schema.items()
-        if dtype.is_nested()
+        pl.Series(column.name, list(map(str, column.to_list())), pl.String)
+        for column in rows
+        if column.dtype.is_nested()
     ]
     return rows.with_columns(texts).insert_column(0, pl.Series("_number", numbers, pl.Int64))
 
@@ -303,12 +284,9 @@ def read_query(reply: Any) -> ParsedReply:
     while isinstance(reply, list) and reply:
         reply = reply[0]
     sql = reply.get("sql", reply.get("query")) if isinstance(reply, Mapping) else reply
-    if sql is None:
-        sql = ""
-    if not isinstance(sql, str):
+    if not isinstance(sql, str | None):
         raise ReplyError("it has no sql")
-    fenced = _FENCE.match(sql.strip())
-    return ParsedReply((fenced[1] if fenced else sql).strip())
+    return ParsedReply(_FENCE.sub(r"\1", (sql or "").strip()).strip())
 
 
 def find_query(text: str) -> str | None:
@@ -319,12 +297,7 @@ def find_query(text: str) -> str | None:
 
 FORMAT = ReplyFormat(
     "query",
-    {
-        "type": "object",
-        "properties": {"why": {"type": "string"}, "sql": {"type": "string"}},
-        "required": ["why", "sql"],
-        "additionalProperties": False,
-    },
+    object_schema({"why": {"type": "string"}, "sql": {"type": "string"}}),
     read_query,
     'a JSON object like {"why": "it counts persons", "sql": "SELECT count(*) FROM entities WHERE '
     "type = 'person'\"}",

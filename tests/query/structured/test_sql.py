@@ -20,7 +20,7 @@ from graphrag_query.structured.queries import (
     sql_schema,
     table_files,
 )
-from graphrag_query.structured.sandbox import Engine, Limits, QueryResult, run_duckdb
+from graphrag_query.structured.sandbox import Engine, Limits, QueryResult, run_duckdb, run_query
 from tests.fixtures.commands import ask
 from tests.fixtures.small_index import table, write_index
 from tests.fixtures.structured_questions import QUESTIONS, AskedTwice
@@ -135,25 +135,19 @@ def test_a_query_reaches_nothing_but_the_tables(
     assert list(tmp_path.iterdir()) == [secret]
 
 
-@pytest.mark.parametrize("engine_name", ENGINES)
-def test_a_query_that_would_run_for_an_hour_is_ended(engine_name: str, small: IndexStore) -> None:
-    if engine_name == "duckdb":
-        pytest.importorskip("duckdb")
+def test_a_query_that_would_run_for_an_hour_is_ended(engine: Engine, small: IndexStore) -> None:
     query = "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
     with pytest.raises(QueryError, match=r"ended after 0\.2 s"):
-        run_sql(small, query, Limits(timeout=0.2), engine_name)
+        run_query(engine, "", table_files(small), query, Limits(timeout=0.2))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is of Linux")
-@pytest.mark.parametrize("engine_name", ENGINES)
-def test_a_query_that_needs_too_much_memory_is_ended(engine_name: str, small: IndexStore) -> None:
-    if engine_name == "duckdb":
-        pytest.importorskip("duckdb")
+def test_a_query_that_needs_too_much_memory_is_ended(engine: Engine, small: IndexStore) -> None:
     doubled = "SELECT title || title || title || title AS title FROM"
     query = f"{doubled} (" * 14 + "SELECT title FROM entities" + ")" * 14
     query = f"SELECT title, length(title) FROM ({query}) ORDER BY title"
     with pytest.raises(QueryError, match="memory"):
-        run_sql(small, query, Limits(max_memory=64), engine_name)
+        run_query(engine, "", table_files(small), query, Limits(max_memory=64))
 
 
 def test_rows_that_are_larger_than_their_reader_may_hold_are_refused(small: IndexStore) -> None:
