@@ -25,7 +25,7 @@ from typing import Any, NoReturn
 import yaml
 
 from graphrag_index.errors import SettingsError
-from graphrag_index.schema.settings.section import read_yaml
+from graphrag_index.schema.settings.section import convert_read_errors, read_settings_yaml
 from graphrag_index.text.normalize import title_key
 
 SECTIONS = ("merge", "never", "rename", "split")
@@ -80,10 +80,7 @@ class Decisions:
 def read_decisions(path: Path) -> Decisions:
     """Read the decisions of a person; a missing file contains none.
 
-    Raises
-    ------
-    SettingsError
-        The file cannot be read, is no YAML, or says what cannot be meant.
+    Raises SettingsError if the file cannot be read, is no YAML, or contradicts itself.
     """
     text = read_text(path)
     return parse_decisions(text, path) if text else Decisions()
@@ -92,17 +89,14 @@ def read_decisions(path: Path) -> Decisions:
 def read_text(path: Path) -> str:
     """Read the file; empty if it is missing."""
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise SettingsError(
-                f"{path} is larger than {MAX_BYTES:,} bytes: it cannot be a file of decisions."
-            )
-        return path.read_text(encoding="utf-8-sig")
+        with convert_read_errors(path):
+            if path.stat().st_size > MAX_BYTES:
+                raise SettingsError(
+                    f"{path} is larger than {MAX_BYTES:,} bytes: it cannot be a file of decisions."
+                )
+            return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return ""
-    except OSError as error:
-        raise SettingsError(f"{path} cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise SettingsError(f"{path} is not UTF-8: save it in that encoding.") from error
 
 
 def parse_decisions(text: str, path: Path) -> Decisions:
@@ -119,10 +113,7 @@ class _Reader:
         self.named: dict[str, tuple[str, str]] = {}
 
     def read(self) -> Decisions:
-        try:
-            content = read_yaml(self.text)
-        except ValueError as error:
-            raise SettingsError(f"{self.path} is not valid YAML: {error}.") from error
+        content = read_settings_yaml(self.text, str(self.path))
         if content is None:
             return Decisions()
         if not isinstance(content, dict):

@@ -41,10 +41,7 @@ def _ranges(starts: Integers, lengths: Integers) -> tuple[Integers, Integers]:
 
 
 class Spread:
-    """The values of a column of lists, to read those of some rows.
-
-    This is faster than to gather lists of structs.
-    """
+    """The values of a column of lists, to read those of some rows faster than by gathering."""
 
     def __init__(self, lists: pl.Series) -> None:
         row, self.values = spread_lists(lists)

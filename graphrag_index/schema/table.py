@@ -7,6 +7,7 @@ from typing import Literal
 import polars as pl
 
 DataType = pl.DataType | type[pl.DataType]
+Kind = Literal["public", "internal", "mapped", "vectors"]
 
 STRINGS = pl.List(pl.String)
 INTEGERS = pl.List(pl.Int64)
@@ -62,33 +63,20 @@ _TYPES |= {
 
 @dataclass(frozen=True)
 class Table:
-    """The definition of one table.
+    """The definition of one table. A column `id` is unique.
 
-    A column `id` is unique.
-
-    Parameters
-    ----------
-    row, order
-        Descriptions of one row and of the row order, for the documentation.
-    kind
-        `public` and `internal` tables are Parquet files; public ones are linked into the output
-        folder. `mapped` tables are memory-mapped Arrow files. `vectors` are LanceDB tables.
-    nullable
-        Columns that may contain nulls; None allows them everywhere.
-    long
-        Rows of a mapped table contain texts or vectors and are written in smaller batches.
-    stemmed
-        The full-text index of a vector table uses English stems.
+    `public` and `internal` tables are Parquet files; public ones are linked into the output
+    folder. `mapped` tables are memory-mapped Arrow files. `vectors` are LanceDB tables.
     """
 
     name: str
-    row: str
-    order: str
+    row: str  # description of one row
+    order: str  # description of the row order
     columns: Mapping[str, DataType]
-    kind: Literal["public", "internal", "mapped", "vectors"] = "public"
-    nullable: Collection[str] | None = None
-    long: bool = False
-    stemmed: bool = False
+    kind: Kind = "public"
+    nullable: Collection[str] | None = None  # columns; None allows nulls everywhere
+    long: bool = False  # mapped: rows have texts or vectors, and are written in smaller batches
+    stemmed: bool = False  # vectors: the full-text index uses English stems
 
     @property
     def schema(self) -> pl.Schema:
@@ -98,21 +86,10 @@ class Table:
         return pl.DataFrame(schema=self.schema)
 
 
-def define(
-    name: str,
-    row: str,
-    order: str,
-    columns: str,
-    kind: Literal["public", "internal", "mapped", "vectors"],
-    **options: bool,
-) -> Table:
+def define(name: str, row: str, order: str, columns: str, kind: Kind, **options: bool) -> Table:
     """Define a table by its columns, such as "id, level: int64, metadata?".
 
     A column without a type is text. A question mark allows nulls.
     """
-    nullable = [
-        column.partition(": ")[0].removesuffix("?")
-        for column in columns.split(", ")
-        if "?" in column
-    ]
+    nullable = [c.partition("?")[0] for c in columns.split(", ") if "?" in c]
     return Table(name, row, order, _parse(columns), kind, nullable, **options)

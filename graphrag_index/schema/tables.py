@@ -20,20 +20,7 @@ _internal = partial(define, kind="internal")
 _mapped = partial(define, kind="mapped")
 _vectors = partial(define, kind="vectors")
 
-# Rows between extraction and the graph. A model finds several descriptions of each entity and
-# relationship; rules find one, and leave the lists about descriptions and types empty.
-_ENTITY = (
-    "human_readable_id: int64, title, type, description, descriptions: strings, "
-    "description_text_units: integers, text_units: integers, types: strings, "
-    "aliases: strings, evidence: evidence"
-)
-_RELATIONSHIP = (
-    "source: int64, target: int64, type, description, descriptions: strings, "
-    "description_text_units: integers, weight: float64, text_units: integers, "
-    "evidence: evidence"
-)
 _MENTION = "entity: int32, text_unit: int32, start_char: int32, end_char: int32"
-_GIVEN_ID = "table, number: int64, target?: int64, id"
 _DEFINITIONS = [
     _public(
         "documents",
@@ -77,7 +64,7 @@ _DEFINITIONS = [
         "mentions",
         "one place where a text unit names an entity",
         "text unit, then start",
-        "entity: int32, text_unit: int32, start_char: int32, end_char: int32",
+        _MENTION,
     ),
     _public(
         "communities",
@@ -115,12 +102,7 @@ _DEFINITIONS = [
         "path of the file, then position in it",
         "id, title, text, creation_date, raw_data?, path, metadata?",
     ),
-    _internal(
-        "unread_files",
-        "one file or record that could not be read",
-        "path",
-        "path, reason",
-    ),
+    _internal("unread_files", "one file or record that could not be read", "path", "path, reason"),
     _internal(
         "base_text_units",
         "one text unit before it is linked to entities",
@@ -141,18 +123,24 @@ _DEFINITIONS = [
         "input_hash, request_keys: strings, reply_hashes: strings, dropped: int64, "
         "entities: found_entities, mentions: found_mentions, relationships: found_relationships",
     ),
+    # A model finds several descriptions of each entity and relationship; rules find one, and leave
+    # the lists about descriptions and types empty.
     _internal(
         "extracted_entities",
         "one entity that was extracted, and resolved if the workflow does so; "
         "`extracted_mentions` refers to `human_readable_id`",
         "first mention",
-        _ENTITY,
+        "human_readable_id: int64, title, type, description, descriptions: strings, "
+        "description_text_units: integers, text_units: integers, types: strings, "
+        "aliases: strings, evidence: evidence",
     ),
     _internal(
         "extracted_relationships",
         "one relationship between two `extracted_entities`; a model finds direction and type",
         "first evidence",
-        _RELATIONSHIP,
+        "source: int64, target: int64, type, description, descriptions: strings, "
+        "description_text_units: integers, weight: float64, text_units: integers, "
+        "evidence: evidence",
     ),
     _internal(
         "extracted_mentions",
@@ -164,7 +152,7 @@ _DEFINITIONS = [
         "given_ids",
         "one id from a graph that was read instead of extracted",
         "entities, then relationships, in the order of their tables",
-        _GIVEN_ID,
+        "table, number: int64, target?: int64, id",
     ),
     _internal(
         "entity_resolutions",

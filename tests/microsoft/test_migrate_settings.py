@@ -289,7 +289,7 @@ def test_what_may_hold_a_secret_is_neither_copied_nor_told(tmp_path: Path) -> No
     ("name", "text", "said"),
     [
         ("settings.yaml", "llm: [", "settings.yaml is not valid YAML: "),
-        ("settings.yaml", "llm: {}\nllm: {}\n", "the key 'llm' stands there twice"),
+        ("settings.yaml", "llm: {}\nllm: {}\n", "the key 'llm' occurs twice"),
         ("settings.json", '{"llm": ', "settings.json is not valid JSON: "),
         ("settings.yaml", "", "settings.yaml is empty or holds no settings"),
         ("settings.yaml", "- llm\n", "settings.yaml is empty or holds no settings"),

@@ -167,7 +167,7 @@ class TestLoading:
     @pytest.mark.parametrize(
         ("text", "said"),
         [
-            ("&x [*x]", "it is nested too deeply, or an alias stands inside of its own anchor."),
+            ("&x [*x]", "it is nested too deeply, or an alias refers to a value around it."),
             ("[" * 3000, "it is nested too deeply."),
             ('["a\\0b"]', "'a\\x00b' has a null character, which no name or text can have."),
         ],

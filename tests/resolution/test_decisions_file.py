@@ -75,7 +75,7 @@ def test_comments_and_order_are_no_part_of_what_is_decided(path: Path) -> None:
         ("merge:\n  A: [1914]\n", "merge: A must be a list of texts; a name such as 1914"),
         ("merge:\n  A: [B]\n  C: [B]\n", ", line 2: 'B' would have two titles, 'A' and 'C'"),
         ("merge:\n  A: [B]\n  C: [A]\n", "'A' would have two titles"),
-        ("merge:\n  A: [B]\n  A: [C]\n", "the key 'A' stands there twice"),
+        ("merge:\n  A: [B]\n  A: [C]\n", "the key 'A' occurs twice"),
         ("rename:\n  A: [B]\n", ", line 2: a new title must be a text"),
         ("rename:\n  A: B\n  B: C\n", "'B' would have two titles"),
         ("merge:\n  A: [B]\nnever:\n  - [B, a]\n", "'B' and 'A' are both merged and never"),

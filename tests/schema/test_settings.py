@@ -169,7 +169,7 @@ def test_every_mistake_gets_its_sentence(tmp_path: Path) -> None:
     [
         ("output: x\nload_documents: [a\nworkflow: b: c\n", "line 3"),
         ("output: 2024-13-45", "month must be in 1..12"),
-        ("check: {}\noutput: x\ncheck: {}\n", "the key 'check' stands there twice"),
+        ("check: {}\noutput: x\ncheck: {}\n", "the key 'check' occurs twice"),
         ("check: {}\noutput: x\ncheck: {}\n", "line 3"),
     ],
 )
@@ -184,9 +184,9 @@ def test_what_is_no_yaml_is_refused_with_the_reason(tmp_path: Path, text: str, s
     [
         (
             "load_documents: &x {folder: *x}",
-            "it is nested too deeply, or an alias stands inside of its own anchor.",
+            "it is nested too deeply, or an alias refers to a value around it.",
         ),
-        ("a: &x [*x]", "it is nested too deeply, or an alias stands inside of its own anchor."),
+        ("a: &x [*x]", "it is nested too deeply, or an alias refers to a value around it."),
         ("[" * 3000, "it is nested too deeply."),
         (
             "a: &a [1,1,1,1,1,1,1,1,1]\n"
@@ -520,7 +520,7 @@ def test_a_key_that_no_header_can_have_is_told_and_not_shown(
 ) -> None:
     monkeypatch.setenv("A_KEY", key)
     message = refusal(tmp_path, "models: {chat: {model: m, api_key: '${A_KEY}'}}")
-    assert "api_key: character 5 of 9 is none" in message
+    assert "api_key: character 5 of 9 cannot be in a key" in message
     assert "pa55" not in message
     monkeypatch.setenv("A_KEY", " pa55word\n")
     assert load_settings(tmp_path).models["chat"].key == "pa55word"

@@ -115,11 +115,9 @@ class ModelSettings(Section):
     def _key_fits_a_header(cls, api_key: SecretStr) -> SecretStr:
         """Refuse a key that was copied with characters that no HTTP header can have."""
         key = api_key.get_secret_value().strip()
-        wrong = next((at for at, sign in enumerate(key, 1) if not "!" <= sign <= "~"), None)
-        if wrong is not None:
-            raise ValueError(
-                f"character {wrong} of {len(key)} is none that a key can have: copy it again"
-            )
+        for at, sign in enumerate(key, 1):
+            if not "!" <= sign <= "~":
+                raise ValueError(f"character {at} of {len(key)} cannot be in a key: copy it again")
         return SecretStr(key)
 
     @field_validator("base_url", mode="before")
@@ -149,10 +147,7 @@ class ModelSettings(Section):
 
 
 def identity(models: Mapping[str, ModelSettings], section: Any) -> Any:
-    """Return all that the replies to a step depend on besides its own settings.
-
-    None if its section names no model of these.
-    """
+    """Return the identity of the model of a step's section; None if it names none of these."""
     name: Any = getattr(section, "model", None)
     return models[name].identity() if name in models else None
 

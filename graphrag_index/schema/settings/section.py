@@ -1,7 +1,9 @@
 """The base class of sections, their fields, and readable errors for invalid values and YAML."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Self, get_args, get_origin
 
@@ -90,13 +92,10 @@ class _Loader(yaml.SafeLoader):
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                continue
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
             if key.value in seen:
                 raise yaml.MarkedYAMLError(
-                    problem=f"the key {key.value!r} stands there twice",
-                    problem_mark=key.start_mark,
+                    problem=f"the key {key.value!r} occurs twice", problem_mark=key.start_mark
                 )
             seen.add(key.value)
         return super().construct_mapping(node, deep)
@@ -105,11 +104,8 @@ class _Loader(yaml.SafeLoader):
 def read_yaml(text: str) -> Any:
     """Parse plain values, lists and mappings.
 
-    Raises
-    ------
-    ValueError
-        It is not valid YAML, has a duplicate key or a null character, is nested too deeply, or
-        contains itself. The message is part of a sentence.
+    Raises ValueError, with a part of a sentence, if the text is not valid YAML, has a duplicate
+    key or a null character, is nested too deeply, or contains itself.
     """
     try:
         value = yaml.load(text, _Loader)
@@ -124,6 +120,27 @@ def read_yaml(text: str) -> Any:
     return value
 
 
+def read_settings_yaml(text: str, where: str) -> Any:
+    """Parse YAML; SettingsError names the file or option `where` it is from."""
+    try:
+        return read_yaml(text)
+    except ValueError as error:
+        raise SettingsError(f"{where} is not valid YAML: {error}.") from error
+
+
+@contextmanager
+def convert_read_errors(path: Path) -> Iterator[None]:
+    """Convert errors of reading a text file to SettingsError, unless the file is missing."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{path} is not UTF-8: save it in that encoding.") from error
+
+
 def _check(whole: Any) -> None:
     """Check all values, without recursion, since one may contain itself by an alias."""
     left, n_values = [(whole, 0)], 0
@@ -131,7 +148,7 @@ def _check(whole: Any) -> None:
         value, depth = left.pop()
         n_values += 1
         if depth > _MAX_DEPTH:
-            raise ValueError("it is nested too deeply, or an alias stands inside of its own anchor")
+            raise ValueError("it is nested too deeply, or an alias refers to a value around it")
         if n_values > _MAX_VALUES:
             raise ValueError(f"it has more than {_MAX_VALUES:,} values")
         if isinstance(value, str) and "\0" in value:

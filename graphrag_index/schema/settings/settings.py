@@ -18,8 +18,9 @@ from graphrag_index.schema.settings import step_sections as sections
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.section import (
     Section,
+    convert_read_errors,
     describe_validation_error,
-    read_yaml,
+    read_settings_yaml,
     setting,
 )
 
@@ -80,11 +81,8 @@ class Settings(Section):
         # A section whose keys are all commented out is null in YAML.
         if not isinstance(values, dict):
             return values
-        return {
-            key: value
-            for key, value in values.items()
-            if value is not None or key not in cls.model_fields
-        }
+        is_empty = {key for key in cls.model_fields if values.get(key) is None}
+        return {key: value for key, value in values.items() if key not in is_empty}
 
 
 SETTINGS_FILE = "settings.yaml"
@@ -94,17 +92,13 @@ def load_settings(root: Path, overrides: tuple[str, ...] = (), *, needed: bool =
     """Read `settings.yaml` in `root`, expand `${ENV}`, and apply `section.key=value` overrides.
 
     Variables come from the environment, then from `.env` beside the settings. A missing file
-    means the defaults, unless it is `needed`.
-
-    Raises
-    ------
-    SettingsError
-        The file is missing or no YAML, a key is unknown, a value has the wrong type, or a
-        variable is not set.
+    means the defaults, unless it is `needed`. Raises SettingsError if it is missing or no YAML, a
+    key is unknown, a value has the wrong type, or a variable is not set.
     """
     path = root / SETTINGS_FILE
     try:
-        text = _read_text(path)
+        with convert_read_errors(path):
+            text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         if needed:
             raise SettingsError(
@@ -112,9 +106,8 @@ def load_settings(root: Path, overrides: tuple[str, ...] = (), *, needed: bool =
                 "or write a first one with `graphrag-index init`."
             ) from None
         text = ""
-    values = _read_yaml(text, str(path))
-    if values is None:
-        values = {}
+    values = read_settings_yaml(text, str(path))
+    values = {} if values is None else values
     if not isinstance(values, dict):
         what = "a list" if isinstance(values, list) else "a single value"
         raise SettingsError(f"{path} must hold sections of `key: value`, not {what}.")
@@ -133,24 +126,6 @@ def parse_settings(values: dict[str, Any], where: str = SETTINGS_FILE) -> Settin
         return Settings.model_validate(values)
     except ValidationError as error:
         raise SettingsError(describe_validation_error(error, Settings, where)) from None
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise SettingsError(f"{path} cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise SettingsError(f"{path} is not UTF-8: save it in that encoding.") from error
-
-
-def _read_yaml(text: str, where: str) -> Any:
-    try:
-        return read_yaml(text)
-    except ValueError as error:
-        raise SettingsError(f"{where} is not valid YAML: {error}.") from error
 
 
 _VARIABLE = re.compile(r"\$\$|\$\{([^}]*)\}?")
@@ -200,7 +175,8 @@ _ENV_LINE = re.compile(
 def read_env_file(path: Path) -> dict[str, str]:
     """Read `NAME=value` lines, with `#` comments, `export` and quotes."""
     try:
-        text = _read_text(path)
+        with convert_read_errors(path):
+            text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return {}
     variables = {}
@@ -224,7 +200,7 @@ def _apply_override(values: dict[str, Any], override: str, variables: Mapping[st
     if not equals or not keys:
         raise SettingsError(f"--set {override}: expected section.key=value.")
     where = f"--set {override}"
-    value = _expand(_read_yaml(text, where), variables, where)
+    value = _expand(read_settings_yaml(text, where), variables, where)
     *parents, last = keys.split(".")
     for parent in parents:
         if values.get(parent) is None:
@@ -239,12 +215,8 @@ def init_project(folder: Path, input_folder: Path | None = None) -> list[Path]:
     """Write `settings.yaml` with all settings and their descriptions, and the workflows.
 
     Returns the files that were written. `input_folder` is the folder of the documents; without
-    it an empty `input` is created.
-
-    Raises
-    ------
-    SettingsError
-        There is a `settings.yaml` already; nothing was written.
+    it an empty `input` is created. Raises SettingsError, and writes nothing, if there is a
+    `settings.yaml` already.
     """
     settings_path = folder / SETTINGS_FILE
     if settings_path.exists():
@@ -273,14 +245,14 @@ def init_project(folder: Path, input_folder: Path | None = None) -> list[Path]:
 
 def write_missing_workflows(folder: Path) -> list[Path]:
     """Write the workflows of this program that a project lacks."""
-    written = []
-    for name, text in shipped_workflows().items():
-        path = folder / "workflows" / f"{name}.yaml"
-        path.parent.mkdir(exist_ok=True)
-        if not path.exists():
-            path.write_text(text, encoding="utf-8")
-            written.append(path)
-    return written
+    (folder / "workflows").mkdir(exist_ok=True)
+    texts = {
+        folder / "workflows" / f"{name}.yaml": text for name, text in shipped_workflows().items()
+    }
+    missing = [path for path in texts if not path.exists()]
+    for path in missing:
+        path.write_text(texts[path], encoding="utf-8")
+    return missing
 
 
 def check_can_be_folder(path: Path) -> None:
@@ -357,8 +329,6 @@ def _yaml(value: Any) -> str:
 def shipped_workflows() -> dict[str, str]:
     """Return the workflows of this program by name, from the wheel or the checkout."""
     package = Path(str(files("graphrag_index")))
-    for folder in (package / "workflows", package.parent / "workflows"):
-        found = sorted(folder.glob("*.yaml"))
-        if found:
-            return {path.stem: path.read_text(encoding="utf-8") for path in found}
-    return {}
+    folders = (package / "workflows", package.parent / "workflows")
+    found = next(filter(None, (sorted(folder.glob("*.yaml")) for folder in folders)), [])
+    return {path.stem: path.read_text(encoding="utf-8") for path in found}
