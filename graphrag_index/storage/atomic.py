@@ -15,10 +15,9 @@ def write_json(path: Path, content: object) -> None:
     """Write a small file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporary_path(path)
-    with temporary.open("w", encoding="utf-8") as file:
-        json.dump(content, file, ensure_ascii=False, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
+    text = json.dumps(content, ensure_ascii=False, indent=1)
+    temporary.write_text(text, encoding="utf-8")
+    _flush(temporary)
     temporary.replace(path)
 
 
@@ -52,13 +51,8 @@ def check_outside(target: Path, output: Path) -> None:
 def new_file(target: Path, *, overwrite: bool) -> Iterator[Path]:
     """Yield the path of a file to write, which is renamed to `target` at the end of the block.
 
-    If `target` is a link, the file that it leads to is written.
-
-    Raises
-    ------
-    ExportError
-        The target is a folder, a device, or a file without `overwrite`, or another export
-        writes it.
+    If `target` is a link, the file that it leads to is written. Raises ExportError if it is a
+    folder, a device, or a file without `overwrite`, or another export writes it.
     """
     place = target.resolve()
     if place.is_dir():
@@ -83,22 +77,18 @@ def new_folder(target: Path, names: Collection[str], *, overwrite: bool) -> Iter
     """Yield the path of a folder to fill, which is renamed to `target` at the end of the block.
 
     The target may be an empty folder, and with `overwrite` an earlier export, which contains
-    nothing but these names. If it is a link, the folder that it leads to is replaced.
-
-    Raises
-    ------
-    ExportError
-        The target is a file, or a folder that may not be replaced, or another export writes it.
+    nothing but these names. If it is a link, the folder that it leads to is replaced. Raises
+    ExportError if it is a file or any other folder, or another export writes it.
     """
     place = target.resolve()
     if place.exists() and not place.is_dir():
         raise ExportError(f"{target} is a file, and this form is a folder: name another.")
     present = sorted(path.name for path in place.iterdir()) if place.is_dir() else []
-    foreign = [name for name in present if name not in names]
-    if foreign:
-        raise ExportError(
-            f"{target} holds {foreign[0]}, which is not of an export: name another folder."
-        )
+    for name in present:
+        if name not in names:
+            raise ExportError(
+                f"{target} holds {name}, which is not of an export: name another folder."
+            )
     if present and not overwrite:
         raise _exists(target)
     if place == Path.cwd():

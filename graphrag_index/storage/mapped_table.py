@@ -61,7 +61,7 @@ class MappedTable:
         import pyarrow as pa
 
         wanted = np.array(list(numbers), np.int64)
-        names = list(columns) or list(self._schema.names)
+        names = list(columns or self._schema.names)
         order = np.argsort(wanted, kind="stable")
         ascending = wanted[order]
         if len(wanted) and not 0 <= ascending[0] <= ascending[-1] < len(self):
@@ -185,15 +185,14 @@ class MappedTable:
         wanted = np.array(list(rows), np.int64)
         if not len(wanted):
             return np.zeros((0, 0), np.float32)
-        parts = wanted // self._starts[1]
-        found: npt.NDArray[Any] | None = None
-        for part in np.unique(parts).tolist():
-            here, lists = parts == part, self._columns(column)[part]
-            values = _zero_copy(lists.values).reshape(len(lists), -1)
-            if found is None:
-                found = np.empty((len(wanted), values.shape[1]), values.dtype)
-            found[here] = values[wanted[here] - self._starts[part]]
-        assert found is not None
+        part_of = wanted // self._starts[1]
+        lists = {at: self._columns(column)[at] for at in np.unique(part_of).tolist()}
+        parts = {at: _zero_copy(part.values).reshape(len(part), -1) for at, part in lists.items()}
+        first = next(iter(parts.values()))
+        found = np.empty((len(wanted), first.shape[1]), first.dtype)
+        for at, values in parts.items():
+            here = part_of == at
+            found[here] = values[wanted[here] - self._starts[at]]
         return found
 
     def _split(self, first: int, stop: int) -> Iterator[tuple[int, int, int]]:

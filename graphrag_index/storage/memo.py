@@ -107,25 +107,13 @@ def reuse_rows(
     where: pl.Expr | None = None,
     replies: Replies | None = None,
 ) -> tuple[pl.DataFrame, Flags]:
-    """Return the rows of the last version that can be reused, and flags for all others.
+    """Return the rows of the last version that can be reused, and flags of the other keys.
 
-    Parameters
-    ----------
-    key
-        Value of `column` for each row that is wanted. An empty string matches nothing.
-    where
-        Condition on the rows of the last version.
-    replies
-        Store of the replies that rows were read from, for a table with the columns
-        `request_keys` and `reply_hashes`. A row is reused only if all its replies are kept
-        unchanged; its requests are then marked as used.
-
-    Returns
-    -------
-    kept
-        The columns of the table and `at`, the position in `key`, ascending.
-    todo
-        For each key, whether no row was kept.
+    `key` has the value of `column` for each row that is wanted; an empty string matches nothing.
+    `where` is a condition on the rows of the last version. With `replies`, for a table with the
+    columns `request_keys` and `reply_hashes`, a row is reused only if all its replies are kept
+    unchanged; its requests are then marked as used. The result has the columns of the table and
+    `at`, the position in `key`, ascending.
     """
     kept = table.empty().with_columns(pl.lit(None, pl.Int64).alias("at"))
     tables = open_previous(previous, [table])
@@ -143,14 +131,14 @@ def reuse_rows(
 
 def open_previous(previous: Previous, tables: Sequence[Table]) -> list[pl.LazyFrame] | None:
     """Open tables of the last version; None if one is missing or has other columns."""
-    opened = [read_or(None, table.name, partial(_open, previous, table)) for table in tables]
+
+    def open_one(table: Table) -> pl.LazyFrame | None:
+        rows = previous.scan(table.name)
+        return rows if rows is not None and rows.collect_schema() == table.schema else None
+
+    opened = (read_or(None, table.name, partial(open_one, table)) for table in tables)
     found = [rows for rows in opened if rows is not None]
     return found if len(found) == len(tables) else None
-
-
-def _open(previous: Previous, table: Table) -> pl.LazyFrame | None:
-    rows = previous.scan(table.name)
-    return rows if rows is not None and rows.collect_schema() == table.schema else None
 
 
 def read_or(fallback: T, name: str, read: Callable[[], T]) -> T:
@@ -199,10 +187,7 @@ def _match(
 class OwnedRows:
     """Rows of the last version in the order of their owners, such as documents.
 
-    Parameters
-    ----------
-    starts
-        Position of the first row of each owner, and after these the number of rows.
+    `starts` are the positions of the first row of each owner, then the number of rows.
     """
 
     def __init__(self, rows: pl.LazyFrame, starts: Integers) -> None:

@@ -37,7 +37,7 @@ def create_search_tables(
     community_reports: pl.LazyFrame | None = None,
     covariates: pl.LazyFrame | None = None,
 ) -> Frames:
-    """Write what searches look up: links by number, names in order, and rows without ids.
+    """Write the tables that searches look up: links by number, names in order, and rows.
 
     Numbers are rows of the tables. Only communities have numbers of their own, with gaps. Tables
     that grow with the corpus are read and written in batches; only numbers of links are in memory.
@@ -47,11 +47,8 @@ def create_search_tables(
     by_entity = np.argsort(links["entity"].to_numpy(), kind="stable").astype(np.uint32)
     yield from _in_parts("text_units_of_entities", links, by_entity)
     del links, by_entity
-    ids = {
-        "document": documents.select("id").collect()["id"],
-        "text_unit": text_units.select("id").collect()["id"],
-        "entity": entities.select("id").collect()["id"],
-    }
+    tables = {"document": documents, "text_unit": text_units, "entity": entities}
+    ids = {name: table.select("id").collect()["id"] for name, table in tables.items()}
     yield from _columns_of("document_rows", documents, BATCH_ROWS)
     yield from _text_units(text_units, ids["document"])
     yield from _entities(entities, ids["document"])
@@ -63,11 +60,9 @@ def create_search_tables(
     yield from _places_of_communities(communities, community_reports)
     names = _names_of_entities(entities).sort("name", "entity").collect()
     yield from _in_parts("entity_names", names)
-    titles = documents.select(
-        name=_names_of_title("title"), document=pl.col("human_readable_id").cast(pl.Int32)
-    )
-    titles = _normalized(titles).sort("name", "document")
-    yield from _in_parts("title_names", titles.collect())
+    number = pl.col("human_readable_id").cast(pl.Int32)
+    titles = _normalized(documents.select(name=_names_of_title("title"), document=number))
+    yield from _in_parts("title_names", titles.sort("name", "document").collect())
     if covariates is not None:
         yield from _claims(covariates.collect(), names, ids["text_unit"])
     degrees = entities.select(pl.col("degree").cast(pl.Int32)).collect()["degree"]
@@ -84,13 +79,8 @@ def pair_text_units_with_entities(
 
     A text unit is about the entities in the title of its document, with or without its brackets,
     and in the headings above it. Without any, as in chats and novels, it is about the entity that
-    it names first.
-
-    Returns
-    -------
-    DataFrame
-        One row per text unit and entity, in this order, with the flag `about` and `n_mentions`.
-        The first text unit of a document always has the entities of the document's title.
+    it names first. Returns a row per text unit and entity, in this order, with `about` and
+    `n_mentions`; the first text unit of a document has the entities of its title in any case.
     """
     named = mentions.select("text_unit", "entity").collect()
     keys = _keys(named["text_unit"], named["entity"])
@@ -145,13 +135,9 @@ def _entities_in_titles(
         .explode("heading")
         .select("text_unit", name=_names_of_title("heading"))
     )
-    by_heading = (
-        _normalized(headings)
-        .join(names, on="name")
-        .select("text_unit", "entity", opening=pl.lit(False))
-    )
+    by_heading = _normalized(headings).join(names, on="name")
     return (
-        pl.concat([by_title, by_heading])
+        pl.concat([by_title, by_heading.select("text_unit", "entity", opening=pl.lit(False))])
         .group_by("text_unit", "entity")
         .agg(pl.col("opening").any())
         .collect()

@@ -100,7 +100,6 @@ class TableStore:
         return not (self.folder(number) / INDEX_FILE).is_file()
 
     def _read_version(self, path: Path) -> Version | None:
-        """Read the description of a version; None if there is none."""
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             if content["format"] == FORMAT:
@@ -286,10 +285,9 @@ class Previous:
 
     def left_behind(self, name: str) -> Iterator[pl.LazyFrame]:
         """Yield a table of each version that was rolled back, if it can be read."""
-        made = self.version.made if self.version else None
-        if self.version is None or made is None or made.tables_of is None:
+        if not (self.version and self.version.made and self.version.made.tables_of is not None):
             return
-        for number in range(made.tables_of + 1, self.version.number):
+        for number in range(self.version.made.tables_of + 1, self.version.number):
             version = self.store.described(number)
             table = version.tables.get(name) if version else None
             if table is not None and self.store.exists(name, table):

@@ -278,7 +278,11 @@ def _session() -> Any:
     """Return the caches that all tables of this process share."""
     import lancedb
 
-    return lancedb.Session(*cache_limits(_total_memory()))
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        memory = DEFAULT_MEMORY
+    return lancedb.Session(*cache_limits(memory))
 
 
 def cache_limits(memory: int) -> tuple[int, int]:
@@ -289,22 +293,12 @@ def cache_limits(memory: int) -> tuple[int, int]:
     )
 
 
-def _total_memory() -> int:
-    """Return the memory of the machine in bytes, or a guess on Windows."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return DEFAULT_MEMORY
-
-
 def _to_arrow(batch: pl.DataFrame) -> "pa.Table":
     """Convert to the types of a Lance table: plain strings, vectors of fixed size."""
     import pyarrow as pa
 
     data = batch.to_arrow(compat_level=pl.CompatLevel.oldest())
-    types = [
-        pa.string() if field.type == pa.large_string() else field.type for field in data.schema
-    ]
+    types = [pa.string() if kind == pa.large_string() else kind for kind in data.schema.types]
     return data.cast(pa.schema(list(zip(data.schema.names, types, strict=True))))
 
 
@@ -315,12 +309,8 @@ _NEVER = timedelta(days=36_500)
 def delete_versions(folder: Path, name: str, keep: Iterable[int], newest: int) -> None:
     """Delete all versions of a table but those to keep, with their files.
 
-    `newest`, one of the kept, is seen by programs that open the table without a version.
-
-    Raises
-    ------
-    TableError
-        The table cannot be opened; nothing was deleted.
+    `newest`, one of the kept, is seen by programs that open the table without a version. Raises
+    TableError, and deletes nothing, if the table cannot be opened.
     """
     kept = set(keep)
     table = _open(folder, name)
