@@ -52,10 +52,7 @@ INERTIA = 0.1
 
 
 def changed_nodes(graph: Graph, before: Graph, is_new: Flags) -> Flags:
-    """Return flags of nodes that are new, or have an edge that is new, gone or changed.
-
-    Both graphs have the same node numbers.
-    """
+    """Return flags of nodes that are new, or have an edge that is new, gone or changed."""
     keys = graph.sources * graph.n_nodes + graph.targets
     old_keys = before.sources * graph.n_nodes + before.targets
     _, at, old_at = np.intersect1d(keys, old_keys, assume_unique=True, return_indices=True)
@@ -79,22 +76,12 @@ def kept_hierarchy(
     max_cluster_size: int = 10,
     max_levels: int = 6,
 ) -> list[Integers]:
-    """Update the hierarchy of an earlier graph.
+    """Update the hierarchy of an earlier graph; returns levels as `leiden.hierarchy` does.
 
     Parts that have become too large, or lost their sub-parts, are split again. Unchanged parts
     are kept even if they are split though small, or not connected, as imported ones may be.
-
-    Parameters
-    ----------
-    previous
-        The previous part of each node, or -1, level by level.
-    is_changed
-        Flags of nodes that may move, besides those without a part at level 0.
-
-    Returns
-    -------
-    levels
-        As from `leiden.hierarchy`.
+    `previous` has the previous part of each node, or -1, level by level; `is_changed` flags
+    nodes that may move, besides those without a part at level 0.
     """
     leiden = leiden or Leiden()
     everything = np.zeros(graph.n_nodes, dtype=np.int64)

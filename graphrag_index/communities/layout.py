@@ -23,21 +23,14 @@ _PAIR_STEPS = 3_000_000  # limit of all springs together, in pairs × iterations
 
 
 def layout(graph: Graph, *, seed: int) -> Floats:
-    """Place the nodes of a graph.
-
-    Returns
-    -------
-    positions
-        x and y of each node, -1 to 1. The same for the same graph and seed.
-    """
+    """Return x and y of each node, -1 to 1; the same for the same graph and seed."""
     if graph.n_nodes == 0:
         return np.zeros((0, 2))
     community = partition(graph, Leiden(seed=seed))
     size = np.bincount(community)
     inner = _fill_discs(graph, community)
     radii = np.sqrt(size)
-    between = quotient(graph, community)
-    centres = _place_discs(between, radii * _GAP, seed)
+    centres = _place_discs(quotient(graph, community), radii * _GAP, seed)
     positions = centres[community] + inner * radii[community, None]
     reach: float = np.linalg.norm(positions, axis=1).max()
     return positions / max(reach, 1.0)
@@ -130,14 +123,9 @@ def sunflower(rank: Integers, n: Integers) -> Floats:
 def springs(positions: Floats, pulls: Floats, radii: Floats, iterations: int) -> Floats:
     """Move points by forces, attracting linked ones and repelling all, in several drawings [1]_.
 
-    Parameters
-    ----------
-    positions
-        Drawing × point × 2.
-    pulls
-        Drawing × point × point, symmetric: the weight of the link, 0 for none.
-    radii
-        Drawing × point; touching points are at rest. 0 marks an empty place.
+    `positions` is drawing × point × 2; `pulls` drawing × point × point, symmetric, with the
+    weight of each link; `radii` drawing × point. Touching points are at rest; the radius 0 marks
+    an empty place.
 
     References
     ----------

@@ -153,12 +153,9 @@ class Leiden:
 
 
 def partition(graph: Graph, leiden: Leiden | None = None) -> Integers:
-    """Partition a graph once; no part spans two components, and isolated nodes are parts.
+    """Return the part of each node, from 0 on, after one partition of a graph.
 
-    Returns
-    -------
-    labels
-        The part of each node: 0 to the number of parts - 1.
+    No part spans two components, and isolated nodes are parts.
     """
     labels = components(graph)
     if len(graph.weights):
@@ -172,13 +169,9 @@ def hierarchy(
 ) -> list[Integers]:
     """Partition a graph, then each part with more than `max_cluster_size` nodes, and so on.
 
-    Parts that Leiden does not split stay as they are, however large.
-
-    Returns
-    -------
-    levels
-        The part of each node, level by level, the coarsest first. Numbers are unique within
-        the level; -1 for a node whose part was not split. Level 0 has all nodes.
+    Parts that Leiden does not split stay as they are, however large. Returns the part of each
+    node, level by level, the coarsest first. Numbers are unique within the level; -1 for a node
+    whose part was not split. Level 0 has all nodes.
     """
     leiden = leiden or Leiden()
     labels = partition(graph, leiden)
@@ -204,12 +197,9 @@ def inside_parts(graph: Graph, labels: Integers) -> Graph:
 
 
 def split_parts(graph: Graph, labels: Integers, leiden: Leiden, level: int) -> Integers:
-    """Split each part of a graph that has no edges between parts, at the resolution of `level`.
+    """Split each part of a graph, at the resolution of `level`.
 
-    Returns
-    -------
-    labels
-        Numbers from 0 on, unique over all parts; -1 outside of parts, and in unsplit ones.
+    Returns labels from 0 on, unique over all parts; -1 outside of parts, and in unsplit ones.
     """
     # Sorted by part, so that the rows of each are a slice.
     nodes = np.flatnonzero(labels >= 0)
@@ -239,12 +229,7 @@ def hierarchy_microsoft(graph: Graph) -> list[Integers]:
     """Split each component as Microsoft GraphRAG 3 splits the largest, the only one it keeps.
 
     Its result depends on the order of edges, sorted by the titles of their ends. So nodes must be
-    numbered by their titles in upper case.
-
-    Returns
-    -------
-    levels
-        As from `hierarchy`.
+    numbered by their titles in upper case. Returns levels as `hierarchy` does.
     """
     from graspologic_native import hierarchical_leiden
 
@@ -276,8 +261,7 @@ def hierarchy_microsoft(graph: Graph) -> list[Integers]:
         n_parts += 1 + max(part.cluster for part in found)
     for labels in levels:
         # Parts are numbered from 0 on; -1 stays.
-        present = labels >= 0
-        labels[present] = np.unique(labels[present], return_inverse=True)[1]
+        labels[labels >= 0] = np.unique(labels[labels >= 0], return_inverse=True)[1]
     return levels
 
 
@@ -319,15 +303,10 @@ def _small_components(
         .group_by("component")
         .agg(pl.col("first").min(), size=pl.len().cast(pl.Int64))
     )
-    mentions = pl.DataFrame(
-        {
-            "component": component[named[:, 0]],
-            "document": text_units["document"].gather(named[:, 1]),
-            "position": text_units["position"].gather(named[:, 1]),
-        }
-    )
+    mentions = text_units.select("document", "position")[named[:, 1]]
     homes = (
-        mentions.group_by("component", "document")
+        mentions.with_columns(component=component[named[:, 0]])
+        .group_by("component", "document")
         .agg(pl.len().alias("n"), pl.col("position").min())
         .sort("component", "n", "document", descending=[False, True, False])
         .unique("component", keep="first", maintain_order=True)

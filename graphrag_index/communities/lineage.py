@@ -25,14 +25,9 @@ def number(
 ) -> tuple[pl.DataFrame, list[Integers]]:
     """Assign numbers to the communities of all levels.
 
-    Within a level they are sorted by parent, islands last, descending size, first entity.
-
-    Returns
-    -------
-    communities
-        One row per community: community (the row number), level, parent, size, island.
-    levels
-        The row of the community of each node, or -1, level by level.
+    Within a level they are sorted by parent, islands last, descending size, first entity. Returns
+    one row per community with community (the row number), level, parent, size and island; and
+    the row of the community of each node, or -1, level by level.
     """
     frames = []
     numbered: list[Integers] = []
@@ -70,12 +65,7 @@ def renumber(
 ) -> tuple[pl.DataFrame, list[Integers]]:
     """Change the numbers of communities; rows are sorted by level, then community.
 
-    Returns
-    -------
-    communities
-        As those of `number`, with the column `above`: the row of the parent, or -1.
-    levels
-        The row of the community of each node, or -1, level by level.
+    Returns what `number` does, and the rows have a column `above`: the row of the parent, or -1.
     """
     order = np.lexsort((numbers, communities["level"].to_numpy()))
     # One more element, so that index -1 gives -1.
@@ -139,20 +129,18 @@ def _read(previous: Previous, ids: pl.Series) -> PreviousCommunities | None:
     left = ends[~is_known]
     is_new[left[left >= 0]] = True
     weights = edges["weight"].to_numpy()[is_known]
-    graph = simple_graph(len(ids), ends[is_known, 0], ends[is_known, 1], weights)
-    communities = communities.drop("entity_ids")
     return PreviousCommunities(
-        communities,
+        communities.drop("entity_ids"),
         levels,
-        graph,
+        simple_graph(len(ids), ends[is_known, 0], ends[is_known, 1], weights),
         is_new,
         previous.settings.get("create_communities") or {},
-        _highest(previous, communities),
+        _highest(previous, communities["community"]),
     )
 
 
-def _highest(previous: Previous, communities: pl.DataFrame) -> int:
-    numbers = [communities["community"]]
+def _highest(previous: Previous, numbers_now: pl.Series) -> int:
+    numbers = [numbers_now]
     lineage = previous.scan("community_lineage")
     if lineage is not None:
         numbers.append(lineage.select("community").collect()["community"])
@@ -171,19 +159,10 @@ def without_history(communities: pl.DataFrame) -> pl.DataFrame:
 def trace(
     communities: pl.DataFrame, levels: Sequence[Integers], before: PreviousCommunities
 ) -> tuple[Integers, pl.DataFrame]:
-    """Give matching communities their previous numbers; return the lineage.
+    """Return the number of each row of `communities`, and the table `community_lineage`.
 
-    Parameters
-    ----------
-    communities, levels
-        From `number`.
-
-    Returns
-    -------
-    numbers
-        The number of each row of `communities`. Numbers are never reused.
-    lineage
-        The table `community_lineage`.
+    Matching communities keep their previous numbers; numbers are never reused. `communities` and
+    `levels` are from `number`.
     """
     common = _common(communities, levels, before)
     matched = common.filter("same")
@@ -277,12 +256,11 @@ def _common(
 def _lineage_table(*parts: pl.DataFrame) -> pl.DataFrame:
     """Build `community_lineage` from rows without some of its columns."""
     table = TABLES["community_lineage"]
-    rows = pl.concat([table.empty(), *parts], how="diagonal_relaxed").select(list(table.schema))
-    rows = rows.with_columns(
+    rows = pl.concat([table.empty(), *parts], how="diagonal_relaxed").with_columns(
         pl.col("overlap", "size", "previous_size").fill_null(0),
         pl.col("came_from", "went_to").fill_null(pl.lit([], pl.List(pl.Int64))),
     )
-    return rows.cast(pl.Schema(table.schema)).sort("level", "community")
+    return rows.select(list(table.schema)).cast(table.schema).sort("level", "community")
 
 
 def describe(

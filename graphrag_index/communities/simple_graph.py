@@ -123,13 +123,7 @@ def modularity(graph: Graph, labels: Integers, resolution: float = 1.0) -> float
 
 
 def check_weights(table: str, relationships: pl.LazyFrame) -> None:
-    """Check that all weights are finite and positive; Leiden would silently accept others.
-
-    Raises
-    ------
-    TableError
-        Names the first such row.
-    """
+    """Raise TableError for a weight not above 0, or not finite: Leiden would accept it."""
     weight = pl.col("weight")
     wrong = (
         relationships.select("source", "target", "weight")

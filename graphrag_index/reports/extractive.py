@@ -1,7 +1,4 @@
-"""Extractive reports: whole sentences of the evidence, with citations, without a model.
-
-Sentences are chosen for the entities that they cover.
-"""
+"""Extractive reports: whole sentences of the evidence, with citations, without a model."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

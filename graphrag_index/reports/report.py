@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat
+from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, object_schema
 from graphrag_index.schema.list_columns import Grouped, Integers, gather_lists, positions
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import content_ids
@@ -30,24 +30,14 @@ _CLAIM = (
     "description text_unit_id"
 ).split()
 _TEXT = {"type": "string"}
-
-
-def _object(properties: Mapping[str, object]) -> Mapping[str, object]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-SCHEMA = _object(
+_FINDING = object_schema({"summary": _TEXT, "explanation": _TEXT})
+SCHEMA = object_schema(
     {
         "title": _TEXT,
         "summary": _TEXT,
         "rating": {"type": "number"},
         "rating_explanation": _TEXT,
-        "findings": {"type": "array", "items": _object({"summary": _TEXT, "explanation": _TEXT})},
+        "findings": {"type": "array", "items": _FINDING},
     }
 )
 FORMAT_INSTRUCTION = (
@@ -263,17 +253,11 @@ def _claims(covariates: pl.LazyFrame | None, titles: pl.Series) -> pl.DataFrame:
 def report_format(shown: Rows, title: str) -> ReplyFormat:
     """Return the reply format of one report, parsed to a `CitedReport`.
 
-    Parameters
-    ----------
-    shown
-        The rows in the context by section, in the order of their numbers from 1 on. Citations of
-        other numbers are removed.
-    title
-        Title if the reply has none.
+    `shown` are the rows in the context by section, in the order of their numbers from 1 on:
+    citations of other numbers are removed. A reply without a title gets `title`.
     """
-    return ReplyFormat(
-        "community_report", SCHEMA, partial(_parse_reply, shown, title), FORMAT_INSTRUCTION
-    )
+    read = partial(_parse_reply, shown, title)
+    return ReplyFormat("community_report", SCHEMA, read, FORMAT_INSTRUCTION)
 
 
 def _parse_reply(shown: Rows, title: str, data: Any) -> ParsedReply:
@@ -307,10 +291,8 @@ def _parse_reply(shown: Rows, title: str, data: Any) -> ParsedReply:
     findings = []
     for record in _records(data.get("findings")):
         found = Finding(*map(text, _finding(record)))
-        if found.summary:
-            findings.append(found)
-        else:
-            dropped += 1
+        findings += [found] * bool(found.summary)
+        dropped += not found.summary
     summary = text(data.get("summary")) or " ".join(found.summary for found in findings)
     if not summary:
         raise ReplyError("it has no summary")
@@ -362,9 +344,7 @@ def _first_text(record: Mapping[str, object], keys: Sequence[str]) -> str:
 
 def _rating(value: object) -> float | None:
     """Parse a rating from 0 to 10: a number, or text such as "8/10"; else None."""
-    if isinstance(value, bool) or value is None:
-        return None
-    if isinstance(value, int | float):
+    if isinstance(value, int | float) and not isinstance(value, bool):
         rating = float(value) if abs(value) < 1e9 else math.nan
     else:
         number = _NUMBER.search(str(value))

@@ -172,19 +172,9 @@ class ReportContexts:
     """The contexts of all communities, each built on demand.
 
     Communities are referred to by their rows. The reports of sub-communities must be added with
-    `add_report` before the contexts of the communities above them are built.
-
-    Parameters
-    ----------
-    max_tokens
-        Limit of a context.
-    room
-        Tokens of the model's window that the prompt leaves.
-
-    Raises
-    ------
-    SettingsError
-        The window is too small for the prompt.
+    `add_report` before the contexts of the communities above them are built. A context has at
+    most `max_tokens`, and fits into `room`, the tokens of the window that the prompt leaves;
+    SettingsError if these are too few.
     """
 
     def __init__(self, members: CommunityMembers, *, max_tokens: int, room: int) -> None:

@@ -223,17 +223,12 @@ class ReportWriter:
         """Start without reports; `prompt_hash` is of all inputs but the community's contents."""
         self.rows, self.contexts, self.evidence = rows, contexts, evidence
         self.prompt_hash = prompt_hash
-        tables = {
-            "Entities": members.entities,
-            "Relationships": members.relationships,
-            "Claims": members.claims,
-        }
-        self.keys = {name: table["id"] for name, table in tables.items()}
-        self.numbers = {
-            name: table["human_readable_id"].to_numpy() for name, table in tables.items()
-        }
-        self.keys["Reports"] = rows["community"]
-        self.numbers["Reports"] = rows["community"].to_numpy()
+        self.keys = {"Reports": rows["community"]}
+        self.numbers = {"Reports": rows["community"].to_numpy()}
+        tables = (members.entities, members.relationships, members.claims)
+        for name, table in zip(CITED, tables, strict=False):
+            self.keys[name] = table["id"]
+            self.numbers[name] = table["human_readable_id"].to_numpy()
         self.reports: dict[int, Report] = {}
         # Sub-communities of each community that have a report.
         self._below: dict[int, set[int]] = {}
@@ -251,14 +246,8 @@ class ReportWriter:
 
         They had the same prompt, or were imported. At most the share `rewrite_above` of the
         evidence has changed; with 0 none is kept, so that the result is that of a first run.
-        `level` are the rows of the communities, ascending.
-
-        Returns
-        -------
-        kept
-            Rows of `report_evidence`, with the row of the community in `at`.
-        reports
-            Their reports, in this order.
+        `level` are the rows of the communities, ascending. Returns rows of `report_evidence`,
+        with the row of the community in `at`, and their reports, in this order.
         """
         rows = pl.Series(level if rewrite_above > 0 else [], dtype=pl.Int64)
         found, _ = reuse_rows(

@@ -30,23 +30,10 @@ def group(
     never: Collection[frozenset[int]],
     are_apart: Callable[[int, int], bool],
 ) -> dict[int, Pair]:
-    """Choose the centre that each entity joins.
+    """Return the pair by which each entity joins its centre; centres and others are no keys.
 
-    Parameters
-    ----------
-    order
-        The entities, the most mentioned first: the order in which they become centres.
-    pairs
-        Those that are sure enough to be merged.
-    never
-        Pairs of which no group may hold both.
-    are_apart
-        Whether two members of one group contradict each other.
-
-    Returns
-    -------
-    joined
-        The pair by which each entity joins its centre; centres and others are no keys.
+    `order` has the entities, the most mentioned first, as they become centres; `pairs` are sure
+    enough to be merged. No group holds both of a pair in `never`, or two that `are_apart`.
     """
     matches: dict[int, dict[int, Pair]] = defaultdict(dict)
     for pair in pairs:
@@ -188,7 +175,6 @@ class Assignments:
         return frame.with_columns(self._renumbered("number", "target"))
 
     def mentions(self, frame: pl.LazyFrame) -> pl.LazyFrame:
-        """Renumber mentions."""
         parts = pl.LazyFrame(
             [(entity, *item) for entity, units in self._parts.items() for item in units.items()],
             schema={"entity": pl.Int32, "text_unit": pl.Int32, "_part": pl.Int32},

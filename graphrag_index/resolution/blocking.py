@@ -32,15 +32,10 @@ BATCH_NAMES = 50_000
 
 
 def candidates(names: Sequence[Name]) -> pl.DataFrame:
-    """Find candidate pairs of names by their letters and words.
+    """Find candidate pairs of names, the most frequent first, by their letters and words.
 
-    `names` stand in the order of their mentions, the most frequent first.
-
-    Returns
-    -------
-    pairs
-        `left` < `right`, numbers of the names, and `blocks`, those that found it, sorted;
-        ordered by the numbers.
+    Returns `left` < `right`, numbers of the names, and `blocks`, the sorted names of the keys
+    that they share; ordered by the numbers.
     """
     keys = {
         "letters": _letter_keys(names),
@@ -105,13 +100,10 @@ def _initial_keys(names: Sequence[Name]) -> Keys:
 
 def _keyed(rows: Keys) -> pl.DataFrame:
     """Return the keys that several names share."""
-    numbers: list[int] = []
-    keys: list[str] = []
-    for number, key in rows:
-        numbers.append(number)
-        keys.append(key)
-    columns = [pl.Series("number", numbers, pl.Int64), pl.Series("key", keys, pl.String)]
-    return pl.DataFrame(columns).filter(pl.col("key").is_duplicated())
+    found = list(rows)
+    columns = {"number": [number for number, _ in found], "key": [key for _, key in found]}
+    keyed = pl.DataFrame(columns, schema={"number": pl.Int64, "key": pl.String})
+    return keyed.filter(pl.col("key").is_duplicated())
 
 
 def _pairs(keyed: pl.DataFrame, block: str) -> pl.DataFrame:

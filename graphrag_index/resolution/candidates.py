@@ -226,12 +226,8 @@ class Found:
 def make_nodes(found: Found, decisions: Decisions) -> tuple[list[Node], dict[str, int]]:
     """Group entities and parts by name, or by the title that a person gave them.
 
-    Returns
-    -------
-    nodes
-        The most mentioned first, then by key.
-    places
-        The node of each key: of the titles that were found, and of those that a person gives.
+    Returns the nodes, the most mentioned first, then by key; and the position of the node of
+    each key, of the titles that were found and of those that a person gives.
     """
     counts = dict(found.mentions.group_by("entity").len().iter_rows())
     divided = {piece.entity for piece in found.pieces}
@@ -289,10 +285,7 @@ def never_pairs(decisions: Decisions, places: Mapping[str, int]) -> Collection[f
 
 
 def unknown_names(decisions: Decisions, found: Collection[str]) -> list[tuple[str, str]]:
-    """Return the names in the decisions that no document has, with their section.
-
-    The new titles are not among them.
-    """
+    """Return the names in the decisions that no document has, but new titles; with the section."""
     new = {title_key(title) for title in decisions.titles.values()}
     return [
         (name, section)

@@ -34,10 +34,7 @@ Edit = tuple[int, int, str]
 def merge(path: Path, title: str, names: Sequence[str]) -> bool:
     """Merge names under one title; return whether that is new.
 
-    Raises
-    ------
-    SettingsError
-        It contradicts what the file says, or the file cannot be edited.
+    Raises SettingsError if it contradicts the file, or the file cannot be edited.
     """
     decisions = read_decisions(path)
     title, *names = _clean([title, *names])
@@ -153,9 +150,8 @@ def _text_to_edit(path: Path) -> str:
 def _section(text: str, name: str, path: Path) -> tuple[yaml.Node | None, list[Any]]:
     """Return a section, None if it is missing, and its entries."""
     root = yaml.compose(text, yaml.SafeLoader)
-    section = (
-        next((value for key, value in root.value if key.value == name), None) if root else None
-    )
+    sections = root.value if root else ()
+    section = next((value for key, value in sections if key.value == name), None)
     if not isinstance(section, yaml.CollectionNode):
         return section, []
     if section.flow_style:
@@ -231,13 +227,7 @@ def _scalar(name: str) -> str:
 def _write(
     path: Path, text: str, edits: Sequence[Edit], is_right: Callable[[Decisions], bool]
 ) -> None:
-    """Edit the file atomically, if the new text parses to the wanted decisions.
-
-    Raises
-    ------
-    SettingsError
-        The file has a form that cannot be edited; it stays as it was.
-    """
+    """Edit the file atomically; raise SettingsError if the new text lacks the wanted decisions."""
     for start, end, replacement in sorted(edits, reverse=True):
         text = text[:start] + replacement + text[end:]
     try:

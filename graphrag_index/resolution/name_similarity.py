@@ -82,10 +82,9 @@ def can_be_one_person(a: Name, b: Name) -> bool:
     """Tell whether no given name or initial of one contradicts the other."""
     if a.plain.letters == b.plain.letters or not _can_be_people(a, b):
         return True
-    if "person" not in (a.kind, b.kind):
-        are_like_people = a.may_be_person and b.may_be_person and _have_initial(a, b)
-        if not are_like_people:
-            return True
+    are_like_people = a.may_be_person and b.may_be_person and _have_initial(a, b)
+    if "person" not in (a.kind, b.kind) and not are_like_people:
+        return True
     one, other = a.parts, b.parts
     if min(len(one), len(other)) < 2 or fold(one[-1]) != fold(other[-1]):
         return True
@@ -157,9 +156,7 @@ def _same_umlauts(a: Name, b: Name) -> Similarity | None:
 
 
 def _shortens(short: Name, long: Name) -> bool:
-    if not short.is_acronym or long.is_acronym:
-        return False
-    return short.letters in long.first_letters
+    return short.is_acronym and not long.is_acronym and short.letters in long.first_letters
 
 
 def _fits(short: tuple[str, ...], long: tuple[str, ...]) -> bool:

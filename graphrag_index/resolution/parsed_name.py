@@ -160,9 +160,7 @@ class Name:
     @cached_property
     def may_be_person(self) -> bool:
         """True for words like given names, or their initials, and a surname."""
-        if not self.parts:
-            return False
-        last = self.parts[-1]
+        last = self.parts[-1] if self.parts else ""
         return (
             2 <= len(self.parts) <= 5
             and last[:1].isupper()

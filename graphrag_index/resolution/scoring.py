@@ -9,7 +9,14 @@ import polars as pl
 
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
-from graphrag_index.llm.request import Message, ParsedReply, ReplyError, ReplyFormat, Request
+from graphrag_index.llm.request import (
+    Message,
+    ParsedReply,
+    ReplyError,
+    ReplyFormat,
+    Request,
+    object_schema,
+)
 from graphrag_index.resolution.candidates import Node
 from graphrag_index.resolution.name_similarity import (
     FIRST_LETTERS,
@@ -98,9 +105,14 @@ def score_pairs(
     """
     found: dict[tuple[int, int], Similarity] = {}
     for left, right, similarity in pairs.select("left", "right", "similarity").iter_rows():
-        likeness = compare(names[left], names[right])
+        a, b = names[left], names[right]
+        likeness = compare(a, b)
         if similarity is not None:
-            likeness = _with_similarity(names[left], names[right], likeness, similarity)
+            reason = f"vectors alike ({similarity:.2f})"
+            if likeness is not None:
+                likeness = replace(likeness, evidence=(*likeness.evidence, reason))
+            elif not are_apart(a, b) and can_be_one_person(a, b):
+                likeness = Similarity(WEIGHT_OF_VECTORS * similarity, (reason,))
         if likeness is not None:
             found[left, right] = likeness
     kept = pl.DataFrame(list(found), schema={"left": pl.Int64, "right": pl.Int64}, orient="row")
@@ -125,17 +137,6 @@ def score_pairs(
             evidence.append(f"{a.kind} against {b.kind}")
         scored.append(Pair(left, right, round(score, 3), tuple(evidence)))
     return scored
-
-
-def _with_similarity(
-    a: Name, b: Name, likeness: Similarity | None, similarity: float
-) -> Similarity | None:
-    evidence = f"vectors alike ({similarity:.2f})"
-    if likeness is not None:
-        return Similarity(likeness.score, (*likeness.evidence, evidence))
-    if are_apart(a, b) or not can_be_one_person(a, b):
-        return None
-    return Similarity(WEIGHT_OF_VECTORS * similarity, (evidence,))
 
 
 class _Meanings:
@@ -168,11 +169,10 @@ class _Meanings:
 
     def _explains(self, short: int, long: int, texts: Mapping[int, str]) -> bool:
         a, b = self.names[short], self.names[long]
-        if not a.is_acronym:
-            return False
-        if (a.letters, b.plain.letters) in self.explained:
-            return True
-        return explains(f"{texts.get(short, '')}\n{texts.get(long, '')}", a.title, b.title)
+        return a.is_acronym and (
+            (a.letters, b.plain.letters) in self.explained
+            or explains(f"{texts.get(short, '')}\n{texts.get(long, '')}", a.title, b.title)
+        )
 
     def settle(
         self, left: int, right: int, likeness: Similarity, in_one_document: bool
@@ -248,13 +248,7 @@ def ask(
 
 
 def _parse_reply(data: Any) -> ParsedReply:
-    """Parse {"same": true}, and a few variants of it.
-
-    Raises
-    ------
-    ReplyError
-        It says neither yes nor no.
-    """
+    """Parse {"same": true}, or a few variants; ReplyError if it is neither yes nor no."""
     if isinstance(data, list) and len(data) == 1:
         data = data[0]
     if isinstance(data, Mapping):
@@ -270,12 +264,7 @@ def _parse_reply(data: Any) -> ParsedReply:
 
 FORMAT = ReplyFormat(
     "same_entity",
-    {
-        "type": "object",
-        "properties": {"reason": {"type": "string"}, "same": {"type": "boolean"}},
-        "required": ["reason", "same"],
-        "additionalProperties": False,
-    },
+    object_schema({"reason": {"type": "string"}, "same": {"type": "boolean"}}),
     _parse_reply,
     'Reply with one JSON object and nothing else: {"reason": "...", "same": true or false}',
 )
