@@ -48,11 +48,6 @@ class BatchStatus(NamedTuple):
     files: tuple[str, ...]  # results so far: replies, errors
     errors: str = ""
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether the batch has no further results."""
-        return self.status in ENDED
-
 
 class BatchEndpoint:
     """Batches of one model's account.

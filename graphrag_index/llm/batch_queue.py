@@ -14,6 +14,7 @@ from typing import IO
 
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.batch_endpoint import (
+    ENDED,
     BatchEndpoint,
     BatchStatus,
     RefusedError,
@@ -101,7 +102,7 @@ class BatchQueue:
         for batch, status in self._update_status():
             if status is None:
                 self._give_up(batch)
-            elif status.has_ended:
+            elif status.status in ENDED:
                 self._collect(batch, status)
 
     def progress(self) -> tuple[int, int, bool]:
@@ -110,7 +111,7 @@ class BatchQueue:
         return (
             sum(batch.n_requests for batch, _ in statuses),
             sum(status.n_done for _, status in statuses if status),
-            any(status is None or status.has_ended for _, status in statuses),
+            any(status is None or status.status in ENDED for _, status in statuses),
         )
 
     def progress_message(self) -> str:
@@ -273,11 +274,13 @@ class BatchQueue:
         message = self.client.redact(status.errors)
         reason = f" ({message})" if message else ""
         is_tokens = "token" in message.lower() and "limit" in message.lower()
-        hint = "set batch.max_tokens of this model to what its account allows, then r" * is_tokens
+        advice = "run again to submit its requests once more"
+        if is_tokens:
+            advice = f"set batch.max_tokens of this model to what its account allows, then {advice}"
         if self.record.n_failed_last(self.step, self.name) > 1:
             raise ModelError(
                 f"Model {self.name}: batch {batch.id} failed{reason}, as one before it did: "
-                f"{hint or 'r'}un again to submit its requests once more."
+                f"{advice}."
             )
         logger.warning(
             "Batch %s of %s has ended as %s%s: %d of %d requests were not answered and are "

@@ -198,9 +198,8 @@ class LLMClient:
             return RetryError(reason, after, rate=status == 429)
         if status in (401, 403, 404):
             return self._settings_error(status, message)
-        if any(word in f"{code} {message}".lower() for word in _ABOUT_CONTENT):
-            return RejectedError(reason)
-        if status in (400, 405, 415, 422, 501):
+        is_about_content = any(word in f"{code} {message}".lower() for word in _ABOUT_CONTENT)
+        if status in (400, 405, 415, 422) and not is_about_content:
             return UnsupportedError(reason)
         return RejectedError(reason)
 

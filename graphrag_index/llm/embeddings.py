@@ -133,7 +133,10 @@ class RemoteEmbeddingModel(RemoteModel):
             except RejectedError as error:
                 reason = self._client.redact(str(error))
                 break
-            batch, reason, length = self._keep_usable(batch, rows, vectors)
+            batch, length = self._keep_usable(batch, rows, vectors)
+            reason = "its vector has no direction"
+            if length is not None:
+                reason = f"its vector has {length} numbers and not {self.dimension}"
             if not batch:
                 return vectors
         if len(batch) > 1:
@@ -175,9 +178,9 @@ class RemoteEmbeddingModel(RemoteModel):
 
     def _keep_usable(
         self, batch: Sequence[KeyedText], rows: Sequence[Sequence[float]], vectors: "Vectors"
-    ) -> tuple[list[KeyedText], str, int | None]:
-        """Keep the usable vectors; returns the other texts, the reason, and a wrong dimension."""
-        rest, reason, replies = [], "", {}
+    ) -> tuple[list[KeyedText], int | None]:
+        """Keep the usable vectors; returns the other texts, and the dimension of the last."""
+        rest, replies = [], {}
         wrong: int | None = None
         for (key, text), row in zip(batch, rows, strict=True):
             vector = _normalized(row)
@@ -186,14 +189,11 @@ class RemoteEmbeddingModel(RemoteModel):
                 replies[key] = base64.b64encode(vector.tobytes()).decode()
                 continue
             rest.append((key, text))
-            reason = "its vector has no direction"
-            if vector is not None:
-                wrong = len(vector)
-                reason = f"its vector has {wrong} numbers and not {self.dimension}"
+            wrong = None if vector is None else len(vector)
         self.ledger.record_replies(replies)
         self._used += replies
         self._fits = self._fits or bool(replies)
-        return rest, reason, wrong
+        return rest, wrong
 
 
 def _normalized(row: Sequence[float]) -> "npt.NDArray[np.float32] | None":

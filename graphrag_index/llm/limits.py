@@ -10,7 +10,7 @@ import asyncio
 import re
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from email.utils import parsedate_to_datetime
 from functools import cache
 from importlib.resources import files
@@ -144,10 +144,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     value = headers.get("retry-after", "").strip()
     seconds = parse_duration(value)
     if seconds is None and value:
-        try:
-            seconds = max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-        except ValueError:
-            return None
+        with suppress(ValueError):
+            return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
     return seconds
 
 

@@ -39,13 +39,11 @@ class Shape:
     @cached_property
     def list_names(self) -> dict[str, str]:
         """Map lower-case names of each list and of its records to the key of the list."""
-        names = {}
+        names: dict[str, str] = {}
         for name in self.lists:
-            names[name.lower()] = name
-            if name.endswith("ies"):
-                names[name[:-3].lower() + "y"] = name
-            elif name.endswith("s"):
-                names[name[:-1].lower()] = name
+            plural = name.lower()
+            singular = re.sub("ies$", "y", plural).removesuffix("s")
+            names |= {plural: name, singular: name}
         return names
 
     @cached_property
@@ -137,13 +135,11 @@ class Shape:
     def _name_lists(self, value: dict[str, Any]) -> None:
         """Name lists by position, for keys in another language."""
         missing = [name for name in self.lists if name not in value]
+        unknown = {key: value[key] for key in value if key not in self.properties}
         others = [
             key
-            for key, part in value.items()
-            if key not in self.properties
-            and isinstance(part, list)
-            and part
-            and all(isinstance(record, dict) for record in part)
+            for key, part in unknown.items()
+            if isinstance(part, list) and part and all(isinstance(one, dict) for one in part)
         ]
         if len(missing) == len(others):
             for name, key in zip(missing, others, strict=True):
