@@ -128,13 +128,7 @@ class Graph:
 def select_graph(
     store: TableStore, version: Version, filters: Filters, progress: Progress | None = None
 ) -> Graph:
-    """Select the entities that pass the filters.
-
-    Raises
-    ------
-    ExportError
-        The index has no graph, or no entity can pass a filter.
-    """
+    """Select the entities that pass the filters; raise ExportError if none can."""
     if "entities" not in version.tables or "relationships" not in version.tables:
         raise ExportError(
             f"The workflow {version.workflow} writes no entities and relationships: "
@@ -156,11 +150,8 @@ def select_graph(
     for level in levels:
         members = _members(communities.filter(pl.col("level") == level))
         members = members.rename({"community": f"community_level_{level}"})
-        keys = (
-            keys.lazy()
-            .join(members, on="id", how="left", maintain_order="left")
-            .collect(engine="streaming")
-        )
+        rows = keys.lazy().join(members, on="id", how="left", maintain_order="left")
+        keys = rows.collect(engine="streaming")
     if levels:
         shown = levels[0] if filters.level is None else filters.level
         keys = keys.with_columns(community=pl.col(f"community_level_{shown}"))

@@ -252,8 +252,7 @@ def write_cypher(graph: Graph, path: Path) -> list[str]:
                 f"FOR (n:{part.name}) REQUIRE n.id IS UNIQUE;\n"
             )
         for part in nodes:
-            merge = f"MERGE (n:{part.name} {{id: row.id}}) SET n += row"
-            _write_statements(file, part, merge)
+            _write_statements(file, part, f"MERGE (n:{part.name} {{id: row.id}}) SET n += row")
         for link in links:
             _write_statements(file, link, _merge_link(link))
     return ['Run it with: cypher-shell --file "TARGET"']

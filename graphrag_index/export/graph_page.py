@@ -142,7 +142,7 @@ def _communities(
         .with_columns(pl.col("number").cast(pl.Int64))
     )
     number = shown.select("community", "number")
-    parent = number.rename({"community": "parent", "number": "parent_number"})
+    parent = number.select(parent="community", parent_number="number")
     shown = shown.join(parent, on="parent", how="left", maintain_order="left")
     shown = shown.with_columns(parent=pl.col("parent_number").fill_null(-1))
     deepest = (

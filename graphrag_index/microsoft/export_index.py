@@ -113,8 +113,7 @@ def export(
 
 
 def _open_tables(store: TableStore, version: Version) -> dict[str, pl.LazyFrame]:
-    missing = [name for name in _REQUIRED if name not in version.tables]
-    if missing:
+    if missing := [name for name in _REQUIRED if name not in version.tables]:
         raise TableError(
             f"The index in {store.output} has no table {', '.join(missing)}: Microsoft GraphRAG "
             "needs it, run a workflow that writes it."
@@ -264,10 +263,9 @@ def _with_records(batch: pl.DataFrame, schema: pa.Schema) -> pa.Table:
 
 
 def _with_their_values(communities: pl.LazyFrame, relationships: pl.LazyFrame) -> pl.LazyFrame:
-    """Return communities with the titles and the text units that they have there.
+    """Return communities with their titles and text units there: those of the relationships.
 
-    The text units are those of the relationships, which differ from ours for islands and for
-    communities without relationships.
+    They differ from ours for islands and for communities without relationships.
     """
     is_other = pl.col("island") | (pl.col("relationship_ids").list.len() == 0)
     others = communities.filter(is_other).select("community", id="relationship_ids")

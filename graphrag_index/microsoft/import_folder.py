@@ -29,12 +29,10 @@ from graphrag_index.storage.table_writer import TableCheck
 FOLDER, DESCRIPTION = "imported", "import.json"
 FORMAT = 1
 # The imported tables; the last two are optional.
-# fmt: off
 PUBLIC = (
-    "documents", "text_units", "entities", "relationships", "mentions", "communities",
-    "community_lineage", "community_reports", "covariates",
+    *("documents", "text_units", "entities", "relationships", "mentions"),
+    *("communities", "community_lineage", "community_reports", "covariates"),
 )
-# fmt: on
 _BATCH = 8_192  # rows
 
 

@@ -64,7 +64,7 @@ class ImportMerge:
     def graph(
         self, entities: pl.DataFrame, relationships: pl.DataFrame, mentions: pl.DataFrame
     ) -> dict[str, pl.DataFrame]:
-        """Merge extracted entities and relationships into the imported ones, then the new ones.
+        """Merge extracted entities and relationships into the imported ones, or append them.
 
         An entity with the title of an imported one adds its descriptions to that one. So does a
         relationship between the same two entities, unless both have different types.

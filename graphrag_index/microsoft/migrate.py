@@ -62,8 +62,7 @@ def init_from(
     """Write a project of ours into a folder, from one of Microsoft GraphRAG.
 
     `settings.yaml` is written last, so that a folder has one only if all else is there.
-    `input_folder` overrides where documents are read from. A `SettingsError` says why nothing is
-    written.
+    `input_folder` overrides the documents. A `SettingsError` says why nothing is written.
     """
     project = read_project(source)
     settings_path = folder / SETTINGS_FILE

@@ -72,9 +72,6 @@ class NotCarriedError(Exception):
 class UnsetVariableError(NotCarriedError):
     """A setting uses a variable that is not set."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"it uses the variable {name}, which is not set")
-
 
 @dataclass(frozen=True)
 class MicrosoftProject:
@@ -102,7 +99,8 @@ class MicrosoftProject:
         try:
             text = Template(value).substitute(self.environment)
         except KeyError as error:
-            raise UnsetVariableError(error.args[0]) from None
+            message = f"it uses the variable {error.args[0]}, which is not set"
+            raise UnsetVariableError(message) from None
         try:
             return read_yaml(text) if variables_in(value) else text
         except ValueError:
@@ -117,9 +115,7 @@ class MicrosoftProject:
 
     def leaves(self) -> Iterator[tuple[str, Any]]:
         """Yield dotted keys and values in the order of the file, without empty ones."""
-        for key, value in flat(self.values):
-            if value is not None and value not in ([], {}, ""):
-                yield key, value
+        return ((key, value) for key, value in flat(self.values) if value not in (None, [], {}, ""))
 
     def get(self, *keys: str) -> Any:
         """Return the first of some dotted keys that has a value; else None."""

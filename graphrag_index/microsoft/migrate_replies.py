@@ -238,11 +238,8 @@ class _ReplyReader:
             kept: dict[str, str] = {}
             for text, number in zip(texts, numbers, strict=False):
                 theirs = _their_requests(their_prompt, type_names, text)
-                response = self.cache.find(EXTRACTION, theirs)
+                response = self._find(EXTRACTION, theirs, chat.settings, result)
                 if response is None:
-                    continue
-                if not _is_written_by(response, chat.settings):
-                    result.n_other += 1
                     continue
                 label = f"text unit {number}"
                 request = prompt.request(PassagePrompt(Passage(text), label, ""))
@@ -272,11 +269,8 @@ class _ReplyReader:
         for table, columns in EMBEDDED_COLUMNS.values():
             for texts in self._text_batches(table, columns, n_rows):
                 for batch in _embedding_batches(texts, max_texts, max_tokens):
-                    response = self.cache.find(EMBEDDING, [{"input": batch}])
+                    response = self._find(EMBEDDING, [{"input": batch}], model, result)
                     if response is None:
-                        continue
-                    if not _is_written_by(response, model):
-                        result.n_other += 1
                         continue
                     replies = _vector_replies(response, batch, model)
                     if replies is None:
@@ -287,6 +281,27 @@ class _ReplyReader:
                         ledger.record_sent(text_key(text, model), step, label, name)
                     ledger.record_replies(replies)
                     result.n_used += 1
+
+    def _find(
+        self,
+        step: str,
+        requests: Iterable[Mapping[str, Any]],
+        model: ModelSettings,
+        result: StepReplies,
+    ) -> Mapping[str, Any] | None:
+        """Find a response of this model; one of another model is counted and left out.
+
+        Their cache ignores the model: after a change of model it returns replies of the old one.
+        """
+        response = self.cache.find(step, requests)
+        wrote = str((response or {}).get("model") or "").rpartition("/")[2].casefold()
+        names = [model.model.rpartition("/")[2].casefold(), (model.deployment or "").casefold()]
+        # A date may follow the name, as in gpt-4.1-2025-04-14.
+        any_name = "|".join(re.escape(name) for name in names if name)
+        if not wrote or re.fullmatch(rf"({any_name})(-[-\d]*\d)?", wrote):
+            return response
+        result.n_other += 1
+        return None
 
     def _number(self, key: str, default: int) -> int:
         value = self.project.expanded(key)
@@ -364,16 +379,3 @@ def _vector_replies(
         data = (vector / np.float32(length)).astype(np.float32).tobytes()
         replies[text_key(text, model)] = base64.b64encode(data).decode()
     return replies
-
-
-def _is_written_by(response: Mapping[str, Any], model: ModelSettings) -> bool:
-    """Compare the model that a response names with that of the settings.
-
-    Their cache ignores the model: after a change of model it returns replies of the old one.
-    """
-    wrote = str(response.get("model") or "").rpartition("/")[2].casefold()
-    names = {model.model.rpartition("/")[2].casefold(), (model.deployment or "").casefold()}
-    # A date may follow the name, as in gpt-4.1-2025-04-14.
-    return not wrote or any(
-        name and re.fullmatch(rf"{re.escape(name)}(-[-\d]*\d)?", wrote) for name in names
-    )

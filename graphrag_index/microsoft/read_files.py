@@ -1,5 +1,6 @@
 """The files of a Microsoft GraphRAG index, version 0 to 3: Parquet tables and vectors."""
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -300,9 +301,12 @@ def open_vectors(
     stores = sorted(
         (place / "lancedb").glob("*.lance"), key=lambda p: (p.stem not in EMBEDDED_COLUMNS, p)
     )
+    # Version 2 writes `default-text_unit-text` or puts the name of a container in front; versions
+    # 0 and 1 write `entity_description_embeddings`.
+    stems = {path: re.sub("[-.]", "_", path.stem).removesuffix("_embeddings") for path in stores}
     failures = (pl.exceptions.PolarsError, ValueError, RuntimeError, OSError, KeyError)
     for name, (table, columns) in EMBEDDED_COLUMNS.items():
-        sources = [(path, "") for path in stores if _vector_table(path.stem) == name]
+        sources = [(path, "") for path, stem in stems.items() if stem.endswith(name)]
         snapshot = place / f"embeddings.{name}.parquet"
         sources += [(snapshot, "embedding")] if snapshot.is_file() else []
         sources += [(files[table], f"{columns[-1]}_embedding")] if table in files else []
@@ -319,16 +323,6 @@ def open_vectors(
                 damaged.pop(name, None)
                 break
     return found, damaged
-
-
-def _vector_table(stem: str) -> str | None:
-    """Return our name of a vector table; None if it is another table.
-
-    Version 2 writes `default-text_unit-text` or puts the name of a container in front; versions
-    0 and 1 write `entity_description_embeddings`.
-    """
-    plain = stem.replace("-", "_").replace(".", "_").removesuffix("_embeddings")
-    return next((name for name in EMBEDDED_COLUMNS if plain.endswith(name)), None)
 
 
 def _open_lance(path: Path) -> LanceVectors:
