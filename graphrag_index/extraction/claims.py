@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
+from graphrag_index.extraction.reply_records import MAX_NAME, REPLY_NAMES
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, object_schema
 from graphrag_index.text.normalize import title_key
 from graphrag_index.text.sentences import find_quotation, split_sentences
 
-# A longer name is a sentence.
-MAX_NAME = 200
 # Shorter parts of a quotation may match anywhere.
 MIN_QUOTED = 12
 _TEXT = {"type": "string"}
@@ -31,22 +31,8 @@ Reply with one JSON object and nothing else, each claim on a line of its own:
 {"subject": "...", "object": "...", "type": "...", "status": "TRUE, FALSE or SUSPECTED", \
 "start_date": "...", "end_date": "...", "description": "...", "source_text": "..."}
 ]}"""
-# Names of fields, and of the list of claims, in replies.
-_KEYS = {
-    "subject": ("subject", "subject_id", "subject_name", "subject_entity", "entity"),
-    "object": ("object", "object_id", "object_name", "object_entity"),
-    "type": ("type", "claim_type", "category"),
-    "status": ("status", "claim_status"),
-    "start_date": ("start_date", "date", "claim_date"),
-    "end_date": ("end_date", "date", "claim_date"),
-    "description": ("description", "claim_description", "claim"),
-    "source_text": ("source_text", "claim_source_text", "source", "quote", "evidence"),
-}
-_LISTS = ("claims", "covariates", "results", "items")
-# Placeholders for missing values.
-_NOTHING = frozenset(("", "-", "none", "null", "n/a", "unknown", "not specified", "unspecified"))
-_TRUE = frozenset(("true", "confirmed", "verified", "yes"))
-_FALSE = frozenset(("false", "refuted", "denied", "no"))
+_KEYS: dict[str, list[str]] = REPLY_NAMES["claims"]
+_STATUSES = {word: status for status, words in REPLY_NAMES["statuses"].items() for word in words}
 _QUOTES = "\"'“”„«»‘’` "
 _GAP = re.compile(r"\s*(?:\.\.\.|…|\[\.\.\.\]|##)\s*")
 
@@ -65,18 +51,11 @@ class Claim(NamedTuple):
 
 
 def read_claims(data: Any) -> ParsedReply:
-    """Parse the claims of a reply; drop records without subject or description.
-
-    Raises
-    ------
-    ReplyError
-        The reply has no list of claims.
-    """
+    """Parse the claims of a reply; `ReplyError` if it has none with subject and description."""
     if isinstance(data, Mapping):
-        found = next((data[key] for key in _LISTS if isinstance(data.get(key), list)), None)
-        if found is None and any(key in data for key in _KEYS["subject"]):
-            found = [data]
-        data = found
+        lists = (data.get(key) for key in REPLY_NAMES["claim_lists"])
+        one = [data] if any(key in data for key in _KEYS["subject"]) else None
+        data = next((value for value in lists if isinstance(value, list)), one)
     if not isinstance(data, list):
         raise ReplyError('it holds no list "claims"')
     read = [_read_claim(record) for record in data]
@@ -100,9 +79,7 @@ def _read_claim(record: object) -> Claim | None:
         return None
     if max(len(values["subject"]), len(values["object"])) > MAX_NAME:
         return None
-    status = values["status"].casefold()
-    values["status"] = "TRUE" if status in _TRUE else "FALSE" if status in _FALSE else "SUSPECTED"
-    return Claim(**values)
+    return Claim(**values | {"status": _STATUSES.get(values["status"].casefold(), "SUSPECTED")})
 
 
 def _first_value(record: Mapping[str, object], keys: Sequence[str]) -> str:
@@ -114,18 +91,17 @@ def _first_value(record: Mapping[str, object], keys: Sequence[str]) -> str:
         if isinstance(value, str | int | float):
             # Broken JSON may hold lone surrogates.
             text = " ".join(str(value).encode("utf-8", "replace").decode().split())
-            if text.casefold() not in _NOTHING:
+            if text.casefold() not in REPLY_NAMES["missing"]:
                 return text
     return ""
 
 
 def merge_claims(replies: Iterable[Sequence[Claim]]) -> tuple[Claim, ...]:
     """Merge the replies about one text unit; keep each claim once."""
-    claims: dict[tuple[str, str, str], Claim] = {}
-    for reply in replies:
-        for claim in reply:
-            key = (title_key(claim.subject), title_key(claim.object), title_key(claim.description))
-            claims.setdefault(key, claim)
+    claims: dict[tuple[str, ...], Claim] = {}
+    for claim in chain.from_iterable(replies):
+        key = tuple(map(title_key, (claim.subject, claim.object, claim.description)))
+        claims.setdefault(key, claim)
     return tuple(claims.values())
 
 
@@ -140,16 +116,15 @@ def locate(claim: Claim, text: str) -> tuple[int, int] | None:
             at = text.find(part) if part else -1
             if at >= 0:
                 return at, at + len(part)
-            found = find_quotation(part, text)
-            if found is not None:
+            if found := find_quotation(part, text):
                 return found
     words = _trigrams(" ".join((quoted, claim.subject, claim.object, claim.description)))
     best, best_share = None, 0.0
-    for sentence in split_sentences(text):
-        own = _trigrams(text[sentence.start : sentence.end])
+    for start, end, _ in split_sentences(text):
+        own = _trigrams(text[start:end])
         share = 2 * len(own & words) / max(1, len(own) + len(words))
         if share > best_share:
-            best, best_share = (sentence.start, sentence.end), share
+            best, best_share = (start, end), share
     return best
 
 

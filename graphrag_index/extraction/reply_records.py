@@ -9,31 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from graphrag_index.llm.request import ReplyError
+from graphrag_index.text.languages import read_lists
 from graphrag_index.text.normalize import title_key
 
 # A longer name is a sentence.
 MAX_NAME = 200
 # If a reply states no strength.
 DEFAULT_STRENGTH = 5.0
-_STRENGTHS = {
-    **dict.fromkeys(("very high", "very strong", "critical", "essential"), 10.0),
-    **dict.fromkeys(("high", "strong", "direct", "primary", "major"), 8.0),
-    **dict.fromkeys(("low", "weak", "minor", "indirect", "slight"), 2.0),
+REPLY_NAMES = read_lists("extraction/data/replies")
+_NAMES_OF = REPLY_NAMES["fields"]
+_KINDS: dict[str, str] = REPLY_NAMES["kinds"]
+_STRENGTHS: dict[str, float] = {
+    text: value for value, texts in REPLY_NAMES["strengths"].items() for text in texts
 }
-# Names of fields in replies.
-_ENTITIES = ("entities", "nodes", "entity_list")
-_RELATIONSHIPS = ("relationships", "relations", "edges", "relationship_list")
-_NAME = ("name", "title", "entity", "entity_name", "label", "id")
-_TYPE = ("entity_type", "type", "category", "kind", "label")
-_DESCRIPTION = ("description", "entity_description", "relationship_description", "desc", "summary")
-_SOURCE = ("source", "source_entity", "from", "subject", "head", "start", "source_name")
-_TARGET = ("target", "target_entity", "to", "object", "tail", "end", "target_name")
-_LINK_TYPE = (
-    *("relationship_type", "relation_type", "type", "relation", "relationship", "predicate"),
-    "label",
-)
-_STRENGTH = ("strength", "relationship_strength", "weight", "score", "importance")
-_KINDS = {"entity": "entity", "node": "entity", "relationship": "link", "relation": "link"}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 _QUOTES = ('""', "''", "“”", "„“", "«»", "‘’", "``")
@@ -93,10 +81,7 @@ def _read_entity(record: Any) -> FoundEntity | None:
     elif isinstance(record, str):
         name, kind, description = record, None, None
     else:
-        fields = _lower_keys(record) if isinstance(record, dict) else {}
-        name, kind, description = (
-            _first_field(fields, keys) for keys in (_NAME, _TYPE, _DESCRIPTION)
-        )
+        name, kind, description = _fields(record, "name", "type", "description")
     entity = FoundEntity(_read_name(name), _read_type(kind), clean(_as_text(description)))
     return entity if title_key(entity.name) else None
 
@@ -113,11 +98,8 @@ def _read_relationship(record: Any, names: Set[str]) -> FoundRelationship | None
         else:
             kind, description, strength = _padded(others, 3)
     else:
-        fields = _lower_keys(record) if isinstance(record, dict) else {}
-        columns = (_SOURCE, _TARGET, _LINK_TYPE, _DESCRIPTION, _STRENGTH)
-        source, target, kind, description, strength = (
-            _first_field(fields, keys) for keys in columns
-        )
+        names_of_fields = ("source", "target", "link_type", "description", "strength")
+        source, target, kind, description, strength = _fields(record, *names_of_fields)
     kind, description = _read_type(kind), clean(_as_text(description))
     link = FoundRelationship(
         _read_name(source), _read_name(target), kind, description, read_strength(strength)
@@ -127,13 +109,7 @@ def _read_relationship(record: Any, names: Set[str]) -> FoundRelationship | None
 
 
 def _walk_records(data: Any) -> Iterator[tuple[str, Any]]:
-    """Yield each record of a reply with its kind, `entity` or `link`.
-
-    Raises
-    ------
-    ReplyError
-        The reply has no records.
-    """
+    """Yield each record of a reply with its kind, `entity` or `link`; refuse other replies."""
     if isinstance(data, list):
         for record in data:
             if isinstance(record, dict) and _record_lists(_lower_keys(record)):
@@ -150,14 +126,15 @@ def _walk_records(data: Any) -> Iterator[tuple[str, Any]]:
         if len(data) == 1 and inner:
             yield from _walk_records(inner[0])
             return
-        if _has_field(fields, _SOURCE) or ("name" in fields and "error" not in fields):
+        if _has_field(fields, "source") or ("name" in fields and "error" not in fields):
             yield _kind_of(data), data
             return
         raise ReplyError("it has neither of the lists entities and relationships")
     for kind, records in lists:
         if isinstance(records, dict):
             # A mapping by name, {"Ada": {"type": ...}}, or one record without a list.
-            if _has_field(_lower_keys(records), ("name", *_SOURCE)):
+            fields = _lower_keys(records)
+            if "name" in fields or _has_field(fields, "source"):
                 yield kind, records
                 continue
             for name, record in records.items():
@@ -170,12 +147,12 @@ def _walk_records(data: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _record_lists(fields: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    found = []
-    for kind, names in (("entity", _ENTITIES), ("link", _RELATIONSHIPS)):
-        name = next((name for name in names if name in fields), None)
-        if name is not None and not isinstance(fields[name], str):
-            found.append((kind, fields[name]))
-    return found
+    """Return the value of the first list of each kind; texts are none."""
+    found = [
+        (kind, next((fields[name] for name in names if name in fields), ""))
+        for kind, names in REPLY_NAMES["records"].items()
+    ]
+    return [(kind, records) for kind, records in found if not isinstance(records, str)]
 
 
 def _kind_of(record: Any) -> str:
@@ -189,7 +166,7 @@ def _kind_of(record: Any) -> str:
         value = fields.get(name)
         if isinstance(value, str) and value.lower() in _KINDS and "source" not in fields:
             return _KINDS[value.lower()]
-    return "link" if _has_field(fields, _SOURCE) and _has_field(fields, _TARGET) else "entity"
+    return "link" if _has_field(fields, "source") and _has_field(fields, "target") else "entity"
 
 
 def _marked_kind(record: list[Any]) -> str:
@@ -208,16 +185,18 @@ def _lower_keys(record: dict[Any, Any]) -> dict[str, Any]:
     return {str(key).strip().lower().replace(" ", "_"): value for key, value in record.items()}
 
 
-def _has_field(fields: Mapping[str, Any], names: Sequence[str]) -> bool:
-    return any(name in fields for name in names)
+def _has_field(fields: Mapping[str, Any], field: str) -> bool:
+    return not fields.keys().isdisjoint(_NAMES_OF[field])
 
 
-def _first_field(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
-    for name in names:
-        value = fields.get(name)
-        if value not in (None, ""):
-            return value
-    return None
+def _fields(record: Any, *fields: str) -> Iterator[Any]:
+    """Yield the values of fields, each under the first of its names that has one; else None."""
+    values = _lower_keys(record) if isinstance(record, dict) else {}
+    return (_first_value(values, _NAMES_OF[field]) for field in fields)
+
+
+def _first_value(values: Mapping[str, Any], names: Sequence[str]) -> Any:
+    return next((values[name] for name in names if values.get(name) not in (None, "")), None)
 
 
 def _as_text(value: Any) -> str:
@@ -226,7 +205,8 @@ def _as_text(value: Any) -> str:
     if isinstance(value, list):
         return " ".join(filter(None, map(_as_text, value)))
     if isinstance(value, dict):
-        return _as_text(_first_field(_lower_keys(value), (*_NAME, *_DESCRIPTION, "text")))
+        names = [*_NAMES_OF["name"], *_NAMES_OF["description"], "text"]
+        return _as_text(_first_value(_lower_keys(value), names))
     return "" if value is None or isinstance(value, bool) else str(value)
 
 
@@ -241,9 +221,7 @@ def _read_name(value: Any) -> str:
     name = clean(_as_text(value))
     while len(name) > 2 and name[0] + name[-1] in _QUOTES:
         name = name[1:-1].strip()
-    if len(name) > MAX_NAME or not any(map(str.isalnum, name)):
-        return ""
-    return name
+    return name if len(name) <= MAX_NAME and any(map(str.isalnum, name)) else ""
 
 
 def clean(text: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, chain, islice
 from typing import Any
 
-from graphrag_index.extraction.reply_records import clean
+from graphrag_index.extraction.reply_records import REPLY_NAMES, clean
 from graphrag_index.llm.prompts import Prompts, TokenBudget, n_prompt_tokens
 from graphrag_index.llm.request import (
     Message,
@@ -20,7 +20,6 @@ from graphrag_index.text.sentences import split_sentences
 
 # Tokens of a prompt besides instructions and descriptions: names, types, list marks.
 MARGIN = 300
-_DESCRIPTION = ("description", "summary", "text")
 _STOPS = (*".!?…。！？؟।", *"\"'”’»)")
 
 
@@ -45,9 +44,8 @@ class SummaryPrompt:
 
     def pieces(self, descriptions: Sequence[str]) -> list[str]:
         """Cut long descriptions, so that any two pieces fit into a request."""
-        return [
-            piece for text in descriptions for piece in self._cut_text(text, self.max_tokens // 2)
-        ]
+        size = self.max_tokens // 2
+        return [piece for text in descriptions for piece in self._cut_text(text, size)]
 
     def request(
         self, about: str, pieces: Sequence[str], first: int = 0, summary: str = ""
@@ -94,10 +92,8 @@ class SummaryPrompt:
 
     def _cut_text(self, text: str, max_tokens: int) -> Iterator[str]:
         """Cut a text at sentences, and long sentences anywhere."""
-        if (
-            len(text.encode("utf-8", "replace")) <= max_tokens
-            or self.budget.cost_of(text) <= max_tokens
-        ):
+        n_bytes = len(text.encode("utf-8", "replace"))
+        if n_bytes <= max_tokens or self.budget.cost_of(text) <= max_tokens:
             yield text
             return
         piece = ""
@@ -115,9 +111,8 @@ def join_descriptions(descriptions: Sequence[str]) -> str:
     """Join distinct descriptions; add a full stop where one is missing."""
     if len(descriptions) < 2:
         return "".join(descriptions)
-    return " ".join(
-        text if text.endswith(_STOPS) else f"{text}." for text in dict.fromkeys(descriptions)
-    )
+    distinct = dict.fromkeys(descriptions)
+    return " ".join(text if text.endswith(_STOPS) else f"{text}." for text in distinct)
 
 
 def _short_sentences(text: str, max_tokens: int) -> Iterator[str]:
@@ -142,18 +137,12 @@ def _short_sentences(text: str, max_tokens: int) -> Iterator[str]:
 
 
 def _read_summary(data: Any) -> ParsedReply:
-    """Parse {"description": "..."} tolerantly.
-
-    Raises
-    ------
-    ReplyError
-        The reply has no description.
-    """
+    """Parse {"description": "..."} tolerantly; `ReplyError` if it is missing or empty."""
     if isinstance(data, list) and len(data) == 1:
         data = data[0]
     if isinstance(data, Mapping):
         fields = {str(key).strip().lower(): value for key, value in data.items()}
-        data = next((fields[name] for name in _DESCRIPTION if name in fields), None)
+        data = next((fields[name] for name in REPLY_NAMES["summary"] if name in fields), None)
     text = clean(data) if isinstance(data, str) else ""
     if not text:
         raise ReplyError("it must be an object with a description, which must not be empty")

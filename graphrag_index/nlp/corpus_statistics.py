@@ -2,21 +2,15 @@
 
 import re
 from collections import Counter, defaultdict
+from functools import cache
+from itertools import filterfalse
 
 import numpy as np
 
-from graphrag_index.nlp.name_spans import (
-    BEFORE_NOUN,
-    DETERMINER,
-    INITIAL,
-    PERSON,
-    PLACE,
-    PREPOSITION,
-    PROSE,
-    Names,
-)
+from graphrag_index.nlp import name_spans
+from graphrag_index.nlp.name_spans import INITIAL, PROSE
 from graphrag_index.nlp.name_words import PLACES, base_forms
-from graphrag_index.text.languages import Language, is_title, read_lists, word_set
+from graphrag_index.text.languages import Language, is_title, language_of, read_lists, word_set
 
 _LISTS = read_lists("nlp/data/words")
 _SUFFIXES = word_set(_LISTS["suffixes"])
@@ -40,25 +34,26 @@ _NO_NAME = re.compile(r"(?:[^s]s|ly|ing|ed|tion|ness|ment|ity)$")
 class CorpusStatistics:
     """Counts of spans (by number) and of words (by spelling), and the tests based on them."""
 
-    def __init__(self, found: Names, lower: Counter[str]) -> None:
+    def __init__(self, found: name_spans.Names, lower: Counter[str]) -> None:
         self.found = found
         # How often the corpus writes each word in lower case.
         self.lower = lower
         surface = np.frombuffer(found.surface, np.int32)
         flags = np.frombuffer(found.flags, np.uint8)
 
-        def count(mask: int, value: int) -> np.ndarray:
-            return np.bincount(surface[flags & mask == value], minlength=len(found.names))
+        def count(flag: int, but: int = 0) -> np.ndarray:
+            counted = flags & (flag | but) == flag
+            return np.bincount(surface[counted], minlength=len(found.names))
 
-        self.total = count(0, 0)
-        self.in_prose = count(PROSE, PROSE)
+        self.total = count(0)
+        self.in_prose = count(PROSE)
         # Inside of sentences, where a capital is not owed to the start.
-        self.inside = count(PROSE | INITIAL, PROSE)
-        self.determiner = count(DETERMINER, DETERMINER)
-        self.place = count(PLACE, PLACE)
-        self.preposition = count(PREPOSITION, PREPOSITION)
-        self.before_noun = count(BEFORE_NOUN, BEFORE_NOUN)
-        self.person = count(PERSON, PERSON)
+        self.inside = count(PROSE, but=INITIAL)
+        self.determiner = count(name_spans.DETERMINER)
+        self.place = count(name_spans.PLACE)
+        self.preposition = count(name_spans.PREPOSITION)
+        self.before_noun = count(name_spans.BEFORE_NOUN)
+        self.person = count(name_spans.PERSON)
         self.words = [name.split(" ") for name in found.names]
         self.inside_words: Counter[str] = Counter()
         self.in_longer: set[str] = set()
@@ -67,8 +62,8 @@ class CorpusStatistics:
         self.closing: Counter[str] = Counter()
         self.heads: Counter[str] = Counter()
         self.determined: Counter[str] = Counter()
-        rows = zip(self.words, self.inside.tolist(), self.total.tolist(), strict=True)
-        for number, (words, inside, total) in enumerate(rows):
+        columns = (column.tolist() for column in (self.inside, self.total, self.determiner))
+        for words, inside, total, determined in zip(self.words, *columns, strict=True):
             for word in words:
                 self.inside_words[word] += inside
             if len(words) > 1:
@@ -76,7 +71,7 @@ class CorpusStatistics:
                 self.opening[words[0]] += total
                 self.closing[words[-1]] += total
             self.heads[words[0]] += total
-            self.determined[words[0]] += int(self.determiner[number])
+            self.determined[words[0]] += determined
         self._bases = self._base_forms()
         # Names in their base forms that are parts of longer spans.
         self._longer_bases = {
@@ -88,23 +83,20 @@ class CorpusStatistics:
         for number, words in enumerate(self.words):
             if found.languages[number].code in self._bases:
                 self._same_base[self.base(words, found.languages[number])].append(number)
-        self._verdicts: dict[int, bool] = {}
+        # Whether the corpus uses a span, by number, as a name.
+        self.is_name = cache(self._is_used_as_name)
 
     def _base_forms(self) -> dict[str, dict[str, str]]:
         """Return the base form of each word, for the languages that inflect names."""
         counts: dict[str, Counter[str]] = defaultdict(Counter)
-        inflecting: dict[str, Language] = {}
-        for words, language, total in zip(
-            self.words, self.found.languages, self.total.tolist(), strict=True
-        ):
+        rows = zip(self.words, self.found.languages, self.total.tolist(), strict=True)
+        for words, language, total in rows:
             if language.endings or language.genitive_s:
-                inflecting[language.code] = language
-                for word in words:
-                    if not word.islower():
-                        counts[language.code][word] += total
+                for word in filterfalse(str.islower, words):
+                    counts[language.code][word] += total
         return {
-            code: base_forms(counts[code], language, self.opening, self.closing)
-            for code, language in inflecting.items()
+            code: base_forms(counted, language_of(code), self.opening, self.closing)
+            for code, counted in counts.items()
         }
 
     def base(self, words: list[str], language: Language) -> tuple[str, ...]:
@@ -123,10 +115,7 @@ class CorpusStatistics:
 
     def is_written_inside(self, words: list[str], language: Language) -> bool:
         """Tell whether words, in any case, occur inside a sentence, where capitals mark names."""
-        if language.code not in self._bases:
-            return False
-        numbers = self._same_base.get(self.base(words, language), [])
-        return any(self.inside[number] for number in numbers)
+        return any(self.inside[n] for n in self._same_base.get(self.base(words, language), []))
 
     def is_part_of_name(self, word: str, language: Language) -> bool:
         """Tell whether a word, in any case, stands in a span of several words."""
@@ -140,9 +129,8 @@ class CorpusStatistics:
 
     def is_common_noun(self, word: str) -> bool:
         """Tell whether a German noun names nothing, by its articles or its ending."""
-        if _GERMAN_COMMON.search(word):
-            return True
-        return self.heads[word] > 0 and self.determined[word] * 3 >= self.heads[word]
+        determined = self.heads[word] > 0 and self.determined[word] * 3 >= self.heads[word]
+        return determined or _GERMAN_COMMON.search(word) is not None
 
     def is_demonym(self, word: str) -> bool:
         """Tell whether a word is a people's or a language's; surnames may look like it."""
@@ -151,13 +139,6 @@ class CorpusStatistics:
     def is_surname(self, word: str) -> bool:
         """Tell whether a word ends longer names more often than it begins them."""
         return self.closing[word] > self.opening[word]
-
-    def is_name(self, number: int) -> bool:
-        """Tell whether the corpus uses a span as a name."""
-        verdict = self._verdicts.get(number)
-        if verdict is None:
-            verdict = self._verdicts[number] = self._is_used_as_name(number)
-        return verdict
 
     def _is_used_as_name(self, number: int) -> bool:
         words = self.words[number]
@@ -190,20 +171,15 @@ class CorpusStatistics:
             self.determiner[number] * 2 >= inside or self.before_noun[number] * 2 >= total
         ):
             return False
-        if language.capitalizes_nouns:
-            return self._is_german_name(number, word)
-        return True
+        return not language.capitalizes_nouns or self._is_german_name(number, word)
 
     def _is_initial_name(self, number: int, word: str, language: Language) -> bool:
         """Tell whether a word is a name although it only ever begins sentences."""
         if language.capitalizes_nouns:
             return self._is_german_name(number, word)
-        if self.is_part_of_name(word, language):
+        if self.is_part_of_name(word, language) or self.is_written_inside([word], language):
             return True
-        others = self._same_base.get(self.base([word], language), [])
-        if any(self.inside[other] for other in others):
-            return True
-        if _NO_NAME.search(word) or word.endswith(language.verb_endings or ("\0",)):
+        if _NO_NAME.search(word) or word.endswith(language.verb_endings):
             return False
         return bool(self.person[number] or (self.total[number] > 1 and language.function_words))
 

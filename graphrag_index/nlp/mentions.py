@@ -32,10 +32,8 @@ _MIN_QUOTE_SCORE = 5.0
 # The best evidence is a sentence of about this many characters.
 GOOD_LENGTH = 160
 
-MENTIONS = {
-    **{"document": pl.Int32, "start": pl.Int32, "end": pl.Int32},
-    **{"entity": pl.Int32, "flags": pl.UInt8},
-}
+_NUMBERS = dict.fromkeys(("document", "start", "end", "entity"), pl.Int32)
+MENTIONS = {**_NUMBERS, "flags": pl.UInt8}
 
 
 @dataclass
@@ -48,11 +46,10 @@ class Entities:
 
     def extend(self, titles: Iterable[str], kind: str) -> None:
         """Add entities of one type, without aliases."""
-        before = len(self.titles)
-        self.titles.extend(titles)
-        added = len(self.titles) - before
-        self.types.extend([kind] * added)
-        self.aliases.extend([] for _ in range(added))
+        for title in titles:
+            self.titles.append(title)
+            self.types.append(kind)
+            self.aliases.append([])
 
 
 def find_mentions(
@@ -60,13 +57,8 @@ def find_mentions(
 ) -> tuple[pl.DataFrame, Entities]:
     """Find names, terms and recurring strings, and the entity of each mention.
 
-    Returns
-    -------
-    mentions
-        `document`, `start`, `end`, `entity`, `flags`, one row per mention, sorted by place;
-        no two begin at one place.
-    entities
-        All that may be mentioned; some are not.
+    Returns one row per mention, as in `MENTIONS`, sorted by place, no two at one start; and the
+    entities, of which some have no mention.
     """
     names, terms, vocabularies = _read_candidates(texts, sentences, settings, progress)
     lower: Counter[str] = Counter()
@@ -80,11 +72,9 @@ def find_mentions(
     if settings.noun_phrases:
         parts.append(_term_mentions(terms, settings, entities))
     found = list(find_uncased(texts, codes, settings.min_frequency_caseless))
-    recurring = {name: number for number, name in enumerate(sorted({name for *_, name in found}))}
-    rows = [
-        (document, start, end, len(entities.titles) + recurring[name], PROSE)
-        for document, start, end, name in found
-    ]
+    recurring = sorted({name for *_, name in found})
+    entity_of = {name: number for number, name in enumerate(recurring, len(entities.titles))}
+    rows = [(*place, entity_of[name], PROSE) for *place, name in found]
     parts.append(pl.DataFrame(rows, schema=MENTIONS, orient="row"))
     entities.extend(recurring, "name")
     del found, rows, terms
@@ -137,20 +127,15 @@ def _find_names(
         .drop("surface", "offset", "length")
     )
     counts = np.bincount(mentions["name"].to_numpy(), minlength=len(classified.names))
-    variants = (
-        _find_variants(found, classified, mentions, counts)
-        if settings.merge_variants
-        else Variants(classified.names, np.arange(len(classified.names)), {}, frozenset())
-    )
+    variants = Variants(classified.names, np.arange(len(classified.names)), {}, frozenset())
+    if settings.merge_variants:
+        variants = _find_variants(found, classified, mentions, counts)
     mentions = _assign_entities(mentions, variants)
     names = variants.names
     aliases: list[list[str]] = [[] for _ in names]
-    forms = (
-        mentions.group_by("entity", "name")
-        .len()
-        .sort("entity", "len", "name", descending=[False, True, False])
-    )
-    for entity, name, _ in forms.iter_rows():
+    forms = mentions.group_by("entity", "name").len()
+    by_frequency = forms.sort("entity", "len", "name", descending=[False, True, False])
+    for entity, name, _ in by_frequency.iter_rows():
         if names[name] != names[entity]:
             aliases[entity].append(names[name])
     types = _types_of_entities(variants, classified, counts)
@@ -196,12 +181,8 @@ def _types_of_entities(
         (np.bincount(entity_of_name, counts * share, n) / times).tolist()
         for share in (classified.place_share, classified.preposition_share)
     ]
-    return [
-        type_of(name, number in variants.persons, placed, behind_preposition)
-        for number, (name, placed, behind_preposition) in enumerate(
-            zip(variants.names, *shares, strict=True)
-        )
-    ]
+    persons = map(variants.persons.__contains__, range(n))
+    return list(map(type_of, variants.names, persons, *shares))
 
 
 def _term_mentions(terms: Terms, settings: ExtractGraphNlp, entities: Entities) -> pl.DataFrame:
@@ -210,11 +191,10 @@ def _term_mentions(terms: Terms, settings: ExtractGraphNlp, entities: Entities) 
     numbers = np.unique(term_of[term_of >= 0])
     if not len(numbers):
         return pl.DataFrame(schema=MENTIONS)
-    before = len(entities.titles)
     phrases = list(terms.phrases)
-    entities.extend((phrases[number] for number in numbers), "noun phrase")
     entity_of = np.full(len(phrases), -1, np.int32)
-    entity_of[numbers] = np.arange(before, before + len(numbers), dtype=np.int32)
+    entity_of[numbers] = len(entities.titles) + np.arange(len(numbers), dtype=np.int32)
+    entities.extend((phrases[number] for number in numbers), "noun phrase")
     for number in np.flatnonzero((term_of >= 0) & (term_of != np.arange(len(phrases)))):
         entities.aliases[entity_of[term_of[number]]].append(phrases[number])
     term = term_of[np.frombuffer(terms.phrase, np.int32)]
@@ -234,16 +214,15 @@ def _term_mentions(terms: Terms, settings: ExtractGraphNlp, entities: Entities) 
 def pair_mentions(mentions: pl.DataFrame, max_links: int, neighbour_weight: float) -> pl.DataFrame:
     """Link mentions of two entities in one sentence or in neighbouring ones.
 
-    A mention is linked with at most `max_links` mentions after it, so the number of pairs grows
-    with the text, however many names stand in one place. A pair in one sentence counts 1, in
-    neighbouring ones `neighbour_weight`. The mentions are sorted by document and start.
+    Each of the sorted mentions is linked with at most `max_links` after it. A pair in one sentence
+    counts 1, in neighbouring ones `neighbour_weight`.
 
     Returns
     -------
     pairs
-        One row per pair of entities, `source` < `target`, sorted by both: `evidence`, the
-        summed value of its links, `mention`, the row of the first mention of the best
-        evidence, and `is_quotable`, whether a quotable sentence names both.
+        One row per pair of entities, `source` < `target`, sorted by both: `evidence`, the sum of
+        its links; `mention`, the row of the first mention of the best evidence; `is_quotable`,
+        whether a quotable sentence names both.
     """
     parts = [
         _best_of_pairs(links, pl.col("value").sum())
@@ -264,18 +243,14 @@ def text_units_of_pairs(
 ) -> pl.Series:
     """List the text units in which each pair stands together, ascending.
 
-    The links are formed a second time, for the pairs that were kept: most pairs are
-    pruned, and to carry lists for all of them would take several times the memory.
+    The links are formed again, to save memory: most pairs were pruned.
     """
     pair = pl.col("source").cast(pl.Int64) * _WIDTH + pl.col("target")
     rows = pairs.select(pair=pair).with_row_index("row")
     links = _links(mentions, max_links, neighbour_weight)
     found = pl.concat(part.join(rows, on="pair").select("row", "mention") for part in links)
-    owners, values = (
-        column.cast(pl.Int64).to_numpy()
-        for column in (found["row"], mentions["text_unit"].gather(found["mention"]))
-    )
-    owners, values = distinct_pairs(owners, values)
+    columns = found["row"], mentions["text_unit"].gather(found["mention"])
+    owners, values = distinct_pairs(*(column.cast(pl.Int64).to_numpy() for column in columns))
     return gather_lists(owners, pl.Series(values), len(pairs))
 
 
@@ -284,8 +259,8 @@ def _links(
 ) -> Iterator[pl.DataFrame]:
     """Yield the links between neighbouring mentions, block by block.
 
-    `pair` is one number for both entities, `value` the value of the link, `score` the quality
-    of its sentence, `mention` the row of the first mention.
+    `pair` is one number for both entities, `score` the quality of the sentence, `mention` the row
+    of the first mention.
     """
     names = ("document", "sentence", "start", "quotable", "sentence_length")
     document, sentence, start, quotable, length = (mentions[name].to_numpy() for name in names)
@@ -311,16 +286,13 @@ def _links(
             off = np.minimum(np.abs(length[a] - GOOD_LENGTH), 400).astype(np.float32)
             score = 4.0 * same + 2 * _MIN_QUOTE_SCORE * (quotable[a] & same) - gap / 400 - off / 400
             source, target = np.minimum(entity[a], entity[b]), np.maximum(entity[a], entity[b])
-            blocks.append(
-                pl.DataFrame(
-                    {
-                        "pair": source * _WIDTH + target,
-                        "value": np.where(same, 1.0, neighbour_weight),
-                        "score": score.astype(np.float64),
-                        "mention": a,
-                    }
-                )
-            )
+            columns = {
+                "pair": source * _WIDTH + target,
+                "value": np.where(same, 1.0, neighbour_weight),
+                "score": score.astype(np.float64),
+                "mention": a,
+            }
+            blocks.append(pl.DataFrame(columns))
             if not len(rows):
                 break
         yield pl.concat(blocks)
@@ -338,17 +310,12 @@ def _best_of_pairs(links: pl.DataFrame, evidence: pl.Expr) -> pl.DataFrame:
 def associate(pairs: pl.DataFrame, n_mentions: np.ndarray) -> pl.DataFrame:
     """Add the `weight` of each pair: its evidence times how far it exceeds chance.
 
-    The factor is log2(1 + observed / expected), where two names are expected to
-    meet in proportion to the mentions of both; it is always positive, unlike
-    pointwise mutual information, which it approaches for strong associations.
-    It is divided by its largest possible value, so that a weight is at most the evidence.
+    The factor is log2(1 + observed / expected), divided by its largest possible value. Unlike
+    pointwise mutual information, which it approaches for strong associations, it is positive.
     """
     total = float(n_mentions.sum())
-    expected = (
-        n_mentions[pairs["source"].to_numpy()].astype(np.float64)
-        * n_mentions[pairs["target"].to_numpy()]
-        / max(total, 1.0)
-    )
+    source, target = (n_mentions[pairs[end].to_numpy()] for end in ("source", "target"))
+    expected = source.astype(np.float64) * target / max(total, 1.0)
     evidence = pairs["evidence"].to_numpy()
     lift = np.log2(1 + evidence / expected) / np.log2(2 + total)
     return pairs.with_columns(weight=pl.Series(evidence * lift, dtype=pl.Float64))

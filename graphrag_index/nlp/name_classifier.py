@@ -1,8 +1,7 @@
-"""Classify capitalized spans as names, by the usage of their words in the whole corpus.
+"""Classification of capitalized spans as names, by the usage of their words in the corpus.
 
-Words that the corpus mostly writes in lower case, or capitalizes at the start of
-sentences only, are no names. A span that runs two names together, or a name and
-words before it that do not belong to it, is cut.
+Words that the corpus mostly writes in lower case, or capitalizes at the start of sentences only,
+are no names. A span of two names, or of a name and other words before it, is cut.
 """
 
 import re
@@ -16,16 +15,10 @@ import polars as pl
 from graphrag_index.nlp.corpus_statistics import CorpusStatistics
 from graphrag_index.nlp.name_spans import CALENDAR, Names
 from graphrag_index.nlp.name_words import GIVEN_NAMES, KINDS, is_given_name, is_oblique
-from graphrag_index.text.languages import (
-    PARTICLES,
-    Language,
-    is_title,
-    n_titles,
-    read_lists,
-    word_set,
-)
+from graphrag_index.text import languages
+from graphrag_index.text.languages import Language, is_title, n_titles, word_set
 
-_LISTS = read_lists("nlp/data/words")
+_LISTS = languages.read_lists("nlp/data/words")
 _APPOSITIVES = word_set(_LISTS["appositives"])
 _GERMAN_ADJECTIVE = re.compile(r"(?:e|en|em|es)$")
 _PARTICLES = frozenset(("of", "von", "van", "de", "des", "der"))
@@ -46,11 +39,10 @@ Seam = tuple[int, int]
 class ClassifiedNames:
     """The names in every distinct span.
 
-    `parts` has one row per name in a span: `surface` (its number), `name`, and the
-    `offset` and `length` in characters; spans that are no names have none. `bases` are
-    the words of each name in their base forms. The shares say how often a preposition
-    of place, any preposition, an article, or a verb of persons stands beside each name.
-    `common` are the words of names that the corpus mostly writes in lower case.
+    `parts` has one row per name in a span: `surface` (the number of the span), `name`, and the
+    `offset` and `length` in characters. `bases` are the words of each name in base form. The
+    shares count the mentions beside a preposition of place, any preposition, an article, a verb
+    of persons. `common` are words of names that the corpus mostly writes in lower case.
     """
 
     names: list[str]
@@ -71,13 +63,13 @@ def classify_names(found: Names, lower: Counter[str]) -> ClassifiedNames:
     # Words behind a given name.
     surnames = {words[1] for words in usage.words if len(words) == 2 and words[0] in GIVEN_NAMES}
     names: dict[str, int] = {}
-    languages: list[Language] = []
+    languages_of: list[Language] = []
     rows: list[tuple[int, int, int, int]] = []
     for number in range(len(found.names)):
         for offset, text in _Span(usage, surnames, number).names():
             name = names.setdefault(text, len(names))
-            if name == len(languages):
-                languages.append(found.languages[number])
+            if name == len(languages_of):
+                languages_of.append(found.languages[number])
             rows.append((number, name, offset, len(text)))
     schema = dict.fromkeys(("surface", "name", "offset", "length"), pl.Int32)
     parts = pl.DataFrame(rows, schema=schema, orient="row")
@@ -90,13 +82,11 @@ def classify_names(found: Names, lower: Counter[str]) -> ClassifiedNames:
     def share(count: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return np.bincount(named[rows], count[surface[rows]], len(names)) / times
 
+    named_in = zip(names, languages_of, strict=True)
     return ClassifiedNames(
         names=list(names),
-        languages=languages,
-        bases=[
-            usage.base(name.split(" "), language)
-            for name, language in zip(names, languages, strict=True)
-        ],
+        languages=languages_of,
+        bases=[usage.base(name.split(" "), language) for name, language in named_in],
         parts=parts,
         place_share=share(usage.place, first),
         preposition_share=share(usage.preposition, first),
@@ -185,7 +175,7 @@ class _Span:
     def _is_foreword(self, word: str, rest: list[str], initial: bool) -> bool:
         """Tell whether a word only stands before the name."""
         usage, language = self.usage, self.language
-        if word.lower() in PARTICLES:
+        if word.lower() in languages.PARTICLES:
             return False
         if word.lower() in CALENDAR and word not in GIVEN_NAMES:
             # (said) Tuesday Whitmore; but Christmas Island.
@@ -209,7 +199,8 @@ class _Span:
             return True
         if not initial or usage.inside_words[word]:
             return False
-        if usage.is_written_inside([word, *rest], language):
+        inflects = language.endings or language.genitive_s
+        if inflects and usage.is_written_inside([word, *rest], language):
             # Pałac Kultury, if "w Pałacu Kultury" is written too.
             return False
         if self._is_given_name(word):

@@ -82,20 +82,23 @@ class MergedNames:
                 if self.languages[numbers[0]].genitive_s or not any(map(eq, first, words)):
                     base = self._add_name(" ".join(words), words, like=numbers[0])
                 else:
-                    base = min(numbers, key=self._base_form_key)
+                    # The form with the fewest endings of other cases.
+                    base = min(numbers, key=lambda n: (self._n_oblique(n), -self.counts[n], n))
             for number in numbers:
                 self.merge(number, base)
 
     def merge_inflected_adjectives(self) -> None:
-        """Merge German forms: "(der) Deutschen Bank" into "Deutsche Bank".
+        """Merge German forms that differ in endings: "(der) Deutschen Bank" and "Deutsche Bank".
 
-        The forms differ in the endings of adjectives, and in the last word in that of the
-        genitive. The first case names the entity, if the corpus has it.
+        The first case names the entity, if the corpus has it.
         """
         forms: dict[Words, list[int]] = defaultdict(list)
         for number, words in enumerate(self.words):
             if self.languages[number].capitalizes_nouns and len(words) > 1:
-                stems = tuple(map(_adjective_stem, words[:-1]))
+                stems = tuple(
+                    word if word in GIVEN_NAMES else _ADJECTIVE_ENDING.sub("", word)
+                    for word in words[:-1]
+                )
                 if stems != words[:-1]:
                     forms[*stems, words[-1]].append(number)
         for name, numbers in list(forms.items()):
@@ -104,23 +107,16 @@ class MergedNames:
                 numbers.extend(n for n in owners if self._n_oblique_adjectives(n))
         for numbers in forms.values():
             # The form that looks most like the first case.
-            base = min(
-                numbers,
-                key=lambda n: (
-                    *(self._n_oblique_adjectives(n), len(self.words[n][-1])),
-                    *(-self.counts[n], n),
-                ),
-            )
+            n_oblique, counts = self._n_oblique_adjectives, self.counts
+            base = min(numbers, key=lambda n: (n_oblique(n), len(self.words[n][-1]), -counts[n], n))
             for number in numbers:
                 self.merge(number, base)
 
     def _n_oblique_adjectives(self, number: int) -> int:
         return sum(word.endswith(("en", "em")) for word in self.words[number][:-1])
 
-    def _base_form_key(self, number: int) -> tuple[int, int, int]:
-        """Return a sort key: names that look like base forms come first."""
-        words, language = self.names[number].split(" "), self.languages[number]
-        return sum(is_oblique(word, language) for word in words), -self.counts[number], number
+    def _n_oblique(self, number: int) -> int:
+        return sum(is_oblique(w, self.languages[number]) for w in self.names[number].split(" "))
 
     def merge_titled(self) -> None:
         """Merge "Agent Alex Mercer" into "Alex Mercer", which is added if it does not occur."""
@@ -166,9 +162,3 @@ def _apart(words: Words) -> Words:
     if len(words) == 1 or all(word.count(".") < 2 for word in words):
         return words
     return tuple(part for word in words for part in (_INITIAL.findall(word) or [word]))
-
-
-def _adjective_stem(word: str) -> str:
-    """Return a German adjective without its ending; other words unchanged."""
-    ending = _ADJECTIVE_ENDING.search(word)
-    return word if ending is None or word in GIVEN_NAMES else word[: ending.start()]

@@ -17,28 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphrag_index.nlp.name_words import (
-    GIVEN_NAMES,
-    capital_pattern,
-    end_behind_possessive,
-    is_given_name,
-    is_wrapped,
-    name_pattern,
-    up_to_line_end,
-    word_before,
-)
-from graphrag_index.nlp.word_table import (
-    ARTICLE,
-    COPULA,
-    FUNCTION,
-    LOWER,
-    OTHER_PREPOSITION,
-    PERSON_VERB,
-    PLACE_PREPOSITION,
-    Integers,
-    Words,
-    kind_before,
-)
+from graphrag_index.nlp import name_words, word_table
+from graphrag_index.nlp.name_words import GIVEN_NAMES, is_given_name, is_wrapped, word_before
+from graphrag_index.nlp.word_table import Integers, Words
 from graphrag_index.text.languages import Language, is_title, read_lists, word_set
 from graphrag_index.text.sentences import Sentence
 
@@ -129,9 +110,8 @@ class Names:
     def restore_openings(self) -> None:
         """Restore openings and numbers that were cut off, after all documents were read.
 
-        "One Ton Depot" is whole at the start of a sentence where the corpus writes it inside
-        of one too, "Boeing 747" where it writes it more than once, and often enough for a
-        Boeing: "England 6" is a score.
+        "One Ton Depot" is restored if the corpus writes it inside of a sentence, "Boeing 747"
+        if it is a frequent form of "Boeing": "England 6" is a score.
         """
         times = Counter(name for _, ahead, name in self._longer if not ahead)
         flags = np.frombuffer(self.flags, np.uint8)
@@ -154,18 +134,15 @@ class Names:
         # Lists, tables and poems have no whole sentences: there, every line may name something.
         in_prose = sum(s.end - s.start for s in sentences if s.prose)
         all_prose = in_prose * 3 < sum(s.end - s.start for s in sentences)
-        pattern = name_pattern(language.code)
+        pattern = name_words.name_pattern(language.code)
         surfaces = self.surfaces
         rows: list[tuple[int, int, int, int]] = []
         ended = reached = current = 0
         sentence, shouted, prose = sentences[0], False, False
         starts = [sentence.start for sentence in sentences]
-        for capital in capital_pattern().finditer(text):
+        for capital in name_words.capital_pattern().finditer(text):
             start = capital.start()
-            if start < reached or start < starts[0]:
-                continue
-            match = pattern.match(text, start)
-            if match is None:
+            if start < reached or start < starts[0] or not (match := pattern.match(text, start)):
                 continue
             reached = end = match.end()
             n_begun = bisect_right(starts, start, current)
@@ -192,19 +169,17 @@ class Names:
             )
             after = text[end : end + 1]
             if after in _APOSTROPHES or (after == " " and text.startswith("for ", end + 1)):
-                longer = end_behind_possessive(text, start, end, language, pattern)
+                longer = name_words.end_behind_possessive(text, start, end, language, pattern)
                 if end < longer <= sentence.end:
                     reached = end = longer
                     raw, after = text[start:end], text[end : end + 1]
             if "\n" in raw:
-                raw = up_to_line_end(text, start, raw)
+                raw = name_words.up_to_line_end(text, start, raw)
                 reached = end = start + len(raw)
                 after = text[end : end + 1]
-            dated = raw[:3] in _CALENDAR_OPENINGS and _is_dating(word_before(text, start))
-            number = None if dated else surfaces.get(raw)
-            if dated:
-                span: Trimmed | None = self._trim(raw, language, initial or not prose, dated)
-            elif number is not None:
+            if raw[:3] in _CALENDAR_OPENINGS and _is_dating(word_before(text, start)):
+                span = self._trim(raw, language, initial or not prose, dated=True)
+            elif (number := surfaces.get(raw)) is not None:
                 span = Trimmed(0, len(raw), number, False)
             else:
                 key = language.code, raw, initial or not prose
@@ -213,17 +188,16 @@ class Names:
                 span = self._trimmed[key]
             if span is None:
                 continue
-            marks = PROSE if prose else 0
+            marks = (PROSE if prose else 0) | (INITIAL if initial and not span.offset else BEHIND)
             start += span.offset
-            marks |= INITIAL if initial and not span.offset else BEHIND
             if after == " ":
                 marks |= 0 if span.cut else BEFORE
             elif after in _APOSTROPHES:
                 marks |= OWNER
             elif after == "," and text.startswith(", who", end):
                 marks |= PERSON
-            elif after == ")" and text[start - 1 : start] == "(":
-                self._add_abbreviation(rows, ended, start, span.number)
+            elif after == ")" and rows and ended == start - 2 and text[start - 1] == "(":
+                self._add_abbreviation(rows[-1][2], span.number)
             if span.longer:
                 self._longer.append((len(self.start) + len(rows), span.ahead, span.longer))
             rows.append((start, end, span.number, marks))
@@ -270,9 +244,8 @@ class Names:
         if elision:
             offset += elision.end()
             surface = surface[elision.end() :]
-            if not surface[0].isupper():
-                return None
-        if len(surface) > MAX_CHARS or last - first > MAX_WORDS:
+        is_capital = not elision or surface[0].isupper()
+        if not is_capital or len(surface) > MAX_CHARS or last - first > MAX_WORDS:
             return None
         number = self._number(surface, language)
         cut = last < len(words)
@@ -291,13 +264,8 @@ class Names:
             self.languages.append(language)
         return number
 
-    def _add_abbreviation(
-        self, rows: list[tuple[int, int, int, int]], ended: int, start: int, number: int
-    ) -> None:
-        """Record the name in brackets behind the last one, if one abbreviates the other."""
-        if not rows or ended != start - 2:
-            return
-        before = rows[-1][2]
+    def _add_abbreviation(self, before: int, number: int) -> None:
+        """Record a span and the one in brackets behind it, if one abbreviates the other."""
         name, surface = self.names[before], self.names[number]
         if _initials(name) == surface.replace(".", ""):
             self.abbreviations.add((number, before))
@@ -307,9 +275,7 @@ class Names:
 
 def _is_empty(word: str, language: Language) -> bool:
     lower = word.lower()
-    if word in _ACRONYMS:
-        return False
-    return lower in language.function_words or lower in CALENDAR
+    return word not in _ACRONYMS and (lower in language.function_words or lower in CALENDAR)
 
 
 def _may_open(words: list[str], dated: bool, language: Language) -> bool:
@@ -339,18 +305,19 @@ def _usage(
     before = words.kinds[earlier[at]].astype(np.int64) * (at > 0)
     # "l'Institut" begins inside of a word.
     for row in np.flatnonzero(words.starts[at] != start):
-        before[row] = kind_before(word_before(text, int(start[row])), language)
+        before[row] = word_table.kind_before(word_before(text, int(start[row])), language)
     before[(marks & BEHIND) == 0] = 0
-    flags |= np.where(before & ARTICLE, DETERMINER, 0)
-    flags |= np.where(before & (PLACE_PREPOSITION | OTHER_PREPOSITION), PREPOSITION, 0)
+    placed, other = before & word_table.PLACE_PREPOSITION, before & word_table.OTHER_PREPOSITION
+    flags |= np.where(before & word_table.ARTICLE, DETERMINER, 0)
+    flags |= np.where(placed | other, PREPOSITION, 0)
     # A place in something of Taylor's is not in Taylor.
-    flags |= np.where((before & PLACE_PREPOSITION > 0) & (marks & OWNER == 0), PLACE, 0)
+    flags |= np.where((placed > 0) & (marks & OWNER == 0), PLACE, 0)
     following = np.minimum(np.searchsorted(words.starts, end, "left"), len(words.starts) - 1)
     after = words.kinds[following].astype(np.int64)
     after[(marks & BEFORE) == 0] = 0
-    copula, verb = (after & COPULA) > 0, (after & PERSON_VERB) > 0
+    copula, verb = (after & word_table.COPULA) > 0, (after & word_table.PERSON_VERB) > 0
     flags |= np.where(copula, DEFINED, np.where(verb, PERSON, 0))
-    noun = (after & (LOWER | FUNCTION)) == LOWER
+    noun = (after & (word_table.LOWER | word_table.FUNCTION)) == word_table.LOWER
     flags |= np.where(noun & ~copula & ~verb, BEFORE_NOUN, 0)
     return np.asarray(flags, np.int64)
 

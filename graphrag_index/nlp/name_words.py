@@ -8,17 +8,10 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from functools import cache
+from itertools import product
 
-from graphrag_index.text.languages import (
-    ABBREVIATED_TITLES,
-    MIN_STEM,
-    Language,
-    folded_endings,
-    language_of,
-    read_lists,
-    stems_of,
-    word_set,
-)
+from graphrag_index.text import languages
+from graphrag_index.text.languages import MIN_STEM, Language, read_lists, stems_of, word_set
 from graphrag_index.text.normalize import fold
 
 _LISTS = read_lists("nlp/data/words")
@@ -41,23 +34,16 @@ MIN_WRAPPED = 30
 
 
 def type_of(name: str, person: bool, place_share: float, preposition_share: float) -> str:
-    """Return the type of a name, by its words and its usage.
-
-    The shares are those of its mentions behind a preposition of place, and behind any.
-    """
+    """Type a name by its words, and the shares of its mentions behind prepositions."""
     words = [word.lower().rstrip(".,") for word in name.split(" ")]
     # World War II, West Virginia Route 9
     if len(words) > 2 and (words[-1].isdigit() or not words[-1].strip("ivx")):
         words.pop()
     if len(words) > 1 and not (person and words[-1] in SURNAMES):
-        for word in (words[-1], words[0]):
-            for kind, known in (
-                ("organization", ORGANIZATIONS),
-                ("geo", PLACES),
-                ("event", EVENTS),
-            ):
-                if word in known:
-                    return kind
+        types = (("organization", ORGANIZATIONS), ("geo", PLACES), ("event", EVENTS))
+        for word, (kind, known) in product((words[-1], words[0]), types):
+            if word in known:
+                return kind
     if person:
         return "person"
     if any(word in ORGANIZATIONS for word in words[1:-1]):
@@ -87,7 +73,8 @@ def base_forms(
             is_surname = owner in GIVEN_NAMES and word in surnames
             if owner in counts and word not in GIVEN_NAMES and not is_surname:
                 bases[word] = owner
-    if language.genitive_s or not language.endings:
+        return bases
+    if not language.endings:
         return bases
     groups: dict[str, list[str]] = defaultdict(list)
     for word in counts:
@@ -136,7 +123,8 @@ def _given_names(word: str, language: Language) -> set[str]:
     names = {known[stem] for stem in stems_of(word, language) if stem in known}
     folded = fold(word)
     stem, ending = folded[: MIN_STEM - 1], folded[MIN_STEM - 1 :]
-    if stem in known and ending in _SHORT_ENDINGS and ending in folded_endings(language.code):
+    is_short = stem in known and ending in _SHORT_ENDINGS
+    if is_short and ending in languages.folded_endings(language.code):
         names.add(known[stem])
     return names
 
@@ -146,7 +134,7 @@ def _given_stems(code: str) -> dict[str, str]:
     """Map the stems of given names to the names: without a final vowel, or in full."""
     stems: dict[str, str] = {}
     vowels = [fold(vowel) for vowel in "a o y i e е я й а ь ος ης ας α".split()]
-    fleeting = language_of(code).fleeting_vowel
+    fleeting = languages.language_of(code).fleeting_vowel
     for name in sorted(GIVEN_NAMES):
         folded = fold(name)
         stems[folded] = name
@@ -195,7 +183,9 @@ def name_pattern(code: str) -> re.Pattern[str]:
     )
     word = rf"[{up}]{letter}*(?:(?:{joints}){letter}+)*"
     titles = "|".join(
-        form for title in sorted(ABBREVIATED_TITLES) for form in (title.title(), title.upper())
+        form
+        for title in sorted(languages.ABBREVIATED_TITLES)
+        for form in (title.title(), title.upper())
     )
     # Looking for the full stop first is quicker than trying all titles.
     before = rf"(?:(?=\w{{1,6}}\.)(?:[{up}]|{titles})\.-?[^\S\n]?)*"
@@ -228,8 +218,8 @@ def end_behind_possessive(
 ) -> int:
     """Return the end of a name that may continue behind a possessive or a "for".
 
-    "(the) Patron's Medal", "King's College", "St George's Hospital" and
-    "Institute for Polar Research" are one name, "Campbell's Northern Party" is two.
+    "(the) Patron's Medal" and "Institute for Polar Research" are one name, "Campbell's Northern
+    Party" is two.
     """
     words = text[start:end].split()
     if text[end] == " ":
@@ -266,7 +256,6 @@ def up_to_line_end(text: str, start: int, raw: str) -> str:
 def is_wrapped(text: str, line_end: int) -> bool:
     """Tell whether a line was wrapped, by its length and the next line's."""
     length = line_end - text.rfind("\n", 0, line_end) - 1
-    if length < MIN_WRAPPED:
-        return False
     longest = line_end + 1 + 2 * length
-    return longest >= len(text) or text.find("\n", line_end + 1, longest) >= 0
+    is_last = longest >= len(text) or text.find("\n", line_end + 1, longest) >= 0
+    return length >= MIN_WRAPPED and is_last

@@ -1,14 +1,9 @@
-"""Find names in scripts that do not mark names by capitals: strings that recur.
+"""Names in scripts without capitals: strings that recur. Frequent nouns are found too.
 
 In scripts with spaces (Arabic, Hebrew, Hindi, Korean) a name is a run of one to three words
 without the particles that are written together with it. In scripts without (Chinese, Japanese,
-Thai) it is a string that recurs in changing company, as whole words do [1]_. Frequent nouns are
-found too; a model does better.
-
-References
-----------
-.. [1] Feng, Chen, Deng & Zheng, Accessor Variety Criteria for Chinese Word
-   Extraction, Computational Linguistics 30 (2004).
+Thai) it is a string that recurs in changing company, as whole words do: Feng, Chen, Deng & Zheng,
+Accessor Variety Criteria for Chinese Word Extraction, Computational Linguistics 30 (2004).
 """
 
 import re
@@ -38,26 +33,11 @@ _EDGES = _HARD_EDGES | _SOFT_EDGES
 _ENDINGS, _NO_NAME = tuple(_LISTS["endings"].split()), _LISTS["no_name"]
 _BREAKS = re.compile(f"({'|'.join(_ENDINGS)})|{'|'.join(_LISTS['breaks'].split())}")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
-_TOKEN = re.compile(r"\S+")
-# Hebrew to Thaana, the scripts of India and of the Caucasus, Ethiopic, Hangul: letters and marks.
-_SPACED_LETTER = (
-    r"[\u0590-\u05bd\u05bf-\u05f2\u0610-\u061a\u0620-\u066f\u0671-\u06d3\u06d5-\u06ff"
-    r"\u0710-\u07bf\u0900-\u0963\u0966-\u0df3\u10d0-\u10fa\u10fd-\u11ff\u1200-\u135a"
-    r"\uac00-\ud7af]"
-)
+_SPACED_LETTER, _UNSPACED_LETTER = _LISTS["spaced_letter"], _LISTS["unspaced_letter"]
 # Joiners of no width stand inside of words.
 _SPACED_WORD = re.compile(rf"{_SPACED_LETTER}+(?:[\u200c\u200d]+{_SPACED_LETTER}+)*")
-# Kana, Chinese characters, Thai, Lao, Burmese, Khmer.
-_UNSPACED_LETTER = (
-    r"[\u3041-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0002fa1f\u0e01-\u0e4e"
-    r"\u0e80-\u0ece\u1000-\u1049\u1780-\u17d3々]"
-)
 # A dot stands between the parts of a foreign name: 阿尔伯特·爱因斯坦.
 _RUN = re.compile(rf"{_UNSPACED_LETTER}(?:[·・]?{_UNSPACED_LETTER})*")
-# Signs of length, repetition and (in Thai) vowels and tones: no name begins with one.
-_MARKS = frozenset(
-    ("ー", "々", *map(chr, (0x0E31, *range(0x0E34, 0x0E3B), *range(0x0E47, 0x0E4F))))
-)
 
 # Number, text and language of each document; they can be streamed several times.
 Texts = Callable[[], Iterable[tuple[int, str, str]]]
@@ -85,8 +65,8 @@ def find_uncased(
 def find_fallback(text: str, code: str) -> tuple[int, int]:
     """Choose the entity of a text without names and terms: start and end.
 
-    It is the most frequent word that has a meaning by itself; of equally frequent
-    ones the longest, then the first. A text without words gives its first token.
+    It is the most frequent word but for function words; of several the longest, then the first.
+    A text without words gives its first token.
     """
     function_words = language_of(code).function_words
     places: dict[str, tuple[int, int]] = {}
@@ -101,7 +81,7 @@ def find_fallback(text: str, code: str) -> tuple[int, int]:
             places.setdefault(word, (start, end))
     if counts:
         return places[max(counts, key=lambda word: (counts[word], len(word)))]
-    token = _TOKEN.search(text)
+    token = re.search(r"\S+", text)
     start, end = token.span() if token else (0, len(text))
     return start, min(end, start + MAX_FALLBACK)
 
@@ -163,11 +143,8 @@ class _SpacedNames:
             yield clause
 
     def _phrases(self, clause: list[_Word]) -> Iterator[tuple[int, int, str]]:
-        """Yield runs of words that may be names, longer ones first at each place.
-
-        Only the first word loses a prefix, and only the last a suffix: inside of a name
-        they belong to it.
-        """
+        """Yield runs of words that may be names, longer ones first at each place."""
+        # Only the first word loses a prefix, and only the last a suffix.
         for first, head in enumerate(clause):
             if head.text in self._stop or head.bare in self._stop:
                 continue
@@ -187,7 +164,7 @@ class _SpacedNames:
 def _bare_words(words: Counter[str], code: str) -> dict[str, tuple[int, str, int]]:
     """Map words to their form without an affix: characters cut, bare word, its length.
 
-    An affix is taken off if the corpus has the rest by itself or with another affix.
+    An affix is removed if the corpus has the rest by itself or with another affix.
     """
     candidates = {word: list(_candidates(word, code)) for word in words}
     forms: dict[str, set[str]] = defaultdict(set)
@@ -229,10 +206,7 @@ class _UnspacedNames:
     """Strings that recur as names do, in scripts without spaces."""
 
     def __init__(self, texts: Callable[[], Iterable[str]], code: str, min_frequency: int) -> None:
-        """Read the texts of one language once for each length of string.
-
-        So only strings with frequent parts need to be counted.
-        """
+        """Read the texts of one language once for each length of string."""
         max_characters = _MAX_CHARACTERS.get(code, MAX_CHARACTERS)
         frequent = _frequent_strings(texts, max_characters, min_frequency)
         edges: Counter[str] = Counter()
@@ -256,7 +230,7 @@ class _UnspacedNames:
                 character not in _SOFT_EDGES or times >= EDGE_SHARE * edges[character]
                 for character in (string[0], string[-1])
             )
-            and string[0] not in _MARKS
+            and string[0] not in _LISTS["no_beginning"]
             and not string.startswith(_ENDINGS)
         }
         self.names = _without_parts("", free)
@@ -296,10 +270,9 @@ def _frequent_strings(
         for text in texts():
             for run in _runs(text):
                 strings = (run[at : at + length] for at in range(len(run) - length + 1))
-                if length == 2:
-                    counts.update(strings)
-                else:
-                    counts.update(s for s in strings if s[1:] in frequent and s[:-1] in frequent)
+                if length > 2:
+                    strings = (s for s in strings if s[1:] in frequent and s[:-1] in frequent)
+                counts.update(strings)
         longer = {string: times for string, times in counts.items() if times >= min_frequency}
         if not longer:
             break
@@ -321,9 +294,9 @@ def _without_parts(separator: str, counts: dict[str, int]) -> set[str]:
     kept = set(counts)
     for longer, times in counts.items():
         pieces = longer.split(separator) if separator else longer
-        least = 1 if separator else 2
+        min_length = 1 if separator else 2
         for start in range(len(pieces)):
-            for end in range(start + least, len(pieces) + 1):
+            for end in range(start + min_length, len(pieces) + 1):
                 part = separator.join(pieces[start:end])
                 if part != longer and part in kept and times >= PART_SHARE * counts[part]:
                     kept.discard(part)

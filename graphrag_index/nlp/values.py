@@ -2,35 +2,28 @@
 
 import re
 from calendar import monthrange
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import date
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from graphrag_index.text.languages import language_of, read_lists, word_set
 
 _LISTS = read_lists("nlp/data/values")
-_MONTHS = {
-    word: number for number, names in enumerate(_LISTS["months"], 1) for word in names.split()
-}
 _BEFORE_YEAR, _AFTER_YEAR = word_set(_LISTS["before_year"]), word_set(_LISTS["after_year"])
 _COMMA_LANGUAGES = word_set(_LISTS["comma_languages"])
 _SPACE_LANGUAGES = word_set(_LISTS["space_languages"])
-_LONG_SCALE_LANGUAGES = word_set(_LISTS["long_scale_languages"])
-_LANGUAGES_OF_SCALES = {
-    word: word_set(codes) for word, codes in _LISTS["languages_of_scales"].items()
-}
 _BILLIONS, _TRILLIONS = word_set(_LISTS["billions"]), word_set(_LISTS["trillions"])
-_SCALES = {
-    word: float(factor) for factor, names in _LISTS["scales"].items() for word in names.split()
-}
 
 
-def _inverted(lists: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    return {word: value for value, names in lists.items() for word in names}
+def _value_of_words(name: str) -> dict[str, Any]:
+    """Map each word of lists to the value that its list stands under."""
+    lists = {v: w.split() if isinstance(w, str) else w for v, w in _LISTS[name].items()}
+    return {word: value for value, words in lists.items() for word in words}
 
 
-_SCALE_MARKS = {word: float(factor) for word, factor in _inverted(_LISTS["scale_marks"]).items()}
-_CURRENCIES, _UNITS = _inverted(_LISTS["currencies"]), _inverted(_LISTS["units"])
+_MONTHS, _SCALES = _value_of_words("months"), _value_of_words("scales")
+_SCALE_MARKS = _value_of_words("scale_marks")
+_CURRENCIES, _UNITS = _value_of_words("currencies"), _value_of_words("units")
 
 
 def _any_of(names: Iterable[str]) -> str:
@@ -88,15 +81,12 @@ def find_numbers(text: str, language: str) -> Iterator[FoundNumber]:
         digits = found["digits"]
         value = parse_number(digits, language)
         before, short = found["before"], (found["short"] or "").lower()
-        if value is None or (short and not before):
-            continue
         scale = (found["scale"] or "").lower()
         factor = _scale_factor(scale, language)
-        if factor is None:
+        if value is None or factor is None or (short and not before):
             continue
-        value *= (
-            _SHORT.get(short, 1.0) * _SCALE_MARKS.get((found["mark"] or "").lower(), 1.0) * factor
-        )
+        mark = (found["mark"] or "").lower()
+        value *= _SHORT.get(short, 1.0) * _SCALE_MARKS.get(mark, 1.0) * factor
         value = -value if found["sign"] else value
         currency = before or found["after"]
         if currency:
@@ -171,15 +161,15 @@ def _are_groups(groups: list[str]) -> bool:
 
 def _scale_factor(word: str, language: str) -> float | None:
     """Return the factor of a word; None if it is ambiguous in the language."""
-    if word in _LANGUAGES_OF_SCALES and language not in _LANGUAGES_OF_SCALES[word]:
+    if language not in _LISTS["languages_of_scales"].get(word, [language]):
         return None
     if word in _BILLIONS or word in _TRILLIONS:
         if language == "en":
             return 1e9 if word in _BILLIONS else 1e12
-        if language in _LONG_SCALE_LANGUAGES:
+        if language in _LISTS["long_scale_languages"]:
             return 1e12 if word in _BILLIONS else 1e18
         return None
-    return _SCALES.get(word, 1.0)
+    return float(_SCALES.get(word, 1.0))
 
 
 _MONTH = _any_of(_MONTHS)

@@ -24,12 +24,10 @@ USUAL = 0.9
 
 @dataclass(frozen=True)
 class Variants:
-    """The entity of each name.
+    """The entity of each name, which is the number of one of its names.
 
-    `names` are those that were classified, and after them bare forms that the text never
-    writes without their title. `entity_of[name]` holds everywhere but for the pairs in
-    `in_document`, where (document, name) gives the entity. An entity is named by one
-    of the names; `persons` are the entities that are people.
+    `names` are those that were classified, then bare forms that occur only with a title.
+    `entity_of[name]` holds but for the (document, name) in `in_document`; `persons` are entities.
     """
 
     names: list[str]
@@ -46,9 +44,8 @@ def merge_variants(
 ) -> Variants:
     """Merge names that are forms of the same name.
 
-    `counts` are the mentions of each name, `documents_of` pairs (document, name), each once, in
-    order, and `abbreviations` pairs (short, long) that the text itself explains: "Royal
-    Geographical Society (RGS)".
+    `counts` are the mentions of each name, `documents_of` the sorted pairs (document, name),
+    `abbreviations` pairs (short, long) that the text explains: "Royal Geographical Society (RGS)".
     """
     names = MergedNames(classified, counts.tolist())
     names.merge_same_spelling()
@@ -68,7 +65,7 @@ def merge_variants(
     root = names.root
     return Variants(
         names=names.names,
-        entity_of=np.array([root(name) for name in range(len(names.names))], dtype=np.int64),
+        entity_of=np.fromiter(map(root, range(len(names.names))), np.int64),
         in_document={key: root(entity) for key, entity in in_document.items()},
         persons=frozenset(map(root, names.persons)),
     )
@@ -173,15 +170,9 @@ class _ShortForms:
         return {k: n for k, n in in_document.items() if self.names.root(k[1]) != self.names.root(n)}
 
     def _weak_short_forms(self, by_document: ByDocument, short: dict[int, str]) -> set[str]:
-        """Find single words that mostly occur without the longer name.
-
-        They do not make a person of it: Canada is not short for Air Canada.
-        """
-        unsure = {
-            number: words[-1]
-            for number, words in self.full_names.items()
-            if number not in self.names.persons
-        }
+        """Find single words that mostly occur without the longer name: (Air) Canada."""
+        persons = self.names.persons
+        unsure = {n: words[-1] for n, words in self.full_names.items() if n not in persons}
         alone: Counter[str] = Counter()
         together: Counter[str] = Counter()
         for _, present in by_document if unsure else ():
@@ -216,10 +207,10 @@ class _ShortForms:
     ) -> None:
         """Let a short form stand for one full name in the whole corpus, if no other fits."""
         candidates = {self.names.root(n) for n in surnames}
-        usual = meant.most_common(1)
-        if usual and usual[0][1] >= max(3, USUAL * sum(meant.values())):
+        for usual, count in meant.most_common(1):
             # Where several bear the name, the corpus may still nearly always mean one of them.
-            candidates = {self.names.root(usual[0][0])}
+            if count >= max(3, USUAL * sum(meant.values())):
+                candidates = {self.names.root(usual)}
         # Beyond its document a given name is too weak, unless it is always one person's.
         if not candidates and len({*map(self.names.root, given)}) == 1:
             candidates = set(map(self.names.root, meant))
@@ -232,25 +223,23 @@ class _ShortForms:
 
     def merge_heads(self, by_document: ByDocument) -> dict[tuple[int, int], int]:
         """Let "(the) Institute" stand for the one "Radium Institute" of its document."""
+        names, in_document = self.names, {}
         heads = {
             number: words[0]
-            for number, words in enumerate(self.names.words)
+            for number, words in enumerate(names.words)
             if len(words) == 1
-            and self.names.root(number) == number
-            and (words[0].lower() in KINDS or self.names.thing[number])
+            and names.root(number) == number
+            and (words[0].lower() in KINDS or names.thing[number])
         }
-        in_document = {}
         for document, present in by_document if heads else ():
             alone = [name for name in present if name in heads]
-            if not alone:
-                continue
             headed: dict[str, set[int]] = defaultdict(set)
-            for name in present:
-                if len(self.names.words[name]) > 1 and name not in self.full_names:
-                    words = self.names.words[name]
+            for name in present if alone else ():
+                words = names.words[name]
+                if len(words) > 1 and name not in self.full_names:
                     # The head noun stands before the particle: University of Oslo.
                     particle = next((i for i, w in enumerate(words) if w.islower()), len(words))
-                    headed[words[particle - 1]].add(self.names.root(name))
+                    headed[words[particle - 1]].add(names.root(name))
             for name in alone:
                 fitting = headed.get(heads[name], set())
                 if len(fitting) == 1:
@@ -263,28 +252,24 @@ def _may_be_person(words: Words, common: Collection[str], language: Language) ->
     if not 1 < len(words) <= 5 or (words[-1].isupper() and len(words[-1]) > 3):
         return False
     if words[0].isupper() and words[0].isalpha() and len(words[0]) > 2:
-        # USS Missouri
-        return False
+        return False  # USS Missouri
     for index, word in enumerate(words):
         if word in PARTICLES:
             continue
         lower = word.lower()
         if word in common or not word[:1].isupper() or lower in DISTINGUISHING:
             return False
-        if lower in KINDS:
-            surname = index == len(words) - 1 and lower in SURNAMES
-            if not surname or not is_given_name(words[0], language):
-                return False
+        is_surname = index == len(words) - 1 and lower in SURNAMES
+        if lower in KINDS and not (is_surname and is_given_name(words[0], language)):
+            return False
     return True
 
 
 def _abbreviates(short: Words, long: Words) -> bool:
     """Tell whether every word of `short` stands for a word of `long`, first and last alike."""
-    if len(short) > len(long) or short == long:
+    if len(short) > len(long) or short == long or not _stands_for(short[0], long[0]):
         return False
     if len(short) == len(long) and not any(word.endswith(".") for word in short[:-1]):
-        return False
-    if not _stands_for(short[0], long[0]):
         return False
     position = 1
     for word in short[1:-1]:

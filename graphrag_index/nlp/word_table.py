@@ -1,9 +1,8 @@
 """The words of the corpus as numbers, and recurring noun phrases in lower case.
 
-Tests of words are operations on arrays of their numbers. Without a tagger, a noun phrase such as
-"sea ice" is found by its context: an article or preposition before it, a function word or
-punctuation behind it. A term belongs to a subject, so phrases that are spread over the whole
-corpus are left out.
+Without a tagger, a noun phrase such as "sea ice" is found by its context: an article or
+preposition before it, a function word or punctuation behind it. Phrases that are spread over the
+whole corpus belong to no subject, and are left out.
 """
 
 # array[int] can be written only as text before Python 3.12.
@@ -48,10 +47,7 @@ Integers = npt.NDArray[np.int64]
 
 
 class Words(NamedTuple):
-    """The words of one document, between single spaces and line ends.
-
-    Where two of those follow each other, the word between them is empty.
-    """
+    """The words of one document, between single spaces and line ends; some are empty."""
 
     kinds: Kinds
     starts: Integers
@@ -59,10 +55,7 @@ class Words(NamedTuple):
 
 
 class Vocabulary(dict[str, int]):
-    """The distinct words of the documents in one language: numbers, kinds and counts.
-
-    A word gets its number at first sight; words without case are 0.
-    """
+    """The distinct words in one language, each with its number; words without case are 0."""
 
     def __init__(self, language: Language) -> None:
         super().__init__({"": 0})
@@ -167,17 +160,13 @@ class Terms:
         self.block.frombytes((first_block + starts // BLOCK).astype(np.int32).tobytes())
 
     def accepted(self, min_frequency: int) -> np.ndarray:
-        """Map each phrase to the phrase that names its term, or to -1.
-
-        A term recurs, but not everywhere; plural and singular are one.
-        """
+        """Map each phrase to the singular that names its term; -1 if it is rare or everywhere."""
         n = len(self.phrases)
         if not n:
             return np.zeros(0, np.int32)
         singular = np.arange(n, dtype=np.int32)
         for text, number in self.phrases.items():
-            plural = self.phrases.get(text + "s")
-            if plural is not None:
+            if (plural := self.phrases.get(text + "s")) is not None:
                 singular[plural] = number
         term = singular[np.frombuffer(self.phrase, np.int32)]
         block = np.frombuffer(self.block, np.int32)

@@ -30,9 +30,9 @@ class Sentence(NamedTuple):
     prose: bool
 
 
-_LISTS = {name: word_set(text) for name, text in read_lists("text/data/sentences").items()}
-_ABBREVIATIONS, _MAY_END = _LISTS["abbreviations"], _LISTS["may_end"]
-_OPENERS, _BEHIND_ORDINALS = _LISTS["openers"], _LISTS["behind_ordinals"]
+_LISTS = read_lists("text/data/sentences")
+_ABBREVIATIONS, _MAY_END = word_set(_LISTS["abbreviations"]), word_set(_LISTS["may_end"])
+_OPENERS, _BEHIND_ORDINALS = word_set(_LISTS["openers"]), word_set(_LISTS["behind_ordinals"])
 # Letters with full stops between them: J.R, J.-P, U.S, non-U.S, e.g, z.B, т.е.
 _DOTTED = re.compile(r"(?:\w+[-–/'’])?((?:[^\W\d_]\.-?)+[^\W\d_]{1,2})")
 _BOUNDARY = re.compile(
@@ -53,17 +53,7 @@ _ENCLOSED = {
         rf"{re.escape(opening)}{condition}"
         rf"[^{marks}.!?…。！？]{{,200}}[.!?…。！？][^{marks}]{{,200}}{closing}"
     )
-    for opening, condition, marks, closing in (
-        ("(", "", "()", r"\)"),
-        ("[", "", r"\[\]", r"\]"),
-        ('"', r'(?<![^\s(\[—–-]")(?=\S)', '"', r'"(?<!\s")(?!\w)'),
-        ("“", "", "“”", "”"),
-        ("„", "", "„“”", "[“”]"),
-        ("«", r"(?=\s?\w)", "«»", "»"),
-        ("»", r"(?=\w)", "«»", "«"),
-        ("‘", "", "‘’", r"’(?!\w)"),
-        ("「", "", "「」", "」"),
-    )
+    for opening, condition, marks, closing in _LISTS["enclosed"]
 }
 # An enclosure ends before so many characters, or does not count: a mark may be forgotten.
 MAX_ENCLOSED = 200
@@ -73,11 +63,8 @@ _LAYOUT = re.compile(r"\n[^\S\n]*(?:\n|\#{1,6}\s|[-*+•]\s|\d{1,3}[.)]\s|\|)|\|
 _MARK = re.compile(r"[.!?…。！？｡؟۔।॥።\n#|]")
 # A capital that is a label or a numeral and not an initial.
 _LABEL = re.compile(
-    r"°[CF]$"
-    r"|\b(?:[Vv]itamins?|[Hh]epatitis|[Pp]lan|[Tt]ype|[Gg]roup|[Cc]lass|[Gg]rade|[Pp]art|[Ss]ection"
-    r"|[Aa]ppendix|[Ff]igure|[Tt]able|[Pp]oint|[Cc]ategory|[Vv]olume|[Aa]ct|[Ww]ar) [A-Z]$"
-    r"|\b(?:King|Queen|Pope|Emperor|Tsar|Prince|Kaiser|König|Königin|Papst|Zar|Herzog|Graf|Król"
-    r"|Papież|Cesarz|Książę|Roi|Pape|Rey|Papa|Re) (?:\w+ ){1,2}[IVX]$"
+    rf"°[CF]$|\b(?:{_LISTS['labels'].replace(' ', '|')}) [A-Z]$"
+    rf"|\b(?:{_LISTS['rulers'].replace(' ', '|')}) (?:\w+ ){{1,2}}[IVX]$"
 )
 _LAST_WORD = re.compile(r"[^\s(\[\"“„«]+$")
 _NEXT_WORD = re.compile(r"[\"'“„‘«(\[*_]*(\w+)")
@@ -86,11 +73,9 @@ _TERMINAL = re.compile(r"[.!?…。！？｡؟۔।॥።][\"'”’»)\]」』�
 
 
 def split_sentences(text: str, starts: Sequence[int] | None = None) -> list[Sentence]:
-    """Cut a text into its sentences, without the space and the list marks between them.
+    """Cut a text into its sentences, in order, without the space and list marks between them.
 
-    They are in order and do not overlap; every character that is not space or
-    a mark of layout lies in one of them. `starts` are those of `segment_starts`,
-    if they are known already.
+    `starts` are those of `segment_starts`, if they are known already.
     """
     sentences = []
     starts = segment_starts(text) if starts is None else starts
@@ -135,11 +120,7 @@ def segment_starts(text: str) -> list[int]:
             continue
         if reached < len(text):
             starts.append(reached)
-    return _without_enclosed(text, starts)
-
-
-def _without_enclosed(text: str, starts: list[int]) -> list[int]:
-    """Drop the starts of sentences within short brackets or quotations."""
+    # Starts within short brackets or quotations, which are dropped.
     enclosed: set[int] = set()
     for opening, pattern in _ENCLOSED.items():
         # To look for the mark first is quicker than any pattern.
@@ -202,15 +183,12 @@ def _is_prose(sentence: str) -> bool:
         return False
     if any(sentence.count(opening) != sentence.count(closing) for opening, closing in ("()", "[]")):
         return False
-    if last in "。！？｡":
-        # Scripts without spaces say a sentence in few characters.
-        return length >= 5
-    return length >= 20 and sentence.count(" ") >= 3
+    # Scripts without spaces say a sentence in few characters.
+    return length >= 5 if last in "。！？｡" else length >= 20 and sentence.count(" ") >= 3
 
 
-# "# Words" and "Words" over a line of = or -, indented by three spaces at most [1]_.
-#
-# .. [1] https://spec.commonmark.org/0.31.2/#atx-headings and #setext-headings
+# "# Words" and "Words" over a line of = or -, indented by three spaces at most:
+# https://spec.commonmark.org/0.31.2/#atx-headings and #setext-headings
 _HEADING = re.compile(
     r"^ {0,3}(?P<marks>#{1,6})[^\S\n]+(?P<words>[^\n]+?)[^\S\n]*#*[^\S\n]*$"
     r"|(?:\A|(?<=\n\n)) {0,3}(?P<over>[^\s#>|*+=-][^\n|]{0,98}?)[^\S\n]*\n {0,3}"
@@ -263,10 +241,7 @@ _ANY_WORD = re.compile(r"\w+")
 
 
 def telling_words(sentence: str) -> frozenset[str]:
-    """Return the words of a sentence that count in comparisons, in lower case.
-
-    In scripts of short words, where fewer than two are long, these are all its words.
-    """
+    """Return the long words of a sentence in lower case; all words if fewer than two are long."""
     folded = sentence.lower()
     words = frozenset(_TELLING.findall(folded))
     return words if len(words) > 1 else frozenset(_ANY_WORD.findall(folded))
@@ -289,7 +264,7 @@ _QUOTE_MARKS = re.compile(r"^(?:[^\S\n]*>)+(?![^\S\n]*\d)", re.MULTILINE)
 # A word cut at the end of a line, but not "Vor- und Nachteile".
 _HYPHEN = re.compile(
     r"(?<=([^\W\d_]))[-\u00ad\u2010]\s*\n\s*"
-    r"(?!(?:and|or|to|nor|und|oder|bis|bzw|sowie|et|ou|y|o|e|i|lub|oraz)\b)(?=([^\W\d_]))"
+    rf"(?!(?:{_LISTS['behind_hyphens'].replace(' ', '|')})\b)(?=([^\W\d_]))"
 )
 _NO_LETTERS = re.compile(r"[\s>\-\u00ad\u2010]")
 
@@ -297,14 +272,12 @@ _NO_LETTERS = re.compile(r"[\s>\-\u00ad\u2010]")
 def quotable(sentences: pl.DataFrame) -> pl.Series:
     """Return a mask of the rows of `sentences` that can be quoted.
 
-    It is a whole sentence, and its line is not repeated throughout the corpus as footers,
-    notices and running heads are. Lines of documents that are copies of others are
-    no furniture, nor is any paragraph on one long line.
+    Such a row is a whole sentence, and its line is not repeated throughout the corpus, as
+    footers and running heads are. Copied documents keep their lines.
     """
+    place = pl.col("document", "line")
     # A run of sentences on one line counts once.
-    begins = pl.any_horizontal(
-        pl.col("document", "line").ne_missing(pl.col("document", "line").shift())
-    )
+    begins = pl.any_horizontal(place.ne_missing(place.shift()))
     lines = (
         sentences.select("document", "line", "quotable", run=begins.cum_sum())
         .with_row_index("row")
@@ -345,29 +318,18 @@ def find_quotation(quotation: str, text: str) -> tuple[int, int] | None:
     places = [at for at, c in enumerate(text) if not _NO_LETTERS.match(c)]
     letters = _NO_LETTERS.sub("", quotation)
     at = "".join(text[place] for place in places).find(letters)
-    if at < 0 or not letters:
-        return None
-    return places[at], places[at + len(letters) - 1] + 1
+    return (places[at], places[at + len(letters) - 1] + 1) if at >= 0 and letters else None
 
 
 class Quotations:
-    """Chosen sentences on one line each, with their places.
+    """Chosen sentences: their `texts` on one line each, and their `places`.
 
-    `places` has one row per sentence, in order: `document` (its number), `start_char`,
-    `end_char`; `texts` their words.
+    `places` has one row per sentence: `document` (its number), `start_char`, `end_char`.
     """
 
     def __init__(self, documents: pl.LazyFrame, sentences: pl.DataFrame, rows: Integers) -> None:
         self.rows = np.unique(rows)
         self.places = sentences[self.rows].select("document", "start_char", "end_char")
-        # One Arrow column: a Python string for each would take three times the memory.
-        self.texts = self._read_texts(documents)
-
-    def positions(self, rows: Integers) -> Integers:
-        """Return the positions of sentences in `texts` and `places`."""
-        return np.searchsorted(self.rows, rows)
-
-    def _read_texts(self, documents: pl.LazyFrame) -> pl.Series:
         n_documents = documents.select(pl.len()).collect().item()
         steps = np.arange(0, n_documents + BATCH_DOCUMENTS, BATCH_DOCUMENTS)
         bounds = np.searchsorted(self.places["document"].to_numpy(), steps).tolist()
@@ -378,8 +340,13 @@ class Quotations:
             offset = batch * BATCH_DOCUMENTS
             texts = documents.select("text").slice(offset, BATCH_DOCUMENTS).collect().to_series()
             found: list[str] = []
-            for document, rows in groupby(self.places[first:last].iter_rows(), itemgetter(0)):
+            for document, spans in groupby(self.places[first:last].iter_rows(), itemgetter(0)):
                 text = texts[document - offset]
-                found.extend(one_line(text[start:end]) for _, start, end in rows)
+                found.extend(one_line(text[start:end]) for _, start, end in spans)
             parts.append(pl.Series(found, dtype=pl.String))
-        return pl.concat(parts)
+        # One Arrow column: a Python string for each would take three times the memory.
+        self.texts = pl.concat(parts)
+
+    def positions(self, rows: Integers) -> Integers:
+        """Return the positions of sentences in `texts` and `places`."""
+        return np.searchsorted(self.rows, rows)

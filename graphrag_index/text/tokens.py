@@ -1,11 +1,7 @@
 """Token counts as OpenAI's models count.
 
-The ranks of both encodings lie in `encodings/` as tiktoken publishes them [1]_, gzipped,
-because tiktoken itself downloads them at first use.
-
-References
-----------
-.. [1] https://github.com/openai/tiktoken, MIT licence; patterns and special tokens too.
+Both encodings lie in `encodings/` as tiktoken publishes them, the ranks gzipped, because
+tiktoken itself downloads them at first use.
 """
 
 import binascii
@@ -20,36 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from graphrag_index.errors import SettingsError
+from graphrag_index.text.languages import read_lists
 
 if TYPE_CHECKING:
     import tiktoken
 
 Integers = npt.NDArray[np.int64]
-
-# How each encoding splits a text before it merges bytes.
-PATTERNS = {
-    "cl100k_base": (
-        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+|"
-        r" ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
-    ),
-    "o200k_base": (
-        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
-        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
-        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
-        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
-        r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-    ),
-}
-SPECIAL_TOKENS = {
-    "cl100k_base": {
-        "<|endoftext|>": 100257,
-        "<|fim_prefix|>": 100258,
-        "<|fim_middle|>": 100259,
-        "<|fim_suffix|>": 100260,
-        "<|endofprompt|>": 100276,
-    },
-    "o200k_base": {"<|endoftext|>": 199999, "<|endofprompt|>": 200018},
-}
 
 # tiktoken's regular expressions overflow their stack on some hundred thousand blanks in a row.
 MAX_PIECE = 100_000  # characters
@@ -58,13 +30,7 @@ _LONE = re.compile("[\ud800-\udfff]")
 
 
 def load_encoding(name: str) -> "tiktoken.Encoding":
-    """Build an encoding from the ranks in this package; nothing is downloaded.
-
-    Raises
-    ------
-    SettingsError
-        No such encoding.
-    """
+    """Build an encoding from the files of this package; `SettingsError` if it has none."""
     return _load_with_lengths(name)[0]
 
 
@@ -72,27 +38,23 @@ def load_encoding(name: str) -> "tiktoken.Encoding":
 def _load_with_lengths(name: str) -> "tuple[tiktoken.Encoding, Integers]":
     import tiktoken
 
-    if name not in PATTERNS:
-        raise SettingsError(f"There is no encoding {name!r}; known: {', '.join(PATTERNS)}.")
+    encodings = read_lists("text/encodings/encodings")
+    if name not in encodings:
+        raise SettingsError(f"There is no encoding {name!r}; known: {', '.join(encodings)}.")
     path = Path(__file__).parent / "encodings" / f"{name}.tiktoken.gz"
     # Lines of a token in base64 and its rank, in the order of the ranks, none left out.
     lines = gzip.decompress(path.read_bytes()).split()[::2]
     tokens = list(map(binascii.a2b_base64, lines))
-    encoding = tiktoken.Encoding(
-        name,
-        pat_str=PATTERNS[name],
-        mergeable_ranks={token: rank for rank, token in enumerate(tokens)},
-        special_tokens=SPECIAL_TOKENS[name],
-    )
+    ranks = {token: rank for rank, token in enumerate(tokens)}
+    encoding = tiktoken.Encoding(name, mergeable_ranks=ranks, **encodings[name])
     return encoding, np.fromiter(map(len, tokens), np.int64, len(tokens))
 
 
 def count_tokens(text: str, encoding: "tiktoken.Encoding") -> int:
     """Count the tokens of a text.
 
-    What looks like a special token (`<|endoftext|>`) counts as the ordinary text that it is,
-    and a lone surrogate as the replacement character U+FFFD. Beyond `MAX_PIECE`
-    characters the pieces are counted one by one, which can add a token at each border.
+    What looks like a special token (`<|endoftext|>`) counts as ordinary text. Pieces of
+    `MAX_PIECE` characters are counted one by one, which can add a token at each border.
     """
     return sum(
         len(encoding.encode_ordinary(text[start : start + MAX_PIECE]))
@@ -103,8 +65,8 @@ def count_tokens(text: str, encoding: "tiktoken.Encoding") -> int:
 class TokenCounts:
     """Token counts of spans of one text, which is encoded once.
 
-    A text is parted at its seams: where the patterns of both encodings part it, whatever
-    stands there. The tokens between two seams are therefore those of the span by itself.
+    Its seams are the offsets at which both encodings always split: the tokens between two of
+    them are those of that span by itself.
     """
 
     def __init__(self, text: str, encoding: "tiktoken.Encoding"):
@@ -115,9 +77,8 @@ class TokenCounts:
         self._spaced = np.append(codes, 0)[self._starts] == ord(" ")
         plain = _LONE.sub("\ufffd", text)
         # Where tokens end and parts begin, in bytes.
-        ends = np.cumsum(
-            _load_with_lengths(encoding.name)[1][_encode_pieces(plain, self._starts, encoding)]
-        )
+        lengths = _load_with_lengths(encoding.name)[1]
+        ends = np.cumsum(lengths[_encode_pieces(plain, self._starts, encoding)])
         begins = self._starts
         if not plain.isascii():
             data = np.frombuffer(plain.encode(), np.uint8)
@@ -156,7 +117,7 @@ _IS_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])
 
 
 def _seams(codes: npt.NDArray[np.uint32]) -> Integers:
-    """Return the offsets that both encodings split a text at, and its end.
+    """Return the seams of a text, and its end.
 
     Both encodings let a single space only begin a token, and a line end only end one.
     """
