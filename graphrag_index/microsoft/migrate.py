@@ -31,7 +31,7 @@ from graphrag_index.schema.settings.settings import (
     settings_text,
     shipped_workflows,
 )
-from graphrag_index.storage.atomic import temporary_path
+from graphrag_index.storage.atomic import write_text_file
 from graphrag_index.text.tokens import count_tokens, load_encoding
 
 _INDEXING_PROMPTS = ("extract_graph", "summarize_descriptions", "create_community_reports")
@@ -248,16 +248,9 @@ def _all_or_nothing(paths: list[Path], output: Path) -> Iterator[Any]:
             if not parent.exists():
                 parent.mkdir()
                 made.append(parent)
-        temporary = temporary_path(path)
-        was_there = path.exists()
-        made.append(temporary)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-        with open(os.open(temporary, flags, 0o600 if secret else 0o666), "wb") as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        made[-1:] = [] if was_there else [path]
+        if not path.exists():
+            made.append(path)
+        write_text_file(path, [text], secret=secret)
         paths.append(path)
 
     try:

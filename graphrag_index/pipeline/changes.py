@@ -188,17 +188,12 @@ def compare(store: TableStore, before: Version, after: Version) -> dict[str, Dif
 
     Entities and relationships are identified by id, communities and reports by number; documents
     are paired as in a run.
-
-    Raises
-    ------
-    TableError
-        A table is missing or damaged.
     """
     digests = []
     for version in (before, after):
         # A workflow may only load documents. Those of an imported index are in no other table.
         table = "documents" if "documents" in version.tables else "loaded_documents"
-        digests.append(_digest_table(store, table, version.tables.get(table)))
+        digests.append(_digest_table(store, table, version.tables))
     changes = compare_documents(*digests)
     kinds = {ADDED: ADDED, REMOVED: DELETED, CHANGED: CHANGED, RENAMED: RENAMED}
     counts = {kind: changes.count(found) for kind, found in kinds.items()}
@@ -208,24 +203,20 @@ def compare(store: TableStore, before: Version, after: Version) -> dict[str, Dif
         changed: dict[str, list[str]] = {}
         if before.tables.get(name) != after.tables.get(name):
             # Long texts are compared by their hash.
-            compared = pl.struct(*content).hash()
-            rows = _changed_rows(
-                *(
-                    scan_table(store, version, name).select(key=key, name=label, content=compared)
-                    for version in (before, after)
-                )
-            )
+            compared = {"key": key, "name": label, "content": pl.struct(*content).hash()}
+            old, new = (scan_table(store, one, name).select(**compared) for one in (before, after))
+            rows = _changed_rows(old, new)
             changed = dict(rows.group_by("kind", maintain_order=True).agg("name").iter_rows())
         by_kind = {kind: changed.get(kind, []) for kind in (ADDED, REMOVED, CHANGED)}
         found[name] = Difference({kind: len(rows) for kind, rows in by_kind.items()}, by_kind)
     return found
 
 
-def _digest_table(store: TableStore, name: str, table: StoredTable | None) -> pl.DataFrame:
-    if table is None:
+def _digest_table(store: TableStore, name: str, tables: Mapping[str, StoredTable]) -> pl.DataFrame:
+    if name not in tables:
         return digest_documents([])
-    starts = range(0, table.rows, BATCH_DOCUMENTS)
-    rows = store.scan(name, table)
+    rows = store.scan(name, tables[name])
+    starts = range(0, tables[name].rows, BATCH_DOCUMENTS)
     return digest_documents(rows.slice(start, BATCH_DOCUMENTS).collect() for start in starts)
 
 
@@ -272,12 +263,7 @@ def dry_run(
     """Predict the steps and the price of `run_workflow`.
 
     An update counts all documents; a first run is estimated from a sample of `max_documents`.
-    With `batch`, chats have the price of a batch.
-
-    Raises
-    ------
-    InputError
-        There is nothing to read.
+    With `batch`, chats have the price of a batch. Raises InputError if there is nothing to read.
     """
     # Models take long to import.
     from graphrag_index.pipeline.estimate import estimate
@@ -290,19 +276,22 @@ def dry_run(
     changes, unread = None, []
     if loader is not None:
         before = _loaded(store, current, loader)
-        unread = unread_before = _unread(store, before)
+        if before is not None:
+            unread = store.scan("unread_files", before.tables["unread_files"]).collect().rows()
+        unread_before = unread
         if loader.name in run:
             now, unread = _read_input(loader, settings, root, watcher or Watcher())
             if before is not None or current is None:
-                changes = compare_documents(_digest_loaded(store, loader, before), now)
+                tables = before.tables if before else {}
+                old = _digest_table(store, str(loader.input_table), tables)
+                changes = compare_documents(old, now)
             if before is not None and not changes and unread == unread_before:
                 run, kept = plan_steps(workflow, settings, root, same=(loader.name,))
     costs = None
     if asking_steps(workflow, settings) & set(run):
         n_documents = max_documents if current is None else sys.maxsize
         costs = estimate(workflow, settings, root, n_documents, watcher, batch, run)
-    number = current.number if current else None
-    name = loader.name if loader else None
+    number, name = current and current.number, loader and loader.name
     return DryRun(store.output, number, run, kept, name, changes, unread, costs)
 
 
@@ -316,7 +305,7 @@ def changes_since(
     before, table = _loaded(store, version, loader), str(loader.input_table)
     if before is None or before.tables[table].digest == record.tables[table].digest:
         return None
-    old, new = (_digest_loaded(store, loader, one) for one in (before, record))
+    old, new = (_digest_table(store, table, one.tables) for one in (before, record))
     return compare_documents(old, new)
 
 
@@ -327,12 +316,7 @@ def plan_steps(
 
     The output of a step that would run is unknown, so all steps that read it count as running,
     though a run keeps them if the output is unchanged. The steps in `same` are known to write
-    the same tables again.
-
-    Raises
-    ------
-    InputError
-        There is nothing to read.
+    the same tables again. Raises InputError if there is nothing to read.
     """
     sections, services = check_settings(workflow, settings), services_of(settings, None, root)
     store = TableStore(root / settings.output)
@@ -341,8 +325,7 @@ def plan_steps(
     before = {record.name: record for record in (current.steps if current else ())}
     tables: dict[str, StoredTable] = {}
     unknown: set[str] = set()
-    run: list[str] = []
-    kept: list[str] = []
+    run, kept = [], []
     for step in workflow.steps:
         written = {table.name for table in step.writes}
         record = None
@@ -363,21 +346,9 @@ def plan_steps(
 
 def _loaded(store: TableStore, version: Version | None, loader: Step) -> StepRecord | None:
     """Return the record of the step that read the documents, if its tables still exist."""
-    for record in version.steps if version else ():
-        if record.name == loader.name and is_whole(store, record):
-            return record
-    return None
-
-
-def _digest_loaded(store: TableStore, loader: Step, record: StepRecord | None) -> pl.DataFrame:
-    name = str(loader.input_table)
-    return _digest_table(store, name, record.tables[name] if record else None)
-
-
-def _unread(store: TableStore, record: StepRecord | None) -> list[tuple[str, str]]:
-    if record is None:
-        return []
-    return store.scan("unread_files", record.tables["unread_files"]).collect().rows()
+    records = version.steps if version else ()
+    mine = (one for one in records if one.name == loader.name and is_whole(store, one))
+    return next(mine, None)
 
 
 def _read_input(

@@ -68,22 +68,19 @@ class PastReplies(Ledger):
         self.is_empty = not (output / FILE).exists()
         super().__init__(None if self.is_empty else output, read_only=not self.is_empty)
 
-    def reply_tokens(self, step: str, model: str) -> float | None:
-        """Return the average tokens of a reply to a step; None if there were too few."""
-        return self._mean(step, model, "total(completion_tokens) / count(*)")
+    def averages(self, step: str, model: str) -> tuple[float | None, float]:
+        """Return the average tokens of a reply, and the share of prompt tokens that were cached.
 
-    def cached_share(self, step: str, model: str) -> float:
-        """Return the share of cached prompt tokens of a step; 0 if unknown."""
-        return self._mean(step, model, "total(cached_tokens) / max(1, total(prompt_tokens))") or 0.0
-
-    def _mean(self, step: str, model: str, mean: str) -> float | None:
-        n_calls, value = self.rows(
-            f"SELECT count(*), {mean} FROM calls WHERE step = ? AND model = ? "
-            "AND completion_tokens > 0",
+        None and 0 if the step had too few replies.
+        """
+        n_calls, *averages = self.rows(
+            "SELECT count(*), total(completion_tokens) / count(*), "
+            "total(cached_tokens) / max(1, total(prompt_tokens)) FROM calls "
+            "WHERE step = ? AND model = ? AND completion_tokens > 0",
             step,
             model,
         )[0]
-        return float(value) if n_calls >= MIN_CALLS else None
+        return (averages[0], averages[1]) if n_calls >= MIN_CALLS else (None, 0.0)
 
 
 @dataclass
@@ -113,17 +110,14 @@ class CountingModels:
         self.counts: list[Count] = []
 
     def chat(self, name: str, step: str) -> "CountingChatModel":
-        return CountingChatModel(*self._parts(name, step, True))
+        settings = find_model(self.settings, name, step)
+        self.counts.append(Count(step, name, True))
+        return CountingChatModel(settings, self.past, self.counts[-1])
 
     def embedding(self, name: str, step: str) -> "CountingEmbeddingModel":
-        return CountingEmbeddingModel(*self._parts(name, step, False), self._dimension)
-
-    def _parts(
-        self, name: str, step: str, is_chat: bool
-    ) -> tuple[ModelSettings, PastReplies, Count]:
         settings = find_model(self.settings, name, step)
-        self.counts.append(Count(step, name, is_chat))
-        return settings, self.past, self.counts[-1]
+        self.counts.append(Count(step, name, False))
+        return CountingEmbeddingModel(settings, self.past, self.counts[-1], self._dimension)
 
 
 class CountingChatModel(CachedModel):
@@ -135,10 +129,6 @@ class CountingChatModel(CachedModel):
         known = self.get_meta(Capabilities.cache_key(settings))
         self._response_format = Capabilities.of(settings, known).response_format
 
-    def replies(self, requests: Iterable[Request]) -> Iterator[Outcome]:
-        """Yield the outcome of each request, in order."""
-        return map(self._converse, requests)
-
     def set_meta(self, name: str, value: str) -> None:
         """Store nothing: an estimate does not change the ledger."""
 
@@ -148,25 +138,19 @@ class CountingChatModel(CachedModel):
         self.count.seen |= new
         self.count.n_answered += len(new)
 
-    def _converse(self, request: Request) -> Outcome:
-        chain = RequestChain(request, self.settings)
-        try:
-            while not chain.is_answered:
-                self._answer(chain)
-        except (QuarantinedError, ReplyError) as error:
-            return chain.failed(error)
-        return chain.outcome
+    def replies(self, requests: Iterable[Request]) -> Iterator[Outcome]:
+        """Yield the outcome of each request, in order."""
+        for request in requests:
+            chain = RequestChain(request, self.settings)
+            try:
+                while not chain.is_answered:
+                    self._answer(chain)
+                yield chain.outcome
+            except (QuarantinedError, ReplyError) as error:
+                yield chain.failed(error)
 
     def _answer(self, chain: RequestChain) -> None:
-        """Advance a chain by the stored reply, or by a simulated one whose tokens are counted.
-
-        Raises
-        ------
-        QuarantinedError
-            The request is quarantined, or too long.
-        ReplyError
-            The simulated reply does not fit the request.
-        """
+        """Advance a chain by the stored reply, or by a simulated one whose tokens are counted."""
         is_new = chain.key not in self.count.seen
         self.count.seen.add(chain.key)
         try:
@@ -232,7 +216,7 @@ class CountingEmbeddingModel:
             else:
                 self.count.n_to_ask += 1
                 self.count.prompt_tokens += _count(text)
-        if advance is not None:
+        if advance:
             advance(len(texts))
         vectors = np.zeros((len(texts), self.dimension), np.float32)
         vectors[:, 0] = 1
@@ -277,22 +261,20 @@ def _extraction(text: str) -> Json:
 
 def _claims(text: str) -> Json:
     """Return a claim for each sentence with a name and a year."""
-    claims = []
-    for sentence, names in sentences_with_names(text):
-        years = _YEAR.findall(sentence)
-        if names and years:
-            claims.append(
-                {
-                    "subject": names[0],
-                    "object": names[1] if len(names) > 1 else None,
-                    "type": "dated event",
-                    "status": "TRUE",
-                    "start_date": years[0],
-                    "end_date": years[-1],
-                    "description": _cut(sentence, DESCRIPTION_WORDS),
-                    "source_text": sentence,
-                }
-            )
+    claims = [
+        {
+            "subject": names[0],
+            "object": names[1] if len(names) > 1 else None,
+            "type": "dated event",
+            "status": "TRUE",
+            "start_date": years[0],
+            "end_date": years[-1],
+            "description": _cut(sentence, DESCRIPTION_WORDS),
+            "source_text": sentence,
+        }
+        for sentence, names in sentences_with_names(text)
+        if names and (years := _YEAR.findall(sentence))
+    ]
     return {"claims": claims}
 
 

@@ -95,21 +95,21 @@ def estimate(
     to some steps.
     """
     names = asking_steps(workflow, settings)
-    asking = [number for number, step in enumerate(workflow.steps, 1) if step.name in names]
+    asking = [number for number, one in enumerate(workflow.steps, 1) if one.name in names]
     if not asking:
         return None
     steps = [*workflow.steps[: asking[-1]]]
     sample = Sample(max_documents, settings.create_text_units.max_tokens)
     if workflow.loader in steps:
-        steps.insert(steps.index(workflow.loader) + 1, sample.step())
+        to_sample = step(writes=["loaded_documents"])(sample.sample_documents)
+        steps.insert(steps.index(workflow.loader) + 1, to_sample)
     with (
         closing(PastReplies(root / settings.output)) as past,
         TemporaryDirectory(prefix="graphrag-estimate-", ignore_cleanup_errors=True) as folder,
     ):
         # The layout is never shown.
         plain = settings.finalize_graph.model_copy(update={"layout": False})
-        changes = {"output": folder, "finalize_graph": plain}
-        temporary = settings.model_copy(update=changes)
+        temporary = settings.model_copy(update={"output": folder, "finalize_graph": plain})
         store = TableStore(root / settings.output)
         last = Previous(store, store.read_pointer())
         vectors = last.tables["text_unit_text"].vectors if "text_unit_text" in last.tables else None
@@ -119,16 +119,14 @@ def estimate(
             **services_of(temporary, models, root),
             "previous": Service(open=lambda step, section: last),
         }
+        sampled = Workflow(workflow.name, tuple(steps))
         with _without_warnings():
-            version = run_workflow(
-                Workflow(workflow.name, tuple(steps)), temporary, root, services, watcher
-            ).version
-        by_step = {step.name: step for step in steps}
+            version = run_workflow(sampled, temporary, root, services, watcher).version
+        by_name, tables = {one.name: one for one in steps}, TableStore(Path(folder))
         lines = []
         for count in models.counts:
             if only is None or count.step in only:
-                tables = TableStore(Path(folder))
-                growth = _growth_of(by_step[count.step], count, sample.growth, tables, version)
+                growth = _growth_of(by_name[count.step], count, sample.growth, tables, version)
                 lines.append(_line(count, growth, settings, past, batch))
         return Estimate(tuple(lines), sample.n_documents, sample.n_sampled, not past.is_empty)
 
@@ -174,9 +172,9 @@ def _line(
     n_to_ask = round(count.n_to_ask * of_calls)
     beyond = count.prompt_tokens - count.fixed_tokens
     prompt = round(count.fixed_tokens * of_calls + beyond * of_tokens)
-    known = past.reply_tokens(count.step, count.model)
+    known, cached_share = past.averages(count.step, count.model)
     reply = round(count.reply_tokens * of_replies if known is None else n_to_ask * known)
-    cached = round(prompt * past.cached_share(count.step, count.model))
+    cached = round(prompt * cached_share)
     price = price_of(settings.models[count.model])
     if price is not None and batch and count.is_chat:
         price = price.in_batch()
@@ -213,7 +211,7 @@ def _without_warnings() -> Iterator[None]:
 
 @dataclass
 class Sample:
-    """A sample of the documents; counts and growth are known when `step` has run."""
+    """A sample of the documents; counts and growth are known after `sample_documents`."""
 
     max_documents: int
     text_unit_tokens: int
@@ -221,31 +219,21 @@ class Sample:
     n_sampled: int = 0
     growth: Growth = field(default_factory=Growth)
 
-    def step(self) -> Step:
-        """Return a step that reduces the documents to the sample."""
-
-        @step(writes=["loaded_documents"])
-        def sample_documents(loaded_documents: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-            return self._choose(loaded_documents)
-
-        return sample_documents
-
-    def _choose(self, documents: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-        """Keep evenly spaced documents, and measure the growth to all of them."""
-        self.n_documents = documents.select(pl.len()).collect().item()
+    def sample_documents(self, loaded_documents: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+        """Keep evenly spaced documents, and measure the growth to all of them; a step."""
+        self.n_documents = loaded_documents.select(pl.len()).collect().item()
         self.n_sampled = min(self.max_documents, self.n_documents)
         chosen = {number * self.n_documents // self.n_sampled for number in range(self.n_sampled)}
         size = self.text_unit_tokens * CHARACTERS_PER_TOKEN
         whole, sampled = _Names(size), _Names(size)
         for offset in range(0, self.n_documents, BATCH_DOCUMENTS):
-            batch = documents.slice(offset, BATCH_DOCUMENTS).collect()
-            mine = [row for row in range(batch.height) if offset + row in chosen]
+            batch = loaded_documents.slice(offset, BATCH_DOCUMENTS).collect()
+            mine = batch[[row for row in range(batch.height) if offset + row in chosen]]
             if self.n_sampled < self.n_documents:
-                for row, text in enumerate(batch["text"]):
-                    whole.add(text)
-                    if offset + row in chosen:
-                        sampled.add(text)
-            yield batch[mine]
+                for names, rows in ((whole, batch), (sampled, mine)):
+                    for text in rows["text"]:
+                        names.add(text)
+            yield mine
         if self.n_sampled < self.n_documents:
             self.growth = whole.growth(sampled)
 

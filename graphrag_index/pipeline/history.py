@@ -32,13 +32,7 @@ if TYPE_CHECKING:
 
 
 def lock(store: TableStore) -> Any:
-    """Lock the output folder against a second run; readers need no lock.
-
-    Raises
-    ------
-    WorkflowError
-        Another run holds it.
-    """
+    """Lock the output folder against a second run (WorkflowError); readers need no lock."""
     from filelock import FileLock, Timeout
 
     try:
@@ -76,15 +70,10 @@ def made(spent: Spent, steps_run: tuple[str, ...] = (), tables_of: int | None = 
 
 
 def tidy(store: TableStore, version: Version) -> None:
-    """Update links and statistics after a run, and remove leftovers."""
+    """Update links and statistics (`stats.json`) after a run, and remove leftovers."""
     store.remove_leftovers()
     store.link_public_tables(version)
-    write_json(store.output / "stats.json", statistics(version))
-
-
-def statistics(version: Version) -> dict[str, Any]:
-    """Return the content of `output/stats.json`: rows, time and memory of each step."""
-    return {
+    statistics = {
         "version": version.number,
         "workflow": version.workflow,
         "program": version.program,
@@ -100,16 +89,11 @@ def statistics(version: Version) -> dict[str, Any]:
         },
         "tables": {name: asdict(table) for name, table in version.tables.items()},
     }
+    write_json(store.output / "stats.json", statistics)
 
 
 def current_version(store: TableStore) -> Version:
-    """Return the version that readers open.
-
-    Raises
-    ------
-    TableError
-        There is no index, or its description is damaged.
-    """
+    """Return the version that readers open; TableError if there is none or it is damaged."""
     return open_index(store.output)[1]
 
 
@@ -117,14 +101,8 @@ def roll_back(store: TableStore, number: int) -> Version:
     """Make a new version with the tables of an earlier one.
 
     The versions in between stay; the finished steps of an interrupted run are dropped. The
-    current version is returned if it already has these tables.
-
-    Raises
-    ------
-    TableError
-        The version does not exist, or one of its tables is missing.
-    WorkflowError
-        A run is writing.
+    current version is returned if it already has these tables. Raises TableError if the version
+    or one of its tables is missing.
     """
     current_version(store)
     with lock(store):
@@ -138,15 +116,14 @@ def roll_back(store: TableStore, number: int) -> Version:
         if replace(earlier, number=current.number) == current:
             return current
         store.remove_leftovers()
-        new = store.next_number()
-        version = replace(
-            earlier, number=new, made=made(_spent(store.output, new), tables_of=number)
-        )
-        vectors = {
-            name: table.lance_version
-            for name, table in version.tables.items()
-            if table.lance_version is not None
-        }
+        new, spent = store.next_number(), Spent()
+        if (store.output / FILE).exists():
+            # The usage of an interrupted run belongs to this version now.
+            with closing(Ledger(store.output, new)) as ledger:
+                spent = ledger.spent_for(new)
+        version = replace(earlier, number=new, made=made(spent, tables_of=number))
+        numbers = {name: table.lance_version for name, table in version.tables.items()}
+        vectors = {name: number for name, number in numbers.items() if number is not None}
         if vectors:
             from graphrag_index.storage.vector_store import show_versions
 
@@ -154,14 +131,6 @@ def roll_back(store: TableStore, number: int) -> Version:
         store.move_pointer(version)
         tidy(store, version)
         return version
-
-
-def _spent(output: Path, version: int) -> Spent:
-    """Return the usage of an interrupted run, which belongs to this version now."""
-    if not (output / FILE).exists():
-        return Spent()
-    with closing(Ledger(output, version)) as ledger:
-        return ledger.spent_for(version)
 
 
 @dataclass(frozen=True)
@@ -178,14 +147,7 @@ def collect_garbage(store: TableStore, keep: int) -> Freed:
     """Delete all but the last `keep` versions, with the tables that only they use.
 
     The finished steps of an interrupted run stay. A reader of a deleted version gets an error
-    that says so.
-
-    Raises
-    ------
-    TableError
-        There is no index, or a version to keep cannot be read; nothing was deleted.
-    WorkflowError
-        A run is writing.
+    that says so. Nothing is deleted if a version to keep cannot be read (TableError).
     """
     current_version(store)
     with lock(store):
@@ -271,12 +233,11 @@ def _delete_vectors(
         name = folder.stem
         if name in ours and name not in versions:
             shutil.rmtree(folder)
-        if not versions.get(name):
-            continue
-        from graphrag_index.storage.vector_store import delete_versions
+        if versions.get(name):
+            from graphrag_index.storage.vector_store import delete_versions
 
-        newest = current[name].lance_version if name in current else None
-        delete_versions(store.lancedb, name, versions[name], newest or max(versions[name]))
+            newest = current[name].lance_version if name in current else None
+            delete_versions(store.lancedb, name, versions[name], newest or max(versions[name]))
 
 
 def _size(output: Path) -> int:
@@ -305,10 +266,7 @@ def end_purge(
 ) -> "Purged":
     """Delete the requests in the ledger that no step has used since `begin_purge`.
 
-    Raises
-    ------
-    GraphRAGError
-        A batch is open, or the ledger is in use or cannot be written.
+    Raises GraphRAGError if a batch is open, or the ledger is in use or cannot be written.
     """
     from graphrag_index.llm.registry import Purged, purge
 

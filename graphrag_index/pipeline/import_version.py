@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -18,7 +18,6 @@ from graphrag_index.microsoft.import_folder import (
 from graphrag_index.pipeline.history import lock
 from graphrag_index.pipeline.run import Watcher, run_workflow
 from graphrag_index.pipeline.workflow import (
-    Service,
     Workflow,
     load_step,
     read_step_names,
@@ -26,7 +25,7 @@ from graphrag_index.pipeline.workflow import (
 )
 from graphrag_index.schema.settings.models import vector_identity
 from graphrag_index.schema.settings.settings import Settings
-from graphrag_index.storage.atomic import temporary_path
+from graphrag_index.storage.atomic import write_text_file
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import Version
 
@@ -74,14 +73,7 @@ def import_index(
 ) -> ImportResult:
     """Copy an index into the project, and make it the current version without calling a model.
 
-    Raises
-    ------
-    TableError
-        A part of the index is missing or damaged.
-    SettingsError
-        Its vectors cannot be those of the embedding model of the settings.
-    InputError
-        There is an index already, and `replace` is not set.
+    Raises InputError if there is an index already and `replace` is not set.
     """
     store = TableStore(root / settings.output)
     source = open_source(folder)
@@ -109,16 +101,7 @@ def restore_imported(
 
     That is so after `output/` was deleted, or a rollback to a version before the import. A run
     keeps communities and reports from the version before, which otherwise would be paid again.
-
-    Returns
-    -------
-    version
-        None if there is nothing to do.
-
-    Raises
-    ------
-    InputError
-        A file of `imported/` is missing or damaged.
+    None if there is nothing to do.
     """
     extends = any(step.name == _EXTENDS_IMPORTED for step in workflow.steps)
     current = TableStore(root / settings.output).read_pointer()
@@ -128,10 +111,9 @@ def restore_imported(
     imported = Imported(root)
     name = settings.generate_text_embeddings.model
     identity = vector_identity(settings.models, name)
-    model = None
     # A run replaces the vectors of another model.
-    if imported.vectors and imported.embedded_by == identity:
-        model = _VectorModel(name, identity, max(imported.vectors.values()))
+    is_same = imported.vectors and imported.embedded_by == identity
+    model = _VectorModel(name, identity, max(imported.vectors.values())) if is_same else None
     return _make_version(settings, root, model, watcher)
 
 
@@ -145,8 +127,8 @@ def _make_version(
     services = services_of(settings, None, root)
     embeds = services["embedding_model"]
     # The vectors exist: the model need not be available.
-    services["embedding_model"] = Service(
-        open=lambda step, section: model, identity=embeds.identity, close=embeds.close
+    services["embedding_model"] = replace(
+        embeds, open=lambda step, section: model, check=lambda step, section: None
     )
     return run_workflow(Workflow("imported", steps), settings, root, services, watcher).version
 
@@ -207,13 +189,7 @@ def _result(version: Version, source: Source, root: Path, store: TableStore) -> 
 
 
 def continuing_steps(steps: Sequence[str]) -> list[str]:
-    """Return the steps of a workflow that also merges new documents into the imported index.
-
-    Raises
-    ------
-    WorkflowError
-        The workflow reads no documents, or extracts no graph.
-    """
+    """Return the steps of a workflow that also merges new documents into the imported index."""
     if "skip_imported" in steps:
         return list(steps)
     extraction = next((s for s in ("extract_graph", "extract_graph_nlp") if s in steps), None)
@@ -223,10 +199,8 @@ def continuing_steps(steps: Sequence[str]) -> list[str]:
             "extract_graph or extract_graph_nlp: name one with `--set workflow=NAME`."
         )
     made = []
-    for step in steps:
-        # Claims come from new text units alone, so before the imported ones are added.
-        if step == "extract_covariates":
-            continue
+    # Claims come from new text units alone, so before the imported ones are added.
+    for step in (step for step in steps if step != "extract_covariates"):
         made.append(step)
         if step == "load_documents":
             made.append("skip_imported")
@@ -237,13 +211,7 @@ def continuing_steps(steps: Sequence[str]) -> list[str]:
 
 
 def write_continuing_workflow(root: Path, name: str) -> str:
-    """Write the workflow `<name>_imported` unless it exists, and return its name.
-
-    Raises
-    ------
-    WorkflowError
-        There is no workflow `name`, or it cannot extend an imported index.
-    """
+    """Write the workflow `<name>_imported` unless it exists, and return its name."""
     steps = read_step_names(root / "workflows" / f"{name}.yaml")
     if name.endswith("_imported"):
         return name
@@ -251,7 +219,7 @@ def write_continuing_workflow(root: Path, name: str) -> str:
     target = root / "workflows" / f"{new_name}.yaml"
     if not target.exists():
         lines = "".join(f"- {step}\n" for step in continuing_steps(steps))
-        _write(target, _WORKFLOW_HEADING.format(name=name) + lines)
+        write_text_file(target, [_WORKFLOW_HEADING.format(name=name), lines])
     return new_name
 
 
@@ -262,13 +230,5 @@ def set_workflow(path: Path, old: str, new: str) -> bool:
     if len(found) != 1 or found[0][1] != old:
         return False
     start, end = found[0].span(1)
-    _write(path, text[:start] + new + text[end:])
+    write_text_file(path, [text[:start], new, text[end:]])
     return True
-
-
-def _write(path: Path, text: str) -> None:
-    temporary = temporary_path(path)
-    temporary.write_text(text, encoding="utf-8")
-    if path.exists():
-        temporary.chmod(path.stat().st_mode)
-    temporary.replace(path)

@@ -89,10 +89,10 @@ def run_workflow(
 ) -> RunResult:
     """Bring the index up to date: run the steps whose inputs changed, then move the pointer.
 
+    Any other error of a step than a `GraphRAGError` is raised as StepError.
+
     Parameters
     ----------
-    services
-        The services of steps by name, beyond those of every run.
     quarantined
         Returns the number of failed requests of a step.
     again
@@ -104,11 +104,6 @@ def run_workflow(
         it, the error is raised.
     at_end
         Called at the end, while no other run can begin.
-
-    Raises
-    ------
-    StepError
-        A step raised an error that is not a `GraphRAGError`; it is the cause.
     """
     check_services(workflow, check_settings(workflow, settings), services)
     store = TableStore(root / settings.output)
@@ -163,18 +158,20 @@ class _Run:
         kept = record is not None and is_whole(self.store, record)
         if record is None or not kept:
             progress = self.watcher.step_started(step, number, len(self.workflow.steps))
-            logger.debug("%s runs with %r", step.name, self.sections.get(step.name, "no settings"))
+            logger.debug("%s runs with %r", step.name, section or "no settings")
             wall, cpu = time.perf_counter(), time.process_time()
             with _failures_of(step):
                 names = step.needs(section)
                 opened = {name: self._service(name, step, section, progress) for name in names}
                 services = {**dict.fromkeys(step.services), **opened}
-                result = step.function(*self._inputs(step), **services)
-                tables = self._store(step, key, opened, result)
+                tables = self._write(step, key, step(*self._inputs(step), **services))
+                for name, service in opened.items():
+                    if name in self.services:
+                        tables = self.services[name].close(service, tables)
             record = StepRecord(
                 name=step.name,
                 key=key,
-                tables=tables,
+                tables={name: self._keep_unchanged(name, table) for name, table in tables.items()},
                 made_by=step_made_by(step, section),
                 seconds=round(time.perf_counter() - wall, 3),
                 cpu_seconds=round(time.process_time() - cpu, 3),
@@ -196,13 +193,10 @@ class _Run:
         return {name: table for record in self.done for name, table in record.tables.items()}
 
     def _inputs(self, step: Step) -> Iterator[pl.LazyFrame | pl.DataFrame | None]:
-        tables = self.tables
         for read in step.reads:
-            if read.table not in tables:
-                yield None
-                continue
-            frame = self.store.scan(read.table, tables[read.table])
-            yield frame if read.lazy else frame.collect()
+            table = self.tables.get(read.table)
+            frame = self.store.scan(read.table, table) if table else None
+            yield frame if frame is None or read.lazy else frame.collect()
 
     def _service(self, name: str, step: Step, section: Any, progress: Progress) -> Any:
         if name in self.services:
@@ -212,23 +206,9 @@ class _Run:
             return Previous(self.store, self.current, made_by == step_made_by(step, section))
         return {"settings": section, "progress": progress, "root": self.root}[name]
 
-    def _store(
-        self,
-        step: Step,
-        key: str,
-        services: Mapping[str, Any],
-        result: Frames | Iterator[Frames],
-    ) -> dict[str, StoredTable]:
-        """Write the tables of a step and close its services; return the tables to record."""
-        stored: Mapping[str, StoredTable] = self._write(step, key, result)
-        for name, service in services.items():
-            if name in self.services:
-                stored = self.services[name].close(service, stored)
-        return {name: self._keep_unchanged(name, table) for name, table in stored.items()}
-
     def _write(
         self, step: Step, key: str, result: Frames | Iterator[Frames]
-    ) -> dict[str, StoredTable]:
+    ) -> Mapping[str, StoredTable]:
         tables = {table.name: table for table in step.writes}
         before = {r.table: self.tables[r.table] for r in step.reads if r.table in self.tables}
         unchanged: dict[str, StoredTable] = {}
@@ -296,14 +276,13 @@ def step_key(
     root: Path,
 ) -> str:
     """Hash all that the result of a step depends on; `tables` are those of the steps before it."""
+    needs = [name for name in step.needs(section) if name in services]
     parts: list[Any] = [
         step_made_by(step, section),
         [(r.table, tables[r.table].digest) for r in step.reads if r.table in tables],
         [table.name for table in step.writes],
+        *([name, services[name].identity(step, section)] for name in needs),
     ]
-    for name in step.needs(section):
-        if name in services:
-            parts.append([name, services[name].identity(step, section)])
     if step.fingerprint is not None:
         parts.append(step.fingerprint(section, root))
     return _hash(parts)
@@ -312,18 +291,14 @@ def step_key(
 def step_made_by(step: Step, section: Any) -> str:
     """Hash the code and the settings of a step, whatever its input."""
     values = section.model_dump(mode="json") if isinstance(section, BaseModel) else section
-    return _hash([step.name, _code(step), step.code_version, values])
-
-
-def _code(step: Step) -> str:
-    """Return the version of the program, or the source of the module of a user's step."""
-    if step.is_shipped:
-        return __version__
-    try:
-        # The whole module, since a function beside the step may have changed.
-        return inspect.getsource(sys.modules[step.function.__module__])
-    except (OSError, TypeError):  # defined in an interactive session
-        return inspect.getsource(step.function)
+    code = __version__
+    if not step.is_shipped:
+        try:
+            # The whole module, since a function beside the step may have changed.
+            code = inspect.getsource(sys.modules[step.function.__module__])
+        except (OSError, TypeError):  # defined in an interactive session
+            code = inspect.getsource(step.function)
+    return _hash([step.name, code, step.code_version, values])
 
 
 def _hash(parts: list[Any]) -> str:

@@ -16,12 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from graphrag_index.errors import (
-    GraphRAGError,
-    SettingsError,
-    WorkflowError,
-    describe_error,
-)
+from graphrag_index.errors import GraphRAGError, SettingsError, WorkflowError, describe_error
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.schema.settings.models import find_model, identity, vector_identity
 from graphrag_index.schema.settings.section import Section, describe_validation_error, read_yaml
@@ -76,14 +71,7 @@ class Workflow:
 
 
 def load_workflow(root: Path, name: str) -> Workflow:
-    """Load `workflows/<name>.yaml` beside the settings and check that its tables fit together.
-
-    Raises
-    ------
-    WorkflowError
-        The file is missing, a step is unknown or cannot be imported, or a step reads a table
-        that no step before it writes.
-    """
+    """Load `workflows/<name>.yaml` beside the settings and check that its tables fit together."""
     path = root / "workflows" / f"{name}.yaml"
     names = read_step_names(path)
     workflow = Workflow(name, tuple(load_step(entry, root, str(path)) for entry in names))
@@ -92,13 +80,7 @@ def load_workflow(root: Path, name: str) -> Workflow:
 
 
 def read_step_names(path: Path) -> list[str]:
-    """Read the list of step names in the file of a workflow.
-
-    Raises
-    ------
-    WorkflowError
-        The file is missing, or is no list of names.
-    """
+    """Read the list of step names in the file of a workflow."""
     try:
         names = read_yaml(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
@@ -194,12 +176,8 @@ def check_settings(workflow: Workflow, settings: Settings) -> dict[str, Any]:
     """Return the section of each step, by the name of the step.
 
     A step gets the section of `settings.yaml` that its annotation names, such as
-    `CreateCommunities`; a step of a user gets its section under `steps`.
-
-    Raises
-    ------
-    SettingsError
-        A section under `steps` is invalid, or belongs to no step.
+    `CreateCommunities`; a step of a user gets its section under `steps`. Raises SettingsError if
+    a section under `steps` is invalid, or belongs to no step.
     """
     shipped = {type(section): section for _, section in settings if isinstance(section, Section)}
     sections = {
@@ -214,9 +192,7 @@ def check_settings(workflow: Workflow, settings: Settings) -> dict[str, Any]:
                 f"settings: steps.{name} belongs to no step of the workflow {workflow.name}; "
                 + _nearest(name, own, "none of its steps has settings of your own.")
             )
-    for step in workflow.steps:
-        if step.name not in own:
-            continue
+    for step in (step for step in workflow.steps if step.name in own):
         values: Any = settings.steps.get(step.name, {})
         if step.settings_model is not None:
             try:
@@ -232,25 +208,13 @@ def check_settings(workflow: Workflow, settings: Settings) -> dict[str, Any]:
 def check_workflow(
     workflow: Workflow, settings: Settings, root: Path, services: Mapping[str, Service]
 ) -> None:
-    """Check settings, input and services of a workflow, before anything runs.
-
-    Raises
-    ------
-    GraphRAGError
-        The settings are invalid, there is nothing to read, or a service is not available.
-    """
+    """Check settings, input and services of a workflow, before anything runs."""
     check_steps(workflow, settings, root)
     check_services(workflow, check_settings(workflow, settings), services)
 
 
 def check_steps(workflow: Workflow, settings: Settings, root: Path) -> None:
-    """Call the checks of all steps.
-
-    Raises
-    ------
-    GraphRAGError
-        A step cannot run in this project.
-    """
+    """Call the checks of all steps, which raise a GraphRAGError if a step cannot run here."""
     sections = check_settings(workflow, settings)
     names = tuple(step.name for step in workflow.steps)
     project = Project(root, root / settings.output, names)
@@ -262,22 +226,13 @@ def check_steps(workflow: Workflow, settings: Settings, root: Path) -> None:
 def check_services(
     workflow: Workflow, sections: Mapping[str, Any], services: Mapping[str, Service]
 ) -> None:
-    """Check that every service which a step asks for exists and is available.
-
-    Raises
-    ------
-    WorkflowError
-        A step asks for an unknown service.
-    GraphRAGError
-        A service is not available.
-    """
+    """Check that every service which a step asks for exists and is available."""
     known = [*BUILT_IN, *services]
     for step in workflow.steps:
         for name in step.services:
             if name not in known:
-                raise WorkflowError(
-                    f"Step {step.name} asks for {name!r}; " + _nearest(name, known, "")
-                )
+                nearest = _nearest(name, known, "")
+                raise WorkflowError(f"Step {step.name} asks for {name!r}; {nearest}")
         section = sections.get(step.name)
         for name in services.keys() & step.needs(section):
             services[name].check(step, section)

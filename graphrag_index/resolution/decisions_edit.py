@@ -6,7 +6,6 @@ Sections must be blocks, with an entry on each line. Other forms are refused.
 from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import combinations
 from pathlib import Path
-from shutil import copymode
 from typing import Any
 
 import yaml
@@ -18,7 +17,7 @@ from graphrag_index.resolution.decisions_file import (
     read_decisions,
     read_text,
 )
-from graphrag_index.storage.atomic import new_file
+from graphrag_index.storage.atomic import write_text_file
 from graphrag_index.text.normalize import title_key
 
 HEADER = (
@@ -238,7 +237,4 @@ def _write(
         ) from None
     if not is_right(decisions):
         raise SettingsError(_NOT_EDITABLE.format(path))
-    with new_file(path, overwrite=True) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="")
-        if path.exists():
-            copymode(path, temporary)
+    write_text_file(path, [text])

@@ -13,23 +13,29 @@ from graphrag_index.errors import ExportError
 
 def write_json(path: Path, content: object) -> None:
     """Write a small file atomically."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = temporary_path(path)
-    text = json.dumps(content, ensure_ascii=False, indent=1)
-    temporary.write_text(text, encoding="utf-8")
-    _flush(temporary)
-    temporary.replace(path)
+    write_text_file(path, [json.dumps(content, ensure_ascii=False, indent=1)])
 
 
-def write_text_file(path: Path, parts: Iterable[str]) -> None:
-    """Write the parts of a text atomically, with their line ends."""
+def write_text_file(path: Path, parts: Iterable[str], *, secret: bool = False) -> None:
+    """Write the parts of a text atomically, with their line ends.
+
+    Of a link, the file that it leads to is replaced. A file that exists keeps its permissions; a
+    `secret` one is readable by its owner alone.
+    """
     if path.is_dir():
         raise IsADirectoryError(EISDIR, "This is a folder, name a file in it", str(path))
+    path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporary_path(path)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
+        descriptor = os.open(temporary, flags, 0o600 if secret else 0o666)
+        with open(descriptor, "w", encoding="utf-8", newline="\n") as file:
             file.writelines(parts)
+            file.flush()
+            os.fsync(file.fileno())
+        if path.exists() and not secret:
+            shutil.copymode(path, temporary)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import astuple
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -282,15 +281,14 @@ def test_earlier_replies_tell_how_long_later_ones_are(tmp_path: Path) -> None:
     for number in range(19):
         ledger.record_sent(str(number), "step", "unit", "chat")
         ledger.record_reply(str(number), "step", "chat", "{}", Usage(10, 0, 100), None)
-    assert PastReplies(tmp_path).reply_tokens("step", "chat") is None
+    assert PastReplies(tmp_path).averages("step", "chat") == (None, 0)
     ledger.record_cost("19", "step", "chat", Usage(10, 0, 300), None)
     # Read while another process writes.
     past = PastReplies(tmp_path)
-    assert past.reply_tokens("step", "chat") == 110
-    assert past.reply_tokens("other", "chat") is None
+    assert past.averages("step", "chat") == (110, 0)
+    assert past.averages("other", "chat") == (None, 0)
     ledger.record_cost("20", "step", "chat", Usage(100, 75, 10), None)
-    assert past.cached_share("step", "chat") == 75 / 300
-    assert past.cached_share("other", "chat") == 0
+    assert past.averages("step", "chat")[1] == 75 / 300
     assert past.find("3") == ledger.find("3")
     past.close()
     ledger.close()
@@ -299,7 +297,7 @@ def test_earlier_replies_tell_how_long_later_ones_are(tmp_path: Path) -> None:
 def test_without_a_ledger_nothing_is_known(tmp_path: Path) -> None:
     past = PastReplies(tmp_path)
     assert past.is_empty
-    assert (past.find("a"), past.get_meta("a"), past.reply_tokens("a", "b")) == (None, None, None)
+    assert (past.find("a"), past.get_meta("a"), past.averages("a", "b")[0]) == (None, None, None)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -325,7 +323,7 @@ def test_every_text_has_an_answer_that_json_can_hold(text: str, name: str) -> No
 
 
 def chosen_from(sample: Sample, texts: list[str]) -> list[str]:
-    batches: Any = sample.step()(pl.DataFrame({"text": texts}).lazy())
+    batches = sample.sample_documents(pl.DataFrame({"text": texts}).lazy())
     return [text for batch in batches for text in batch["text"]]
 
 
