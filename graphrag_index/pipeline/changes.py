@@ -203,7 +203,8 @@ def compare(store: TableStore, before: Version, after: Version) -> dict[str, Dif
         changed: dict[str, list[str]] = {}
         if before.tables.get(name) != after.tables.get(name):
             # Long texts are compared by their hash.
-            compared = {"key": key, "name": label, "content": pl.struct(*content).hash()}
+            hashed = pl.struct(*content).hash()
+            compared = {"key": pl.col(key), "name": label, "content": hashed}
             old, new = (scan_table(store, one, name).select(**compared) for one in (before, after))
             rows = _changed_rows(old, new)
             changed = dict(rows.group_by("kind", maintain_order=True).agg("name").iter_rows())
@@ -291,7 +292,8 @@ def dry_run(
     if asking_steps(workflow, settings) & set(run):
         n_documents = max_documents if current is None else sys.maxsize
         costs = estimate(workflow, settings, root, n_documents, watcher, batch, run)
-    number, name = current and current.number, loader and loader.name
+    number = current.number if current else None
+    name = loader.name if loader else None
     return DryRun(store.output, number, run, kept, name, changes, unread, costs)
 
 

@@ -72,11 +72,6 @@ def create_communities(
         One row per community.
     community_lineage
         One row per community of this version or the last, with its status.
-
-    Raises
-    ------
-    TableError
-        The weight of a relationship is not a number greater than 0.
     """
     check_weights("relationships", relationships)
     # Sorted by id; below, entities, relationships and text units are numbers of these rows.

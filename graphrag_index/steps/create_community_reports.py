@@ -132,8 +132,7 @@ class _Requests:
         chat_model: ChatModel,
         prompts: Prompts,
     ) -> None:
-        limits = {"max_findings": settings.max_findings, "max_words": settings.max_words}
-        values = {name: str(limit) for name, limit in limits.items()}
+        values = {name: str(getattr(settings, name)) for name in ("max_findings", "max_words")}
         system = prompts.fill("create_community_reports", values).strip()
         self.rows, self.chat_model = rows, chat_model
         self.system = Message(role="system", content=system)

@@ -76,15 +76,9 @@ def create_community_reports_nlp(
             main = _main_members(ranked, names, used_titles)
             title = join_titles([names[entity] for entity in main])
             used_titles.add(title)
-            summary, findings = write_findings(
-                candidates.of(row["community"], own),
-                own,
-                names,
-                main,
-                links.between,
-                settings.max_findings,
-                settings.max_sentences,
-            )
+            evidence = candidates.of(row["community"], own)
+            limits = (settings.max_findings, settings.max_sentences)
+            summary, findings = write_findings(evidence, own, names, main, links.between, *limits)
             if not summary:
                 # Tables and lists mention entities without a sentence about them.
                 cited = ", ".join(map(str, main))
@@ -149,15 +143,9 @@ class _Candidates:
         length = (sentences["end_char"] - sentences["start_char"]).to_numpy()
         worth = np.minimum(1.0, GOOD_LENGTH / np.maximum(length, 1))
         schema = {"community": pl.Int64, "sentence": pl.Int64, "score": pl.Float64}
-        chosen = pl.concat(
-            [
-                pl.DataFrame(schema=schema),
-                *(
-                    _best(level, sentence, entity, weight, worth)
-                    for level in members.partition_by("level", maintain_order=True)
-                ),
-            ]
-        )
+        levels = members.partition_by("level", maintain_order=True)
+        best = (_best(level, sentence, entity, weight, worth) for level in levels)
+        chosen = pl.concat([pl.DataFrame(schema=schema), *best])
         self._rows = chosen["sentence"].to_numpy()
         self._scores = chosen["score"].to_numpy()
         at = np.arange(chosen.height)
@@ -174,17 +162,12 @@ class _Candidates:
         candidates = self._by_community[community]
         rows = self._rows[candidates]
         at = self._quotations.positions(rows)
-        texts = self._quotations.texts[at]
-        columns = (rows, self._sources[at], self._scores[candidates])
-        return [
-            Evidence(
-                text,
-                tuple(e for e in self._entities[row].tolist() if e in members),
-                source,
-                score,
-            )
-            for text, row, source, score in zip(texts, *(c.tolist() for c in columns), strict=True)
-        ]
+        mentioned = (
+            tuple(entity for entity in self._entities[row].tolist() if entity in members)
+            for row in rows.tolist()
+        )
+        sources, scores = self._sources[at].tolist(), self._scores[candidates].tolist()
+        return list(map(Evidence, self._quotations.texts[at], mentioned, sources, scores))
 
 
 def _quoted(

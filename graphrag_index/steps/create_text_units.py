@@ -16,7 +16,6 @@ from graphrag_index.storage.table_store import Previous
 from graphrag_index.text.languages import detect_language
 from graphrag_index.text.sentences import (
     Heading,
-    Sentence,
     breadcrumb,
     find_headings,
     segment_starts,
@@ -208,27 +207,17 @@ def sentence_rows(
     document: int, text: str, starts: Sequence[int]
 ) -> Iterator[tuple[int, int, int, bool, int]]:
     """Yield the rows of `sentences` of a document; `starts` are offsets where it may be cut."""
-    found = split_sentences(text, starts)
-    for sentence, line in zip(found, _lines(text, found), strict=True):
-        yield (document, *sentence, line)
-
-
-def _lines(text: str, sentences: Sequence[Sentence]) -> Iterator[int]:
-    """Yield a hash of the line in which each sentence begins; 0 for a long line."""
     end, line = -1, 0
-    for sentence in sentences:
+    for sentence in split_sentences(text, starts):
         if sentence.start >= end:
             begin = text.rfind("\n", 0, sentence.start) + 1
             end = text.find("\n", sentence.start)
             end = len(text) if end < 0 else end
             words = text[begin:end].strip()
-            # The table has signed numbers.
-            line = (
-                crc32(words.encode("utf-8", "surrogatepass")) - (1 << 31)
-                if len(words) <= MAX_PAGE_HEADER
-                else 0
-            )
-        yield line
+            # A hash of the line, as a signed number; 0 for a long line.
+            is_short = len(words) <= MAX_PAGE_HEADER
+            line = crc32(words.encode("utf-8", "surrogatepass")) - (1 << 31) if is_short else 0
+        yield (document, *sentence, line)
 
 
 def cut(
@@ -305,9 +294,8 @@ class _Cutter:
         n_tokens = self.segments[first].n_tokens
         for stop in range(first + 1, len(self.segments)):
             segment = self.segments[stop]
-            if n_tokens + segment.n_tokens > self.max_tokens:
-                return stop
-            if segment.opens_section and n_tokens * 4 >= self.max_tokens:
+            is_full = n_tokens + segment.n_tokens > self.max_tokens
+            if is_full or (segment.opens_section and n_tokens * 4 >= self.max_tokens):
                 return stop
             n_tokens += segment.n_tokens
         return len(self.segments)

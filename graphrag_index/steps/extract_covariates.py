@@ -150,9 +150,8 @@ class _ClaimsPrompt:
         # Equal for all text units, so that providers can cache it.
         system = prompts.fill("extract_covariates", {"description": settings.description})
         self.system = Message(role="system", content=system.strip())
-        self.continuing = ""
-        if settings.max_gleanings:
-            self.continuing = prompts.fill("continue_covariates", {}).strip()
+        gleans = settings.max_gleanings > 0
+        self.continuing = prompts.fill("continue_covariates", {}).strip() if gleans else ""
 
     def messages(self, text: str) -> list[Message]:
         return [self.system, Message(role="user", content=f"Passage:\n{text}")]

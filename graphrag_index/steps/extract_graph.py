@@ -42,12 +42,7 @@ class _TextUnit(NamedTuple):
 
 
 @step(
-    writes=[
-        "text_unit_findings",
-        "extracted_entities",
-        "extracted_relationships",
-        "extracted_mentions",
-    ],
+    writes=[TABLE.name, "extracted_entities", "extracted_relationships", "extracted_mentions"],
     code_version=3,
 )
 def extract_graph(
@@ -87,7 +82,12 @@ def extract_graph(
 
     def hashes() -> pl.Series:
         """Hash the inputs of the rows of each text unit."""
-        prefix = _hash_prompts(settings, prompts, chat_model, prompt)
+        texts = [prompts.text(name) for name in ("extract_graph", "continue_extraction")]
+        shared: dict[str, object] = {"prompts": texts}
+        if not prompt.is_uniform:
+            # Requests depend on the types that were requested before, too.
+            shared["history"] = [prompt.history.as_json(), prompts.text("add_types")]
+        prefix = extract_graph.prompt_hash(settings, chat_model.settings.identity(), **shared)
         parts = (batch.select("text", "language", "headings", "key") for batch in read())
         nothing = pl.Series([], dtype=pl.String)
         return pl.concat([nothing, *(content_ids(prefix, *part) for part in parts)])
@@ -121,24 +121,7 @@ def extract_graph(
             n_failed,
             n_dropped,
         )
-    return {
-        TABLE.name: rows.select(list(TABLE.columns)),
-        **merge_findings(rows, text_units),
-    }
-
-
-def _hash_prompts(
-    settings: ExtractGraph, prompts: Prompts, chat_model: ChatModel, prompt: ExtractionPrompt
-) -> str:
-    """Hash the inputs that all requests share.
-
-    If other types were requested before, requests depend on these, too.
-    """
-    texts = [prompts.text(name) for name in ("extract_graph", "continue_extraction")]
-    parts: dict[str, object] = {"prompts": texts}
-    if not prompt.is_uniform:
-        parts["history"] = [prompt.history.as_json(), prompts.text("add_types")]
-    return extract_graph.prompt_hash(settings, chat_model.settings.identity(), **parts)
+    return {TABLE.name: rows.select(list(TABLE.columns)), **merge_findings(rows, text_units)}
 
 
 def _requests(

@@ -46,11 +46,11 @@ def extract_graph_nlp(
 ) -> Mapping[str, pl.DataFrame]:
     """Find names and terms, merge their variants, and relate those that occur together.
 
-    Names are capitalized spans that the corpus uses as names; in scripts without
-    capitals they are recurring spans (see `nlp`). Two entities are related if they are
-    mentioned in one sentence or in neighbouring ones. The weight is their association. The
-    description is the best quotable sentence with both, or empty if they occur together only
-    in headings, lists, tables or neighbouring sentences.
+    Names are capitalized spans that the corpus uses as names; in scripts without capitals they
+    are recurring spans (see `nlp`). Two entities are related if they are mentioned in one
+    sentence or in neighbouring ones. The weight is their association. The description is the
+    best quotable sentence with both, or empty if they occur together only in headings, lists,
+    tables or neighbouring sentences.
 
     Returns
     -------
@@ -142,7 +142,6 @@ def _rows_at(spans: pl.DataFrame, mentions: pl.DataFrame) -> Integers:
     """Return the last of some sorted spans that begins at or before each mention; -1 if none."""
 
     def keys(rows: pl.DataFrame, start: str) -> Integers:
-        """Combine document number and character offset into one sortable number."""
         document = rows["document"].to_numpy().astype(np.int64)
         return np.asarray((document << 40) + rows[start].to_numpy(), dtype=np.int64)
 
@@ -154,12 +153,9 @@ def _with_fallback_entities(
 ) -> pl.DataFrame:
     """Give documents without mentions a fallback entity, so that they join a community."""
     empty = units.join(mentions, on="document", how="anti", maintain_order="left")
-    first = {
-        document: (start, end)
-        for document, start, end in empty.select("document", "start_char", "end_char")
-        .unique(subset="document", keep="first", maintain_order=True)
-        .iter_rows()
-    }
+    units_of_empty = empty.unique(subset="document", keep="first", maintain_order=True)
+    spans = units_of_empty.select("document", "start_char", "end_char").iter_rows()
+    first = {document: span for document, *span in spans}
     if not first:
         return mentions
     numbers: dict[str, int] = {}

@@ -52,12 +52,12 @@ def finalize_graph(
 ) -> Iterator[dict[str, pl.DataFrame]]:
     """Merge duplicates, count degrees and compute the layout.
 
-    Entities with the same title but for case and spacing become one, which
-    keeps the title, type and description of the first. Relationships between
-    the same two entities become one, whatever their direction: weights add up,
-    and the heaviest row gives description and type. Loops and relationships with
-    an unknown end are dropped; entities without relationships stay. Given ids are kept; merged
-    rows keep the first. Described tables, if there are any, replace the extracted ones.
+    Entities with the same title but for case and spacing become one, which keeps the title, type
+    and description of the first. Relationships between the same two entities become one, whatever
+    their direction: weights add up, and the heaviest row gives description and type. Loops and
+    relationships with an unknown end are dropped; entities without relationships stay. Given ids
+    are kept; merged rows keep the first. Described tables, if there are any, replace the
+    extracted ones.
 
     Yields
     ------
@@ -65,11 +65,6 @@ def finalize_graph(
         Whole.
     relationships
         Batch by batch, in order of first evidence.
-
-    Raises
-    ------
-    TableError
-        A weight is not a number greater than 0.
     """
     if described_entities is not None and described_relationships is not None:
         extracted_entities, extracted_relationships = described_entities, described_relationships

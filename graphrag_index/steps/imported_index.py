@@ -107,8 +107,7 @@ def read_imported_vectors(
     text_unit_text, text_unit_vectors, entity_description, community_full_content
         In the form of `generate_text_embeddings`.
     """
-    imported = Imported(root)
-    dimension = embedding_model.dimension
+    imported, dimension = Imported(root), embedding_model.dimension
     sources = embedded_rows(text_units, entities, community_reports)
     counts = {name: rows.select(pl.len()).collect().item() for name, rows in sources.items()}
     progress.start(sum(counts.values()), "vectors")

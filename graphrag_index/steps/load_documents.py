@@ -13,7 +13,7 @@ from graphrag_index.errors import InputError
 from graphrag_index.microsoft.import_folder import has_imported
 from graphrag_index.readers import READERS, Document, Unread, read_file, system_reason
 from graphrag_index.readers.document import MISSING, field, listed
-from graphrag_index.readers.input_files import InputFile, check_output, find_files, input_folder
+from graphrag_index.readers.input_files import check_output, find_files, input_folder
 from graphrag_index.readers.text_html_pdf_office import office_version, read_office
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.schema.tables import TABLES, content_id
@@ -28,13 +28,7 @@ _MAX_FIELDS = 50
 
 
 def fingerprint_input(settings: LoadDocuments, root: Path) -> str:
-    """Hash the names and the content of the input files.
-
-    Raises
-    ------
-    InputError
-        There is nothing to read.
-    """
+    """Hash the names and the content of the input files."""
     whole = blake2b(digest_size=16)
     files = find_files(settings, root, may_be_empty=has_imported(root))
     for file in files:
@@ -55,12 +49,7 @@ def fingerprint_input(settings: LoadDocuments, root: Path) -> str:
 def check_input(settings: LoadDocuments, project: Project) -> None:
     """Check that there are documents, and that the output does not replace them.
 
-    Raises
-    ------
-    SettingsError
-        The output is the input folder, or contains it.
-    InputError
-        There is nothing to read, and no imported index that a workflow could update.
+    There may be none if the workflow updates an imported index.
     """
     check_output(settings, project.root, project.output)
     updates_imported = "skip_imported" in project.steps and has_imported(project.root)
@@ -87,11 +76,6 @@ def load_documents(
     loaded_documents, unread_files
         Batches of documents in the order of their paths, then of their position in the file;
         and files and records that could not be read, each with its reason.
-
-    Raises
-    ------
-    InputError
-        The folder does not exist, or none of its files can be read.
     """
     files = find_files(settings, root, may_be_empty=has_imported(root))
     progress.start(sum(file.size for file in files), "bytes")
@@ -103,7 +87,8 @@ def load_documents(
     first_problem = ""
     for file in files:
         left = file.size
-        for item in map(identify, _read(file, settings)):
+        unreadable = [Unread(file.problem)] if file.problem else None
+        for item in map(identify, unreadable or read_file(file.path, file.name, settings)):
             if isinstance(item, Unread):
                 unread.append((file.name, item.reason))
                 first_problem = first_problem or f"{file.name}: {item.reason}"
@@ -123,13 +108,12 @@ def load_documents(
                 documents, unread, n_characters = [], [], 0
         progress.advance(left)
     if files and not n_documents:
-        folder = input_folder(settings, root)
+        where = f"in {input_folder(settings, root)} could"
         raise InputError(
-            f"None of the {len(files):,} files in {folder} could be read; "
+            f"None of the {len(files):,} files {where} be read; "
             f"repair or replace them. The first: {first_problem}."
             if len(files) > 1
-            else f"The only file in {folder} could not be read; "
-            f"repair or replace it: {first_problem}."
+            else f"The only file {where} not be read; repair or replace it: {first_problem}."
         )
     columns.warn()
     if documents or unread:
@@ -198,12 +182,6 @@ class _Identities:
                 return Unread(f"{item.place} repeats the id {identity!r} of an earlier record")
         self.seen.add(key)
         return replace(item, id=identity)
-
-
-def _read(file: InputFile, settings: LoadDocuments) -> Iterator[Document | Unread]:
-    if file.problem:
-        return iter([Unread(file.problem)])
-    return read_file(file.path, file.name, settings)
 
 
 def _frames(

@@ -42,13 +42,8 @@ def check_files(settings: ReadGraph, project: Project) -> None:
 
 @step(
     writes=[
-        "documents",
-        "base_text_units",
-        "sentences",
-        "extracted_entities",
-        "extracted_relationships",
-        "extracted_mentions",
-        "given_ids",
+        *("documents", "base_text_units", "sentences", "extracted_entities"),
+        *("extracted_relationships", "extracted_mentions", "given_ids"),
     ],
     code_version=3,
     fingerprint=fingerprint_files,
@@ -69,11 +64,6 @@ def read_graph(
         Batch by batch: given text units first, then those made of rows.
     extracted_entities, extracted_relationships, extracted_mentions, given_ids
         Whole.
-
-    Raises
-    ------
-    InputError
-        A file is missing, damaged or lacks a column, or an end of a relationship is unknown.
     """
     files = read_given(settings, root)
     rows: list[Rows | None] = [files.get("entities"), files["relationships"]]

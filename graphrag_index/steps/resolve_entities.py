@@ -46,17 +46,13 @@ def _asks(settings: ResolveEntities) -> list[str]:
     return chat + ["embedding_model"] * (settings.max_embedded > 0)
 
 
-def _decisions(settings: ResolveEntities, root: Path) -> str:
-    return read_decisions(root / settings.file).fingerprint()
-
-
 def _check_decisions(settings: ResolveEntities, project: Project) -> None:
     read_decisions(project.root / settings.file)
 
 
 @step(
     writes=[*_REWRITTEN, "entity_resolutions", "doubtful_pairs"],
-    fingerprint=_decisions,
+    fingerprint=lambda settings, root: read_decisions(root / settings.file).fingerprint(),
     check=_check_decisions,
     asks=_asks,
     code_version=4,
@@ -88,11 +84,6 @@ def resolve_entities(
         One row per name that was merged, renamed or split, with who decided it and why.
     doubtful_pairs
         One row per pair that may be one and was not merged, best first.
-
-    Raises
-    ------
-    SettingsError
-        The file of a person's decisions is damaged.
     """
     decisions = read_decisions(root / settings.file)
     found = Found(extracted_entities, extracted_mentions, base_text_units, documents, decisions)
@@ -103,7 +94,7 @@ def resolve_entities(
     described = partial(_descriptions_of, extracted_entities, found, nodes)
     scored: list[Pair] = []
     if settings.merge:
-        pairs = _pairs(names, nodes, embedding_model, settings.max_embedded)
+        pairs = _pairs(names, embedding_model, settings.max_embedded)
         named, linked = found.documents_and_links(nodes, extracted_relationships)
         texts = described(_of_acronyms(pairs, names))
         scored = [
@@ -113,24 +104,17 @@ def resolve_entities(
             and frozenset((pair.left, pair.right)) not in never
         ]
     sure = [pair for pair in scored if pair.score >= settings.merge_above]
-    doubtful = [pair for pair in scored if pair.score < settings.merge_above]
-    doubtful.sort(key=lambda pair: (-pair.score, nodes[pair.left].key, nodes[pair.right].key))
     answers: dict[Pair, bool | None] = {}
     if chat_model is not None:
+        doubtful = [pair for pair in scored if pair.score < settings.merge_above]
+        doubtful.sort(key=lambda pair: (-pair.score, nodes[pair.left].key, nodes[pair.right].key))
         asked = doubtful[: settings.max_questions]
         texts = described({number for pair in asked for number in (pair.left, pair.right)})
         answers = ask(asked, nodes, texts, chat_model, prompts, progress)
         sure += [pair for pair in asked if answers[pair]]
-
-    def apart(one: int, other: int) -> bool:
-        if nodes[one].decided and nodes[other].decided:
-            return True  # a person gave them two titles
-        a, b = names[one], names[other]
-        return are_apart(a, b) or not can_be_one_person(a, b)
-
     # A title that a person gave stays, however many call it otherwise.
     order = sorted(range(len(nodes)), key=lambda at: not nodes[at].decided)
-    joined = group(order, sure, never, apart)
+    joined = group(order, sure, never, partial(_are_apart, nodes, names))
     resolution = Resolution(found, nodes, joined, scored, answers)
     yield resolution.tables()
     assigned = Assignments(resolution, base_text_units)
@@ -149,20 +133,18 @@ def resolve_entities(
             yield {name: batch}
 
 
-def _pairs(
-    names: Sequence[Name], nodes: Sequence[Node], model: EmbeddingModel | None, most: int
-) -> pl.DataFrame:
+def _pairs(names: Sequence[Name], model: EmbeddingModel | None, max_embedded: int) -> pl.DataFrame:
     """Find candidate pairs, by vectors too for names that are like no other."""
     pairs = candidates(names)
     schema = {"left": pl.Int64, "right": pl.Int64, "similarity": pl.Float64}
     near = pl.DataFrame(schema=schema)
     if model is not None:
         taken = {*pairs["left"], *pairs["right"]}
-        left = [number for number in range(len(nodes)) if number not in taken][:most]
+        left = [number for number in range(len(names)) if number not in taken][:max_embedded]
         if len(left) > 1:
             vectors = model.embed([names[number].title for number in left])
             near = neighbours(vectors, np.array(left, dtype=np.int64))
-    return pairs.join(near, on=["left", "right"], how="full", coalesce=True).sort("left", "right")
+    return pairs.join(near, ["left", "right"], "full", coalesce=True).sort("left", "right")
 
 
 def _of_acronyms(pairs: pl.DataFrame, names: Sequence[Name]) -> set[int]:
@@ -171,6 +153,13 @@ def _of_acronyms(pairs: pl.DataFrame, names: Sequence[Name]) -> set[int]:
     ends = shortened.select("left", "right").iter_rows()
     both = (pair for pair in ends if any(names[number].is_acronym for number in pair))
     return set(chain.from_iterable(both))
+
+
+def _are_apart(nodes: Sequence[Node], names: Sequence[Name], one: int, other: int) -> bool:
+    if nodes[one].decided and nodes[other].decided:
+        return True  # a person gave them two titles
+    a, b = names[one], names[other]
+    return are_apart(a, b) or not can_be_one_person(a, b)
 
 
 def _descriptions_of(
