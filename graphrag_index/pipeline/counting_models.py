@@ -145,9 +145,10 @@ class CountingChatModel(CachedModel):
             try:
                 while not chain.is_answered:
                     self._answer(chain)
-                yield chain.outcome
+                outcome = chain.outcome
             except (QuarantinedError, ReplyError) as error:
-                yield chain.failed(error)
+                outcome = chain.failed(error)
+            yield outcome
 
     def _answer(self, chain: RequestChain) -> None:
         """Advance a chain by the stored reply, or by a simulated one whose tokens are counted."""
