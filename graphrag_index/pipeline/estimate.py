@@ -9,7 +9,7 @@ counted in all documents by a cheap pattern, and the graph of the sample is scal
 
 import logging
 from collections.abc import Collection, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -120,8 +120,14 @@ def estimate(
             "previous": Service(open=lambda step, section: last),
         }
         sampled = Workflow(workflow.name, tuple(steps))
-        with _without_warnings():
+        # No warnings about simulated replies.
+        logger = logging.getLogger("graphrag_index.steps")
+        level = logger.level
+        logger.setLevel(logging.ERROR)
+        try:
             version = run_workflow(sampled, temporary, root, services, watcher).version
+        finally:
+            logger.setLevel(level)
         by_name, tables = {one.name: one for one in steps}, TableStore(Path(folder))
         lines = []
         for count in models.counts:
@@ -195,18 +201,6 @@ def _line(
         cost(guess),
         known is not None or not reply,
     )
-
-
-@contextmanager
-def _without_warnings() -> Iterator[None]:
-    """Silence warnings about simulated replies."""
-    logger = logging.getLogger("graphrag_index.steps")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
 
 
 @dataclass

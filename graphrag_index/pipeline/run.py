@@ -81,29 +81,20 @@ def run_workflow(
     services: Mapping[str, Service],
     watcher: Watcher | None = None,
     *,
+    # The number of failed requests of a step.
     quarantined: Callable[[str], int] = lambda step: 0,
+    # The names of steps that must run even if nothing has changed.
     again: Callable[[], Collection[str]] = tuple,
+    # The usage of models for a version.
     spent: Callable[[int], Spent] = lambda version: Spent(),
+    # Called when requests are in a batch: raises, or returns for the workflow to run again.
     wait: Callable[[WaitingError], None] | None = None,
+    # Called at the end, while no other run can begin.
     at_end: Callable[[RunResult], None] = lambda result: None,
 ) -> RunResult:
     """Bring the index up to date: run the steps whose inputs changed, then move the pointer.
 
     Any other error of a step than a `GraphRAGError` is raised as StepError.
-
-    Parameters
-    ----------
-    quarantined
-        Returns the number of failed requests of a step.
-    again
-        Returns the names of steps that must run even if nothing has changed.
-    spent
-        Returns the usage of models for a version.
-    wait
-        Called when requests are in a batch; the workflow runs again when it returns. Without
-        it, the error is raised.
-    at_end
-        Called at the end, while no other run can begin.
     """
     check_services(workflow, check_settings(workflow, settings), services)
     store = TableStore(root / settings.output)

@@ -62,16 +62,9 @@ def create_communities(
 
     With the stability `keep` and an earlier version of the same settings, only entities that are
     new or whose relationships changed are moved. A community that shares most of its members with
-    an earlier one keeps its number.
+    an earlier one keeps its number; `community_lineage` has the communities of both versions.
 
     The result depends on the ids of the entities, not on the order of rows.
-
-    Returns
-    -------
-    communities
-        One row per community.
-    community_lineage
-        One row per community of this version or the last, with its status.
     """
     check_weights("relationships", relationships)
     # Sorted by id; below, entities, relationships and text units are numbers of these rows.

@@ -62,14 +62,8 @@ def create_community_reports(
     exceed the budget. For islands, and communities without any description, no model is asked;
     their reports list the members. A community whose request fails has no report; the ledger
     lists it. A report of the last version is kept while at most the share `rewrite_above` of its
-    evidence has changed, unless the community is new.
-
-    Yields
-    ------
-    community_reports
-        One row per community with a report, ordered by level, deepest first, then `community`.
-    report_evidence
-        One row for each of these reports that a model wrote.
+    evidence has changed, unless the community is new. Reports are ordered by level, deepest
+    first, then `community`; `report_evidence` has a row for each that a model wrote.
     """
     rows = community_rows(communities)
     lists = communities.select("community", "entity_ids", "relationship_ids").collect()

@@ -46,12 +46,7 @@ def create_community_reports_nlp(
     Sentences are scored by the centrality, in the whole graph, of the members that they mention.
     The summary covers the main members; each finding covers one of them, with others that are
     mentioned together with it. The rank, 0 to 10, compares the size of a community with others of
-    its level.
-
-    Yields
-    ------
-    community_reports
-        One row per community, ordered by level, deepest first, then `community`.
+    its level. Reports are ordered by level, deepest first, then `community`.
     """
     named = entities.select("id", "title", "type", "degree").collect()
     weight = np.log2(2 + named["degree"].to_numpy())

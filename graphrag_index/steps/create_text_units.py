@@ -82,12 +82,7 @@ def create_text_units(
     whole sentences are repeated from the one before, up to `overlap_tokens`. A sentence longer
     than `max_tokens` is cut at a space, or anywhere if it has none. `text` is always
     ``documents.text[start_char:end_char]``. Rows of unchanged documents are reused from the last
-    version.
-
-    Yields
-    ------
-    documents, base_text_units, sentences
-        One row per document, text unit and sentence, in the order of the documents.
+    version. All tables are in the order of the documents.
     """
     n_documents = loaded_documents.select(pl.len()).collect().item()
     progress.start(n_documents, "documents")

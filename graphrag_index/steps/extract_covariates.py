@@ -42,14 +42,8 @@ def extract_covariates(
     `subject_id` and `object_id` are names as the model writes them. `source_text` is always a
     passage of the text unit: the quotation, or the most similar sentence; a claim without such a
     sentence is dropped. A text unit whose request fails adds nothing; the ledger lists it. Rows
-    of unchanged text units with the same replies are reused from the last version.
-
-    Yields
-    ------
-    text_unit_claims
-        One row per text unit.
-    covariates
-        One row per claim, ordered by text unit, then position; each claim of a text unit once.
+    of unchanged text units with the same replies are reused from the last version. Covariates
+    are ordered by text unit, then position; each claim of a text unit occurs once.
     """
     ids = base_text_units.select("id").collect().to_series()
     progress.start(len(ids), "text units")

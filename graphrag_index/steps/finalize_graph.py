@@ -57,14 +57,7 @@ def finalize_graph(
     their direction: weights add up, and the heaviest row gives description and type. Loops and
     relationships with an unknown end are dropped; entities without relationships stay. Given ids
     are kept; merged rows keep the first. Described tables, if there are any, replace the
-    extracted ones.
-
-    Yields
-    ------
-    mentions, entities
-        Whole.
-    relationships
-        Batch by batch, in order of first evidence.
+    extracted ones. Relationships are in order of first evidence.
     """
     if described_entities is not None and described_relationships is not None:
         extracted_entities, extracted_relationships = described_entities, described_relationships

@@ -42,13 +42,8 @@ Tables = Iterator[Mapping[str, pl.DataFrame]]
 def read_imported(*, root: Path, progress: Progress) -> Tables:
     """Read the tables in the folder `imported`: all rows, ids and numbers, in their order.
 
-    Yields
-    ------
-    documents, text_units, entities, relationships, mentions, communities, community_lineage, \
-community_reports, covariates
-        Batch by batch; a table that was not imported is empty.
-    report_evidence
-        The evidence of the reports in the graph that a run makes of it, so that it keeps them.
+    A table that was not imported is empty. `report_evidence` is the evidence of the reports in
+    the graph that a run makes of the tables, so that the run keeps the reports.
     """
     imported = Imported(root)
     tables = {name: imported.scan(name) for name in PUBLIC}
@@ -101,11 +96,6 @@ def read_imported_vectors(
 
     They are attributed to the embedding model of the settings. A row without a vector gets
     zeros: only its words are found, until `generate_text_embeddings` embeds it.
-
-    Yields
-    ------
-    text_unit_text, text_unit_vectors, entity_description, community_full_content
-        In the form of `generate_text_embeddings`.
     """
     imported, dimension = Imported(root), embedding_model.dimension
     sources = embedded_rows(text_units, entities, community_reports)
@@ -129,11 +119,6 @@ def skip_imported(loaded_documents: pl.LazyFrame, *, root: Path) -> Iterator[pl.
 
     A record with the id of an imported document and another text is dropped too: the imported
     one stays, and a warning says so.
-
-    Yields
-    ------
-    loaded_documents
-        The new documents, in their order.
     """
     imported = Imported(root).scan("documents")
     ids = set(imported.select("id").collect()["id"])
@@ -181,13 +166,6 @@ def add_imported(
     An entity with the title of an imported one becomes that entity: it keeps id, title and
     type of the imported one, and adds its descriptions. Relationships between the same two
     entities likewise, and their weights add up. Imported text units are not extracted from.
-
-    Yields
-    ------
-    documents, base_text_units, sentences, covariates
-        Batch by batch.
-    extracted_entities, extracted_relationships, extracted_mentions, given_ids
-        Whole.
     """
     merge = ImportMerge(Imported(root))
     yield from _merge_texts(merge, documents, base_text_units, sentences, covariates, progress)

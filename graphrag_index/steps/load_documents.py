@@ -69,13 +69,9 @@ def load_documents(
     """Read every document of the input folder, file by file and record by record.
 
     The id of a document is a hash of its text, and of a number if several texts are equal: so it
-    survives the renaming of its file. With `id_column` the record states the id.
-
-    Yields
-    ------
-    loaded_documents, unread_files
-        Batches of documents in the order of their paths, then of their position in the file;
-        and files and records that could not be read, each with its reason.
+    survives the renaming of its file. With `id_column` the record states the id. Documents are
+    in the order of their paths, then of their position in the file. `unread_files` has the files
+    and records that could not be read, each with its reason.
     """
     files = find_files(settings, root, may_be_empty=has_imported(root))
     progress.start(sum(file.size for file in files), "bytes")

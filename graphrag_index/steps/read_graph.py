@@ -56,14 +56,8 @@ def read_graph(
 
     Entities and relationships keep the order of their files and their ids. The text units that
     a row names are its evidence. A row that names none becomes its own evidence: a line of a
-    document titled by the entity, or by the source of the relationship.
-
-    Yields
-    ------
-    documents, base_text_units, sentences
-        Batch by batch: given text units first, then those made of rows.
-    extracted_entities, extracted_relationships, extracted_mentions, given_ids
-        Whole.
+    document titled by the entity, or by the source of the relationship. Given text units come
+    first, then those made of rows.
     """
     files = read_given(settings, root)
     rows: list[Rows | None] = [files.get("entities"), files["relationships"]]

@@ -43,14 +43,8 @@ def summarize_descriptions(
     If there are more than `max_input_tokens`, each further request has the summary so far and as
     many others as fit. If a request fails, the summary so far and the remaining descriptions are
     joined. A single description is kept. A summary of the last run is reused if its requests and
-    replies are unchanged.
-
-    Yields
-    ------
-    description_summaries
-        One row for each description that was made of several.
-    described_entities, described_relationships
-        Batch by batch, in the order of the tables that they are made of.
+    replies are unchanged. `description_summaries` has one row for each description that was made
+    of several; the described tables keep the order of the extracted ones.
     """
     progress.start(None, "descriptions")
     prompt = SummaryPrompt(settings, prompts, chat_model.max_prompt_tokens)
@@ -135,12 +129,8 @@ def _named_relationships(
 def normalize_values(entities: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     """Find the numbers, amounts and dates in the titles and descriptions of entities.
 
-    Ambiguous values, which can be read in two ways, are left out.
-
-    Yields
-    ------
-    entity_values
-        One row per value, ordered by entity, then the title before the description, then start.
+    Ambiguous values, which can be read in two ways, are left out. Values are ordered by entity,
+    then the title before the description, then start.
     """
     columns = entities.select("human_readable_id", "title", "description")
     for batch in batches(columns, BATCH_ROWS, at_least_one=True):
