@@ -44,10 +44,9 @@ Score = Callable[[list[int]], Mapping[int, float]]
 
 @dataclass
 class Findings:
-    """The results of the tests.
+    """The ratings of relevant text units, and the community in which each was found.
 
-    `relevant` has the ratings of relevant text units, and `community_of` the community in which
-    each was found. A failed test counts in the budget.
+    A failed test counts in the budget.
     """
 
     relevant: dict[int, float] = field(default_factory=dict)
@@ -93,11 +92,9 @@ class Descent:
         tests in one batch. A community with relevant text units is replaced by its children; one
         without any in `patience` turns is dropped. It ends early if every test fails.
         """
-        queue = self._coarsest()
+        queue, budget = self._coarsest(), self.settings.budget
         n_failed_in_a_row = 0
-        while (
-            self.tested.n_tests < self.settings.budget and n_failed_in_a_row < MAX_FAILED_IN_A_ROW
-        ):
+        while self.tested.n_tests < budget and n_failed_in_a_row < MAX_FAILED_IN_A_ROW:
             for community in queue:
                 community.waiting = [n for n in community.waiting if n not in self.taken]
             queue = self._ordered([community for community in queue if community.waiting])
@@ -119,7 +116,7 @@ class Descent:
         """Order communities by the expected result of their next test.
 
         Half of a round is for those with relevant text units in their last turn or their
-        parent's, however low their scores. Ties go by number last: updates change numbers.
+        parent's. Ties go by number last: updates change numbers.
         """
 
         def worth(community: _Community) -> float:
@@ -150,11 +147,8 @@ class Descent:
             # Other communities tested its text units in this round.
             return [community]
         self.tested.communities.add(community.number)
-        relevant = {
-            number: rating
-            for number, rating in zip(numbers, ratings, strict=True)
-            if rating is not None and rating >= self.min_rating
-        }
+        least, rated = self.min_rating, zip(numbers, ratings, strict=True)
+        relevant = {n: rating for n, rating in rated if rating is not None and rating >= least}
         self.tested.relevant |= relevant
         self.tested.community_of |= dict.fromkeys(relevant, community.number)
         community.found = len(relevant) / len(numbers)
@@ -181,10 +175,8 @@ class Descent:
         for number in community.waiting:
             for part in self._communities_of_unit(number, children) or [community.number]:
                 parts.setdefault(part, []).append(number)
-        return [
-            _Community(part, numbers, community.found, 0, community.is_read)
-            for part, numbers in parts.items()
-        ]
+        found, is_read = community.found, community.is_read
+        return [_Community(part, numbers, found, 0, is_read) for part, numbers in parts.items()]
 
     def _descend(self, community: _Community) -> list[_Community]:
         """Return the children of a fruitful community, with all of its text units."""
@@ -269,10 +261,8 @@ class Ranking:
             for number, score in matching.items():
                 shares[number] = max(shares.get(number, 0.0), score / highest)
         ranking = cls(question, vectors, {})
-        ranking.scores = {
-            number: cosine + FULL_TEXT_WEIGHT * shares.get(number, 0.0)
-            for number, cosine in ranking.score([*{*numbers, *shares}]).items()
-        }
+        for number, cosine in ranking.score([*{*numbers, *shares}]).items():
+            ranking.scores[number] = cosine + FULL_TEXT_WEIGHT * shares.get(number, 0.0)
         return ranking
 
     def score(self, numbers: list[int]) -> dict[int, float]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,12 +45,7 @@ class Filters:
     `documents` has patterns, as for file names, by column or by key of the metadata; a document
     must match one pattern of each. `since` and `until` are dates as documents state them, and
     both belong to the span: until 1914 includes all of that year. A document without a date is
-    in no span.
-
-    Raises
-    ------
-    SettingsError
-        `since` or `until` is no date.
+    in no span. Raises `SettingsError` if one of them is no date.
     """
 
     documents: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -69,11 +64,9 @@ class Filters:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the conditions that are set."""
-        given = {"since": self.since, "until": self.until}
-        chosen: dict[str, Any] = {name: list(values) for name, values in self.documents.items()}
-        if self.entity_types:
-            chosen["entity_types"] = list(self.entity_types)
-        return chosen | {name: value for name, value in given.items() if value}
+        documents: dict[str, Any] = {name: list(values) for name, values in self.documents.items()}
+        others = {"entity_types": list(self.entity_types), "since": self.since, "until": self.until}
+        return documents | {name: value for name, value in others.items() if value}
 
     def overlaps(self, first: str | None, last: str | None) -> bool:
         """Tell whether a span of time, which may have one end, overlaps that of the filters."""
@@ -88,10 +81,7 @@ class Filters:
 class FilterMasks:
     """Boolean masks of the rows that filters keep, computed when they are first read.
 
-    Raises
-    ------
-    SettingsError
-        No document has such a column or key, or no row is kept.
+    Raises `SettingsError` if no document has such a column or key, or if no row is kept.
     """
 
     def __init__(self, index: IndexStore, filters: Filters) -> None:
@@ -167,9 +157,8 @@ class FilterMasks:
         if self.documents.all() or self.documents.sum() > MAX_LISTED_IDS:
             return None
         ids = self.index.documents(np.flatnonzero(self.documents).tolist())["id"]
-        quoted = (id.replace("'", "''") for id in ids)
-        named = ", ".join(f"'{id}'" for id in quoted)
-        return f"document_id IN ({named})"
+        quoted = "', '".join(ids.str.replace_all("'", "''", literal=True))
+        return f"document_id IN ('{quoted}')"
 
     def keeps_claim(self, text_unit: int, start: str | None, end: str | None) -> bool:
         """Tell whether a claim is kept, by its text unit and its span of time."""
@@ -274,24 +263,13 @@ class FilteredVectors:
         self, vector: "np.ndarray", top_k: int, columns: Sequence[str], where: str | None = None
     ) -> pl.DataFrame:
         """Return the kept rows nearest to a vector, see `VectorTable.nearest`."""
-        return self._filter(
-            lambda n, wanted, condition: self._table.nearest(vector, n, wanted, condition),
-            top_k, columns, where,
-        )  # fmt: skip
+        return self._filter(partial(self._table.nearest, vector), top_k, columns, where)
 
     def matching(
-        self,
-        words: str,
-        top_k: int,
-        columns: Sequence[str],
-        column: str = "text",
-        where: str | None = None,
+        self, words: str, top_k: int, columns: Sequence[str], where: str | None = None
     ) -> pl.DataFrame:
         """Return the kept rows that match words best, see `VectorTable.matching`."""
-        return self._filter(
-            lambda n, wanted, condition: self._table.matching(words, n, wanted, column, condition),
-            top_k, columns, where,
-        )  # fmt: skip
+        return self._filter(partial(self._table.matching, words), top_k, columns, where)
 
     def at(self, numbers: Sequence[int], columns: Sequence[str]) -> pl.DataFrame:
         """Fetch rows by number."""
@@ -299,7 +277,7 @@ class FilteredVectors:
 
     def _filter(
         self,
-        search: Callable[[int, list[str], str | None], pl.DataFrame],
+        search: Callable[..., pl.DataFrame],
         top_k: int,
         columns: Sequence[str],
         where: str | None,
@@ -308,7 +286,7 @@ class FilteredVectors:
         wanted = list(dict.fromkeys([*columns, self._key]))
         n_fetched = top_k
         while True:
-            rows = search(n_fetched, wanted, condition)
+            rows = search(n_fetched, wanted, where=condition)
             kept = rows.filter(self._is_kept(rows[self._key])) if rows.height else rows
             is_all = rows.height < n_fetched or n_fetched >= len(self._table)
             if kept.height >= top_k or is_all:

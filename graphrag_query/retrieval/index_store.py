@@ -109,10 +109,10 @@ class Links:
 
 
 class IndexStore:
-    """Tables and vectors of one version. Opening reads the pointer alone; the rest when needed.
+    """Tables and vectors of one version, opened when needed.
 
-    The version is pinned: a run that finishes meanwhile does not change what is read.
-    `models` are those of today's settings, with the keys that the index does not keep.
+    A run that finishes meanwhile does not change what is read. `models` are those of today's
+    settings, with the keys that the index does not keep.
     """
 
     def __init__(
@@ -136,10 +136,7 @@ class IndexStore:
     ) -> "IndexStore":
         """Open the index in an output folder, at its current version or an earlier one.
 
-        Raises
-        ------
-        TableError
-            There is no index, or it cannot be read.
+        Raises `TableError` if there is none, or if it cannot be read.
         """
         backend = TableStore(output)
         version = backend.read_pointer() if as_of is None else backend.read_version(as_of)
@@ -177,10 +174,7 @@ class IndexStore:
 
     @cached_property
     def threads(self) -> "ThreadPoolExecutor":
-        """Threads for searches of vector tables, and nothing else.
-
-        A task that waits for such a search must not take one of their threads.
-        """
+        """Threads for searches of vector tables; a task that waits for one must not take any."""
         return ThreadPoolExecutor(MAX_CONCURRENT_SEARCHES, "graphrag-search")
 
     def close(self) -> None:
@@ -188,13 +182,7 @@ class IndexStore:
         self.embedder.close()
 
     def check_version(self) -> None:
-        """Check that this version was not deleted since it was opened.
-
-        Raises
-        ------
-        TableError
-            It was.
-        """
+        """Raise `TableError` if this version was deleted since it was opened."""
         if self.backend.is_gone(self.version.number):
             raise TableError(
                 f"Version {self.version.number} of {self.backend.output} was deleted while it was "
@@ -215,13 +203,7 @@ class IndexStore:
             raise
 
     def check_search_tables(self) -> None:
-        """Check that the index has the tables that searches read.
-
-        Raises
-        ------
-        TableError
-            Its workflow does not write them.
-        """
+        """Raise `TableError` if the workflow does not write the tables that searches read."""
         lacks_vectors = self.has("text_unit_text") and not self.has("text_unit_vectors")
         if lacks_vectors or not self.has("community_places"):
             raise TableError(
@@ -278,10 +260,7 @@ class IndexStore:
         return self.embedder.embed(texts)
 
     def text_units(self, numbers: Iterable[int]) -> dict[int, Mapping[str, Any]]:
-        """Fetch text units with the title and path of their documents, by ascending number.
-
-        A number that no text unit has is left out.
-        """
+        """Fetch known text units, with title and path of the document, by ascending number."""
         known = range(self.rows("text_unit_rows"))
         wanted = sorted({number for number in numbers if number in known})
         found = self._numbered("text_unit_rows", wanted)
@@ -332,10 +311,7 @@ class IndexStore:
         return self.map("community_rows").rows(self._rows_of_communities(numbers, "row"))
 
     def reports(self, communities: Iterable[int]) -> pl.DataFrame:
-        """Fetch the reports on communities; those without a report are left out.
-
-        `row` is their row in `community_reports`.
-        """
+        """Fetch existing reports on communities; `row` is the one in `community_reports`."""
         rows = self._rows_of_communities(communities, "report")
         rows = rows.filter(rows >= 0)
         return self.map("report_rows").rows(rows).with_columns(rows.alias("row"))
@@ -368,9 +344,8 @@ class IndexStore:
             rows = sorted(found["row"])
             read = self.vectors("community_full_content").at(rows, ["text"])["text"]
             by_row = dict(zip(rows, read, strict=True))
-            texts.append(
-                pl.Series("full_content", [by_row[row] for row in found["row"]], pl.String)
-            )
+            contents = [by_row[row] for row in found["row"]]
+            texts.append(pl.Series("full_content", contents, pl.String))
         return reports.with_columns(texts)
 
     def text_units_behind(self, name: str, number: int) -> list[int]:
@@ -381,11 +356,8 @@ class IndexStore:
         """
         if name == "Entities":
             return list(self.links.text_units_of(number).numbers.tolist())
-        table = {
-            "Sources": "text_unit_rows",
-            "Relationships": "relationship_rows",
-            "Claims": "claim_rows",
-        }[name]
+        table = {"Sources": "text_unit", "Relationships": "relationship", "Claims": "claim"}[name]
+        table += "_rows"
         if not 0 <= number < self.rows(table):
             return []
         if name == "Sources":

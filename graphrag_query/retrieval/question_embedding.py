@@ -42,12 +42,8 @@ class QuestionEmbedder:
     def model(self) -> "EmbeddingModel | RemoteEmbeddingModel":
         """The model that made the vectors.
 
-        Raises
-        ------
-        ModelError
-            It is not on this machine, or does not answer.
-        SettingsError
-            The settings no longer name it.
+        Raises `ModelError` if it is not on this machine or does not answer, and `SettingsError`
+        if the settings no longer name it.
         """
         settings, models = self._index.settings, self._index.models
         name = settings.generate_text_embeddings.model
@@ -82,26 +78,14 @@ class QuestionEmbedder:
 
     @cached_property
     def dimension(self) -> int:
-        """The dimension of the vectors of the index.
-
-        Raises
-        ------
-        TableError
-            There are no vectors.
-        """
+        """The dimension of the vectors of the index; `TableError` if there are none."""
         index = self._index
         table = next(filter(index.has, VECTOR_TABLES), VECTOR_TABLES[0])
         stored = index.version.tables[table].vectors if index.has(table) else None
         return stored.dimension if stored else index.vectors(table).dimension
 
     def check_settings(self, settings: "Settings") -> None:
-        """Check that today's settings name the model that made the vectors.
-
-        Raises
-        ------
-        SettingsError
-            They name another.
-        """
+        """Raise `SettingsError` if today's settings name another model for the vectors."""
         if not self._index.has("text_unit_text"):
             return
         current = vector_identity(settings.models, settings.generate_text_embeddings.model)
@@ -111,10 +95,8 @@ class QuestionEmbedder:
     def embed(self, texts: list[str]) -> "np.ndarray[Any, Any]":
         """Return one vector of length 1 a text, from the cache where it is known.
 
-        Raises
-        ------
-        ModelError
-            The model does not answer, has no vector for one of them, or is another one.
+        Raises `ModelError` if the model does not answer, has no vector for one of them, or is
+        another one.
         """
         if self._index.backend.lacks_vectors:
             # Zero vector: neutral similarity.

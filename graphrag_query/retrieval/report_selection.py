@@ -128,7 +128,7 @@ def choose_reports(question: Question, settings: GlobalSearch) -> ReportChoice:
     if settings.selection != "level":
         chosen = _within_budget(question.index, reports, settings, about_all)
     left_out = reports.join(chosen, on="community", how="anti", maintain_order="left")
-    by_summary = about_all and settings.selection == "similar"
+    column = "summary" if about_all and settings.selection == "similar" else "full_content"
     question.counts.update(
         community_reports=reports.height,
         reports_read=chosen.height,
@@ -136,7 +136,7 @@ def choose_reports(question: Question, settings: GlobalSearch) -> ReportChoice:
     )
     why = "ranked lower" if about_all else "less similar to the question"
     return ReportChoice(
-        as_shown(question.index, chosen, "summary" if by_summary else "full_content"),
+        as_shown(question.index, chosen, column),
         tuple(left_out["community"]),
         level,
         _note_on(left_out, chosen.height, level, why),
@@ -171,11 +171,7 @@ def _within_budget(
 
 
 def as_shown(index: IndexStore, reports: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Return reports as rows of a context: the number, and the text with its title.
-
-    Citations are removed: the cited rows are not in the context. They are found again later
-    from the answer.
-    """
+    """Return reports as rows of a context: number, and text with its title, without citations."""
     if column not in reports.columns:
         reports = index.with_texts(reports, column)
     text = reports[column]
@@ -204,14 +200,9 @@ def in_batches(question: Question, reports: pl.DataFrame, max_tokens: int) -> li
         before = int(ends[first - 1]) if first else 0
         last = max(first + 1, int(np.searchsorted(ends, before + limit, side="right")))
         lines = "".join(rows.text[first:last].to_list())
-        batches.append(
-            Context(
-                {"Reports": reports[first:last]},
-                f"-----Reports-----\nid,text\n{lines}",
-                int(ends[last - 1]) - before + HEADING_TOKENS,
-                {"Reports": 0},
-            )
-        )
+        text = f"-----Reports-----\nid,text\n{lines}"
+        n_tokens = int(ends[last - 1]) - before + HEADING_TOKENS
+        batches.append(Context({"Reports": reports[first:last]}, text, n_tokens, {"Reports": 0}))
         first = last
     return batches
 
@@ -221,12 +212,7 @@ def choose_by_rating(question: Question, llm: LLM, settings: GlobalSearch) -> Re
 
     A model rates each report of level 0, then the children of those rated `min_rating` or
     higher. Relevant children replace their parent. A failed call loses its report and the
-    levels below it.
-
-    Raises
-    ------
-    ModelError
-        All calls of the first level failed.
+    levels below it. Raises `ModelError` if all calls of the first level failed.
     """
     reports = by_fit(question)
     question.counts["community_reports"] = reports.height
@@ -237,7 +223,12 @@ def choose_by_rating(question: Question, llm: LLM, settings: GlobalSearch) -> Re
     failed: list[int] = []
     relevant: list[int] = []
     for _ in range(settings.max_levels):
-        rated, lost = _rate(question, llm, level)
+        numbers = level["community"].to_list()
+        texts = question.index.with_texts(level, "summary", "findings").iter_rows(named=True)
+        requests = [_rating_request(question, llm, report) for report in texts]
+        outcomes = dict(zip(numbers, llm.replies(requests, rating=True), strict=True))
+        lost = {number: o.failure for number, o in outcomes.items() if o.failure}
+        rated = {number: o.values[0] for number, o in outcomes.items() if not o.failure}
         ratings |= rated
         failed += lost
         question.counts.update(reports_rated=len(ratings), ratings_failed=len(failed))
@@ -266,21 +257,6 @@ def choose_by_rating(question: Question, llm: LLM, settings: GlobalSearch) -> Re
         notes = (f"{len(failed)} calls failed: reports {listed} were not rated.", *notes)
     shown = as_shown(question.index, chosen, "full_content")
     return ReportChoice(shown, tuple(left_out["community"]), None, notes)
-
-
-def _rate(
-    question: Question, llm: LLM, reports: pl.DataFrame
-) -> tuple[dict[int, float], dict[int, str]]:
-    """Return the ratings by number, and the failures of the others."""
-    rows = list(question.index.with_texts(reports, "summary", "findings").iter_rows(named=True))
-    outcomes = llm.replies((_rating_request(question, llm, row) for row in rows), rating=True)
-    ratings, lost = {}, {}
-    for row, outcome in zip(rows, outcomes, strict=True):
-        if outcome.failure:
-            lost[row["community"]] = outcome.failure
-        else:
-            ratings[row["community"]] = outcome.values[0]
-    return ratings, lost
 
 
 def _rating_request(question: Question, llm: LLM, report: Mapping[str, Any]) -> Request:

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Flags = npt.NDArray[np.bool_]
-    Floats = npt.NDArray[np.float64]
+    Floats = npt.NDArray[np.floating]
+    # Reads text units by number: their cosines with the question, and one row for each that tells
+    # which of the question's words it holds.
+    Read = Callable[[list[int]], tuple[Floats, Flags]]
 
 # Text units that the search by vector and the one by full text return each.
 REACH = 100
@@ -56,13 +59,6 @@ MAX_NAMESAKES = MAX_TEXT_UNITS + 1
 _WORD = re.compile(r"[^\W_]+(?:['’]s\b)?")
 
 Reason = Literal["match", "name", "link"]
-
-
-class Read(NamedTuple):
-    """Properties of text units that were read, in their order."""
-
-    similarity: "npt.NDArray[np.floating]"  # cosine with the question
-    words: "Flags"  # one row a text unit: which of the question's words it holds
 
 
 @dataclass(frozen=True)
@@ -103,19 +99,19 @@ def start_search(
         table.matching, asked, REACH, ["human_readable_id"], where=where
     )
 
-    def read(numbers: list[int]) -> Read:
+    def read(numbers: list[int]) -> "tuple[Floats, Flags]":
         texts = pl.Series(index.text_unit_texts(numbers), dtype=pl.String)
         held = words_held(texts, question.content_words)
         vectors = index.map("text_unit_vectors").matrix("vector", numbers)
-        return Read(vectors @ vector, held)
+        return vectors @ vector, held
 
-    named = dict.fromkeys(named_entities(question), 1.0)
-    titled = titled_text_units(question)
+    named, titled = named_entities(question), titled_text_units(question)
 
     def rank() -> list[RankedTextUnit]:
         full_text = dict(matching.result().select("human_readable_id", "score").iter_rows())
         found = {*near.result()["human_readable_id"], *full_text}
-        ranked = rank_text_units(found, full_text, named, titled, index.links, read)
+        ranking = TextUnitRanking(full_text, named, titled, index.links, read)
+        ranked = ranking.rank(found)
         return [unit for unit in ranked if within is None or unit.number in within]
 
     return rank
@@ -127,8 +123,8 @@ def named_entities(question: Question) -> list[int]:
     found: dict[int, None] = {}
     for name in question.mentions.whole_names:
         if name.is_marked:
-            stop = min(name.rows.stop, name.rows.start + MAX_NAMESAKES)
-            found |= dict.fromkeys(names.slice("entity", name.rows.start, stop).tolist())
+            rows = name.rows[:MAX_NAMESAKES]
+            found |= dict.fromkeys(names.slice("entity", rows.start, rows.stop).tolist())
     return list(found)
 
 
@@ -138,8 +134,8 @@ def titled_text_units(question: Question) -> dict[int, float]:
     titles, units = index.map("title_names"), index.map("text_unit_rows")
     found: dict[int, float] = {}
     for name in question.mentions.titles:
-        stop = min(name.rows.stop, name.rows.start + MAX_NAMESAKES)
-        documents = titles.slice("document", name.rows.start, stop)
+        rows = name.rows[:MAX_NAMESAKES]
+        documents = titles.slice("document", rows.start, rows.stop)
         starts, stops = units.bounds("document", np.sort(documents))
         count = int((stops - starts).sum())
         if 0 < count <= MAX_TEXT_UNITS:
@@ -171,37 +167,6 @@ def _prefix_of(stem: str) -> str:
     return stem.removesuffix("i") if len(stem) > 3 else stem
 
 
-def rank_text_units(
-    found: Collection[int],
-    full_text: Mapping[int, float],
-    named: Mapping[int, float],
-    titled: Mapping[int, float],
-    links: Links,
-    read: Callable[[list[int]], Read],
-) -> list[RankedTextUnit]:
-    """Rank text units by their match with a question and by links from others.
-
-    Parameters
-    ----------
-    found
-        Text units found by vector and by full text, say a hundred each.
-    full_text
-        Full-text scores of those found so.
-    named
-        Entities that the question names, with weights from 0 to 1.
-    titled
-        Text units of documents whose titles the question names, with the rarity of the title.
-    read
-        Reads the text units of these numbers; it is called about three times.
-
-    Returns
-    -------
-    list of RankedTextUnit
-        All text units that were scored, the best first; ties go by number.
-    """
-    return _Ranking(full_text, named, titled, links, read).rank(found)
-
-
 def rarity(count: int, n_text_units: int) -> float:
     """Return the rarity of a property: 1 if one text unit has it, 0 if all have it."""
     return 1 - math.log(count) / math.log(max(n_text_units, 2))
@@ -215,16 +180,21 @@ class _Link(NamedTuple):
     entity: int
 
 
-class _Ranking:
-    """The text units scored so far for one question."""
+class TextUnitRanking:
+    """The text units scored for one question, by their match with it and by links from others.
+
+    `full_text` has scores by text unit, `titled` the rarity of the title by text unit of the
+    documents that the question names; `named` are the entities that it names. `read` is called
+    about three times.
+    """
 
     def __init__(
         self,
         full_text: Mapping[int, float],
-        named: Mapping[int, float],
+        named: Sequence[int],
         titled: Mapping[int, float],
         links: Links,
-        read: Callable[[list[int]], Read],
+        read: "Read",
     ) -> None:
         highest = max(full_text.values(), default=0.0) or 1.0
         self.full_text = {number: score / highest for number, score in full_text.items()}
@@ -236,6 +206,7 @@ class _Ranking:
         self.ways: dict[int, _Link] = {}
 
     def rank(self, found: Collection[int]) -> list[RankedTextUnit]:
+        """Rank the text units that were found and those linked with them; ties go by number."""
         self._match({*found, *self.named})
         seeds = self._best(self.matches)
         self._follow(seeds, 1.0)
@@ -256,7 +227,7 @@ class _Ranking:
         return sorted(ranked, key=lambda unit: (-unit.score, unit.number))
 
     def _named(
-        self, entities: Mapping[int, float], titled: Mapping[int, float]
+        self, entities: Sequence[int], titled: Mapping[int, float]
     ) -> dict[int, tuple[float, int | None]]:
         """Return the text units about named entities: the rarity of the rarest, and that entity.
 
@@ -268,11 +239,11 @@ class _Ranking:
             if number not in found or score > found[number][0]:
                 found[number] = score, entity
 
-        counts = self.links.n_text_units_of(list(entities)).tolist()
-        for (entity, weight), count in zip(entities.items(), counts, strict=True):
+        counts = self.links.n_text_units_of(entities).tolist()
+        for entity, count in zip(entities, counts, strict=True):
             if count:
                 numbers, is_subject = self.links.text_units_of(entity)
-                score = weight * rarity(count, self.links.n_text_units)
+                score = rarity(count, self.links.n_text_units)
                 for number in numbers[is_subject][:MAX_TEXT_UNITS].tolist():
                     keep_best(number, score, entity)
         for number, score in titled.items():
@@ -324,10 +295,7 @@ class _Ranking:
         self.ways = found
 
     def _reach(self, seed: int) -> dict[int, tuple[float, int]]:
-        """Return the text units that share entities with a seed.
-
-        The values are the strength of the strongest link, from 0 to 1, and its entity.
-        """
+        """Return text units linked with a seed: strength of the best link (0 to 1), its entity."""
         entities, is_subject_of_seed = self.links.entities_of(seed)
         counts = self.links.n_text_units_of(entities)
         links = (counts > 1) & (counts <= MAX_TEXT_UNITS)

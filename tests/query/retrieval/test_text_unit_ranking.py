@@ -14,9 +14,8 @@ from graphrag_query.retrieval.text_unit_ranking import (
     MAX_TEXT_UNITS,
     N_SEEDS,
     RankedTextUnit,
-    Read,
+    TextUnitRanking,
     named_entities,
-    rank_text_units,
     start_search,
     titled_text_units,
     words_held,
@@ -61,16 +60,12 @@ def ranked(
 ) -> list[RankedTextUnit]:
     n_words = len(next(iter(words.values()))) if words else 0
 
-    def read(numbers: list[int]) -> Read:
+    def read(numbers: list[int]) -> tuple[npt.NDArray[np.floating], npt.NDArray[np.bool_]]:
         held = [(words or {}).get(number, [False] * n_words) for number in numbers]
-        return Read(
-            np.array([similarity[number] for number in numbers]),
-            np.array(held, np.bool_).reshape(len(numbers), n_words),
-        )
+        similarities = np.array([similarity[number] for number in numbers])
+        return similarities, np.array(held, np.bool_).reshape(len(numbers), n_words)
 
-    return rank_text_units(
-        found, full_text or {}, dict.fromkeys(named, 1.0), titled or {}, links, read
-    )
+    return TextUnitRanking(full_text or {}, named, titled or {}, links, read).rank(found)
 
 
 def numbers(rows: Sequence[RankedTextUnit]) -> list[int]:
