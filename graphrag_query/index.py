@@ -89,12 +89,8 @@ class Index:
     def structured(self, question: str, *, sink: TextSink | None = None, **values: Any) -> Answer:
         """Answer a question by a query that a model writes; `values` are of `StructuredSearch`.
 
-        The notes of the answer show the query.
-
-        Raises
-        ------
-        SettingsError
-            There is no chat model, or the index is restricted by filters.
+        The notes of the answer show the query. Raises `SettingsError` if there is no chat model,
+        or if the index is restricted by filters.
         """
         return self.search("structured", question, sink=sink, **values)
 
@@ -109,11 +105,7 @@ class Index:
         """Answer by the search of this name; `values` are those of its section.
 
         With further `names`, which path and neighbourhood take, `question` is a name as well.
-
-        Raises
-        ------
-        SettingsError
-            There is no such search, or it has no such setting.
+        Raises `SettingsError` if there is no such search, or if it has no such setting.
         """
         check_method(method)
         started = time.perf_counter()
@@ -231,10 +223,7 @@ class Index:
     def context(self, question: str, method: str = "local", **values: Any) -> Context:
         """Return the context that a model would be given for a question, without asking one.
 
-        Raises
-        ------
-        SettingsError
-            This search asks a model to find its context.
+        Raises `SettingsError` if the search asks a model to find its context.
         """
         without_llm = Index(self.store, self.settings)
         without_llm._llms = None
@@ -255,22 +244,11 @@ class Index:
     ) -> "Index":
         """Return this index restricted to some documents, entities and times.
 
-        Every search of it is restricted: `index.where({"path": "letters/*"}).local("...")`.
-
-        Parameters
-        ----------
-        documents
-            Patterns, as for file names, by path, title, language, or a key of the metadata;
-            of several for one column a document must match one.
-        entity_types
-            Types of entities; they do not restrict text units.
-        since, until
-            Dates as documents state them, such as 1914 or 1914-08; both ends are included.
-
-        Raises
-        ------
-        SettingsError
-            Nothing matches.
+        `documents` has patterns, as for file names, by path, title, language, or a key of the
+        metadata: `index.where({"path": "letters/*"}).local("...")`. Of several for one column a
+        document must match one. `entity_types` do not restrict text units. `since` and `until`
+        are dates as documents state them, such as 1914 or 1914-08; both ends are included.
+        Raises `SettingsError` if nothing matches.
         """
         patterns = {
             name: (values,) if isinstance(values, str) else tuple(values)
@@ -317,11 +295,7 @@ class Index:
         """Run a query in SQL over the public tables; `values` are those of `StructuredSearch`.
 
         It only reads, and reads nothing else: `index.sql("SELECT count(*) FROM entities").rows`.
-
-        Raises
-        ------
-        QueryError
-            It is refused, wrong, or exceeds its limits.
+        Raises `QueryError` if it is refused, wrong, or exceeds its limits.
         """
         with self.store.pinned_version():
             settings = self.settings.structured_search.with_values(values)
@@ -334,11 +308,8 @@ class Index:
 
         It only reads: `index.cypher("MATCH (e:Entity) RETURN e.title LIMIT 3").rows`. The first
         one of a version builds a database from its tables, which takes a while; `say` is told.
-
-        Raises
-        ------
-        QueryError
-            It is refused, wrong, or exceeds its limits; or no engine is installed.
+        Raises `QueryError` if it is refused, wrong, or exceeds its limits, or if no engine is
+        installed.
         """
         with self.store.pinned_version():
             settings = self.settings.structured_search.with_values(values)

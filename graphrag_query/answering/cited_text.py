@@ -6,7 +6,6 @@ a passage of a document, and in it to the sentence most similar to the model's s
 """
 
 import re
-from collections.abc import Iterator
 
 from graphrag_index.text.citations import (
     MAX_CITATION,
@@ -188,39 +187,38 @@ class CitedText:
         if not any(number in shown for number in numbers):
             defines = behind.startswith(":") and not line.strip()
             is_marked = "^" in footnote["numbers"]
-            if defines or (not is_marked and self._are_years(numbers, behind)):
+            # Years have no row, or stand inside of a sentence, where citations are rare.
+            no_row = min(numbers) >= self._index.rows("text_unit_rows")
+            are_years = all(number in YEARS for number in numbers) and (
+                no_row or re.match(r"\s*[\w,]", behind) is not None
+            )
+            if defines or (not is_marked and are_years):
                 return footnote.group()
         is_index = line.count("`") % 2 and re.search(r"[\w\])]$", line)
         if is_index or len(_FENCE.findall(before)) % 2:
             return footnote.group()
         return f"[Data: {self._footnotes} ({footnote['numbers']})]"
 
-    def _are_years(self, numbers: list[int], behind: str) -> bool:
-        """Tell whether unknown numbers are years.
-
-        They are if no row has them, or inside of a sentence, where citations are rare.
-        """
-        if not all(number in YEARS for number in numbers):
-            return False
-        no_row = min(numbers) >= self._index.rows("text_unit_rows")
-        return no_row or re.match(r"\s*[\w,]", behind) is not None
-
     def _resolved(self, written: str, rows: list[tuple[str, int]]) -> str:
         """Resolve one citation, and return the text in its place."""
         known = [(name, n) for name, n in rows if n in self._shown.get(name, ())]
         claim = self._claim.rpartition("\n\n")[2]
-        passages = list(self._passages(known))
+        passages: list[TextUnit] = []
         numbers, kept = [], []
-        for row, (cited_as, units) in zip(known, passages, strict=True):
+        for name, number in known:
+            found = supporting_text_units(self._index, name, number, self._claim)[:MAX_PASSAGES]
+            by_number = self._index.text_units(found)
+            units = [by_number[n] for n in found if n in by_number]
+            passages += units
             best = best_sentence(claim, units)
             if best is not None:
-                numbers.append(self._add_passage(cited_as, *best))
-                kept.append(row)
+                numbers.append(self._add_passage(f"{name} ({number})", *best))
+                kept.append((name, number))
         self.n_removed += len(rows) - len(kept)
         if not kept:
             return ""
         for quotation in quotations_in(claim):
-            if not any(_holds(unit["text"], quotation) for _, units in passages for unit in units):
+            if not any(_holds(unit["text"], quotation) for unit in passages):
                 self.not_found.append(quotation)
         if self._style == "footnotes":
             return " " + "".join(f"[{number}]" for number in dict.fromkeys(numbers))
@@ -231,13 +229,6 @@ class CitedText:
             by_name.setdefault(name, []).append(str(number))
         listed = "; ".join(f"{name} ({', '.join(numbers)})" for name, numbers in by_name.items())
         return f" [Data: {listed}]"
-
-    def _passages(self, rows: list[tuple[str, int]]) -> Iterator[tuple[str, list[TextUnit]]]:
-        """Yield for each cited row its name and the text units that support it."""
-        for name, number in rows:
-            found = supporting_text_units(self._index, name, number, self._claim)[:MAX_PASSAGES]
-            units = self._index.text_units(found)
-            yield f"{name} ({number})", [units[n] for n in found if n in units]
 
     def _add_passage(self, cited_as: str, candidate: Candidate, unit: TextUnit) -> int:
         """Add a passage if it is new; return the number of its footnote."""
@@ -290,10 +281,10 @@ def quotations_in(text: str) -> list[str]:
     """Return the quotations in a text, without titles and single words."""
     found = ["".join(groups) for groups in _QUOTED.findall(text)]
     return [
-        quotation
-        for quotation in found
-        if len(quotation.split()) >= MIN_QUOTED_WORDS
-        or len(_UNSPACED.findall(quotation)) >= MIN_QUOTED_LETTERS
+        said
+        for said in found
+        if len(said.split()) >= MIN_QUOTED_WORDS
+        or len(_UNSPACED.findall(said)) >= MIN_QUOTED_LETTERS
     ]
 
 

@@ -8,22 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphrag_index.schema.settings.searches import (
-    BasicSearch,
-    DriftSearch,
-    LazySearch,
-    LocalSearch,
-)
+from graphrag_index.schema.settings import searches
 from graphrag_index.text.normalize import stem
 from graphrag_index.text.sentences import are_near_duplicates, split_sentences, telling_words
 from graphrag_query.answer import Answer, Citation, Outcome
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_words import WORD, content_words, is_unreadable, share_words
+from graphrag_query.question.question_words import (
+    WORD,
+    HeldWords,
+    content_words,
+    is_unreadable,
+    share_words,
+)
 
 if TYPE_CHECKING:
     from graphrag_query.answering.written_answer import Context
 
 TextUnit = Mapping[str, Any]
+SearchSettings = (
+    searches.LocalSearch | searches.BasicSearch | searches.DriftSearch | searches.LazySearch
+)
 
 NOTHING_ANSWERS = "No passage that was read answers this."
 # Sentences whose vectors are compared with the question's; words decide which.
@@ -78,10 +82,9 @@ def candidates_of(
     bonuses: Mapping[tuple[str, int], float],
     prose: bool = True,
 ) -> list[Candidate]:
-    """Split text units into sentences, or without `prose` into other lines.
+    """Split text units into sentences, or without `prose` into lines of chats, records, headings.
 
-    Other lines are those of chats, records and headings. `priors` are by number of the text
-    unit, `bonuses` by document id and start of the sentence.
+    `priors` are by number of the text unit, `bonuses` by document id and start of the sentence.
     """
     return [
         Candidate.within(
@@ -155,23 +158,18 @@ def rarity_of(n_holding: int, n_all: int) -> float:
 
 
 def without_repetition(ranked: Sequence[RankedSentence], most: int) -> list[RankedSentence]:
-    """Choose the best sentences without repetition.
+    """Choose the best sentences by maximal marginal relevance, without near duplicates.
 
-    Maximal marginal relevance [1]_: similarity to a chosen sentence lowers the score, and near
-    duplicates are left out.
-
-    References
-    ----------
-    .. [1] Carbonell & Goldstein, The use of MMR, SIGIR 1998.
+    Similarity to a chosen sentence lowers the score (Carbonell & Goldstein, SIGIR 1998).
     """
     left = list(ranked)
     taken: list[RankedSentence] = []
+    used: list[frozenset[str]] = []
 
     def penalized(sentence: RankedSentence) -> float:
-        near = max((float(sentence.vector @ other.vector) for other in taken), default=0.0)
-        return sentence.score - REPETITION_WEIGHT * near
+        near = (float(sentence.vector @ other.vector) for other in taken)
+        return sentence.score - REPETITION_WEIGHT * max(near, default=0.0)
 
-    used: list[frozenset[str]] = []
     while left and len(taken) < most:
         best = max(left, key=penalized)
         left.remove(best)
@@ -206,7 +204,7 @@ def answer_from_sentences(
     question: Question,
     text_units: Mapping[int, TextUnit],
     priors: Mapping[int, float],
-    settings: LocalSearch | BasicSearch | DriftSearch | LazySearch,
+    settings: SearchSettings,
     context: "Context",
     *,
     named: Sequence[str] = (),
@@ -220,7 +218,18 @@ def answer_from_sentences(
     for sentences, by document id and start. With `groups`, by text unit, the sentences of a group
     stand together, and the group of the best sentence comes first.
     """
-    chosen = _choose_sentences(question, text_units, priors, settings, named, bonuses or {})
+
+    def ranked(prose: bool) -> list[RankedSentence]:
+        candidates = candidates_of(text_units.values(), priors, bonuses or {}, prose)
+        return rank_sentences(question, candidates, named)
+
+    evidence = _evidence(question, ranked(prose=True), named, settings.min_similarity)
+    if not evidence:
+        # A line that is no sentence answers only if it holds all words of the question.
+        evidence = [line for line in ranked(prose=False) if line.coverage > ALL_WORDS]
+    # Sentences far below the best are padding.
+    evidence = [s for s in evidence if s.score >= SHARE_OF_BEST * evidence[0].score]
+    chosen = without_repetition(evidence, settings.max_sentences)
     if not chosen:
         return question.answer(NOTHING_ANSWERS, Outcome.NO_EVIDENCE, context=context)
     if groups is not None:
@@ -232,29 +241,6 @@ def answer_from_sentences(
     )
     text = " ".join(f"{as_prose(citation.quote)} [{citation.number}]" for citation in citations)
     return question.answer(text, citations=citations, context=context)
-
-
-def _choose_sentences(
-    question: Question,
-    text_units: Mapping[int, TextUnit],
-    priors: Mapping[int, float],
-    settings: LocalSearch | BasicSearch | DriftSearch | LazySearch,
-    named: Sequence[str],
-    bonuses: Mapping[tuple[str, int], float],
-) -> list[RankedSentence]:
-    """Choose the sentences that answer a question best; none if the evidence is too weak."""
-
-    def ranked(prose: bool) -> list[RankedSentence]:
-        candidates = candidates_of(text_units.values(), priors, bonuses, prose)
-        return rank_sentences(question, candidates, named)
-
-    evidence = _evidence(question, ranked(prose=True), named, settings.min_similarity)
-    if not evidence:
-        # A line that is no sentence answers only if it holds all words of the question.
-        evidence = [line for line in ranked(prose=False) if line.coverage > ALL_WORDS]
-    # Sentences far below the best are padding.
-    evidence = [s for s in evidence if s.score >= SHARE_OF_BEST * evidence[0].score]
-    return without_repetition(evidence, settings.max_sentences)
 
 
 def _evidence(
@@ -290,10 +276,9 @@ def _misses_the_point(
 ) -> bool:
     """Tell whether sentences hold too little of the question, however similar they are.
 
-    If the index knows none of its names, they must hold a third of its words, weighted by rarity,
-    and all its names. The less similar they are, the more words they must hold: all of them at
-    `min_similarity`, none at twice that. Otherwise they must hold one word of what is asked
-    about the named entities.
+    If the index knows none of its names, they must hold all its names and a third of its words,
+    weighted by rarity: all words at `min_similarity`, none at twice that. Otherwise they must
+    hold one word of what is asked about the named entities.
     """
     similarity = max(sentence.similarity for sentence in evidence)
     texts = [sentence.candidate.text for sentence in evidence]
@@ -304,7 +289,8 @@ def _misses_the_point(
             and similarity + coverage * min_similarity >= 2 * min_similarity
         )
         return similarity < 2 * min_similarity and (
-            not is_held or bool(question.mentions.missing_from(texts))
+            not is_held
+            or bool(HeldWords(texts, question.language).missing(question.mentions.spans))
         )
     asked = set(question.content_words) - {w for n in named for w in content_words(n)}
     words = {word for text in texts for word in content_words(text)}

@@ -5,7 +5,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from graphrag_index.errors import ModelError, OutageError
 from graphrag_index.llm.prompts import Prompts
@@ -19,6 +19,7 @@ from graphrag_index.llm.request import (
     Request,
     Spent,
     TextSink,
+    object_schema,
 )
 from graphrag_query.answer import Usage
 
@@ -40,19 +41,11 @@ _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 _OUT_OF = re.compile(r"\s*(?:/|out of|of|von|sur|z)\s*(\d+(?:[.,]\d+)?)")
 
 
-class Written(NamedTuple):
-    """A text that a model wrote, and whether the output limit cut it off."""
-
-    text: str
-    is_cut_off: bool
-
-
 class LLM:
-    """The models for one question: `model` writes, `rating_model` rates.
+    """The models for one question: `model` writes, `rating_model` gets the short requests.
 
-    The rating model gets the frequent short requests. `usage` sums up the calls of both. If
-    `rating_model` is down, `on_outage` is called, so that no one waits for `model` as well where
-    both run on one server.
+    If `rating_model` is down, `on_outage` is called, so that no one waits for `model` as well
+    where both run on one server.
     """
 
     def __init__(
@@ -81,12 +74,7 @@ class LLM:
     def replies(self, requests: Iterable[Request], rating: bool = False) -> list[Outcome]:
         """Send many requests concurrently; an outcome with a `failure` lost that request only.
 
-        With `rating` they go to the rating model.
-
-        Raises
-        ------
-        ModelError
-            The model does not answer at all.
+        With `rating` they go to the rating model. Raises `ModelError` if it does not answer at all.
         """
         model = self._rating_model if rating else self.model
         try:
@@ -100,23 +88,17 @@ class LLM:
         return outcomes
 
     def write(
-        self,
-        unit: str,
-        messages: Sequence[Message],
-        sink: TextSink | None = None,
-    ) -> Written:
-        """Let the model write a text; the `sink` receives it while it is being written.
+        self, unit: str, messages: Sequence[Message], sink: TextSink | None = None
+    ) -> tuple[str, bool]:
+        """Let the model write a text, and tell whether the output limit cut it off.
 
-        Raises
-        ------
-        ModelError
-            There is none.
+        The `sink` receives it meanwhile. Raises `ModelError` if there is none.
         """
         [outcome] = self.model.replies([Request(unit, messages, PLAIN_TEXT, sink=sink)])
         self._count(outcome.spent)
         if outcome.failure:
             raise ModelError(f"The model gave no answer: {outcome.failure.rstrip('.')}.")
-        return Written(str(outcome.values[0]), outcome.dropped > 0)
+        return str(outcome.values[0]), outcome.dropped > 0
 
     def messages(self, prompt: str, asked: str, **values: str) -> list[Message]:
         """Fill a prompt, and put the request behind it: providers cache equal beginnings."""
@@ -206,16 +188,6 @@ class LLMPool:
                 assert isinstance(llm, ChatModel)
                 self._llms[name] = llm
             return self._llms[name]
-
-
-def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema of an object that has exactly these fields."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
 
 
 def first_item(data: Any) -> Any:

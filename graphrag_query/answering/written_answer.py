@@ -151,12 +151,7 @@ def write_answer(
 
     `shown` are the rows that may be cited, if not all of the context. The outcome is
     `no_evidence` if the context is empty (then no model is asked), or if the model says that it
-    holds no answer.
-
-    Raises
-    ------
-    ModelError
-        The model gave no answer.
+    holds no answer. Raises `ModelError` if the model gave none.
     """
     llm = question.llm
     assert llm is not None
@@ -167,10 +162,9 @@ def write_answer(
     asked = f"{context.text}\nQuestion: {question.text}"
     messages = llm.messages(prompt, asked, response=question.search.response)
     sink = CheckedSink(question.sink, cited) if question.sink else None
-    written = llm.write(question.text, messages, sink)
-    text = sink.end(written.text) if sink else cited.feed(written.text, is_last=True)
-    text = text.strip()
-    if written.is_cut_off:
+    written, is_cut_off = llm.write(question.text, messages, sink)
+    text = (sink.end(written) if sink else cited.feed(written, is_last=True)).strip()
+    if is_cut_off:
         notes = (*notes, CUT_OFF)
     return question.answer(
         text or NO_RECORD_TEXT,

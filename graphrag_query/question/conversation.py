@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_index.errors import SettingsError
-from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request
+from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request, object_schema
 from graphrag_index.storage.atomic import write_json
 from graphrag_index.text.languages import detect_language
 from graphrag_query.answer import Answer
-from graphrag_query.answering.llm import LLM, object_schema
+from graphrag_query.answering.llm import LLM
 from graphrag_query.question.question import Mentions, Question
 from graphrag_query.retrieval.index_store import IndexStore
 
@@ -60,10 +60,7 @@ class Turn:
 class Conversation:
     """The turns so far, stored in a file if one is named: JSON, a list of turns.
 
-    Raises
-    ------
-    SettingsError
-        The file has other content.
+    Raises `SettingsError` if the file has other content.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -166,10 +163,9 @@ def _named(index: IndexStore, question: str) -> list[str]:
 
 
 def suggest_questions(answer: Answer, most: int, question: Question) -> tuple[str, ...]:
-    """Suggest questions that follow from an answer.
+    """Suggest questions that follow from an answer; none if the model's reply is invalid.
 
-    A model writes them; without one they ask about entities that were found near the question.
-    There are none if the reply of the model is invalid.
+    Without a model they ask about entities that were found near the question.
     """
     llm = question.llm
     names = _names_near(answer, question.index)
@@ -187,10 +183,7 @@ def suggest_questions(answer: Answer, most: int, question: Question) -> tuple[st
 
 
 def _names_near(answer: Answer, index: IndexStore) -> list[tuple[str, str]]:
-    """Return titles and types of entities near the question that it does not name.
-
-    The subjects of the cited text units come first.
-    """
+    """Return titles and types of entities near the question, but not in it; cited ones first."""
     asked = answer.question.casefold()
     numbers: dict[int, None] = {}
     for text_unit in dict.fromkeys(citation.text_unit for citation in answer.citations):
@@ -199,13 +192,8 @@ def _names_near(answer: Answer, index: IndexStore) -> list[tuple[str, str]]:
     if answer.context is not None and "Entities" in answer.context.tables:
         numbers |= dict.fromkeys(answer.context.tables["Entities"].to_series(0).to_list())
     rows = index.entities(numbers).select("title", "type").iter_rows()
-    return [(title, kind) for title, kind in rows if not _is_in(title.casefold(), asked)]
-
-
-def _is_in(title: str, question: str) -> bool:
-    """Tell whether a question holds a name, or its last word, which may be a family name."""
-    words = title.split()
-    return bool(words) and (title in question or words[-1] in question)
+    # The last word of a title may be a family name; it is in the question if the title is.
+    return [row for row in rows if not any(w in asked for w in row[0].casefold().split()[-1:])]
 
 
 def _read_questions(data: Any) -> ParsedReply:

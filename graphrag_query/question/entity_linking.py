@@ -96,8 +96,7 @@ class EntityLinker:
 
         `whole` are the names that stand there as a whole (`exact`). Of any other name, one name
         of an entity must hold all words: with another ending (`part`) or, for a word that no
-        name has, in another spelling (`fuzzy`). The more entities a name may stand for, the less
-        each weighs; only those of the highest degree are returned.
+        name has, in another spelling (`fuzzy`). A name of many entities weighs less for each.
         """
         found = [mention for name in whole for mention in self.exact(name)]
         covered = {word for mention in found for word in mention.name.split()}
@@ -123,9 +122,10 @@ class EntityLinker:
             for last in range(first, min(first + MAX_UNITS, len(units))):
                 phrase += units[last]
                 name = phrase.strip()
-                rows = _rows_of(names, name)
-                if rows is None:
+                start = names.place("name", name)
+                if start == len(names) or not names.text("name", start).startswith(name):
                     break
+                rows = range(start, names.place("name", name + "\0", start))
                 if rows and any(telling[first : last + 1]) and len(name) > 1:
                     is_marked = last > first or capital[first] or not self.has_capitals
                     spans.append((first - last - 1, first, WholeName(name, rows, is_marked)))
@@ -142,8 +142,7 @@ class EntityLinker:
     def _units(self) -> tuple[list[str], list[bool], list[bool]]:
         """The folded words with a space before each; single characters where there are no spaces.
 
-        Then for each, whether it says more than words of any question, and whether it is
-        capitalized.
+        For each, whether it says more than words of any question, and whether it is capitalized.
         """
         units, telling, capital = [], [], []
         for word in pl.Series([self.text]).str.extract_all(WORD).to_list()[0]:
@@ -185,20 +184,18 @@ class EntityLinker:
 
     def _is_rare(self, words: Sequence[str]) -> bool:
         """Tell whether so few entities have each of these words that one of them may be meant."""
-        rows = [word.row for text in words for word in self._resolve(text)]
-        most = MAX_ENTITIES_UNMARKED
-        return bool(rows) and all(
-            len(self.words.numbers("entities", row, most + 1)) <= most for row in rows
-        )
+        known = [word for text in words for word in self._resolve(text)]
+        limit = MAX_ENTITIES_UNMARKED + 1
+        counts = [len(self.words.numbers("entities", word.row, limit)) for word in known]
+        return bool(counts) and max(counts) < limit
 
     def _in_part(self, words: Sequence[str]) -> list[Mention]:
         """Find the entities with a name that holds all these words."""
         found = self._with_words([self._resolve(word) for word in words])
         if not found and len(words) > 1 and self.language.endings:
             # "Ивана Петрова" is Иван Петров, though another entity is called Петрова.
-            found = self._with_words(
-                [self._inflected(word) or self._resolve(word) for word in words]
-            )
+            inflected = [self._inflected(word) or self._resolve(word) for word in words]
+            found = self._with_words(inflected)
         return [Mention(entity, " ".join(words), kind, weight) for entity, kind, weight in found]
 
     def _with_words(self, resolved: Sequence[list[_KnownWord]]) -> list[tuple[int, Kind, float]]:
@@ -248,11 +245,8 @@ class EntityLinker:
     def _inflected(self, word: str) -> list[_KnownWord]:
         forms = forms_of(word, self.language)
         near = self._with_prefix(word[: max(3, len(word) - 4)])
-        return [
-            _KnownWord(row, "part", INFLECTED)
-            for row, known in near
-            if forms & forms_of(known, self.language)
-        ]
+        rows = [row for row, known in near if forms & forms_of(known, self.language)]
+        return [_KnownWord(row, "part", INFLECTED) for row in rows]
 
     def _with_prefix(self, prefix: str) -> list[tuple[int, str]]:
         """Return the words of names that begin so, at most `MAX_WORDS`."""
@@ -284,13 +278,9 @@ class EntityLinker:
 def is_other_spelling(asked: str, known: str, distance: int, same_sound: bool) -> bool:
     """Tell whether two folded words are spellings of one name and not two names.
 
-    `distance` is the optimal string alignment distance [1]_. Words that sound alike may differ
-    more the longer they are; others in one letter inside of a long word. One with a vowel at the
-    end and one without are two names: Martin, Martina.
-
-    References
-    ----------
-    .. [1] Boytsov, Indexing methods for approximate dictionary searching, JEA 16 (2011).
+    `distance` is the optimal string alignment distance (Boytsov, JEA 16, 2011). Words that sound
+    alike may differ more the longer they are; others in one letter inside of a long word. One
+    with a vowel at the end and one without are two names: Martin, Martina.
     """
     longest = max(len(asked), len(known))
     if same_sound:
@@ -320,25 +310,11 @@ def rows_with_prefix(table: "MappedTable", column: str, prefix: str, most: int) 
     return range(first, min(table.place(column, prefix + "\U0010ffff", first), first + most))
 
 
-def _rows_of(names: "MappedTable", phrase: str) -> range | None:
-    """Return the rows of a name; None if no name begins with it."""
-    first = names.place("name", phrase)
-    if first == len(names) or not names.text("name", first).startswith(phrase):
-        return None
-    return range(first, names.place("name", phrase + "\0", first))
-
-
 def _share(words: Sequence[set[str]], names: Iterable[str]) -> float:
-    """Return the largest share of a name that some words make up; 0 if no name holds them all.
+    """Return the largest share of a name that words make up; 0 if no name holds them all.
 
-    Each word is given as a set of alternatives.
+    Each word is a set of alternatives.
     """
     held = [set(name.split()) for name in names]
-    return max(
-        (
-            len(words) / max(len(name), len(words))
-            for name in held
-            if all(name & alternatives for alternatives in words)
-        ),
-        default=0.0,
-    )
+    sizes = [len(name) for name in held if all(name & alternatives for alternatives in words)]
+    return max((len(words) / max(size, len(words)) for size in sizes), default=0.0)

@@ -59,18 +59,6 @@ class UnknownName:
         return f"The index knows no entity named {self.name}{similar}."
 
 
-@dataclass(frozen=True)
-class NamedEntities:
-    """The entities that a search of the graph starts from, and names of no entity.
-
-    `notes` describe the names that were linked in another spelling.
-    """
-
-    entities: list[int]
-    unknown: list[UnknownName]
-    notes: tuple[str, ...]
-
-
 class Mentions:
     """The names in one text, each kind looked up when it is first read."""
 
@@ -157,15 +145,10 @@ class Mentions:
             return ()
         return spelling_notes(self.index, self.likeliest)
 
-    def missing_from(self, texts: Iterable[str]) -> list[str]:
-        """Return the capitalized names that some texts do not hold."""
-        return HeldWords(texts, self.language).missing(self.spans)
-
     def unmentioned(self, texts: Iterable[str] = ()) -> list[str]:
-        """Return the capitalized names that the documents do not mention.
+        """Return the capitalized names that the documents do not mention in any form or spelling.
 
-        They are searched for in the texts that were read, in the full-text index, then among
-        the names of the entities: in other forms, and in other spellings.
+        They are searched for in these texts, in the full-text index, then among entities' names.
         """
         held = HeldWords(texts, self.language)
         words = dict.fromkeys(word for span in self.spans for word in span.words)
@@ -190,9 +173,8 @@ class Question:
     """A question to one index.
 
     Without an `llm` the answer consists of sentences of the documents. A `sink` receives the text
-    while it is being written. `counts` are the rows that a search has read so far, as the answer
-    tells them, also if the model fails. `names` are those of entities, where a search was given
-    them instead of a question.
+    while it is being written. `counts` are the rows that a search has read so far, also if the
+    model fails. `names` are those of entities, if they were given instead of a question.
     """
 
     text: str
@@ -231,8 +213,12 @@ class Question:
             return limit
         return max(0, min(limit, self.llm.max_prompt_tokens - PROMPT_TOKENS))
 
-    def named_entities(self) -> NamedEntities:
-        """Return the entities with the names that were given, or else those in the question."""
+    def named_entities(self) -> tuple[list[int], list[UnknownName], tuple[str, ...]]:
+        """Return the entities that a search of the graph starts from, and names of no entity.
+
+        The names are `names`, or else those in the question. Notes describe the names that were
+        linked in another spelling.
+        """
         names, mentions = self.names, self.mentions
         if not names and not mentions.likeliest and not mentions.unknown:
             # A name alone is no question: whether it has a capital says nothing.
@@ -248,7 +234,7 @@ class Question:
             else:
                 unknown.append(UnknownName(name, similar_names(self.index, name)))
         entities = list(dict.fromkeys(mention.entity for mention in found))
-        return NamedEntities(entities, unknown, spelling_notes(self.index, found))
+        return entities, unknown, spelling_notes(self.index, found)
 
     def answer(self, text: str, outcome: Outcome = Outcome.ANSWERED, **more: Any) -> Answer:
         """Build the answer to this question, with its counts and the usage of the model so far.

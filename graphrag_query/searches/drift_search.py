@@ -4,13 +4,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import polars as pl
 
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.prompts import n_prompt_tokens
-from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request
+from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request, object_schema
 from graphrag_index.schema.settings.searches import DriftSearch
 from graphrag_index.text.citations import Shown, check_citations, cited
 from graphrag_index.text.sentences import are_near_duplicates, split_sentences, telling_words
@@ -22,7 +23,7 @@ from graphrag_query.answering.extractive import (
     candidates_of,
     rank_sentences,
 )
-from graphrag_query.answering.llm import LLM, clean_text, object_schema, read_score
+from graphrag_query.answering.llm import LLM, clean_text, read_score
 from graphrag_query.answering.written_answer import (
     Context,
     Section,
@@ -155,9 +156,8 @@ class _Steps:
     def evidence(self, asked: str) -> Context:
         """Return the context of local search for a follow-up question."""
         follow_up = replace(self.question, text=asked, sink=None)
-        local = self.question.local.model_copy(
-            update={"max_context_tokens": self.max_context_tokens}
-        )
+        limit = {"max_context_tokens": self.max_context_tokens}
+        local = self.question.local.model_copy(update=limit)
         return local_context(follow_up, find_evidence(follow_up, local), local)
 
     def next_questions(self) -> list[str]:
@@ -219,13 +219,8 @@ class _Steps:
         # Some servers report no usage.
         spent = self.llm.usage.prompt_tokens or self._estimated
         left = self.settings.max_total_tokens - reduce - spent
-        n = 0
-        for request in requests:
-            left -= MAX_ATTEMPTS * _estimate(request) + CORRECTION_TOKENS
-            if left < 0:
-                break
-            n += 1
-        return n
+        costs = (MAX_ATTEMPTS * _estimate(request) + CORRECTION_TOKENS for request in requests)
+        return sum(total <= left for total in accumulate(costs))
 
     def check(self) -> None:
         """Raise `ModelError` if calls were made and all of them failed."""
@@ -320,12 +315,10 @@ def _parse_questions(listed: Any) -> tuple[tuple[str, ...], int]:
 
 
 def _answer_from_sentences(question: Question, settings: DriftSearch) -> Answer:
-    """Answer a broad question with sentences of the documents, found in rounds.
+    """Answer a broad question with the best sentences of several rounds.
 
-    The reports most similar to the question are split into sentences. The entities named in the
-    best of them are followed up: each is looked up together with the question, as local search
-    does. The sentences found name the entities of the next round. The answer consists of
-    the best sentences of all rounds.
+    The first sentences are those of the reports most similar to the question. In each round the
+    entities named in the best sentences are looked up by local search, together with the question.
     """
     index, local = question.index, question.local
     reports = by_fit(question).sort("score", "community", descending=[True, False])
@@ -385,12 +378,10 @@ def _named_in_best(
     question: Question, sentences: list[Candidate], covered: set[int], most: int
 ) -> list[int]:
     """Return the entities that the best sentences name, without those covered before."""
-    ranked = rank_sentences(question, sentences)
     found: dict[int, None] = {}
-    for sentence in ranked:
+    for sentence in rank_sentences(question, sentences):
         if len(found) >= most:
             break
-        for entity in Mentions(question.index, sentence.candidate.text).exact:
-            if entity not in covered:
-                found[entity] = None
+        named = Mentions(question.index, sentence.candidate.text).exact
+        found |= dict.fromkeys(entity for entity in named if entity not in covered)
     return list(found)[:most]

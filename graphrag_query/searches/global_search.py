@@ -8,11 +8,11 @@ from typing import Any
 import polars as pl
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request
+from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request, object_schema
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import Shown, check_citations, cited
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.answering.llm import LLM, clean_text, first_of, object_schema, read_score
+from graphrag_query.answering.llm import LLM, clean_text, first_of, read_score
 from graphrag_query.answering.written_answer import (
     Context,
     Section,
@@ -135,13 +135,8 @@ def _map_reports(
 ) -> tuple[list[Point], list[str]]:
     """Extract from each batch of reports the points on the question, one call a batch.
 
-    The best points come first. A failed call loses its batch; a note tells which reports those
-    are.
-
-    Raises
-    ------
-    ModelError
-        All calls failed.
+    The best points come first. A failed call loses its batch, which a note tells; if all failed,
+    `ModelError` is raised.
     """
     outcomes = llm.replies(_request(question, llm, batch) for batch in batches)
     points: list[Point] = []

@@ -172,14 +172,10 @@ def _rarity(index: IndexStore, reports: pl.DataFrame, words: list[str]) -> dict[
 
 def cited_sentences(text: str) -> list[tuple[str, int]]:
     """Split the text of a report into sentences, each with the text unit that it cites."""
-    found = []
-    start = 0
-    for match in _CITED.finditer(text):
-        sentence = text[start : match.start()].strip()
-        if sentence:
-            found.append((sentence, int(match["source"])))
-        start = match.end()
-    return found
+    # Before each match stands its sentence, behind the last one a rest without a citation.
+    parts = _CITED.split(text)
+    pairs = zip(map(str.strip, parts[::2]), parts[1::2], strict=False)
+    return [(sentence, int(source)) for sentence, source in pairs if sentence]
 
 
 def sourced_sentences(index: IndexStore, community: int, text: str) -> list[tuple[str, int]]:
@@ -200,9 +196,8 @@ def sourced_sentences(index: IndexStore, community: int, text: str) -> list[tupl
             found.append((said, source))
         start = last
     if not found and text.strip():
-        found = [
-            (text.strip(), n) for n in supporting_text_units(index, "Reports", community, text)[:1]
-        ]
+        behind_all = supporting_text_units(index, "Reports", community, text)[:1]
+        found = [(text.strip(), number) for number in behind_all]
     return found
 
 
@@ -227,9 +222,7 @@ def _write_themes(
     """Write the themes as a numbered list, each sentence with its citation."""
     units = index.text_units(point.source for theme in themes for point in theme)
     citations: list[Citation] = []
-    lines = []
-    if about_all:
-        lines.append("The largest themes of the documents:\n")
+    lines = ["The largest themes of the documents:\n"] if about_all else []
     for number, theme in enumerate(themes, 1):
         parts = []
         for point in theme:
@@ -274,9 +267,8 @@ def _list_main_entities(question: Question, kind: str, most: int) -> Answer:
     citations: list[Citation] = []
     lines = [f"The {_PLURALS[kind]} with the most connections in the documents:\n"]
     for number, entity in enumerate(entities.iter_rows(named=True), 1):
-        lines.append(
-            f"{number}. **{entity['title']}** [Data: Entities ({entity['human_readable_id']})]"
-        )
+        cited = f"[Data: Entities ({entity['human_readable_id']})]"
+        lines.append(f"{number}. **{entity['title']}** {cited}")
         places = (p for p in entity["evidence"] if (p["document_id"], p["start_char"]) in units)
         if place := next(places, None):
             unit = units[place["document_id"], place["start_char"]]

@@ -10,19 +10,12 @@ from typing import Any
 import polars as pl
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request
+from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request, object_schema
 from graphrag_index.schema.settings.searches import LazySearch
 from graphrag_index.text.citations import check_citations, cited
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.extractive import answer_from_sentences
-from graphrag_query.answering.llm import (
-    LLM,
-    RATING,
-    clean_text,
-    first_of,
-    object_schema,
-    read_score,
-)
+from graphrag_query.answering.llm import LLM, RATING, clean_text, first_of, read_score
 from graphrag_query.answering.written_answer import (
     Context,
     Section,

@@ -81,14 +81,9 @@ def local_search(question: Question, settings: LocalSearch) -> Answer:
     context = local_context(question, found, settings)
     if question.llm is not None:
         return write_answer(question, "local_search", context)
+    named, bonuses = found.named, found.bonuses
     return answer_from_sentences(
-        question,
-        found.text_units,
-        found.priors(),
-        settings,
-        context,
-        named=found.named,
-        bonuses=found.bonuses,
+        question, found.text_units, found.priors(), settings, context, named=named, bonuses=bonuses
     )
 
 
@@ -112,10 +107,9 @@ def local_context(question: Question, found: Evidence, settings: LocalSearch) ->
         ],
         question.max_context_tokens(settings.max_context_tokens),
     )
-    sources = context.tables.get("Sources")
-    if sources is None:
+    if "Sources" not in context.tables:
         return context
-    reasons = _reasons(question.index, found.ranked)
+    sources, reasons = context.tables["Sources"], _reasons(question.index, found.ranked)
     why = pl.Series("why", [reasons[number] for number in sources["id"]])
     return replace(context, tables={**context.tables, "Sources": sources.with_columns(why)})
 
@@ -123,12 +117,10 @@ def local_context(question: Question, found: Evidence, settings: LocalSearch) ->
 def _reasons(index: IndexStore, ranked: Sequence[RankedTextUnit]) -> dict[int, str]:
     """Say why each text unit was chosen, by its number."""
     entities = [unit.entity for unit in ranked if unit.entity is not None]
-    titles: dict[int | None, str] = dict(
-        zip(entities, index.entities(entities)["title"], strict=True)
-    )
+    titles = dict(zip(entities, index.entities(entities)["title"], strict=True))
     reasons = {}
     for unit in ranked:
-        title = titles.get(unit.entity, "")
+        title = "" if unit.entity is None else titles[unit.entity]
         if unit.reason == "link":
             why = f"Sources ({unit.origin}) leads to it over {title}"
         elif unit.reason == "name":
@@ -147,17 +139,14 @@ def find_evidence(question: Question, settings: LocalSearch) -> Evidence:
     rank = start_search(question) if settings.scope != "graph" else None
     entities, n_named = _near_entities(question, settings.top_k_entities)
     named = entities.head(n_named)
+    names = named.select("title", "aliases").rows()
     relationships = _relationships(index, entities)
     rank = rank or start_search(question, _touched(index, entities, relationships))
     ranked = rank()[: settings.top_k_text_units]
     units = index.text_units(unit.number for unit in ranked)
     return Evidence(
         entities=entities,
-        named=[
-            name
-            for title, aliases in named.select("title", "aliases").iter_rows()
-            for name in (title, *aliases)
-        ],
+        named=[name for title, aliases in names for name in (title, *aliases)],
         relationships=relationships,
         claims=_claims(index, entities),
         reports=_reports(index, entities),
@@ -198,10 +187,8 @@ def _bonuses(
 ) -> dict[tuple[str, int], float]:
     """Favour the sentences that describe the named entities and their relationships."""
     places: dict[tuple[int, int], float] = {}
-    for rows, bonus in (
-        (relationships.filter("inside"), RELATIONSHIP_BONUS),
-        (named, ENTITY_BONUS),
-    ):
+    inside = relationships.filter("inside")
+    for rows, bonus in ((inside, RELATIONSHIP_BONUS), (named, ENTITY_BONUS)):
         for evidence in rows["evidence"]:
             for place in evidence:
                 places[place["document"], place["start_char"]] = bonus
@@ -217,10 +204,8 @@ def _relationships(index: IndexStore, entities: pl.DataFrame) -> pl.DataFrame:
     for number in numbers:
         near = index.links.relationships_of(int(number), MAX_RELATIONSHIPS)
         inside = np.isin(near.entities, numbers)
-        for row in {
-            *np.flatnonzero(inside).tolist(),
-            *range(min(TOP_K_RELATIONSHIPS, len(inside))),
-        }:
+        strongest = range(min(TOP_K_RELATIONSHIPS, len(inside)))
+        for row in {*np.flatnonzero(inside).tolist(), *strongest}:
             found[int(near.relationships[row])] = (bool(inside[row]), float(near.weights[row]))
     best = sorted(found, key=lambda n: (not found[n][0], -found[n][1], n))
     best = best[:TOP_K_RELATIONSHIPS]

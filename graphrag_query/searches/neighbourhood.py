@@ -23,17 +23,17 @@ def neighbourhood_search(question: Question, settings: NeighbourhoodSearch) -> A
     name is unknown, or if there are no relationships.
     """
     index = question.index
-    named = question.named_entities()
-    centres = [] if question.names and named.unknown else named.entities
+    centres, misses, spellings = question.named_entities()
+    centres = [] if question.names and misses else centres
     rings, found, n_read = gather(index.links, centres, settings.hops, settings.max_relationships)
     question.counts.update(entities=len(rings), relationships=n_read)
-    unknown = tuple(map(str, named.unknown))
+    unknown = tuple(map(str, misses))
     if not centres:
         nothing = "The question names no entity that the index knows."
         return question.answer(" ".join(unknown) or nothing, Outcome.NO_EVIDENCE)
     part = subgraph_of(index, rings, [number for number, _, _ in found])
     titles = dict(part.entities.select("human_readable_id", "title").iter_rows())
-    notes = (*named.notes, *unknown)
+    notes = (*spellings, *unknown)
     if not found:
         text = f"The index knows no relationships of {', '.join(titles.values())}."
         return question.answer(text, Outcome.NO_EVIDENCE, graph=part, notes=notes)
@@ -41,16 +41,12 @@ def neighbourhood_search(question: Question, settings: NeighbourhoodSearch) -> A
     lines = CitedRelationships(relationships, passages_of(index, relationships))
     text = "\n".join(f"- {lines.line(number, titles[start])}" for number, start, _ in found)
     if n_read > len(found):
-        notes += (
-            f"{n_read - len(found):,} weaker relationships are left out (max_relationships).",
-        )
-    context = pack(
-        [
-            Section("Relationships", part.shown_relationships(), 0.7),
-            Section("Entities", part.shown_entities(), 0.3),
-        ],
-        question.max_context_tokens(settings.max_context_tokens),
-    )
+        n_weaker = f"{n_read - len(found):,}"
+        notes += (f"{n_weaker} weaker relationships are left out (max_relationships).",)
+    links = Section("Relationships", part.shown_relationships(), 0.7)
+    entities = Section("Entities", part.shown_entities(), 0.3)
+    limit = question.max_context_tokens(settings.max_context_tokens)
+    context = pack([links, entities], limit)
     citations = tuple(lines.citations)
     return question.answer(text, citations=citations, notes=notes, context=context, graph=part)
 
@@ -60,16 +56,9 @@ def gather(
 ) -> tuple[dict[int, int], list[Relationship], int]:
     """Gather the relationships around entities, hop by hop, each hop's strongest first.
 
-    After the last hop come the relationships among the entities reached by it.
-
-    Returns
-    -------
-    rings
-        The number of hops from the centres to each entity, the nearest first.
-    relationships
-        Each with the entity from which it was reached, and the one at the other end.
-    n_read
-        The number of relationships before the limit.
+    After the last hop come those among the entities reached by it. Each has the entity from
+    which it was reached, then the one at the other end. Returns also the number of hops to each
+    entity (nearest first), and the number of relationships before the limit.
     """
     rings = dict.fromkeys(centres, 0)
     found: dict[int, Relationship] = {}

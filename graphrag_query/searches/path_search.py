@@ -1,6 +1,6 @@
 """Path search: the best paths between entities; only the visited part of the graph is read."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import combinations, pairwise
@@ -76,8 +76,7 @@ def path_search(question: Question, settings: PathSearch) -> Answer:
     outcome is `no_evidence` if there is no path, or if a name is unknown.
     """
     index = question.index
-    named = question.named_entities()
-    entities, unknown, notes = named.entities, named.unknown, named.notes
+    entities, unknown, notes = question.named_entities()
     if unknown and not question.names and len(entities) > 1:
         # These can be connected, whatever else the question names.
         notes, unknown = (*notes, *map(str, unknown)), []
@@ -103,9 +102,8 @@ def path_search(question: Question, settings: PathSearch) -> Answer:
     passages = passages_of(index, relationships)
     question.counts["text_units"] = len({unit["id"] for _, unit in passages.values()})
     notes += _path_notes(titles, connections, graph)
-    context = pack(
-        _sections(paths, passages, part), question.max_context_tokens(settings.max_context_tokens)
-    )
+    limit = question.max_context_tokens(settings.max_context_tokens)
+    context = pack(_sections(paths, passages, part), limit)
     if question.llm is not None:
         return replace(write_answer(question, "path_search", context, notes), graph=part)
     lines = CitedRelationships(relationships, passages)
@@ -117,10 +115,9 @@ def path_search(question: Question, settings: PathSearch) -> Answer:
 def connect(
     graph: "VisitedGraph", entities: Sequence[int], settings: PathSearch
 ) -> list[Connection]:
-    """Find paths that connect entities: several for two, a tree of one path each for more.
+    """Find paths that connect entities: several for two, the cheapest tree of paths for more.
 
-    The tree has the smallest cost; of many entities, each is connected to the next.
-    A pair without a path has no connection.
+    Of many entities, each is connected to the next. A pair without a path has no connection.
     """
     pairs = list(pairwise(entities))
     most = settings.max_paths if len(entities) == 2 else 1
@@ -144,14 +141,10 @@ def _no_path(titles: Mapping[int, str], graph: "VisitedGraph", settings: PathSea
     names = " and ".join(titles.values())
     visited = f"{len(graph.visited):,} entities and {graph.n_relationships:,} relationships"
     if graph.is_cut:
-        return (
-            f"No path between {names} was found in the {visited} that may be visited for one "
-            "question (max_visited)."
-        )
-    return (
-        f"No path of at most {settings.max_hops} hops connects {names}: {visited} near them were "
-        "visited."
-    )
+        limit = "that may be visited for one question (max_visited)"
+        return f"No path between {names} was found in the {visited} {limit}."
+    no_path = f"No path of at most {settings.max_hops} hops connects {names}"
+    return f"{no_path}: {visited} near them were visited."
 
 
 def _path_notes(
@@ -217,10 +210,7 @@ def _list_paths(
 
 
 class VisitedGraph:
-    """The part of the graph that one question has read: at most `max_visited` entities.
-
-    `is_cut` tells whether the limit was reached.
-    """
+    """At most `max_visited` entities read for a question; `is_cut` if the limit was reached."""
 
     def __init__(self, links: Links, max_visited: int) -> None:
         self._links, self._max_visited = links, max_visited
@@ -256,10 +246,8 @@ class VisitedGraph:
         self.visited.update(neighbours)
         self._read_tolls([n for n in neighbours if n not in self._tolls])
         weights = np.maximum(found.weights[:room].astype(np.float64), 0)
-        costs = HOP_COST + 1 / np.log2(2 + weights)
-        return list(
-            zip(neighbours, found.relationships[:room].tolist(), costs.tolist(), strict=True)
-        )
+        costs = (HOP_COST + 1 / np.log2(2 + weights)).tolist()
+        return list(zip(neighbours, found.relationships[:room].tolist(), costs, strict=True))
 
     def _read_tolls(self, entities: list[int]) -> None:
         if entities:
@@ -274,8 +262,7 @@ def find_paths(
 
     A hop costs less the stronger its relationship, and passing through an entity costs more
     the more relationships it has. The first path is the cheapest of at most `max_hops` hops.
-    For each further one, the entities and pairs used so far cost more; it may be a little longer.
-    No path visits an entity twice.
+    For each further one, the entities and pairs used so far cost more.
     """
     graph.visited.update((source, target))
     paths: list[Path] = []
@@ -293,17 +280,14 @@ def find_paths(
             paths.append(found)
             max_hops = min(max_hops, len(paths[0].relationships) + MAX_DETOUR)
             limit = 2 * paths[0].cost + MAX_SHARED
-        for used in _used_parts(found):
+        between = [(entity,) for entity in found.entities[1:-1]]
+        for used in (*between, *map(_pair, pairwise(found.entities))):
             extra[used] = extra.get(used, 0.0) + PENALTY * 4**repeats
     return sorted(paths, key=lambda path: (path.cost, path.entities))
 
 
-def _used_parts(path: Path) -> Iterator[tuple[int, ...]]:
-    """Yield the entities between the ends of a path, and the pairs that it connects."""
-    for entity in path.entities[1:-1]:
-        yield (entity,)
-    for one, other in pairwise(path.entities):
-        yield (min(one, other), max(one, other))
+def _pair(ends: tuple[int, int]) -> tuple[int, int]:
+    return min(ends), max(ends)
 
 
 def _cheapest(
@@ -346,8 +330,7 @@ def _cheapest(
         for neighbour, relationship, cost in hops_here:
             cost += here + toll(neighbour)
             if extra:
-                pair = (min(label.entity, neighbour), max(label.entity, neighbour))
-                cost += extra.get(pair, 0.0)
+                cost += extra.get(_pair((label.entity, neighbour)), 0.0)
             if cost >= limit:
                 continue
             others = kept[side].get(neighbour, ())
@@ -375,11 +358,8 @@ def _join_halves(graph: VisitedGraph, forward: _Label, backward: _Label) -> Path
     cost = sum(graph.toll(entity) for entity in entities[1:-1])
     for label in hops:
         assert label.before is not None
-        cost += next(
-            cost
-            for _, relationship, cost in graph.hops_from(label.before.entity)
-            if relationship == label.relationship
-        )
+        near = graph.hops_from(label.before.entity)
+        cost += next(cost for _, number, cost in near if number == label.relationship)
     return Path(tuple(entities), tuple(label.relationship for label in hops), cost)
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_index.errors import ModelError, SettingsError
-from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request
+from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request, object_schema
 from graphrag_index.text.languages import read_lists
 from graphrag_index.text.normalize import fold, is_unspaced
 from graphrag_query.answer import Answer
-from graphrag_query.answering.llm import LLM, first_item, object_schema
+from graphrag_query.answering.llm import LLM, first_item
 from graphrag_query.question.question import Question
 from graphrag_query.searches.basic_search import basic_search
 from graphrag_query.searches.drift_search import drift_search
@@ -37,10 +37,9 @@ _PAIR = re.compile(r".{2,}[和与與跟及同と、].{2,}")
 
 @dataclass(frozen=True)
 class Search:
-    """A search, by its function, and the section of the settings that it takes.
+    """A search: its function, its section of the settings, and tables that not every index has.
 
-    `tables` are those that it needs beyond the ones of every index. `phrase` writes several
-    names as a question, for a search that can be given names.
+    `phrase` writes several names as a question, for a search that can be given names.
     """
 
     run: Callable[[Question, Any], Answer]
@@ -71,23 +70,14 @@ METHODS = ("ask", *SEARCHES)
 
 
 def check_method(method: str) -> None:
-    """Check that there is a search of this name.
-
-    Raises
-    ------
-    SettingsError
-        There is none.
-    """
+    """Raise `SettingsError` if there is no search of this name."""
     if method not in METHODS:
         raise SettingsError(f"There is no search {method!r}; there are: {', '.join(METHODS)}.")
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The search for a question, by the name of its method, and the reason in a few words.
-
-    `is_without_model` is set if a model was asked and did not answer.
-    """
+    """A method and the reason for it; `is_without_model` if a model did not answer."""
 
     method: str
     why: str
@@ -212,9 +202,5 @@ def _compiled(phrases: str) -> re.Pattern[str]:
 def cues_in(question: str) -> dict[str, str]:
     """Return the first words of a question that show each kind of answer, by kind."""
     plain = " ".join(re.sub(r"['’¿¡?!.,;:-]", " ", _plain(question)).split())
-    found = {}
-    for kind, pattern in _patterns().items():
-        match = pattern.search(plain)
-        if match:
-            found[kind] = match.group().strip()
-    return found
+    found = {kind: pattern.search(plain) for kind, pattern in _patterns().items()}
+    return {kind: match.group().strip() for kind, match in found.items() if match}
