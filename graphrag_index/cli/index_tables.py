@@ -10,7 +10,7 @@ from graphrag_index.pipeline.changes import Difference
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.table_store import TableStore, open_index, scan_table
 from graphrag_index.storage.versions import Made, Version
-from graphrag_index.text.normalize import display_width, fit_line
+from graphrag_index.text.normalize import display_width, fit_line, listed
 
 TOP_COMMUNITIES = 10
 TOP_ENTITIES = 15
@@ -56,13 +56,7 @@ def align(rows: Sequence[Sequence[str]], left: Sequence[int]) -> list[str]:
 
 
 def write_overview(output: Path, out: TextIO) -> None:
-    """Describe an index: tables with lines on a terminal, aligned text elsewhere.
-
-    Raises
-    ------
-    TableError
-        There is no index in the folder, or a table is missing.
-    """
+    """Describe an index: tables with lines on a terminal, aligned text elsewhere."""
     store, version = open_index(output)
     head = (
         f"Version {version.number} of {store.output}, "
@@ -194,8 +188,7 @@ def _cells(version: Version, is_current: bool) -> tuple[str, ...]:
     elif len(made.steps_run) == len(version.steps):
         ran = "all steps"
     else:
-        n_more = len(made.steps_run) - 2
-        ran = ", ".join(made.steps_run[:2]) + (f" and {n_more} more" if n_more > 0 else "")
+        ran = listed(made.steps_run, 2)
     date = made.date[:16].replace("T", " ")
     return (number, date, *counts, f"{made.calls:,}", format_cost(made.cost), ran)
 
@@ -226,10 +219,8 @@ def write_difference(
         nothing = ": no difference" * (not any(one.counts.values()))
         print(f"\n{name.replace('_', ' ')}{nothing}", file=out)
         for kind, n in one.counts.items():
-            names = one.names[kind]
-            more = f", and {len(names) - MAX_NAMES:,} more" if len(names) > MAX_NAMES else ""
             if n:
-                print(f"  {n:,} {kind}: {', '.join(names[:MAX_NAMES])}{more}", file=out)
+                print(f"  {n:,} {kind}: {listed(one.names[kind], MAX_NAMES)}", file=out)
     print(file=out)
     for version in (before, after):
         print(_describe_cost(version), file=out)

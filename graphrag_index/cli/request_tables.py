@@ -14,6 +14,7 @@ from graphrag_index.llm.limits import price_list_date
 from graphrag_index.pipeline.changes import KINDS, UNCHANGED, DryRun
 from graphrag_index.pipeline.counting_models import MIN_CALLS
 from graphrag_index.pipeline.estimate import Estimate, Line
+from graphrag_index.text.normalize import listed
 
 # Quarantined requests on one screen.
 MAX_REQUESTS = 20
@@ -134,9 +135,8 @@ def write_dry_run(found: DryRun, out: TextIO) -> None:
         print(f"{since}: {found.changes}, {found.changes.count(UNCHANGED):,} unchanged.", file=out)
         for kind in KINDS:
             names = found.changes.names(kind)
-            more = f" and {len(names) - MAX_NAMES:,} more" if len(names) > MAX_NAMES else ""
             if names:
-                print(f"  {kind:<8} {', '.join(names[:MAX_NAMES])}{more}", file=out)
+                print(f"  {kind:<8} {listed(names, MAX_NAMES)}", file=out)
     elif found.loader in found.run:
         print("The documents of the index are not known: all are read again.", file=out)
     elif found.loader in found.kept:

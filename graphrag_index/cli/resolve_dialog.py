@@ -20,13 +20,7 @@ Row = Mapping[str, Any]
 
 
 def doubtful_pairs(output: Path, path: Path) -> list[Row]:
-    """Return the doubtful pairs of the index that no decision in `path` covers, best first.
-
-    Raises
-    ------
-    TableError
-        There is no index, or it lacks this table.
-    """
+    """Return the doubtful pairs of the index that no decision in `path` covers, best first."""
     decisions = read_decisions(path)
     decided = {frozenset(pair) for pair in decisions.never_pairs()}
     titles = {key: title_key(title) for key, title in decisions.titles.items()}
@@ -101,14 +95,8 @@ def never(path: Path, names: tuple[str, str]) -> None:
 def undo(output: Path, path: Path, one: str, other: str) -> None:
     """Undo a decision about two names.
 
-    A merge by a rule or a model is not in the file: then the names are kept apart.
-
-    Raises
-    ------
-    SettingsError
-        Neither the file nor the index has merged the two.
-    TableError
-        The file has no decision about them, and there is no index.
+    A merge by a rule or a model is not in the file: then the names are kept apart. Raises
+    SettingsError if neither the file nor the index has merged the two.
     """
     if decisions_edit.undo(path, one, other):
         print(f"{path} has no decision about {one} and {other} any more: {APPLY}")

@@ -15,6 +15,7 @@ from graphrag_index.errors import ExportError
 from graphrag_index.step import Progress, Silent
 from graphrag_index.storage.table_store import TableStore, scan_table
 from graphrag_index.storage.versions import Version
+from graphrag_index.text.normalize import listed
 
 BATCH = 16_384  # rows
 _MAX_TYPES = 20  # in a message
@@ -202,7 +203,8 @@ def _members(communities: pl.LazyFrame) -> pl.LazyFrame:
 
 def _check_communities(filters: Filters, communities: pl.LazyFrame, levels: list[int]) -> None:
     if filters.level is not None and filters.level not in levels:
-        has = f"has {_listed(levels)}" if levels else "has no communities"
+        shown = listed(map(str, levels), _MAX_TYPES)
+        has = f"has {shown}" if levels else "has no communities"
         raise ExportError(f"There is no level {filters.level}: the index {has}.")
     if filters.community is not None:
         numbers = communities.select("community").collect()["community"].to_list()
@@ -217,16 +219,10 @@ def _find_types(filters: Filters, entities: pl.LazyFrame) -> list[str]:
     present: list[str] = counts.collect(engine="streaming")["type"].to_list()
     for name in filters.types:
         if name.casefold() not in map(str.casefold, present):
-            raise ExportError(f"No entity has the type {name!r}: the index has {_listed(present)}.")
+            shown = listed(map(repr, present), _MAX_TYPES) or "none"
+            raise ExportError(f"No entity has the type {name!r}: the index has {shown}.")
     wanted = set(map(str.casefold, filters.types))
     return [name for name in present if name.casefold() in wanted]
-
-
-def _listed(values: list[int] | list[str]) -> str:
-    shown = [repr(value) for value in values[:_MAX_TYPES]]
-    if len(values) > len(shown):
-        shown.append(f"{len(values) - len(shown)} more")
-    return ", ".join(shown) or "none"
 
 
 def text_file(path: Path) -> TextIO:

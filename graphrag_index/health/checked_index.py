@@ -156,12 +156,8 @@ class CheckedIndex:
 def open_for_check(folder: Path, as_of: int | None = None) -> CheckedIndex:
     """Open an index of ours, or the tables of Microsoft GraphRAG.
 
-    Raises
-    ------
-    TableError
-        There is neither in the folder.
-    SettingsError
-        `as_of` is given for an index without versions.
+    Raises TableError if the folder has neither, SettingsError if `as_of` is given for an index
+    without versions.
     """
     for place in (folder, folder / "output"):
         if (place / INDEX_FILE).is_file():
@@ -174,10 +170,7 @@ def open_for_check(folder: Path, as_of: int | None = None) -> CheckedIndex:
 def open_own(output: Path, as_of: int | None = None) -> CheckedIndex:
     """Open our index in an output folder; report damaged tables as findings.
 
-    Raises
-    ------
-    TableError
-        There is no index, or not that version of it.
+    Raises TableError if there is no index, or not that version of it.
     """
     store = TableStore(output)
     if as_of is None:
@@ -220,12 +213,8 @@ def open_own(output: Path, as_of: int | None = None) -> CheckedIndex:
 def open_microsoft(folder: Path) -> CheckedIndex:
     """Open an index of Microsoft GraphRAG in place; report damaged files as findings.
 
-    Only the members of communities are derived, where the table of nodes holds them.
-
-    Raises
-    ------
-    TableError
-        There is no such folder, or no table in it.
+    Only the members of communities are derived, where the table of nodes holds them. Raises
+    TableError if there is no table in the folder.
     """
     found = find_folder(folder)
     notes: list[str] = []
@@ -264,14 +253,8 @@ def find(
 ) -> list[Finding]:
     """Return a finding on defective rows if there are any, and the first ones as examples.
 
-    Parameters
-    ----------
-    means
-        The explanation, which follows "3 of 50 ".
-    example
-        Describes a row, with the names of columns in braces.
-    by
-        The columns that order the examples.
+    The explanation `means` follows "3 of 50 "; `example` describes a row, with names of columns
+    in braces, and `by` orders the examples.
     """
     count, first = pl.collect_all(
         [rows.select(pl.len()), rows.bottom_k(MAX_EXAMPLES, by=by)], engine="streaming"

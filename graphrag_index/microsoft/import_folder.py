@@ -8,10 +8,9 @@ A run depends on it as it does on documents, settings and replies.
 """
 
 import json
-import os
 import shutil
 from collections.abc import Iterator, Mapping
-from hashlib import blake2b, file_digest
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +21,7 @@ from graphrag_index.microsoft.export_index import EXPORT_FILE, OWN_FOLDER, OWN_S
 from graphrag_index.microsoft.read_files import MicrosoftVectors, damaged_file
 from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumbered
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.storage.atomic import temporary_path, write_json
+from graphrag_index.storage.atomic import digest_file, flush_file, temporary_path, write_json
 from graphrag_index.storage.table_store import INDEX_FILE
 from graphrag_index.storage.table_writer import TableCheck
 
@@ -271,7 +270,5 @@ def _write_vectors(name: str, vectors: MicrosoftVectors, path: Path) -> int:
 
 def _describe_file(path: Path) -> dict[str, object]:
     """Flush a file to the disk, and return its size and digest."""
-    with path.open("r+b") as file:
-        os.fsync(file.fileno())
-        digest = file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
-    return {"bytes": path.stat().st_size, "digest": digest}
+    flush_file(path)
+    return {"bytes": path.stat().st_size, "digest": digest_file(path)}

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from datetime import date, datetime, time
@@ -152,13 +152,6 @@ def _replace_surrogates(text: str) -> str:
 
 def normalize_newlines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
-
-
-def listed(names: Iterable[str], at_most: int = 8) -> str:
-    """Join the first few names for a message."""
-    names = list(names)
-    more = f", and {len(names) - at_most} more" if len(names) > at_most else ""
-    return ", ".join(names[:at_most]) + more
 
 
 def system_reason(error: OSError) -> str:

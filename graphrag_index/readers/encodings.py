@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TextIO
 
-from graphrag_index.readers.document import UnreadableFile, listed, normalize_newlines
+from graphrag_index.readers.document import UnreadableFile, normalize_newlines
 
 logger = logging.getLogger(__name__)
 
@@ -95,12 +95,8 @@ class Encoding(NamedTuple):
 def open_text(path: Path, encoding: str) -> Iterator[TextIO]:
     """Open a file of records as text with unchanged newlines.
 
-    Undecodable bytes become surrogates, so that a damaged record costs only itself.
-
-    Raises
-    ------
-    UnreadableFile
-        The file is not text, or its encoding is unknown.
+    Undecodable bytes become surrogates, so that a damaged record costs only itself. Raises
+    UnreadableFile if the file is not text.
     """
     with path.open("rb") as stream:
         name = _resolve(encoding, stream, path)
@@ -116,12 +112,7 @@ def read_text(path: Path, encoding: str, declared: re.Pattern[bytes] | None = No
     """Read a whole file as text with newlines as line feeds.
 
     `declared` matches the encoding that the file itself declares. It decides where the
-    bytes do not.
-
-    Raises
-    ------
-    UnreadableFile
-        The file is not text, is damaged, or its encoding is unknown.
+    bytes do not. Raises UnreadableFile if the file is not text, or damaged.
     """
     data = path.read_bytes()
     found = declared.search(data, 0, 2048) if declared else None
@@ -155,13 +146,7 @@ def _describe(error: UnicodeError) -> str:
 
 
 def detect_encoding(stream: BinaryIO, declared: str | None = None) -> Encoding:
-    """Detect the encoding of a file, reading it in chunks.
-
-    Raises
-    ------
-    UnreadableFile
-        It looks binary, or its encoding is unknown.
-    """
+    """Detect the encoding of a file, reading it in chunks; raise UnreadableFile if unknown."""
     head = stream.read(_SAMPLE)
     for mark, name in _MARKS:
         if head.startswith(mark):
@@ -284,7 +269,7 @@ def _by_letters(name: str, sample: bytes) -> Encoding:
 
 def _guess(name: str, sample: bytes) -> Encoding:
     words = dict.fromkeys(_WORD_BEYOND_ASCII.findall(sample.decode(name, "replace")))
-    return Encoding(name, listed([repr(word[:40]) for word in words][:3]))
+    return Encoding(name, ", ".join([repr(word[:40]) for word in words][:3]))
 
 
 def _count_errors(sample: bytes, encoding: str) -> int | None:

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from graphrag_index.errors import InputError, SettingsError
 from graphrag_index.readers import READERS, system_reason
-from graphrag_index.readers.document import listed
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.storage.table_store import INDEX_FILE
+from graphrag_index.text.normalize import listed
 
 # The beginning of `index.json`, see `TableStore.move_pointer`.
 _POINTER = re.compile(rb'\{\s*"format": \d+,\s*"version": \d+,\s*"workflow": "')
@@ -37,11 +37,6 @@ def check_output(settings: LoadDocuments, root: Path, output: Path) -> None:
     """Check that the output is not the input folder, and does not contain it.
 
     The output may be inside of the input folder, where it is skipped.
-
-    Raises
-    ------
-    SettingsError
-        The output is the input folder, or contains it.
     """
     folder = Path(os.path.realpath(input_folder(settings, root)))
     output = Path(os.path.realpath(output))
@@ -66,12 +61,8 @@ def find_files(
     """Find the files to read, ordered by name.
 
     Files of other types, hidden files and indexes of this program are skipped. Links are
-    followed, but not into a folder that contains them. With `may_be_empty` no file is no error.
-
-    Raises
-    ------
-    InputError
-        The folder does not exist, or has no file to read.
+    followed, but not into a folder that contains them. Raises InputError if there is no file to
+    read, unless it `may_be_empty`.
     """
     folder = input_folder(settings, root)
     if may_be_empty and not folder.exists():

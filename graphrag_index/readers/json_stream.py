@@ -21,12 +21,8 @@ DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 class JsonStream:
     """Iterator over the items of one JSON list, or over concatenated JSON values.
 
-    Yields each value with its source text. `is_list` is set before the first is yielded.
-
-    Raises
-    ------
-    UnreadableFile
-        Invalid JSON, after all valid values before it were yielded.
+    Yields each value with its source text. `is_list` is set before the first is yielded. Raises
+    UnreadableFile at invalid JSON, after all valid values before it.
     """
 
     def __init__(self, stream: TextIO) -> None:

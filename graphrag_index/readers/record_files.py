@@ -21,7 +21,6 @@ from graphrag_index.readers.document import (
     date_of,
     field,
     has_surrogates,
-    listed,
     metadata_of,
     normalize_newlines,
     one_line,
@@ -30,6 +29,7 @@ from graphrag_index.readers.document import (
 from graphrag_index.readers.encodings import open_text
 from graphrag_index.readers.json_stream import DECODER, JsonStream
 from graphrag_index.schema.settings.step_sections import LoadDocuments
+from graphrag_index.text.normalize import listed
 
 # A record number, from 1, with the record or the reason why it is invalid.
 Numbered = tuple[int, Record | str]

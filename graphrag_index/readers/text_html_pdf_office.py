@@ -96,13 +96,7 @@ def read_html(path: Path, name: str, settings: LoadDocuments) -> Iterator[Docume
 
 
 def read_office(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
-    """Convert a PDF or Office file to Markdown.
-
-    Raises
-    ------
-    UnreadableFile
-        The file is damaged or locked, or the extra is not installed.
-    """
+    """Convert a PDF or Office file to Markdown, if the extra is installed."""
     suffix = path.suffix.lower()
     try:
         from markitdown import MarkItDownException, StreamInfo

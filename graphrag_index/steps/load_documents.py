@@ -3,8 +3,7 @@
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from hashlib import blake2b, file_digest
+from hashlib import blake2b
 from pathlib import Path
 
 import polars as pl
@@ -12,12 +11,14 @@ import polars as pl
 from graphrag_index.errors import InputError
 from graphrag_index.microsoft.import_folder import has_imported
 from graphrag_index.readers import READERS, Document, Unread, read_file, system_reason
-from graphrag_index.readers.document import MISSING, field, listed
+from graphrag_index.readers.document import MISSING, field
 from graphrag_index.readers.input_files import check_output, find_files, input_folder
 from graphrag_index.readers.text_html_pdf_office import office_version, read_office
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Progress, Project, step
+from graphrag_index.storage.atomic import digest_file
+from graphrag_index.text.normalize import listed
 
 logger = logging.getLogger(__name__)
 
@@ -35,8 +36,7 @@ def fingerprint_input(settings: LoadDocuments, root: Path) -> str:
         content = file.problem
         if not content:
             try:
-                with file.path.open("rb") as stream:
-                    content = file_digest(stream, partial(blake2b, digest_size=16)).hexdigest()
+                content = digest_file(file.path)
             except OSError as error:
                 content = system_reason(error)
         whole.update(content_id(file.name, content).encode("ascii"))

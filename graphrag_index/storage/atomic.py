@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from errno import EISDIR
+from hashlib import blake2b, file_digest
 from pathlib import Path
 
 from graphrag_index.errors import ExportError
@@ -41,6 +42,12 @@ def write_text_file(path: Path, parts: Iterable[str], *, secret: bool = False) -
         temporary.unlink(missing_ok=True)
 
 
+def digest_file(path: Path) -> str:
+    """Hash the content of a file to 32 hex digits."""
+    with path.open("rb") as file:
+        return file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
+
+
 def temporary_path(path: Path) -> Path:
     """Return the path of a file until it is whole; `remove_leftovers` deletes such files."""
     return path.with_name(f".{path.name}.tmp")
@@ -72,7 +79,7 @@ def new_file(target: Path, *, overwrite: bool) -> Iterator[Path]:
         try:
             _remove(temporary)
             yield temporary
-            _flush(temporary)
+            flush_file(temporary)
             temporary.replace(place)
         finally:
             _remove(temporary)
@@ -108,7 +115,7 @@ def new_folder(target: Path, names: Collection[str], *, overwrite: bool) -> Iter
             yield temporary
             for path in temporary.rglob("*"):
                 if path.is_file():
-                    _flush(path)
+                    flush_file(path)
             # A folder that is not empty cannot be replaced atomically.
             if place.exists():
                 place.replace(replaced)
@@ -157,7 +164,7 @@ def _remove(*paths: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def _flush(path: Path) -> None:
-    # The content must reach the disk before the name does.
+def flush_file(path: Path) -> None:
+    """Flush the content of a file to the disk, which must happen before it gets its name."""
     with path.open("r+b") as file:
         os.fsync(file.fileno())

@@ -1,8 +1,6 @@
 """Writing of tables in batches, as Parquet or Arrow files, and checks of their rows."""
 
-import os
 from collections.abc import Iterator
-from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,7 +8,7 @@ import polars as pl
 
 from graphrag_index.errors import TableError
 from graphrag_index.schema.table import Table
-from graphrag_index.storage.atomic import temporary_path
+from graphrag_index.storage.atomic import digest_file, flush_file, temporary_path
 from graphrag_index.storage.versions import StoredTable
 
 if TYPE_CHECKING:
@@ -70,12 +68,10 @@ class TableWriter:
             self.temporary.unlink(missing_ok=True)
 
     def _place(self) -> StoredTable:
-        with self.temporary.open("r+b") as file:
-            digest = file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
-            n_bytes = file.tell()
-            # The table must reach the disk before the pointer does.
-            os.fsync(file.fileno())
+        flush_file(self.temporary)
+        digest = digest_file(self.temporary)
         self.temporary.replace(self.path)
+        n_bytes = self.path.stat().st_size
         return StoredTable(rows=self.rows, digest=digest, file=self.file, n_bytes=n_bytes)
 
 

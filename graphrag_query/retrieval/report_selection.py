@@ -12,7 +12,7 @@ from graphrag_index.llm.prompts import RenderedRows, TokenBudget
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import check_citations
-from graphrag_index.text.normalize import stem
+from graphrag_index.text.normalize import listed, stem
 from graphrag_query.answering.llm import LLM, MAX_RATING, RATING
 from graphrag_query.answering.written_answer import HEADING_TOKENS, Context
 from graphrag_query.question.question import PROMPT_TOKENS, Question
@@ -64,13 +64,11 @@ def _note_on(left_out: pl.DataFrame, n_read: int, level: int | None, why: str) -
     """Say which reports were left out, if any were, and why."""
     if not left_out.height:
         return ()
-    rows = left_out.select("community", "title").head(MAX_IN_NOTE).iter_rows()
-    named = ", ".join(f"{title} ({number})" for number, title in rows)
+    rows = left_out.select("community", "title").iter_rows()
+    named = listed((f"{title} ({number})" for number, title in rows), MAX_IN_NOTE)
     place = f" of level {level}" if level is not None else ""
-    more = left_out.height - MAX_IN_NOTE
-    rest = f" and {more} more" if more > 0 else ""
     of_all = f"{left_out.height} of {left_out.height + n_read}"
-    return (f"{of_all} reports{place} left out, {why}: {named}{rest}.",)
+    return (f"{of_all} reports{place} left out, {why}: {named}.",)
 
 
 def subject_of(question: Question) -> list[str]:

@@ -40,12 +40,8 @@ def read_csv(
 ) -> tuple[pl.DataFrame, str]:
     """Read the chosen columns of a file with a header, and `ROW`, the first line of each row.
 
-    Skips lines of only delimiters, as spreadsheets write them. Also returns the delimiter.
-
-    Raises
-    ------
-    InputError
-        The file is empty, in another encoding, or has a row that does not fit the header.
+    Skips lines of only delimiters, as spreadsheets write them. Also returns the delimiter. Raises
+    InputError if the file is empty, in another encoding, or has a row of another length.
     """
     encoding = settings.encoding.replace("_", "-").casefold()
     encoding = "utf-8-sig" if encoding in ("utf-8", "utf8") else encoding
@@ -113,13 +109,7 @@ def _undecoded(path: Path, encoding: str) -> str:
 
 
 def read_parquet(path: Path, name: str, choose: Choose) -> pl.DataFrame:
-    """Read the chosen columns of a Parquet file, and `ROW`, counted from 1.
-
-    Raises
-    ------
-    InputError
-        The file is damaged, or a column has a type that cannot be read as text.
-    """
+    """Read the chosen columns of a Parquet file as text, and `ROW`, counted from 1."""
     try:
         table = pl.scan_parquet(path)
         schema = table.collect_schema()
@@ -157,19 +147,10 @@ def _as_text(column: str, dtype: pl.DataType, name: str) -> pl.Expr:
 def read_graphml(path: Path, name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read the nodes and edges of all graphs in a file, including nested ones.
 
-    Files of networkx, Gephi, yEd and this program are understood. A file that declares XML
-    entities is rejected: a few lines of them can expand to gigabytes.
-
-    Returns
-    -------
-    nodes, edges
-        `ROW`, the line where the element begins, and its attributes as text; for nodes
-        `NODE_ID`, for edges `source` and `target`.
-
-    Raises
-    ------
-    InputError
-        The file is not valid XML, or declares entities.
+    Both tables have `ROW`, the line where the element begins, and its attributes as text; nodes
+    have `NODE_ID`, edges `source` and `target`. Files of networkx, Gephi, yEd and this program
+    are understood. Raises InputError for invalid XML, and for a file that declares XML entities:
+    a few lines of them can expand to gigabytes.
     """
     reader = _GraphmlReader(name)
     try:

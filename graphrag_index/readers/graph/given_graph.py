@@ -76,12 +76,8 @@ def given_entities(rows: Rows) -> Entities:
     """Merge the rows of the entities file by title, ignoring case and spacing.
 
     Title and id come from the first row, the type from the first row with one; descriptions
-    are joined, aliases and text units collected.
-
-    Raises
-    ------
-    InputError
-        A row has no title, or two entities share an id.
+    are joined, aliases and text units collected. Raises InputError if a row has no title, or two
+    entities share an id.
     """
     frame = rows.frame
     nameless = frame.filter(pl.col("title").is_null())
@@ -185,10 +181,8 @@ class Given:
 def given_graph(entities: Entities | None, name: str, rows: Rows, settings: ReadGraph) -> Given:
     """Resolve the ends of relationships to entities; `name` is the entities file.
 
-    Raises
-    ------
-    InputError
-        An end is missing or unknown, a weight is not positive, or an id occurs twice.
+    Raises InputError if an end is missing or unknown, a weight is not positive, or an id occurs
+    twice.
     """
     frame = rows.frame
     for end in _ENDS:

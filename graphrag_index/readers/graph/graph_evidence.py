@@ -154,10 +154,7 @@ class Evidence:
 class Passages:
     """Text units of a file, grouped by document.
 
-    Raises
-    ------
-    InputError
-        A text unit has no text, ids are repeated, or a document is unknown.
+    Raises InputError if one has no text, ids are repeated, or a document is unknown.
     """
 
     def __init__(self, units: Rows, documents: Rows | None) -> None:

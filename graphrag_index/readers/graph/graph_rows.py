@@ -8,14 +8,14 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b, file_digest
+from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 
 import polars as pl
 
 from graphrag_index.errors import InputError, SettingsError
-from graphrag_index.readers.document import listed, system_reason
+from graphrag_index.readers.document import system_reason
 from graphrag_index.readers.graph.given_files import (
     NODE_ID,
     ROW,
@@ -26,7 +26,8 @@ from graphrag_index.readers.graph.given_files import (
 from graphrag_index.schema.settings.step_sections import ReadGraph
 from graphrag_index.schema.table import STRINGS
 from graphrag_index.schema.tables import content_id
-from graphrag_index.text.normalize import letters
+from graphrag_index.storage.atomic import digest_file
+from graphrag_index.text.normalize import letters, listed
 
 Kind = Literal["entities", "relationships", "text_units", "documents"]
 
@@ -97,13 +98,7 @@ class Rows:
         return f"{self.name}, {self.unit} {row:,}"
 
     def check_ids(self, other_fix: str = "") -> None:
-        """Check that ids are unique.
-
-        Raises
-        ------
-        InputError
-            An id is repeated; `other_fix` is an alternative remedy for the message.
-        """
+        """Raise InputError if an id is repeated; `other_fix` is another remedy to name."""
         own = self.frame.select("id", "row").filter(pl.col("id").is_not_null())
         repeated = own.filter(pl.col("id").is_duplicated())
         if len(repeated):
@@ -122,13 +117,7 @@ def _named_files(settings: ReadGraph, root: Path) -> dict[Kind, Path]:
 
 
 def given_files(settings: ReadGraph, root: Path) -> dict[Kind, Path]:
-    """Return the files that the settings name, after checking types and existence.
-
-    Raises
-    ------
-    InputError
-        No file is named, or one is missing or has an unsupported type.
-    """
+    """Return the files that the settings name, after checking types and existence."""
     if settings.entities is None and settings.relationships is None:
         raise InputError(
             "There is no graph to read: name your files in read_graph.relationships and "
@@ -163,22 +152,14 @@ def fingerprint_files(settings: ReadGraph, root: Path) -> str:
     whole = blake2b(digest_size=16)
     for kind, path in given_files(settings, root).items():
         try:
-            with path.open("rb") as stream:
-                content = file_digest(stream, lambda: blake2b(digest_size=16)).hexdigest()
+            whole.update(content_id(kind, digest_file(path)).encode("ascii"))
         except OSError as error:
             raise InputError(f"{path} cannot be read: {system_reason(error)}.") from error
-        whole.update(content_id(kind, content).encode("ascii"))
     return whole.hexdigest()
 
 
 def check_not_output(settings: ReadGraph, root: Path, output: Path) -> None:
-    """Check that no input file lies in the output folder.
-
-    Raises
-    ------
-    SettingsError
-        One does, and the run would overwrite it or read its own output.
-    """
+    """Check that no input file lies in the output folder, where the run could overwrite it."""
     output = Path(os.path.realpath(output))
     for kind, path in _named_files(settings, root).items():
         folder = Path(os.path.realpath(Path(os.path.abspath(path)).parent))
@@ -193,10 +174,7 @@ def check_not_output(settings: ReadGraph, root: Path, output: Path) -> None:
 def read_given(settings: ReadGraph, root: Path) -> dict[Kind, Rows]:
     """Read the files of the settings; one .graphml file may hold nodes and edges.
 
-    Raises
-    ------
-    InputError
-        A file cannot be read, or lacks a required column.
+    Raises InputError if a file cannot be read, or lacks a required column.
     """
     files = given_files(settings, root)
     if "relationships" not in files:
