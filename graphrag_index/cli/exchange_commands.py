@@ -63,13 +63,6 @@ GRAPH_FORMS = {
     ),
     "ntriples": GraphForm("RDF 1.1 N-Triples", "graph_databases", "write_ntriples"),
 }
-
-
-# The tables whose rows are counted in the message of an import.
-_COUNTED = (
-    *("documents", "text_units", "entities", "relationships", "communities"),
-    *("community_reports", "covariates"),
-)
 _FORMS_HELP = "; ".join(f"{name}: {form.description}" for name, form in GRAPH_FORMS.items())
 
 
@@ -156,11 +149,9 @@ def _export_graph(
 
     description = GRAPH_FORMS[form]
     module = import_module(f"graphrag_index.export.{description.module}")
+    place = new_file(target, overwrite=overwrite)
     if description.files:
-        names = getattr(module, description.files)
-        place = new_folder(target, names, overwrite=overwrite)
-    else:
-        place = new_file(target, overwrite=overwrite)
+        place = new_folder(target, getattr(module, description.files), overwrite=overwrite)
     with place as path, passing_bar(sys.stderr, f"export to {form}") as progress:
         graph = select_graph(store, version, filters, progress)
         lines: list[str] = getattr(module, description.writer)(graph, path)
@@ -214,10 +205,9 @@ def import_(
 
 
 def _import_lines(folder: Path, result: "ImportResult", root: Path) -> list[str]:
-    tables = result.version.tables
-    counts = ", ".join(
-        f"{tables[name].rows:,} {name.replace('_', ' ')}" for name in _COUNTED if tables[name].rows
-    )
+    names = "documents text_units entities relationships communities community_reports covariates"
+    rows = {name.replace("_", " "): result.version.tables[name].rows for name in names.split()}
+    counts = ", ".join(f"{n:,} {name}" for name, n in rows.items() if n)
     lines = [
         f"Imported {folder} ({result.generation}) as version {result.version.number}: {counts}.",
         "No model was asked. What was imported lies in imported/, and belongs to the project.",
@@ -228,15 +218,12 @@ def _import_lines(folder: Path, result: "ImportResult", root: Path) -> list[str]
     lacking = [f"{n:,} rows of {name}" for name, n in result.without_vectors.items() if n]
     if lacking:
         lines.append(f"Without a vector are {', '.join(lacking)}: {embed}.")
-    changes = [
-        f"{number:,} {what}"
-        for number, what in (
-            (result.n_both_ways, "relationships are merged with their reverse"),
-            (result.n_dangling, "relationships with an unknown end are dropped"),
-            (result.n_outside, "entities outside of any community get one"),
-        )
-        if number
-    ]
+    counts_of_changes = {
+        "relationships are merged with their reverse": result.n_both_ways,
+        "relationships with an unknown end are dropped": result.n_dangling,
+        "entities outside of any community get one": result.n_outside,
+    }
+    changes = [f"{n:,} {what}" for what, n in counts_of_changes.items() if n]
     if changes:
         lines.append(f"Searches use it as it is. In the first run {'; '.join(changes)}.")
     return lines

@@ -130,8 +130,8 @@ def versions(root: Root = Path(), as_json: Json = False, set_: Set = None) -> No
     found = [store.read_version(number) for number in store.versions()]
     if as_json:
         _print_json([version_as_json(version, current) for version in found])
-        return
-    write_versions(found, current, sys.stdout)
+    else:
+        write_versions(found, current, sys.stdout)
 
 
 def diff(
@@ -150,14 +150,15 @@ def diff(
     from graphrag_index.pipeline.history import current_version
 
     store = _store(root, set_)
-    current = current_version(store)
+    new = current_version(store)
     old = store.read_version(before)
-    new = current if after is None else store.read_version(after)
+    if after is not None:
+        new = store.read_version(after)
     found = compare(store, old, new)
     if as_json:
         _print_json(difference_as_json(old, new, found))
-        return
-    write_difference(old, new, found, sys.stdout)
+    else:
+        write_difference(old, new, found, sys.stdout)
 
 
 def rollback(
@@ -192,9 +193,8 @@ def gc(
     from graphrag_index.pipeline.history import collect_garbage
 
     freed = collect_garbage(_store(root, set_), keep)
-    gone = ", ".join(map(str, freed.deleted))
-    what = "no version" if not gone else f"version{'s' * (len(freed.deleted) > 1)} {gone}"
-    kept = ", ".join(map(str, freed.kept))
+    gone, kept = (", ".join(map(str, numbers)) for numbers in (freed.deleted, freed.kept))
+    what = f"version{'s' * (len(freed.deleted) > 1)} {gone}" if gone else "no version"
     print(f"Deleted {what}; {freed.n_bytes / 1e6:,.1f} MB are free. Kept: {kept}.")
     if freed.in_use:
         print(

@@ -44,24 +44,20 @@ class Section(NamedTuple):
 
 def align(rows: Sequence[Sequence[str]], left: Sequence[int]) -> list[str]:
     """Return rows as lines of equal columns, aligned right but for the columns `left`."""
-    widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        cells = []
-        for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
-            space = " " * (width - display_width(cell))
-            cells.append(cell + space if column in left else space + cell)
-        lines.append("  ".join(cells).rstrip())
-    return lines
+    columns = []
+    for number, cells in enumerate(zip(*rows, strict=True)):
+        widths = [display_width(cell) for cell in cells]
+        spaces = [" " * (max(widths) - width) for width in widths]
+        pairs = zip(cells, spaces, strict=True)
+        columns.append([cell + space if number in left else space + cell for cell, space in pairs])
+    return ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
 
 
 def write_overview(output: Path, out: TextIO) -> None:
     """Describe an index: tables with lines on a terminal, aligned text elsewhere."""
     store, version = open_index(output)
-    head = (
-        f"Version {version.number} of {store.output}, "
-        f"by the workflow {version.workflow} of graphrag-index {version.program}"
-    )
+    by = f"by the workflow {version.workflow} of graphrag-index {version.program}"
+    head = f"Version {version.number} of {store.output}, {by}"
     sections = [section for section in _sections(store, version) if section.rows]
     if not out.isatty():
         out.write("\n\n".join([head, *map(as_text, sections)]) + "\n")
@@ -87,7 +83,6 @@ def write_overview(output: Path, out: TextIO) -> None:
 
 
 def as_text(section: Section) -> str:
-    """Return a section as aligned lines."""
     left = [n for n in range(len(section.header)) if not section.is_number(n)]
     lines = align([section.header, *section.cells()], left)
     return "\n".join([section.title, *(f"  {line}" for line in lines)])
@@ -105,10 +100,8 @@ def _sections(store: TableStore, version: Version) -> Iterator[Section]:
     )
     yield Section("On disk", ("folder", "size"), [(store.output.name, decimal(size))])
 
-    documents = scan_table(store, version, "documents")
-    languages = (
-        documents.group_by("language").len().sort("len", "language", descending=[True, False])
-    )
+    counts = scan_table(store, version, "documents").group_by("language").len()
+    languages = counts.sort("len", "language", descending=[True, False])
     yield Section("Languages", ("language", "documents"), _rows(languages))
 
     communities = scan_table(store, version, "communities")
@@ -123,11 +116,8 @@ def _sections(store: TableStore, version: Version) -> Iterator[Section]:
         # A workflow without reports still names its communities.
         .select("community", "size", pl.coalesce("report", "title"))
     )
-    yield Section(
-        "Largest communities of level 0",
-        ("community", "entities", "title of the report"),
-        _rows(largest),
-    )
+    header = ("community", "entities", "title of the report")
+    yield Section("Largest communities of level 0", header, _rows(largest))
     entities = (
         scan_table(store, version, "entities")
         .sort("degree", "frequency", "human_readable_id", descending=[True, True, False])
@@ -150,7 +140,6 @@ def _rows(table: pl.LazyFrame) -> list[tuple[str | int, ...]]:
 
 
 def version_as_json(version: Version, current: int) -> dict[str, object]:
-    """Return the JSON description of a version."""
     made = version.made
     return {
         "version": version.number,
@@ -201,7 +190,6 @@ def format_cost(dollars: float | None) -> str:
 def difference_as_json(
     before: Version, after: Version, found: Mapping[str, Difference]
 ) -> dict[str, object]:
-    """Return the JSON description of all differences."""
     old, new = ({"version": one.number, **_spent_as_json(one.made)} for one in (before, after))
     tables = {
         name: {kind: {"count": n, "names": one.names[kind]} for kind, n in one.counts.items()}
@@ -221,9 +209,7 @@ def write_difference(
         for kind, n in one.counts.items():
             if n:
                 print(f"  {n:,} {kind}: {listed(one.names[kind], MAX_NAMES)}", file=out)
-    print(file=out)
-    for version in (before, after):
-        print(_describe_cost(version), file=out)
+    print("", _describe_cost(before), _describe_cost(after), sep="\n", file=out)
 
 
 def _describe_cost(version: Version) -> str:
@@ -234,7 +220,5 @@ def _describe_cost(version: Version) -> str:
         return f"Version {version.number} asked no model."
     calls = f"{made.calls:,} call{'' if made.calls == 1 else 's'} to models"
     tokens = f"{made.prompt_tokens:,} + {made.completion_tokens:,} tokens"
-    dollars = (
-        f"{made.cost:.4f} dollars" if made.cost is not None else "at a price that is not known"
-    )
-    return f"Version {version.number}: {calls}, {tokens}, {dollars}."
+    price = "at a price that is not known" if made.cost is None else f"{made.cost:.4f} dollars"
+    return f"Version {version.number}: {calls}, {tokens}, {price}."

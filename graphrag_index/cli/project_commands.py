@@ -75,7 +75,6 @@ def download_model(
 def _migrate(
     folder: Path, source: Path, input_folder: Path | None, *, prompts: bool, cache: bool
 ) -> list[str]:
-    """Write a project of ours from one of Microsoft GraphRAG, and return the lines to print."""
     from graphrag_index.microsoft.migrate import init_from
 
     migration = init_from(folder, source, input_folder, prompts=prompts, cache=cache)
@@ -90,9 +89,5 @@ def _migrate(
         if items:
             lines += ["", title, *(f"  {line}" for line in items)]
     root = root_option(folder)
-    return [
-        *lines,
-        "",
-        f"Next: graphrag-index import {quote(source)}{root}, which makes its index ours;",
-        f"or graphrag-index run{root}, which makes a new one from the documents.",
-    ]
+    lines += ["", f"Next: graphrag-index import {quote(source)}{root}, which makes its index ours;"]
+    return [*lines, f"or graphrag-index run{root}, which makes a new one from the documents."]

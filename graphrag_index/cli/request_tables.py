@@ -115,21 +115,18 @@ def describe_batch(batch: Batch) -> str:
 
 def describe_quarantined(quarantined: Sequence[Quarantined]) -> str:
     """List failed requests, on one screen."""
-    n = len(quarantined)
-    lines = [f"{n} request{'' if n == 1 else 's'} {'has' if n == 1 else 'have'} no valid reply:"]
+    what = "1 request has" if len(quarantined) == 1 else f"{len(quarantined)} requests have"
     requests = [f"{row.step}, {row.unit}: {row.reason}" for row in quarantined]
     hint = ": `graphrag-index status --all` lists them."
-    return "\n".join(lines + first_lines(requests, MAX_REQUESTS, hint))
+    return "\n".join([f"{what} no valid reply:", *first_lines(requests, MAX_REQUESTS, hint)])
 
 
 def write_dry_run(found: DryRun, out: TextIO) -> None:
     """Print the changes of the input, the steps that would run, and their requests."""
     is_update = found.version is not None
     if not found.run:
-        print(
-            f"Nothing would change: {found.output} is up to date (version {found.version}).",
-            file=out,
-        )
+        place = f"{found.output} is up to date (version {found.version})"
+        print(f"Nothing would change: {place}.", file=out)
     elif found.changes is not None:
         since = f"Since version {found.version}" if is_update else "There is no index yet"
         print(f"{since}: {found.changes}, {found.changes.count(UNCHANGED):,} unchanged.", file=out)
@@ -166,21 +163,14 @@ def write_dry_run(found: DryRun, out: TextIO) -> None:
 
 
 def dry_run_as_json(found: DryRun) -> str:
-    """Return the result of a dry run as JSON."""
-    changes = found.changes
-    documents = (
-        changes
-        if changes is None
-        else {kind: {"count": changes.count(kind), "names": changes.names(kind)} for kind in KINDS}
-    )
-    return json.dumps(
-        {
-            "version": found.version,
-            "documents": documents,
-            "unread": [{"path": path, "reason": reason} for path, reason in found.unread],
-            "steps": {"run": found.run, "kept": found.kept},
-            "requests": [asdict(line) for line in found.estimate.lines] if found.estimate else [],
-        },
-        indent=2,
-        ensure_ascii=False,
-    )
+    changes, documents = found.changes, None
+    if changes is not None:
+        documents = {k: {"count": changes.count(k), "names": changes.names(k)} for k in KINDS}
+    content = {
+        "version": found.version,
+        "documents": documents,
+        "unread": [{"path": path, "reason": reason} for path, reason in found.unread],
+        "steps": {"run": found.run, "kept": found.kept},
+        "requests": [asdict(line) for line in found.estimate.lines] if found.estimate else [],
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False)

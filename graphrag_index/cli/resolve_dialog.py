@@ -60,16 +60,11 @@ def write_list(output: Path, path: Path, as_json: bool) -> None:
     for title, resolved, score, evidence, by in merged.iter_rows():
         why = "" if by == "person" else f", {score:.2f}: {', '.join(evidence)}"
         print(f"  {title} → {resolved} ({by}{why})")
-    if not doubtful:
-        print("No pair is doubtful.")
-        return
-    print(f"Doubtful ({len(doubtful):,}), best first:")
-    for row in doubtful:
-        print(f"  {describe(row)}")
+    found = f"Doubtful ({len(doubtful):,}), best first:" if doubtful else "No pair is doubtful."
+    print(found, *(f"  {describe(row)}" for row in doubtful), sep="\n")
 
 
 def describe(row: Row) -> str:
-    """Describe a pair on one line."""
     model = f", a model: {row['model']}" if row["model"] else ""
     one = _describe_name(row["title"], row["type"], row["frequency"])
     other = _describe_name(row["other"], row["other_type"], row["other_frequency"])
@@ -113,10 +108,7 @@ def undo(output: Path, path: Path, one: str, other: str) -> None:
 
 
 def _report(is_new: bool, decision: str, path: Path) -> None:
-    if is_new:
-        print(f"{decision}. Written to {path}: {APPLY}")
-    else:
-        print(f"{decision}: {path} says so already.")
+    print(decision + (f". Written to {path}: {APPLY}" if is_new else f": {path} says so already."))
 
 
 def ask(output: Path, path: Path, read_line: Callable[[str], str] = input) -> None:

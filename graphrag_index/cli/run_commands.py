@@ -147,7 +147,6 @@ def estimate(
 
 
 def _print_dry_run(root: Path, overrides: list[str] | None, batch: bool, as_json: bool) -> None:
-    """Print the steps and the price of a run."""
     settings, workflow = load(root, overrides)
     from graphrag_index.cli.request_tables import dry_run_as_json, write_dry_run
     from graphrag_index.cli.terminal import BarWatcher
@@ -189,10 +188,10 @@ def _session(root: Path, overrides: list[str] | None, options: RunOptions) -> "I
     logging.getLogger("graphrag_index").setLevel(logging.DEBUG if options.verbose else level)
     # `kill` and `docker stop` stop a run as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    session = None
     try:
         session = _Session(root, overrides, options)
-        yield session
+        with closing(session.models):
+            yield session
     except KeyboardInterrupt:
         print(
             "Stopped. The index is as it was, and finished steps are kept: "
@@ -201,9 +200,6 @@ def _session(root: Path, overrides: list[str] | None, options: RunOptions) -> "I
             file=sys.stderr,
         )
         raise typer.Exit(ExitCode.INTERRUPTED) from None
-    finally:
-        if session is not None:
-            session.models.close()
 
 
 class _Session:
@@ -268,13 +264,12 @@ class _Session:
         """Wait until a batch has ended, or exit; a later run collects the replies."""
         from graphrag_index.cli.terminal import wait_for_batches
 
-        wait, quiet = self.options.wait, self.options.quiet
-        if not quiet:
-            later = "" if wait else " The same command collects the replies later."
+        out = None if self.options.quiet else sys.stdout
+        if out is not None:
+            later = "" if self.options.wait else " The same command collects the replies later."
             print(f"{error}{later}", flush=True)
-        if not wait:
+        if not self.options.wait:
             raise typer.Exit(error.exit_code)
-        out = None if quiet else sys.stdout
         wait_for_batches(self.models.batch_progress, self.models.poll_seconds, out)
 
     def _changes(self, record: "StepRecord") -> str:
@@ -341,15 +336,11 @@ class _Session:
 
 
 def _describe_unread(unread: list[tuple[str, str]]) -> str:
-    n = len(unread)
+    what = "1 file or record was" if len(unread) == 1 else f"{len(unread)} files or records were"
     files = [f"{path}: {reason}" for path, reason in unread]
-    return "\n".join(
-        [
-            f"\n{n} {'file or record was' if n == 1 else 'files or records were'} not read:",
-            *first_lines(files, MAX_FILES, ", all in the table unread_files."),
-            "All others are in the index. Correct or remove these files and run again.",
-        ]
-    )
+    lines = first_lines(files, MAX_FILES, ", all in the table unread_files.")
+    end = "All others are in the index. Correct or remove these files and run again."
+    return "\n".join([f"\n{what} not read:", *lines, end])
 
 
 def _share(text: str) -> float:

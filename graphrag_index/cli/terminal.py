@@ -115,10 +115,8 @@ def passing_bar(out: TextIO, name: str) -> Iterator[Progress]:
         yield Silent()
         return
     bar = Bar(out, name)
-    try:
+    with bar.bars:
         yield bar
-    finally:
-        bar.stop()
 
 
 def wait_for_batches(
