@@ -7,25 +7,9 @@ from typing import NamedTuple
 
 import polars as pl
 
+from graphrag_index.health import report_checks, row_checks
 from graphrag_index.health.checked_index import CheckedIndex, CheckResult
 from graphrag_index.health.index_statistics import IndexStatistics, compute_statistics
-from graphrag_index.health.report_checks import (
-    empty_reports,
-    missing_reports,
-    oversized_communities,
-    uncovered_documents,
-    uncovered_entities,
-    unresolved_citations,
-)
-from graphrag_index.health.row_checks import (
-    dangling_ids,
-    duplicates,
-    embedded_tables,
-    equal_documents,
-    missing_vectors,
-    stale_search_tables,
-    stale_vectors,
-)
 from graphrag_index.schema.settings.step_sections import Check as Limits
 from graphrag_index.step import Progress, Silent
 
@@ -72,21 +56,24 @@ def check_index(index: CheckedIndex, limits: Limits, progress: Progress | None =
 
 
 def _check(index: CheckedIndex, limits: Limits, progress: Progress) -> Health:
-    vectors = embedded_tables(index)
-    oversized = partial(oversized_communities, max_size=limits.oversized_above)
+    vectors = row_checks.embedded_tables(index)
+    oversized = partial(report_checks.oversized_communities, max_size=limits.oversized_above)
     checks: Mapping[str, tuple[str, Callable[[CheckedIndex], CheckResult]]] = {
-        "dangling_ids": ("ids that do not resolve", dangling_ids),
-        "duplicates": ("duplicate rows", duplicates),
-        "unresolved_citations": ("citations that do not resolve", unresolved_citations),
-        "missing_vectors": ("missing vectors", lambda _: missing_vectors(vectors)),
-        "stale_vectors": ("stale vectors", lambda index: stale_vectors(index, vectors)),
-        "stale_search_tables": ("stale rows of search tables", stale_search_tables),
-        "uncovered_entities": ("entities not covered", uncovered_entities),
-        "uncovered_documents": ("documents not covered", uncovered_documents),
-        "missing_reports": ("communities without a report", missing_reports),
-        "empty_reports": ("empty reports", empty_reports),
+        "dangling_ids": ("ids that do not resolve", row_checks.dangling_ids),
+        "duplicates": ("duplicate rows", row_checks.duplicates),
+        "unresolved_citations": (
+            "citations that do not resolve",
+            report_checks.unresolved_citations,
+        ),
+        "missing_vectors": ("missing vectors", lambda _: row_checks.missing_vectors(vectors)),
+        "stale_vectors": ("stale vectors", lambda index: row_checks.stale_vectors(index, vectors)),
+        "stale_search_tables": ("stale rows of search tables", row_checks.stale_search_tables),
+        "uncovered_entities": ("entities not covered", report_checks.uncovered_entities),
+        "uncovered_documents": ("documents not covered", report_checks.uncovered_documents),
+        "missing_reports": ("communities without a report", report_checks.missing_reports),
+        "empty_reports": ("empty reports", report_checks.empty_reports),
         "oversized_communities": ("oversized communities", oversized),
-        "equal_documents": ("documents with equal text", equal_documents),
+        "equal_documents": ("documents with equal text", row_checks.equal_documents),
     }
     progress.start(len(checks) + 1, "checks")
     outcomes = []
@@ -100,6 +87,5 @@ def _check(index: CheckedIndex, limits: Limits, progress: Progress) -> Health:
     readable = {*index.tables, *index.search_tables, *index.vectors}
     result = CheckResult(len(damaged | readable), index.damaged)
     unreadable = Outcome("unreadable_tables", "unreadable tables", result, 0, False)
-    return Health(
-        index, (unreadable, *outcomes), statistics, (*index.missing_parts(), *index.notes)
-    )
+    skipped = (*index.missing_parts(), *index.notes)
+    return Health(index, (unreadable, *outcomes), statistics, skipped)

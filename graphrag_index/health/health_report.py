@@ -46,9 +46,8 @@ def as_text(health: Health) -> str:
     lines = [f"{health.index.place}", f"  {health.index.made_by}", ""]
     width = max(len(outcome.title) for outcome in health.outcomes)
     for outcome in health.outcomes:
-        lines.append(
-            f"  {_mark(outcome):<5} {outcome.title:<{width}}  {_describe(outcome)}".rstrip()
-        )
+        head = f"  {_mark(outcome):<5} {outcome.title:<{width}}"
+        lines.append(f"{head}  {_describe(outcome)}".rstrip())
     lines += _finding_lines(health)
     lines += ["", *(f"  {line}" for line in _describe_statistics(health.statistics))]
     if health.skipped:
@@ -105,7 +104,6 @@ def _finding_lines(health: Health) -> Iterator[str]:
 
 
 def _describe_statistics(statistics: IndexStatistics) -> Iterator[str]:
-    """Yield the statistics line by line."""
     if statistics.rows:
         rows = (_counted(n, name) for name, n in statistics.rows.items())
         yield from wrap(", ".join(rows), _COLUMNS - 2)
@@ -116,15 +114,13 @@ def _describe_statistics(statistics: IndexStatistics) -> Iterator[str]:
             f"{graph.average_degree:.2f}, highest {graph.largest_degree:,}"
         )
         line = (
-            f"{graph.components:,} component{'s' * (graph.components != 1)}, the largest of "
-            f"{graph.largest_component:,}; {graph.isolated:,} isolated"
+            f"graph: {graph.components:,} component{'s' * (graph.components != 1)}, the largest "
+            f"of {graph.largest_component:,}; {graph.isolated:,} isolated"
         )
         if graph.modularity is not None:
-            line += (
-                f"; modularity {graph.modularity:.3f}, {graph.edges_between_communities:,} edges "
-                "between communities"
-            )
-        yield from wrap(f"graph: {line}", _COLUMNS - 2)
+            between = f"{graph.edges_between_communities:,} edges between communities"
+            line += f"; modularity {graph.modularity:.3f}, {between}"
+        yield from wrap(line, _COLUMNS - 2)
     for level in statistics.levels[:_MAX_LISTED]:
         yield (
             f"level {level.level}: {_counted(level.communities, 'communities')} of "
@@ -139,12 +135,10 @@ def _describe_statistics(statistics: IndexStatistics) -> Iterator[str]:
         parts = [_range(min(n), median(n), max(n), name) for name, n in counts.items()]
         if parts:
             yield from wrap(f"per document: {'; '.join(parts)}", _COLUMNS - 2)
-    if statistics.languages:
-        named = [
-            f"{language['language'] or 'und'} {language['documents']:,}"
-            for language in statistics.languages[:_MAX_LISTED]
-        ]
-        yield f"languages: {', '.join(named)}{', ...' * (len(statistics.languages) > _MAX_LISTED)}"
+    names = [f"{row['language'] or 'und'} {row['documents']:,}" for row in statistics.languages]
+    if names:
+        more = ", ..." if len(names) > _MAX_LISTED else ""
+        yield f"languages: {', '.join(names[:_MAX_LISTED])}{more}"
 
 
 def _counted(n: int, table: str) -> str:
@@ -159,7 +153,6 @@ def _range(smallest: int, median: float, largest: int, what: str) -> str:
 
 
 def as_json(health: Health) -> dict[str, Any]:
-    """Return the whole report as JSON values."""
     statistics = health.statistics
     documents = statistics.documents.head(_MAX_JSON_DOCUMENTS)
     graph = statistics.graph

@@ -66,7 +66,6 @@ class IndexStatistics:
 
 
 def compute_statistics(index: CheckedIndex) -> IndexStatistics:
-    """Compute the statistics of an index."""
     rows = {name: count_rows(index.tables[name]) for name in NEEDED_COLUMNS if index.has(name)}
     documents = _documents(index)
     by_language = (
@@ -105,11 +104,8 @@ def _graph(index: CheckedIndex) -> GraphStatistics | None:
     )
     has_weight = index.has("relationships", "weight")
     weight = pl.col("weight").cast(pl.Float64) if has_weight else pl.lit(1.0)
-    links = (
-        index.tables["relationships"]
-        .select(pl.col(ends).hash(), weight=weight)
-        .collect(engine="streaming")
-    )
+    rows = index.tables["relationships"].select(pl.col(ends).hash(), weight=weight)
+    links = rows.collect(engine="streaming")
     source, target = (positions(links[end], nodes["name"]) for end in ends)
     is_known = (source >= 0) & (target >= 0)
     weights = links["weight"].to_numpy()
@@ -174,15 +170,10 @@ def _levels(index: CheckedIndex) -> tuple[Level, ...]:
         .sort("level")
         .collect(engine="streaming")
     )
-    histograms = [histogram(np.array(values)) for values in sizes["sizes"]]
-    rows = sizes.drop("sizes").iter_rows(named=True)
-    return tuple(
-        Level(**row, size_histogram=bins) for row, bins in zip(rows, histograms, strict=True)
-    )
+    return tuple(Level(*row, histogram(np.array(values))) for *row, values in sizes.iter_rows())
 
 
 def _documents(index: CheckedIndex) -> pl.DataFrame:
-    """Return the counts of each document."""
     schema = {
         "document": pl.String,
         "title": pl.String,

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -40,15 +39,12 @@ def uncovered_entities(index: CheckedIndex) -> CheckResult:
     if not (index.has("entities", "id") and index.has("communities", "community", "entity_ids")):
         return NOT_CHECKED
     label = "title" if index.has("entities", "title") else index.label("entities")
-    return _uncovered(
-        index,
-        "entities",
-        label,
-        _members(index.tables["communities"]),
-        _members(_reported(index)),
+    covered, reported = _members(index.tables["communities"]), _members(_reported(index))
+    means = (
         "entities are in no community: no report covers them, and global search misses "
-        "them. Local search finds them.",
+        "them. Local search finds them."
     )
+    return _uncovered(index, "entities", label, covered, reported, means)
 
 
 def uncovered_documents(index: CheckedIndex) -> CheckResult:
@@ -62,15 +58,13 @@ def uncovered_documents(index: CheckedIndex) -> CheckResult:
         or (index.has("communities", "entity_ids") and index.has("entities", "id", "text_unit_ids"))
     ):
         return NOT_CHECKED
-    return _uncovered(
-        index,
-        "documents",
-        label,
-        _documents_of(index, index.tables["communities"], units),
-        _documents_of(index, _reported(index), units),
+    covered = _documents_of(index, index.tables["communities"], units)
+    reported = _documents_of(index, _reported(index), units)
+    means = (
         "documents are in no community, mostly because they name no entity: only searches of text "
-        "units find them.",
+        "units find them."
     )
+    return _uncovered(index, "documents", label, covered, reported, means)
 
 
 def _uncovered(
@@ -196,14 +190,6 @@ def empty_reports(index: CheckedIndex) -> CheckResult:
     return CheckResult(n_reports, findings)
 
 
-class _BrokenCitation(NamedTuple):
-    """A citation in a report, and how many of its numbers no row has."""
-
-    row: object
-    n_unknown: int
-    text: str
-
-
 def unresolved_citations(index: CheckedIndex) -> CheckResult:
     """Find citations in reports, of either form, whose rows do not exist."""
     text = index.first_column("community_reports", *_TEXTS)
@@ -211,35 +197,32 @@ def unresolved_citations(index: CheckedIndex) -> CheckResult:
         return NOT_CHECKED
     known = {section: _numbers(index, section) for section in _CITED}
     n_cited: dict[str, int] = defaultdict(int)
-    broken: dict[str, list[_BrokenCitation]] = defaultdict(list)
+    # The report, the citation, and how many of its numbers no row has.
+    broken: dict[str, list[tuple[object, str, int]]] = defaultdict(list)
     for row, citation, section, numbers in _citations(index, text):
         # A table without numbers can confirm nothing.
         if section in known and known[section] is None:
             continue
         n_cited[section] += len(numbers)
         if n_unknown := _n_unknown(numbers, known.get(section)):
-            broken[section].append(_BrokenCitation(row, n_unknown, citation))
-    quoted = _quoted(index, {citation.text for rows in broken.values() for citation in rows})
+            broken[section].append((row, citation, n_unknown))
+    quoted = _quoted(index, {citation for rows in broken.values() for _, citation, _ in rows})
     findings = []
     for section, found in broken.items():
-        rows = [citation for citation in found if citation.text not in quoted]
+        rows = [(row, citation, n) for row, citation, n in found if citation not in quoted]
         if not rows:
             continue
-        count = sum(citation.n_unknown for citation in rows)
+        count, of = sum(n for _, _, n in rows), n_cited[section]
         what = "no table of this name"
         if section in _CITED:
             what = f"no {_CITED[section][0].replace('_', ' ')} with these numbers"
         means = (
-            f"{count:,} of {n_cited[section]:,} citations of {section} in reports do not resolve: "
+            f"{count:,} of {of:,} citations of {section} in reports do not resolve: "
             f"there are {what}. Write the reports again."
         )
-        examples = tuple(
-            f"{name_row('community_reports', citation.row)}: {citation.text}"
-            for citation in rows[:MAX_EXAMPLES]
-        )
-        findings.append(
-            Finding(f"community_reports.{text}", count, n_cited[section], examples, means)
-        )
+        names = [f"{name_row('community_reports', row)}: {citation}" for row, citation, _ in rows]
+        examples = tuple(names[:MAX_EXAMPLES])
+        findings.append(Finding(f"community_reports.{text}", count, of, examples, means))
     return CheckResult(sum(n_cited.values()), findings)
 
 
@@ -284,13 +267,7 @@ def _quoted(index: CheckedIndex, citations: set[str]) -> set[str]:
     if not citations or not index.has("text_units", "text"):
         return set()
     wanted = {" ".join(citation.split()): citation for citation in citations}
-    found = (
-        index.tables["text_units"]
-        .select(pl.col("text").str.replace_all(r"\s+", " "))
-        .select(pl.col("text").str.extract_many(list(wanted)).list.unique())
-        .explode("text")
-        .drop_nulls()
-        .unique()
-        .collect(engine="streaming")["text"]
-    )
-    return {wanted[citation] for citation in found}
+    texts = pl.col("text").str.replace_all(r"\s+", " ")
+    quoted = texts.str.extract_many(list(wanted)).list.unique()
+    found = explode(index.tables["text_units"].select(quoted), "text").unique()
+    return {wanted[citation] for citation in found.collect(engine="streaming")["text"]}

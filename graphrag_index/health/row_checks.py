@@ -125,9 +125,7 @@ def duplicates(index: CheckedIndex) -> CheckResult:
         ends = index.tables["relationships"].select("source", "target")
         if index.is_own:
             # Only ours have no direction.
-            ends = ends.select(
-                source=pl.min_horizontal(pl.all()), target=pl.max_horizontal(pl.all())
-            )
+            ends = ends.select(source=pl.min_horizontal("*"), target=pl.max_horizontal("*"))
         n_values += _add_repeated(findings, ends, "relationships", _DUPLICATE_MEANS["link"])
     return CheckResult(n_values or None, findings)
 
@@ -143,24 +141,19 @@ def _add_repeated(findings: list[Finding], rows: pl.LazyFrame, name: str, means:
     if not len(repeated_hashes):
         return n_rows
     # Hashes may collide, so compare the values.
-    repeated = (
-        rows.filter(pl.col("key").hash().is_in(pl.Series(repeated_hashes).implode()))
-        .group_by("key")
-        .len()
-        .filter(pl.col("len") > 1)
-        .collect(engine="streaming")
-        .sort("key")
-    )
+    candidates = rows.filter(pl.col("key").hash().is_in(pl.Series(repeated_hashes).implode()))
+    sizes = candidates.group_by("key").len().filter(pl.col("len") > 1)
+    repeated = sizes.collect(engine="streaming").sort("key")
     count = int((repeated["len"] - 1).sum())
     if count:
         examples = tuple(
             f"{value.replace(chr(31), ' - ')} ({n} times)"
             for value, n in repeated.head(MAX_EXAMPLES).iter_rows()
         )
-        message = (
-            f"{count:,} of {n_rows:,} rows of {name} repeat another. {means} Rebuild the index."
+        repeat = f"{count:,} of {n_rows:,} rows of {name} repeat another"
+        findings.append(
+            Finding(name, count, n_rows, examples, f"{repeat}. {means} Rebuild the index.")
         )
-        findings.append(Finding(name, count, n_rows, examples, message))
     return n_rows
 
 
@@ -169,11 +162,8 @@ def equal_documents(index: CheckedIndex) -> CheckResult:
     if not index.has("documents", "text"):
         return NOT_CHECKED
     name = index.first_column("documents", "path", "title", "id") or "text"
-    texts = (
-        index.tables["documents"]
-        .select(pl.col("text").hash(), name=name)
-        .collect(engine="streaming")
-    )
+    rows = index.tables["documents"].select(pl.col("text").hash(), name=name)
+    texts = rows.collect(engine="streaming")
     groups = texts.group_by("text", maintain_order=True).agg("name")["name"]
     repeated = groups.filter(groups.list.len() > 1)
     n_documents = len(texts)
@@ -185,9 +175,8 @@ def equal_documents(index: CheckedIndex) -> CheckResult:
         f"{count:,} of {n_documents:,} documents have the same text as another and count "
         "twice. Exclude the copies with load_documents.exclude."
     )
-    return CheckResult(
-        n_documents, [Finding("documents.text", count, n_documents, examples, means)]
-    )
+    finding = Finding("documents.text", count, n_documents, examples, means)
+    return CheckResult(n_documents, [finding])
 
 
 def stale_search_tables(index: CheckedIndex) -> CheckResult:
@@ -231,12 +220,10 @@ def _n_links(index: CheckedIndex) -> int:
     if not (index.has("relationships", "source_id") and index.has("entities", "id")):
         return count_rows(rows)
     known = index.tables["entities"].select(pl.col("id").hash()).drop_nulls()
-    ends = rows.select(pl.col("source_id", "target_id").hash()).filter(
-        pl.col("source_id") != pl.col("target_id")
-    )
-    for end in ("source_id", "target_id"):
+    ends = rows.select(pl.col("source_id", "target_id").hash())
+    for end in ends.collect_schema():
         ends = ends.join(known, left_on=end, right_on="id", how="semi")
-    return count_rows(ends)
+    return count_rows(ends.filter(pl.col("source_id") != pl.col("target_id")))
 
 
 class EmbeddedTable(NamedTuple):
