@@ -240,9 +240,7 @@ def _legacy(sample: bytes) -> Encoding:
     """Choose among the legacy encodings."""
     from charset_normalizer import from_bytes
 
-    errors = {
-        name: count for name in _ALPHABETS if (count := _count_errors(sample, name)) is not None
-    }
+    errors = {name: n for name in _ALPHABETS if (n := _count_errors(sample, name)) is not None}
     latin = min(errors, key=errors.__getitem__, default=None)
     is_latin = len(re.findall(rb"[A-Za-z]", sample)) > 2 * len(re.findall(rb"[\x80-\xff]", sample))
     if latin is not None and not errors[latin] and is_latin:
@@ -288,6 +286,4 @@ def _count_errors(sample: bytes, encoding: str) -> int | None:
         for found in _LETTER_WITHIN.finditer(text)
     )
     text = _ASCII.sub("", _LONE_SIGN.sub("", _PUNCTUATION.sub(" ", text))).lower()
-    return odd + min(
-        sum(character not in letters for character in text) for letters in _ALPHABETS[encoding]
-    )
+    return odd + min(sum(c not in letters for c in text) for letters in _ALPHABETS[encoding])

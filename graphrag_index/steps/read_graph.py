@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.readers.graph.given_graph import Given, given_entities, given_graph
+from graphrag_index.readers.graph.given_graph import Given, given_graph
 from graphrag_index.readers.graph.graph_evidence import Evidence, Passages
 from graphrag_index.readers.graph.graph_rows import (
     Rows,
@@ -62,10 +62,8 @@ def read_graph(
     files = read_given(settings, root)
     rows: list[Rows | None] = [files.get("entities"), files["relationships"]]
     text_units, documents = files.get("text_units"), files.get("documents")
-    entities = given_entities(rows[0]) if rows[0] is not None else None
-    name = rows[0].name if rows[0] is not None else ""
-    given = given_graph(entities, name, files["relationships"], settings)
-    del entities, files
+    given = given_graph(rows[0], files["relationships"], settings)
+    del files
     evidence = Evidence()
     of_rows = CreateTextUnits(max_tokens=settings.max_tokens, overlap_tokens=0)
 
@@ -96,7 +94,9 @@ def _without_text_units(given: Given, rows: Sequence[Rows | None]) -> Given:
             "no file of them.",
             " and ".join(dict.fromkeys(named)),
         )
-    return given.without_text_units()
+    nothing = pl.lit([], STRINGS).alias("text_unit_ids")
+    entities = replace(given.entities, frame=given.entities.frame.with_columns(nothing))
+    return Given(entities, given.relationships.with_columns(nothing))
 
 
 def _graph(given: Given, evidence: Evidence) -> dict[str, pl.DataFrame]:
@@ -116,12 +116,13 @@ def _graph(given: Given, evidence: Evidence) -> dict[str, pl.DataFrame]:
     ]
     tables = {
         "extracted_entities": entities.with_columns(
-            evidence.of_entities(len(entities)),
+            evidence.evidence_column("entities", len(entities)),
             *(pl.lit([], kind).alias(name) for name, kind in _OF_MODELS.items()),
             human_readable_id=number,
         ),
         "extracted_relationships": relationships.with_columns(
-            *evidence.of_relationships(len(relationships)),
+            evidence.evidence_column("relationships", len(relationships)),
+            evidence.text_unit_column(len(relationships)),
             descriptions=pl.lit([], STRINGS),
             description_text_units=pl.lit([], INTEGERS),
         ),

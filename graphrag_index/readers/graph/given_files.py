@@ -54,9 +54,8 @@ def read_csv(
                 raise InputError(f"{name} is empty, or has no header in its first line.")
             stream.seek(0)
             unquoted = re.sub(r'"[^"]*"', "", first)
-            delimiter = "\t"
-            if path.suffix.lower() != ".tsv":
-                delimiter = max(_DELIMITERS, key=unquoted.count)
+            is_tsv = path.suffix.lower() == ".tsv"
+            delimiter = "\t" if is_tsv else max(_DELIMITERS, key=unquoted.count)
             reader = csv.reader(stream, delimiter=delimiter, strict=True)
             header = [column.strip() for column in next(reader)]
             for number, column in enumerate(header):
@@ -249,11 +248,10 @@ class _GraphmlReader:
                 raise InputError(
                     f"{self.name}, line {line:,}: <{tag}> has no {name}: write the file again."
                 )
+        elements = self.nodes if tag == "node" else self.edges
         if tag == "node":
-            elements = self.nodes
             row[NODE_ID] = values["id"]
         else:
-            elements = self.edges
             if "id" in values:
                 row.setdefault("id", values["id"])
             row.update(source=values["source"], target=values["target"])

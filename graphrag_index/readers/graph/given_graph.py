@@ -66,10 +66,8 @@ _NO_ENTITIES = Entities(
 
 
 def _look_up(wanted: pl.Series, known: pl.DataFrame) -> Integers:
-    place = positions(wanted, known["key"])
-    numbers = np.append(known["number"].to_numpy(), -1)
-    found: Integers = numbers[place]
-    return found
+    numbers: Integers = np.append(known["number"].to_numpy(), -1)
+    return numbers[positions(wanted, known["key"])]
 
 
 def given_entities(rows: Rows) -> Entities:
@@ -86,8 +84,7 @@ def given_entities(rows: Rows) -> Entities:
     key = _fold_titles(frame["title"])
     names = pl.DataFrame({"key": key}).unique(maintain_order=True)
     names = names.with_columns(number=pl.int_range(pl.len(), dtype=pl.Int64))
-    number = pl.Series("number", _look_up(key, names))
-    frame = frame.with_columns(number)
+    frame = frame.with_columns(pl.Series("number", _look_up(key, names)))
     _check_ids(frame, rows)
     if len(names) < len(frame):
         repeated = frame.filter(pl.len().over("number") > 1)
@@ -115,9 +112,8 @@ def given_entities(rows: Rows) -> Entities:
         )
     )
     keys = frame.select("key", "number").drop_nulls().unique("key", keep="first")
-    descriptions = frame.filter(pl.col("description").is_not_null()).select(
-        "row", "description", entity="number"
-    )
+    described = frame.filter(pl.col("description").is_not_null())
+    descriptions = described.select("row", "description", entity="number")
     return Entities(merged.drop("number", "forms"), descriptions, keys, names)
 
 
@@ -127,9 +123,8 @@ def _with_missing(entities: Entities, titles: pl.Series) -> Entities:
     found = pl.DataFrame({"title": distinct, "key": _fold_titles(distinct)})
     new = found.unique("key", keep="first", maintain_order=True)
     empty = pl.lit("")
-    frame = pl.concat(
-        [entities.frame, new.select("title", type=empty, description=empty)], how="diagonal"
-    )
+    added = new.select("title", type=empty, description=empty)
+    frame = pl.concat([entities.frame, added], how="diagonal")
     first = len(entities.frame)
     names = new.select("key", number=first + pl.int_range(pl.len(), dtype=pl.Int64))
     return replace(
@@ -171,26 +166,21 @@ class Given:
     entities: Entities
     relationships: pl.DataFrame
 
-    def without_text_units(self) -> "Given":
-        """Return the graph with all `text_unit_ids` emptied."""
-        nothing = pl.lit([], STRINGS).alias("text_unit_ids")
-        entities = replace(self.entities, frame=self.entities.frame.with_columns(nothing))
-        return Given(entities, self.relationships.with_columns(nothing))
 
-
-def given_graph(entities: Entities | None, name: str, rows: Rows, settings: ReadGraph) -> Given:
-    """Resolve the ends of relationships to entities; `name` is the entities file.
+def given_graph(entity_rows: Rows | None, rows: Rows, settings: ReadGraph) -> Given:
+    """Resolve the ends of relationships, in `rows`, to entities, which may have no file.
 
     Raises InputError if an end is missing or unknown, a weight is not positive, or an id occurs
     twice.
     """
+    entities = given_entities(entity_rows) if entity_rows is not None else None
+    name = entity_rows.name if entity_rows is not None else ""
     frame = rows.frame
     for end in _ENDS:
         bare = frame.filter(pl.col(end).is_null())
         if len(bare):
-            raise InputError(
-                f"{rows.place(bare['row'][0])} has no {end}: name the entity, or delete the row."
-            )
+            place = rows.place(bare["row"][0])
+            raise InputError(f"{place} has no {end}: name the entity, or delete the row.")
     rows.check_ids(", or set read_graph.relationship_columns to {id: null}")
     weights = _weights(rows)
     if entities is None:

@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import polars as pl
 
 from graphrag_index.errors import InputError
@@ -31,6 +30,8 @@ _BETWEEN = "\n\n"
 
 Span = tuple[int, int]
 Row = dict[str, Any]
+# The rows of the entities file, if any, and those of the relationships file.
+Files = Sequence[Rows | None]
 
 _EVIDENCE = dict.fromkeys(("owner", "document", "start_char", "end_char"), pl.Int64)
 # Rows that are kept until the end.
@@ -133,22 +134,17 @@ class Evidence:
         rows = pl.concat(self._parts["mentions"]).unique()
         return rows.sort("text_unit", "start_char", "end_char", "entity").select(list(schema))
 
-    def of_entities(self, n: int) -> pl.Series:
-        """Return the column `evidence` of the entities."""
-        return self._evidence("entities", n)
-
-    def of_relationships(self, n: int) -> list[pl.Series]:
-        """Return the columns `evidence` and `text_units` of the relationships."""
+    def text_unit_column(self, n: int) -> pl.Series:
+        """Return the column `text_units` of `n` relationships."""
         units = pl.concat(self._parts["units"]).unique().sort("owner", "unit")
-        lists = gather_lists(units["owner"].to_numpy(), units["unit"], n)
-        return [self._evidence("relationships", n), lists.alias("text_units")]
+        return gather_lists(units["owner"].to_numpy(), units["unit"], n).alias("text_units")
 
-    def _evidence(self, name: str, n: int) -> pl.Series:
+    def evidence_column(self, name: str, n: int) -> pl.Series:
+        """Return the column `evidence` of `n` entities or relationships."""
         rows = pl.concat(self._parts[name]).sort("owner", maintain_order=True)
         ids = pl.Series("document_id", self._ids, dtype=pl.String).gather(rows["document"])
         places = rows.select(ids, "start_char", "end_char").to_struct()
-        owners = rows["owner"].to_numpy().astype(np.int64)
-        return gather_lists(owners, places, n).alias("evidence")
+        return gather_lists(rows["owner"].to_numpy(), places, n).alias("evidence")
 
 
 class Passages:
@@ -160,19 +156,15 @@ class Passages:
     def __init__(self, units: Rows, documents: Rows | None) -> None:
         units.check_ids()
         frame = units.frame
-        empty = frame.filter(pl.col("text").is_null() | (pl.col("text") == ""))
+        empty = frame.filter(pl.col("text").fill_null("") == "")
         if len(empty):
-            raise InputError(
-                f"{units.place(empty['row'][0])} has no text: give it one, or delete it."
-            )
-        ids = [
-            content_id("text unit", str(row), text)
-            for row, text in frame.select("row", "text").iter_rows()
-        ]
+            place = units.place(empty["row"][0])
+            raise InputError(f"{place} has no text: give it one, or delete it.")
+        rows = frame.select("row", "text").iter_rows()
+        ids = [content_id("text unit", str(row), text) for row, text in rows]
         self.units, self.documents = units, documents
-        self.frame = frame.with_columns(
-            pl.coalesce("id", pl.Series(ids, dtype=pl.String)).alias("id")
-        ).with_columns(pl.coalesce("document_id", "id").alias("document_id"))
+        frame = frame.with_columns(id=pl.coalesce("id", pl.Series(ids, dtype=pl.String)))
+        self.frame = frame.with_columns(document_id=pl.coalesce("document_id", "id"))
         self.n_joined = 0
         if documents is None:
             return
@@ -190,12 +182,9 @@ class Passages:
             )
 
     def add(
-        self, given: Given, files: Sequence[Rows | None], evidence: Evidence
+        self, given: Given, files: Files, evidence: Evidence
     ) -> Iterator[dict[str, pl.DataFrame]]:
-        """Add the documents, their text units and the evidence in them, batch by batch.
-
-        `files` holds the entities file, if any, and the relationships file.
-        """
+        """Add the documents, their text units and the evidence in them, batch by batch."""
         entities = self._numbers_by_unit(given.entities.frame, files[0])
         links = self._numbers_by_unit(given.relationships, files[1])
         ends = given.relationships.select("source", "target")

@@ -110,10 +110,8 @@ class Rows:
 
 
 def _named_files(settings: ReadGraph, root: Path) -> dict[Kind, Path]:
-    names = {kind: getattr(settings, kind) for kind in _FIELDS}
-    return {
-        kind: root / Path(name).expanduser() for kind, name in names.items() if name is not None
-    }
+    names = ((kind, getattr(settings, kind)) for kind in _FIELDS)
+    return {kind: root / Path(name).expanduser() for kind, name in names if name is not None}
 
 
 def given_files(settings: ReadGraph, root: Path) -> dict[Kind, Path]:
@@ -148,7 +146,6 @@ def given_files(settings: ReadGraph, root: Path) -> dict[Kind, Path]:
 
 
 def fingerprint_files(settings: ReadGraph, root: Path) -> str:
-    """Hash the content of the files."""
     whole = blake2b(digest_size=16)
     for kind, path in given_files(settings, root).items():
         try:
@@ -196,10 +193,7 @@ def read_given(settings: ReadGraph, root: Path) -> dict[Kind, Rows]:
         frame = graphs[path][0 if kind == "entities" else 1]
         if kind == "entities" and frame.is_empty():
             raise InputError(f"{name} has no node: is it the file that is meant?")
-        own = [column for column in frame.columns if column not in (ROW, NODE_ID)]
-        row_id = NODE_ID if NODE_ID in frame.columns else None
-        columns = _find_columns(kind, own, settings, name, row_id)
-        found[kind] = _rename(kind, name, "line", frame, columns, settings)
+        found[kind] = _rename(kind, name, "line", frame, settings)
     seen = {column for rows in found.values() for column in rows.attributes}
     for column in settings.attributes:
         if column not in seen:
@@ -218,15 +212,14 @@ def _table_rows(kind: Kind, path: Path, name: str, settings: ReadGraph) -> Rows:
         chosen += [label] if label else []
         return list(dict.fromkeys(chosen + _attributes(kind, columns, settings)))
 
+    unit, delimiter = "row", ""
     if path.suffix.lower() == ".parquet":
-        frame, unit, delimiter = read_parquet(path, name, choose), "row", ""
+        frame = read_parquet(path, name, choose)
     else:
-        frame, delimiter = read_csv(path, name, choose, settings)
-        unit = "line"
+        unit, (frame, delimiter) = "line", read_csv(path, name, choose, settings)
     if frame.is_empty():
         raise InputError(f"{name} has no row: is it the file that is meant?")
-    columns = _find_columns(kind, frame.drop(ROW).columns, settings, name)
-    found = _rename(kind, name, unit, frame, columns, settings)
+    found = _rename(kind, name, unit, frame, settings)
     return replace(found, decimal_comma=delimiter == ";")
 
 
@@ -289,15 +282,11 @@ def _label_column(columns: Sequence[str]) -> str | None:
     return next((column for column in columns if column.strip().casefold() == "label"), None)
 
 
-def _rename(
-    kind: Kind,
-    name: str,
-    unit: str,
-    frame: pl.DataFrame,
-    columns: Mapping[str, str],
-    settings: ReadGraph,
-) -> Rows:
+def _rename(kind: Kind, name: str, unit: str, frame: pl.DataFrame, settings: ReadGraph) -> Rows:
     """Rename the columns to field names and append attributes to the description."""
+    own = [column for column in frame.columns if column not in (ROW, NODE_ID)]
+    row_id = NODE_ID if NODE_ID in frame.columns else None
+    columns = _find_columns(kind, own, settings, name, row_id)
     values = {
         field: _cell(field, frame.schema[columns[field]], columns[field])
         if field in columns
@@ -310,17 +299,13 @@ def _rename(
     attributes = _attributes(kind, frame.columns, settings)
     if attributes:
         braces = str.maketrans("{}", "()")
-        more = [
+        named = [
             pl.format(f"{column.translate(braces)}: {{}}", _collapse(pl.col(column)))
             for column in attributes
         ]
+        more = _or_null(pl.concat_str(named, separator="; ", ignore_nulls=True))
         ended = values["description"].str.replace(r"([^.!?…])$", "${1}.")
-        whole = pl.concat_str(
-            ended,
-            _or_null(pl.concat_str(more, separator="; ", ignore_nulls=True)),
-            separator=" ",
-            ignore_nulls=True,
-        )
+        whole = pl.concat_str(ended, more, separator=" ", ignore_nulls=True)
         values["description"] = _or_null(whole)
     if NODE_ID in frame.columns:
         values["key"] = _collapse(pl.col(NODE_ID))

@@ -15,7 +15,7 @@ import polars as pl
 
 from graphrag_index.extraction.alignment import is_whole
 from graphrag_index.readers.graph.given_graph import Given
-from graphrag_index.readers.graph.graph_evidence import ENCODING, Evidence, Passage, Span
+from graphrag_index.readers.graph.graph_evidence import ENCODING, Evidence, Files, Passage, Span
 from graphrag_index.readers.graph.graph_rows import Rows
 from graphrag_index.schema.tables import content_id
 from graphrag_index.step import Progress
@@ -52,18 +52,10 @@ class _Line(NamedTuple):
 
 
 class RowEvidence:
-    """The rows that name no text unit, which become documents of their own.
-
-    `files` holds the entities file, if any, and the relationships file.
-    """
+    """The rows that name no text unit, which become documents of their own."""
 
     def __init__(
-        self,
-        given: Given,
-        files: Sequence[Rows | None],
-        max_tokens: int,
-        cut: Cut,
-        evidence: Evidence,
+        self, given: Given, files: Files, max_tokens: int, cut: Cut, evidence: Evidence
     ) -> None:
         self.given, self.files = given, files
         self.max_tokens, self.cut, self.evidence = max_tokens, cut, evidence
@@ -96,17 +88,11 @@ class RowEvidence:
         lines: list[_Line] = []
         start = 0
         for record in records:
-            if record.link < 0:
-                ends = [owner]
-                line, spans = _render_entity(title, record.description)
-            else:
-                ends = [owner, record.target]
-                line, spans = _render_relationship(
-                    title, titles[record.target], record.type or "", record.description
-                )
+            target = titles[record.target] if record.link >= 0 else None
+            line, spans = _render(title, target, record)
             mentions = [
                 (end, (start + first, start + last))
-                for end, (first, last) in zip(ends, spans, strict=True)
+                for end, (first, last) in zip((owner, record.target), spans, strict=False)
             ]
             lines.append(_Line(start, start + len(line), record, mentions))
             texts.append(line)
@@ -115,14 +101,10 @@ class RowEvidence:
         kind = "relationships" if records[0].link >= 0 else "entity"
         identity = content_id("rows of a given graph", kind, title_key(title))
         passages = self._passages(identity, text, lines, rows.unit)
+        sentences = [sentence for line in lines for sentence in self._sentences(text, line)]
+        source = _source_rows(rows.unit, lines)
         first_unit = self.evidence.add_document(
-            identity,
-            title,
-            rows.name,
-            text,
-            passages,
-            [sentence for line in lines for sentence in self._sentences(text, line)],
-            metadata=_source_rows(rows.unit, lines),
+            identity, title, rows.name, text, passages, sentences, metadata=source
         )
         begins = [passage.start for passage in passages]
 
@@ -192,22 +174,16 @@ def _source_rows(unit: str, lines: Sequence[_Line]) -> str:
     return json.dumps({f"{unit}s": shown})
 
 
-def _render_entity(title: str, description: str) -> tuple[str, list[Span]]:
-    """Render an entity row as text, with the span of its name."""
-    span = _find_name(title, description)
-    if span is None:
-        return f"{title}: {description}", [(0, len(title))]
-    return description, [span]
-
-
-def _render_relationship(
-    source: str, target: str, type_: str, description: str
-) -> tuple[str, list[Span]]:
-    """Render a relationship row as text, with the spans of source and target."""
-    one, other = _find_name(source, description), _find_name(target, description)
+def _render(source: str, target: str | None, record: _Record) -> tuple[str, list[Span]]:
+    """Render a row as text, with the spans of its names; an entity has no target."""
+    description = record.description
+    one = _find_name(source, description)
+    if target is None:
+        return (description, [one]) if one else (f"{source}: {description}", [(0, len(source))])
+    other = _find_name(target, description)
     if one and other and (one[1] <= other[0] or other[1] <= one[0]):
         return description, [one, other]
-    head = f"{source} – {type_} – {target}" if type_ else f"{source} – {target}"
+    head = " – ".join([source, record.type, target] if record.type else [source, target])
     places = [(0, len(source)), (len(head) - len(target), len(head))]
     return f"{head}: {description}" if description else f"{head}.", places
 
