@@ -21,8 +21,7 @@ COUNTED = {
     "communities": "communities",
     "community_reports": "reports",
 }
-# Names of each kind of difference on one screen.
-MAX_NAMES = 5
+MAX_NAMES = 5  # of each kind of difference on one screen
 
 
 class Section(NamedTuple):

@@ -16,10 +16,8 @@ from graphrag_index.pipeline.counting_models import MIN_CALLS
 from graphrag_index.pipeline.estimate import Estimate, Line
 from graphrag_index.text.normalize import listed
 
-# Quarantined requests on one screen.
-MAX_REQUESTS = 20
-# Names of documents and files on one line.
-MAX_NAMES = 5
+MAX_REQUESTS = 20  # quarantined requests on one screen
+MAX_NAMES = 5  # documents or files on one line
 
 
 def write_status(
@@ -60,11 +58,9 @@ def write_estimate(estimate: Estimate, out: TextIO) -> None:
         )
     if estimate.n_sampled < estimate.n_documents:
         hint = " Summaries and reports that were paid for are known with all of them only."
-        print(
-            f"From {estimate.n_sampled:,} of {estimate.n_documents:,} documents, evenly chosen: "
-            f"--sample {estimate.n_documents} reads all.{hint * estimate.has_past}",
-            file=out,
-        )
+        sample = f"From {estimate.n_sampled:,} of {estimate.n_documents:,} documents, evenly chosen"
+        everything = f"--sample {estimate.n_documents} reads all.{hint * estimate.has_past}"
+        print(f"{sample}: {everything}", file=out)
 
 
 def _cells(

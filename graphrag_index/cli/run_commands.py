@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from graphrag_index.pipeline.run import RunResult
     from graphrag_index.storage.versions import StepRecord
 
-# Unread files on one screen.
-MAX_FILES = 20
-# Default number of documents in the sample of an estimate.
-SAMPLE = 100
+MAX_FILES = 20  # unread files on one screen
+SAMPLE = 100  # documents in the sample of an estimate
 
 Budget = Annotated[
     float | None,

@@ -14,11 +14,9 @@ from graphrag_index.storage.versions import StepRecord
 
 # Tables whose rows are counted in the line of a step; others are intermediate.
 _COUNTED = frozenset(
-    (
-        "loaded_documents base_text_units extracted_entities extracted_relationships entities "
-        "relationships communities text_units community_reports covariates entity_resolutions "
-        "doubtful_pairs"
-    ).split()
+    """loaded_documents base_text_units extracted_entities extracted_relationships entities
+    relationships communities text_units community_reports covariates entity_resolutions
+    doubtful_pairs""".split()
 )
 _PREFIX = re.compile(r"^(?:extracted|described|base|loaded)_")
 
@@ -64,7 +62,7 @@ class TerminalWatcher(Watcher):
 
     def close(self) -> None:
         if self.bar is not None:
-            self.bar.stop()
+            self.bar.bars.stop()
             self.bar = None
 
 
@@ -103,9 +101,6 @@ class Bar:
         speed = self.bars.tasks[0].speed
         if speed:
             self.bars.update(self.task, rate=f", {speed:,.0f} a second")
-
-    def stop(self) -> None:
-        self.bars.stop()
 
 
 @contextmanager

@@ -31,8 +31,7 @@ NEEDED_COLUMNS = {
     "community_reports": "id community full_content",
     "covariates": "id text_unit_id",
 }
-# Columns of records, which no check reads.
-_RECORDS = ("raw_data", "metadata")
+_RECORDS = ("raw_data", "metadata")  # no check reads them
 MAX_EXAMPLES = 5
 _BATCH = 65_536  # rows
 SINGULAR = {
@@ -173,10 +172,7 @@ def open_own(output: Path, as_of: int | None = None) -> CheckedIndex:
     Raises TableError if there is no index, or not that version of it.
     """
     store = TableStore(output)
-    if as_of is None:
-        store, version = open_index(output)
-    else:
-        version = store.read_version(as_of)
+    version = open_index(output)[1] if as_of is None else store.read_version(as_of)
     tables: dict[str, dict[str, pl.LazyFrame]] = {"public": {}, "mapped": {}}
     vectors: dict[str, MicrosoftVectors] = {}
     models, damaged = {}, []
@@ -240,10 +236,8 @@ def open_microsoft(folder: Path) -> CheckedIndex:
     damaged += [damaged_table(name, why, path) for name, (path, why) in broken.items()]
     missing = [name for name in EMBEDDED_COLUMNS if name not in vectors]
     if missing:
-        notes.append(
-            f"There are no vectors {', '.join(missing)} in {found.place / 'lancedb'}: "
-            "they are not checked."
-        )
+        place = found.place / "lancedb"
+        notes.append(f"There are no vectors {', '.join(missing)} in {place}: they are not checked.")
     made_by = f"Microsoft GraphRAG {generation(found.is_legacy, raw)}"
     return CheckedIndex(found.place, made_by, None, tables, {**vectors}, {}, damaged, notes)
 
@@ -283,7 +277,6 @@ def name_row(table: str, label: object) -> str:
 
 
 def damaged_table(name: str, reason: str, place: Path | None = None) -> Finding:
-    means = (
-        f"The table {name} cannot be read ({reason[:160]}): restore its file, or rebuild the index."
-    )
-    return Finding(name, 1, 1, (str(place),) if place else (), means)
+    means = f"The table {name} cannot be read ({reason[:160]})"
+    fix = "restore its file, or rebuild the index."
+    return Finding(name, 1, 1, (str(place),) if place else (), f"{means}: {fix}")

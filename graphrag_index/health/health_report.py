@@ -33,10 +33,8 @@ _MAX_TITLE = 80  # characters
 _WIDTH, _HEIGHT = 480, 190
 _LEFT, _BOTTOM, _TOP = 8, 24, 18
 _ROW, _NAME = 24, 150
-# Wider bars look like blocks when there are few.
-_WIDEST_BAR = 64
-# Labels below bars that fit beside each other.
-_LABELS = 12
+_WIDEST_BAR = 64  # wider bars look like blocks when there are few
+_LABELS = 12  # that fit beside each other below bars
 
 Bars = Sequence[tuple[str, int]]
 

@@ -18,8 +18,7 @@ from graphrag_index.health.checked_index import NEEDED_COLUMNS, CheckedIndex, co
 from graphrag_index.schema.list_columns import positions
 from graphrag_index.text.languages import detect_language
 
-# Documents and characters of each that are read to detect languages.
-_BATCH, _MAX_CHARS = 1_024, 4_000
+_BATCH, _MAX_CHARS = 1_024, 4_000  # documents, and characters of each, to detect languages
 
 
 @dataclass(frozen=True)
@@ -165,12 +164,15 @@ def _levels(index: CheckedIndex) -> tuple[Level, ...]:
             smallest=pl.col("size").min(),
             median=pl.col("size").median(),
             largest=pl.col("size").max(),
-            sizes=pl.col("size"),
+            size_histogram=pl.col("size"),
         )
         .sort("level")
         .collect(engine="streaming")
     )
-    return tuple(Level(*row, histogram(np.array(values))) for *row, values in sizes.iter_rows())
+    rows = sizes.to_dicts()
+    for row in rows:
+        row["size_histogram"] = histogram(np.array(row["size_histogram"]))
+    return tuple(Level(**row) for row in rows)
 
 
 def _documents(index: CheckedIndex) -> pl.DataFrame:

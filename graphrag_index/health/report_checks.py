@@ -29,8 +29,8 @@ _CITED = {
     "Reports": ("communities", "community"),
     "Sources": ("text_units", "human_readable_id"),
 }
-# Columns with the text of a report, the better one first.
-_TEXTS = ("full_content", "summary")
+_TEXTS = ("full_content", "summary")  # columns with the text of a report, the better one first
+_UNITS_OF_ENTITIES = ("entities", "id", "text_unit_ids")
 _RETRY = "`graphrag-index retry` requests failed reports again."
 
 
@@ -53,10 +53,8 @@ def uncovered_documents(index: CheckedIndex) -> CheckResult:
     label = index.first_column("documents", "path", "title", "id")
     if units is None or label is None or not index.has("documents", "id"):
         return NOT_CHECKED
-    if not (
-        index.has("communities", "text_unit_ids")
-        or (index.has("communities", "entity_ids") and index.has("entities", "id", "text_unit_ids"))
-    ):
+    by_member = index.has("communities", "entity_ids") and index.has(*_UNITS_OF_ENTITIES)
+    if not (by_member or index.has("communities", "text_unit_ids")):
         return NOT_CHECKED
     covered = _documents_of(index, index.tables["communities"], units)
     reported = _documents_of(index, _reported(index), units)
@@ -115,7 +113,7 @@ def _documents_of(
     named = []
     if index.has("communities", "text_unit_ids"):
         named.append(communities)
-    if index.has("communities", "entity_ids") and index.has("entities", "id", "text_unit_ids"):
+    if index.has("communities", "entity_ids") and index.has(*_UNITS_OF_ENTITIES):
         entities = index.tables["entities"].with_columns(key=pl.col("id").hash())
         named.append(entities.join(_members(communities), on="key", how="semi"))
     covered = [explode(rows.select(unit="text_unit_ids"), "unit") for rows in named]

@@ -13,8 +13,7 @@ from graphrag_index.schema.settings.step_sections import LoadDocuments
 
 Record = Mapping[str, Any]
 
-# Characters.
-_MAX_REASON = 280
+_MAX_REASON = 280  # characters
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -58,8 +57,7 @@ class UnreadableFile(Exception):  # noqa: N818 - it ends a file, not the program
     """The rest of the file cannot be read; the message says why."""
 
 
-# Sentinel for an absent field, since None is a value.
-MISSING: Any = object()
+MISSING: Any = object()  # sentinel for an absent field, since None is a value
 
 
 def field(record: Record, column: str) -> Any:

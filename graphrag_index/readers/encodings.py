@@ -27,8 +27,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# Bytes of the sample that an encoding is detected from.
-_SAMPLE = 1 << 16
+_SAMPLE = 1 << 16  # bytes that an encoding is detected from
 _CHUNK = 1 << 18
 _CONTROLS = bytes({*range(32)} - {*b"\t\n\f\r\x1b"})
 
@@ -58,8 +57,7 @@ _CANDIDATES = [
     *("cp1251", "cp1253", "cp1255", "cp1256", "koi8_r", "cp866"),
     *("cp932", "euc_jp", "gb18030", "big5", "cp949"),
 ]
-# Distinct letters needed to choose any encoding but cp1252 with certainty.
-_MIN_LETTERS = 3
+_MIN_LETTERS = 3  # distinct ones needed to choose any encoding but cp1252 with certainty
 # Threshold of charset-normalizer's `chaos`: above it, a text was probably misread.
 _MAX_CHAOS = 0.04
 # Characters frequent in any Chinese, Japanese or Korean text, and the ranges that nearly all
@@ -69,8 +67,7 @@ _EAST_ASIAN = re.compile(
     "[\t\n\r -~\u2010-\u2027\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff00-\uffef]"
 )
 _NOT_TEXT = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\ufffd]")
-# Fewer bytes may look like UTF-16 by chance.
-_MIN_BYTES = 16
+_MIN_BYTES = 16  # fewer may look like UTF-16 by chance
 _PUNCTUATION = re.compile(r"[\xa0„“”‚‘’‹›«»–—…]")
 # Isolated symbols are no evidence; inside a word they are misread letters, except m² and m³.
 _LONE_SIGN = re.compile(

@@ -7,12 +7,10 @@ from typing import Any, TextIO
 
 from graphrag_index.readers.document import UnreadableFile
 
-# Characters per read.
-_CHUNK = 1 << 16
+_CHUNK = 1 << 16  # characters per read
 # Characters of one value. An unclosed quotation mark would swallow the rest of the file.
 _MAX_VALUE = 1 << 27
-# Characters at the end of the buffer where a literal or an escape may be cut.
-_MARGIN = 16
+_MARGIN = 16  # characters at the end of the buffer, where a literal or escape may be cut
 _SPACE = re.compile(r"[ \t\n\r]*")
 # NaN and Infinity, which JSON does not allow, become null.
 DECODER = json.JSONDecoder(parse_constant=lambda _: None)

@@ -36,10 +36,8 @@ Numbered = tuple[int, Record | str]
 
 # Characters of one field. An unclosed quotation mark would swallow the rest of the file.
 _MAX_FIELD = 1 << 27
-# Rows in memory at once; texts may be long.
-_PARQUET_ROWS = 256
-# Delimiters of CSV files, most likely first.
-_DELIMITERS = ",;\t|"
+_PARQUET_ROWS = 256  # in memory at once; texts may be long
+_DELIMITERS = ",;\t|"  # the most likely first
 _UNDECODABLE = "holds bytes that are not in the file's encoding"
 _TYPE_NAMES = {
     type(None): "null",
@@ -152,11 +150,9 @@ def _to_document(
 def _no_text_column(column: str, without: Sequence[tuple[int, Sequence[str]]]) -> str:
     by_lower = {name.lower(): name for _, fields in without[:1000] for name in fields}
     close = difflib.get_close_matches(column.lower(), by_lower, n=1, cutoff=0.5)
-    hint = (
-        f"did you mean {by_lower[close[0]]!r}?"
-        if close
-        else f"its fields are {listed(by_lower.values()) or 'none'}."
-    )
+    hint = f"its fields are {listed(by_lower.values()) or 'none'}."
+    if close:
+        hint = f"did you mean {by_lower[close[0]]!r}?"
     return f"has no field {column!r}; {hint} Set load_documents.text_column"
 
 
@@ -323,9 +319,7 @@ def _check_not_nested(schema: Any, column: str) -> None:
     dtype = schema.field(column).type
     if pa.types.is_struct(dtype):
         names = listed([repr(f"{column}.{field.name}") for field in dtype])
-        raise UnreadableFile(
-            f"has objects in field {column!r}, not text; "
-            f"set load_documents.text_column to a field of them: {names}"
-        )
+        fix = f"set load_documents.text_column to a field of them: {names}"
+        raise UnreadableFile(f"has objects in field {column!r}, not text; {fix}")
     if pa.types.is_nested(dtype):
         raise UnreadableFile(f"has lists in field {column!r}, not text")

@@ -48,24 +48,18 @@ _DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([A-Za-z0-9_:.-]+
 
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 _HIDDEN = frozenset(
-    (
-        "script style nav aside noscript template svg math button select textarea label "
-        "datalist iframe object audio video canvas dialog"
-    ).split()
+    """script style nav aside noscript template svg math button select textarea label datalist
+    iframe object audio video canvas dialog""".split()
 )
 # Page furniture, unless inside an article, where they may hold its title.
 _EDGES = frozenset(["header", "footer"])
 _CONTENT = frozenset(["article", "main", "section"])
 _BLOCKS = frozenset(
-    (
-        "address article aside blockquote body center dd details div dl dt fieldset figcaption "
-        "figure footer form header hr html main ol p pre section summary ul"
-    ).split()
+    """address article aside blockquote body center dd details div dl dt fieldset figcaption
+    figure footer form header hr html main ol p pre section summary ul""".split()
 )
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
-_NOT_SHOWN = re.compile(
-    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE
-)
+_NOT_SHOWN = re.compile(r"(?i)(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b")
 _FENCE = "```"
 # Open elements that the start of an element closes.
 _IMPLIED_END = {
@@ -135,8 +129,7 @@ def _converter(suffix: str) -> Any:
     from markitdown import MarkItDown, converters
 
     converter = MarkItDown(enable_builtins=False, enable_plugins=False)
-    # Such as PdfConverter.
-    name = f"{suffix[1:].capitalize()}Converter"
+    name = f"{suffix[1:].capitalize()}Converter"  # such as PdfConverter
     converter.register_converter(getattr(converters, name)())
     return converter
 
@@ -338,7 +331,7 @@ class Page(HTMLParser):
             line = " | ".join(" ".join(" ".join(cell).split()) for cell in cells)
             if line.strip(" |"):
                 self._add_block(line, "row", outside)
-            return
-        # Cells with several blocks or code are page layout, not data.
-        for block in chain.from_iterable(cells):
-            self._add_block(block, "", outside)
+        else:
+            # Cells with several blocks or code are page layout, not data.
+            for block in chain.from_iterable(cells):
+                self._add_block(block, "", outside)

@@ -20,19 +20,14 @@ logger = logging.getLogger(__name__)
 ROW = "row of the file\0"
 # Column of the id of a GraphML node; no attribute has such a name.
 NODE_ID = "id of <node>"
-# Chooses the columns to read.
-Choose = Callable[[Sequence[str]], list[str]]
+Choose = Callable[[Sequence[str]], list[str]]  # chooses the columns to read
 
 _DELIMITERS = ",;\t|"
-# Rows per frame.
-_BATCH = 65_536
+_BATCH = 65_536  # rows per frame
 _MAX_FIELD = 16_000_000
-# Floats up to this magnitude are exact integers, such as ids stored as floats.
-_MAX_EXACT = 2**53
-# Bytes of XML per read.
-_CHUNK = 1 << 20
-# Elements for labels in files of yEd.
-_LABELS = {"NodeLabel": "label", "EdgeLabel": "label"}
+_MAX_EXACT = 2**53  # floats up to this magnitude are exact integers
+_CHUNK = 1 << 20  # bytes of XML per read
+_LABELS = {"NodeLabel": "label", "EdgeLabel": "label"}  # elements of yEd
 
 
 def read_csv(
@@ -129,12 +124,8 @@ def _as_text(column: str, dtype: pl.DataType, name: str) -> pl.Expr:
             return value.cast(STRINGS)
     elif dtype.is_float():
         is_whole = (value == value.floor()) & (value.abs() < _MAX_EXACT)
-        return (
-            pl.when(is_whole)
-            .then(pl.when(is_whole).then(value).cast(pl.Int64).cast(pl.String))
-            .otherwise(value.cast(pl.String))
-            .alias(column)
-        )
+        whole = pl.when(is_whole).then(value).cast(pl.Int64).cast(pl.String)
+        return pl.when(is_whole).then(whole).otherwise(value.cast(pl.String)).alias(column)
     elif not dtype.is_nested() and dtype != pl.Binary:
         return value.cast(pl.String)
     raise InputError(
@@ -214,10 +205,8 @@ class _GraphmlReader:
         self.parser = parser
 
     def _refuse_entity(self, *_: object) -> None:
-        raise InputError(
-            f"{self.name} declares entities (<!ENTITY ...>), which are not read: "
-            "write the file without them."
-        )
+        what = f"{self.name} declares entities (<!ENTITY ...>), which are not read"
+        raise InputError(f"{what}: write the file without them.")
 
     def _start(self, qualified: str, values: dict[str, str]) -> None:
         tag = qualified.rpartition(" ")[2]

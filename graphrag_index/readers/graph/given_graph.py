@@ -16,10 +16,8 @@ from graphrag_index.text.normalize import title_key
 
 logger = logging.getLogger(__name__)
 
-# Weight of a relationship without one.
-DEFAULT_WEIGHT = 1.0
-# Keeps sums of weights finite.
-MAX_WEIGHT = 1e100
+DEFAULT_WEIGHT = 1.0  # of a relationship without one
+MAX_WEIGHT = 1e100  # keeps sums of weights finite
 _ENDS = ["source", "target"]
 
 

@@ -23,10 +23,8 @@ from graphrag_index.text.tokens import count_tokens, load_encoding
 logger = logging.getLogger(__name__)
 
 ENCODING = "o200k_base"
-# Documents per batch: bounds memory, not results.
-BATCH_DOCUMENTS = 4_096
-# Joins the text units of a document whose text is not given.
-_BETWEEN = "\n\n"
+BATCH_DOCUMENTS = 4_096  # bounds memory, not results
+_BETWEEN = "\n\n"  # joins the text units of a document whose text is not given
 
 Span = tuple[int, int]
 Row = dict[str, Any]

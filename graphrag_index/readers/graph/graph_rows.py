@@ -117,10 +117,8 @@ def _named_files(settings: ReadGraph, root: Path) -> dict[Kind, Path]:
 def given_files(settings: ReadGraph, root: Path) -> dict[Kind, Path]:
     """Return the files that the settings name, after checking types and existence."""
     if settings.entities is None and settings.relationships is None:
-        raise InputError(
-            "There is no graph to read: name your files in read_graph.relationships and "
-            "read_graph.entities."
-        )
+        fix = "name your files in read_graph.relationships and read_graph.entities."
+        raise InputError(f"There is no graph to read: {fix}")
     if settings.documents is not None and settings.text_units is None:
         raise InputError(
             "read_graph.documents goes with read_graph.text_units, the passages of these "
@@ -198,18 +196,19 @@ def read_given(settings: ReadGraph, root: Path) -> dict[Kind, Rows]:
     for column in settings.attributes:
         if column not in seen:
             names = [found[kind].name for kind in ("entities", "relationships") if kind in found]
-            raise InputError(
-                f"read_graph.attributes: {listed(dict.fromkeys(names))} has no column {column!r}: "
-                "name one that is there, or leave it out."
-            )
+            what = f"{listed(dict.fromkeys(names))} has no column {column!r}"
+            fix = "name one that is there, or leave it out."
+            raise InputError(f"read_graph.attributes: {what}: {fix}")
     return found
 
 
 def _table_rows(kind: Kind, path: Path, name: str, settings: ReadGraph) -> Rows:
     def choose(columns: Sequence[str]) -> list[str]:
-        chosen = [*_find_columns(kind, columns, settings, name).values()]
         label = _label_column(columns) if kind == "relationships" else None
-        chosen += [label] if label else []
+        chosen = [
+            *_find_columns(kind, columns, settings, name).values(),
+            *([label] if label else []),
+        ]
         return list(dict.fromkeys(chosen + _attributes(kind, columns, settings)))
 
     unit, delimiter = "row", ""

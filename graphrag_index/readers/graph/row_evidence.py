@@ -26,8 +26,7 @@ from graphrag_index.text.tokens import count_tokens, load_encoding
 # Cuts a text at some of the given offsets into (start, end, number of tokens).
 Cut = Callable[[str, Sequence[int]], list[tuple[int, int, int]]]
 
-# Characters. A longer line is quoted by sentence.
-MAX_LINE_QUOTE = 300
+MAX_LINE_QUOTE = 300  # characters; a longer line is quoted by sentence
 _ROWS_AT_ONCE = 65_536
 
 
@@ -62,10 +61,8 @@ class RowEvidence:
         self.parts = _unproven_rows(given)
         self.n_rows = sum(map(len, self.parts))
         # A row with nothing but two names is quotable only if all rows are such.
-        has_content = (pl.col("description") != "") | (pl.col("type") != "")
-        self.quotes_bare_rows = not any(
-            part.select(has_content.any()).item() for part in self.parts
-        )
+        has_content = ((pl.col("description") != "") | (pl.col("type") != "")).any()
+        self.quotes_bare_rows = not any(part.select(has_content).item() for part in self.parts)
 
     def add(self, progress: Progress) -> Iterator[dict[str, pl.DataFrame]]:
         """Add the documents, batch by batch."""
@@ -141,10 +138,8 @@ class RowEvidence:
         if end - start <= MAX_LINE_QUOTE:
             has_content = bool(record.type or record.description)
             return [Sentence(start, end, self.quotes_bare_rows or has_content)]
-        return [
-            Sentence(start + first, start + last, prose)
-            for first, last, prose in split_sentences(text[start:end])
-        ]
+        inside = split_sentences(text[start:end])
+        return [Sentence(start + first, start + last, prose) for first, last, prose in inside]
 
 
 def _unproven_rows(given: Given) -> tuple[pl.DataFrame, pl.DataFrame]:
