@@ -1,1 +1,1 @@
-"""Checks of an index, ours or Microsoft's: defects, gaps and statistics; start at `checks.py`."""
+"""Checks of an index, ours or of Microsoft GraphRAG; begin with `checks.py`."""

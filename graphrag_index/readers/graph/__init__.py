@@ -1,1 +1,1 @@
-"""Reader of a graph that the user provides, and of passages that prove it; see `graph_rows.py`."""
+"""Reader of a given graph and of the passages that prove it; begin with `graph_rows.py`."""
