@@ -22,7 +22,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from itertools import pairwise
@@ -162,6 +162,13 @@ def _with_root(message: str, arguments: Sequence[str]) -> str:
             root = f' "{value}"' if os.name == "nt" else f" {shlex.quote(value)}"
             return message.replace("`graphrag-index run`", f"`graphrag-index run --root{root}`")
     return message
+
+
+def listed(names: Iterable[str], at_most: int = 8) -> str:
+    """Join the first few names for a message, and say how many more there are."""
+    names = list(names)
+    more = f", and {len(names) - at_most:,} more" if len(names) > at_most else ""
+    return ", ".join(names[:at_most]) + more
 
 
 def _describe_os_error(error: OSError) -> str:

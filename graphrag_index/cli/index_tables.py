@@ -6,11 +6,12 @@ from typing import NamedTuple, TextIO
 
 import polars as pl
 
+from graphrag_index.errors import listed
 from graphrag_index.pipeline.changes import Difference
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.table_store import TableStore, open_index, scan_table
 from graphrag_index.storage.versions import Made, Version
-from graphrag_index.text.normalize import display_width, fit_line, listed
+from graphrag_index.text.normalize import display_width, fit_line
 
 TOP_COMMUNITIES = 10
 TOP_ENTITIES = 15

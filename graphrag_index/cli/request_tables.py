@@ -8,13 +8,13 @@ from typing import TextIO
 
 from graphrag_index.cli import first_lines
 from graphrag_index.cli.index_tables import align, format_cost
+from graphrag_index.errors import listed
 from graphrag_index.llm.batch_ledger import Batch
 from graphrag_index.llm.ledger import Quarantined, StepStatus
 from graphrag_index.llm.limits import price_list_date
 from graphrag_index.pipeline.changes import KINDS, UNCHANGED, DryRun
 from graphrag_index.pipeline.counting_models import MIN_CALLS
 from graphrag_index.pipeline.estimate import Estimate, Line
-from graphrag_index.text.normalize import listed
 
 MAX_REQUESTS = 20  # quarantined requests on one screen
 MAX_NAMES = 5  # documents or files on one line

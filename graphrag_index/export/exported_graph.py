@@ -11,11 +11,10 @@ from typing import TextIO
 
 import polars as pl
 
-from graphrag_index.errors import ExportError
+from graphrag_index.errors import ExportError, listed
 from graphrag_index.step import Progress, Silent
 from graphrag_index.storage.table_store import TableStore, scan_table
 from graphrag_index.storage.versions import Version
-from graphrag_index.text.normalize import listed
 
 BATCH = 16_384  # rows
 _MAX_TYPES = 20  # in a message

@@ -8,11 +8,10 @@ from pathlib import Path, PurePosixPath
 from stat import S_ISREG
 from typing import NamedTuple
 
-from graphrag_index.errors import InputError, SettingsError
+from graphrag_index.errors import InputError, SettingsError, listed
 from graphrag_index.readers import READERS, system_reason
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.storage.table_store import INDEX_FILE
-from graphrag_index.text.normalize import listed
 
 # The beginning of `index.json`, see `TableStore.move_pointer`.
 _POINTER = re.compile(rb'\{\s*"format": \d+,\s*"version": \d+,\s*"workflow": "')

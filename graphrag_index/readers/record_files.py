@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 import polars as pl
 
+from graphrag_index.errors import listed
 from graphrag_index.readers.document import (
     MISSING,
     Document,
@@ -29,7 +30,6 @@ from graphrag_index.readers.document import (
 from graphrag_index.readers.encodings import open_text
 from graphrag_index.readers.json_stream import DECODER, JsonStream
 from graphrag_index.schema.settings.step_sections import LoadDocuments
-from graphrag_index.text.normalize import listed
 
 # A record number, from 1, with the record or the reason why it is invalid.
 Numbered = tuple[int, Record | str]

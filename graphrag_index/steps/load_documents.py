@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.errors import InputError
+from graphrag_index.errors import InputError, listed
 from graphrag_index.microsoft.import_folder import has_imported
 from graphrag_index.readers import READERS, Document, Unread, read_file, system_reason
 from graphrag_index.readers.document import MISSING, field
@@ -18,7 +18,6 @@ from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Progress, Project, step
 from graphrag_index.storage.atomic import digest_file
-from graphrag_index.text.normalize import listed
 
 logger = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ are vowels or change the letter, are words, and everything else separates words.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 from unicodedata import category, combining, east_asian_width, normalize
@@ -200,13 +200,6 @@ def sound(word: str) -> str:
     import polars as pl
 
     return str(pl.select(sounds_of(pl.lit(word))).item())
-
-
-def listed(names: "Iterable[str]", at_most: int = 8) -> str:
-    """Join the first few names for a message, and say how many more there are."""
-    names = list(names)
-    more = f", and {len(names) - at_most:,} more" if len(names) > at_most else ""
-    return ", ".join(names[:at_most]) + more
 
 
 def fit_line(text: str, max_width: int = MAX_WIDTH) -> str:

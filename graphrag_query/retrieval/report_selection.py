@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from graphrag_index.errors import ModelError
+from graphrag_index.errors import ModelError, listed
 from graphrag_index.llm.prompts import RenderedRows, TokenBudget
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import check_citations
-from graphrag_index.text.normalize import listed, stem
+from graphrag_index.text.normalize import stem
 from graphrag_query.answering.llm import LLM, MAX_RATING, RATING
 from graphrag_query.answering.written_answer import HEADING_TOKENS, Context
 from graphrag_query.question.question import PROMPT_TOKENS, Question

@@ -14,7 +14,7 @@ from typing import Literal
 
 import polars as pl
 
-from graphrag_index.errors import InputError, SettingsError
+from graphrag_index.errors import InputError, SettingsError, listed
 from graphrag_index.readers.document import system_reason
 from graphrag_index.readers.graph.given_files import (
     NODE_ID,
@@ -27,7 +27,7 @@ from graphrag_index.schema.settings.step_sections import ReadGraph
 from graphrag_index.schema.table import STRINGS
 from graphrag_index.schema.tables import content_id
 from graphrag_index.storage.atomic import digest_file
-from graphrag_index.text.normalize import letters, listed
+from graphrag_index.text.normalize import letters
 
 Kind = Literal["entities", "relationships", "text_units", "documents"]
 
