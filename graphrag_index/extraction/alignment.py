@@ -1,8 +1,7 @@
 """Positions where a text mentions the names that a model extracted from it.
 
-A model changes names: in case or hyphens, to the base form of an inflected name, to the full form
-of a short one. So a name is matched by the first of these that the text has: the exact form, its
-letters and digits, its words in inflected form, a part of it.
+A model changes the case, hyphens and endings of names, and completes short ones. So a name is
+matched by the first of these: its exact form, its letters and digits, its inflected words, a part.
 """
 
 import re
@@ -52,8 +51,7 @@ class Word(NamedTuple):
 
 
 def _split_words(text: str) -> list[Word]:
-    found = ((match.group(), match.start()) for match in _WORD.finditer(text))
-    return [Word(form, letters(form), start) for form, start in found]
+    return [Word(found[0], letters(found[0]), found.start()) for found in _WORD.finditer(text)]
 
 
 class Passage:
@@ -72,21 +70,17 @@ class Passage:
         return Places(tuple(spans), True) if spans else None
 
     def align(self, names: Iterable[str]) -> dict[str, Places]:
-        """Find the mentions of several names.
+        """Find one or more spans for each name, in order of the text.
 
-        Returns
-        -------
-        places
-            One or more spans for each name, in order of the text. A name without a match is
-            placed at the first sentence with most of its words, or at the whole text.
+        A name without a match is placed at the first sentence with most of its words, or at the
+        whole text.
         """
-        names = list(dict.fromkeys(names))
         found = {name: self._spans(name) for name in names}
-        spans = {name: _not_within_others(name, found) for name in names if found[name]}
+        spans = {name: _not_within_others(name, found) for name, own in found.items() if own}
         # A part of a name does not count inside of another name.
         taken = [span for others in spans.values() for span in others]
         places = {name: Places(tuple(own), True) for name, own in spans.items()}
-        for name in names:
+        for name in found:
             if name not in places:
                 places[name] = self._by_words(name, taken) or Places((self._about(name),), False)
         return places
@@ -188,9 +182,8 @@ class Passage:
     def _is_form(self, number: int, word: Word) -> bool:
         """Return whether a word of the text, by its number, may be a form of another word."""
         own = self._words[number]
-        if word.is_capital and not own.is_capital:
-            return False
-        return is_form(own.letters, word.letters, self.language)
+        same_case = own.is_capital or not word.is_capital
+        return same_case and is_form(own.letters, word.letters, self.language)
 
     def _is_function_word(self, word: Word) -> bool:
         return word.letters in self.language.function_words and not word.is_capital
@@ -238,10 +231,8 @@ class Passage:
 
 def is_form(form: str, word: str, language: Language) -> bool:
     """Return whether two folded words may be forms of one, differing in their endings only."""
-    if form == word:
-        return True
-    if not word.isalpha():
-        return False
+    if form == word or not word.isalpha():
+        return form == word
     if language.endings:
         return bool(stems_of(form, language) & stems_of(word, language))
     longer, shorter = max(len(form), len(word)), min(len(form), len(word))
@@ -281,5 +272,5 @@ def _not_within_others(name: str, found: Mapping[str, list[Span]]) -> list[Span]
 
 
 def _free(spans: list[Span], taken: list[Span]) -> list[Span]:
-    """Return the spans that overlap none of those that are taken."""
+    """Drop the spans that overlap a taken one."""
     return [(a, b) for a, b in spans if not any(a < end and start < b for start, end in taken)]

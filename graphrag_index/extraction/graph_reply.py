@@ -11,6 +11,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from graphrag_index.extraction.reply_records import (
+    REPLY_NAMES,
     Found,
     FoundEntity,
     FoundRelationship,
@@ -21,7 +22,7 @@ from graphrag_index.schema.settings.step_sections import ExtractGraph
 from graphrag_index.text.normalize import title_key
 
 # Placeholders that models write for an unknown name.
-NO_NAMES = frozenset(("none", "null", "n/a", "unknown", "unnamed"))
+NO_NAMES = frozenset(REPLY_NAMES["no_names"])
 IN_WORDS = """\
 Reply with one JSON object and nothing else, each record on a line of its own:
 {"entities": [
@@ -59,8 +60,7 @@ class Kind(NamedTuple):
 class Schema:
     """The types that one request asks for.
 
-    An empty list lets the model choose types in the first request of a chain; in a later request
-    it asks for none.
+    With an empty list a first request lets the model choose; a later one asks for none.
     """
 
     entity_types: tuple[str, ...] = ()
@@ -91,22 +91,15 @@ class Schema:
         return frozenset(self.names), frozenset(kind.key for kind in self.kinds), self.strict
 
     def is_comparable(self, other: "Schema") -> bool:
-        """Return whether two first requests differ in the types of their lists only.
-
-        A list of types and a free choice are different questions.
-        """
-        mine, others = (
-            (schema.strict, not schema.entity_types, not schema.kinds) for schema in (self, other)
-        )
-        return mine == others
+        """Return whether two first requests both list types, or both leave the choice."""
+        lists = bool(self.entity_types), bool(self.kinds), self.strict
+        return lists == (bool(other.entity_types), bool(other.kinds), other.strict)
 
     def may_join(self, key: str, source: FoundEntity, target: FoundEntity) -> bool:
         """Return whether a type of relationship may join two entities; not strict: any may."""
-        return (
-            not self.strict
-            or not self.kinds
-            or any(kind.may_join(source, target) for kind in self.joined.get(key, ()))
-        )
+        kinds = self.joined.get(key, ())
+        is_free = not self.strict or not self.kinds
+        return is_free or any(kind.may_join(source, target) for kind in kinds)
 
 
 # The schemas of the requests of one text unit, in order.
@@ -157,7 +150,7 @@ class ExtractionFormat:
     ) -> ReplyFormat:
         """Return the format of one reply about a text.
 
-        `contains` tells whether the text mentions a name; `known` are the entities in earlier
+        `contains` tests whether the text mentions a name; `known` are the entities in earlier
         replies, by `title_key`; `before` the records in earlier replies to the same request.
         """
 
@@ -168,11 +161,7 @@ class ExtractionFormat:
 
 
 class _ReplyReader:
-    """Validates one reply.
-
-    If types were added, only entities of these are kept, and relationships that have an added
-    type or join such an entity.
-    """
+    """Validates one reply; if types were added, it keeps only what has or joins an added type."""
 
     def __init__(
         self,
@@ -268,8 +257,7 @@ class TypeFilter:
     def filter(self, found: Found) -> Found:
         """Return the records of wanted types, in their order.
 
-        Relationships of a dropped entity are dropped; so are entities without type and
-        description that were only the end of a dropped relationship.
+        Relationships of a dropped entity are dropped, and bare ends of dropped relationships.
         """
         names, types = self.wanted.names, self.wanted.link_types
         entities = [
@@ -281,15 +269,11 @@ class TypeFilter:
         for entity in entities:
             named.setdefault(title_key(entity.name), []).append(entity)
         links = [link for link in found.relationships if self._is_wanted(link, named)]
-        if len(links) < len(found.relationships):
-            loose = _ends(found.relationships) - _ends(links)
-            entities = [
-                entity
-                for entity in entities
-                if entity != FoundEntity(entity.name) or title_key(entity.name) not in loose
-            ]
+        loose = _ends(found.relationships) - _ends(links)
         return Found(
-            tuple(entities),
+            tuple(
+                e for e in entities if e != FoundEntity(e.name) or title_key(e.name) not in loose
+            ),
             tuple(link._replace(type=types.get(type_key(link.type), link.type)) for link in links),
         )
 

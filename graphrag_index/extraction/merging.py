@@ -92,19 +92,13 @@ class Findings:
 def merge_findings(findings: pl.DataFrame, text_units: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Return `extracted_entities`, `extracted_relationships` and `extracted_mentions`.
 
-    Parameters
-    ----------
-    findings
-        Rows of `text_unit_findings`, ordered by `text_unit`.
-    text_units
-        `document_id` and `start_char` of each text unit, by number.
+    `findings` are rows of `text_unit_findings`, ordered by `text_unit`; `text_units` has
+    `document_id` and `start_char` of each text unit, by number.
     """
     places = findings.select(pl.col("text_unit")).with_columns(
         text_units[findings["text_unit"]].select("document_id", start_of_unit="start_char")
     )
-    entities = _explode(findings, places, "entities")
-    links = _explode(findings, places, "relationships")
-    mentions = _explode(findings, places, "mentions")
+    entities, mentions, links = (_explode(findings, places, name) for name in _PARTS)
     keys = _map_distinct(entities["name"], title_key)
     numbers, firsts = _number_rows(keys.to_frame())
     of_units = entities.select("text_unit", "number", index=numbers).unique()
@@ -144,7 +138,7 @@ def _replace_numbers(rows: pl.DataFrame, end: str, of_units: pl.DataFrame) -> pl
 def _merge_entities(rows: pl.DataFrame, owners: Integers, keys: pl.Series) -> pl.DataFrame:
     """Return `extracted_entities`; `keys` are the identities of their titles."""
     n = len(keys)
-    rows = _by_owner(rows, owners)
+    rows = rows.with_columns(owner=owners).sort("owner", maintain_order=True)
     forms = rows.select("owner", "forms").filter(pl.col("forms").list.len() > 0).explode("forms")
     is_other = _map_distinct(forms["forms"], title_key) != keys.gather(forms["owner"])
     return pl.DataFrame(
@@ -164,18 +158,12 @@ def _merge_relationships(rows: pl.DataFrame) -> pl.DataFrame:
         ends.with_columns(_map_distinct(rows["type"], type_key).alias("type"))
     )
     n = len(firsts)
+    # Summed in order, so that the result is the same to the last bit.
+    weights = np.bincount(owners, rows["strength"].to_numpy(), n).astype(np.float64)
+    rows = rows.with_columns(owner=owners).sort("owner", maintain_order=True)
     return pl.DataFrame(
-        {
-            **_shared_columns(_by_owner(rows, owners), n),
-            **ends[firsts].to_dict(),
-            # Summed in order, so that the result is the same to the last bit.
-            "weight": np.bincount(owners, rows["strength"].to_numpy(), n).astype(np.float64),
-        }
+        {**_shared_columns(rows, n), **ends[firsts].to_dict(), "weight": weights}
     ).select(pl.col(n).cast(t) for n, t in TABLES["extracted_relationships"].columns.items())
-
-
-def _by_owner(rows: pl.DataFrame, owners: Integers) -> pl.DataFrame:
-    return rows.with_columns(owner=owners).sort("owner", maintain_order=True)
 
 
 def _shared_columns(rows: pl.DataFrame, n: int) -> dict[str, pl.Series]:
@@ -232,10 +220,7 @@ def _map_distinct(values: pl.Series, function: Callable[[str], str]) -> pl.Serie
 
 
 def _most_frequent(owners: pl.Series, values: pl.Series, keys: pl.Series, n: int) -> pl.Series:
-    """Return for each owner the first value of its most frequent key; empty if it has none.
-
-    Of equally frequent keys the first is chosen.
-    """
+    """Return for each owner the first value of its (first) most frequent key; else empty."""
     rows = pl.DataFrame({"owner": owners, "key": keys, "at": np.arange(len(owners))})
     best = (
         rows.group_by("owner", "key")

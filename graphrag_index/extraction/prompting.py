@@ -8,16 +8,9 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from graphrag_index.extraction import graph_reply
 from graphrag_index.extraction.alignment import Passage
-from graphrag_index.extraction.graph_reply import (
-    ExtractionFormat,
-    Kind,
-    Schema,
-    SchemaChain,
-    TypeFilter,
-    merge_schemas,
-    type_key,
-)
+from graphrag_index.extraction.graph_reply import Kind, Schema, SchemaChain, merge_schemas, type_key
 from graphrag_index.extraction.reply_records import Found, FoundEntity, FoundRelationship, clean
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
@@ -31,9 +24,8 @@ HISTORY = "schemas of extract_graph"
 def choose_chain(answered: Iterable[SchemaChain], wanted: Schema) -> SchemaChain:
     """Return the chain of requests that covers all wanted types of a text unit.
 
-    Of the `answered` chains, the one with most of the wanted types is chosen, then the shortest,
-    then the first. One more request asks for the missing types. If no chain has a wanted type of
-    entities, all types are requested again.
+    Of the `answered` chains, the one with most wanted types is chosen, then the shortest, then the
+    first, and the missing types are added. Without any wanted type of entities all are requested.
     """
     missing = {
         chain: _missing_types(chain, wanted) for chain in answered if chain[0].is_comparable(wanted)
@@ -48,9 +40,7 @@ def _missing_types(chain: SchemaChain, wanted: Schema) -> Schema:
     """Return the wanted types that no request of a chain asks for."""
     asked = merge_schemas(chain)
     names = (name for key, name in wanted.names.items() if key not in asked.names)
-    kinds = (
-        kind for kind in wanted.kinds if not any(_includes(other, kind) for other in asked.kinds)
-    )
+    kinds = (k for k in wanted.kinds if not any(_includes(other, k) for other in asked.kinds))
     return Schema(tuple(names), tuple(kinds), wanted.strict)
 
 
@@ -78,13 +68,8 @@ class History:
 
     def as_json(self) -> str:
         """Return the chains as JSON."""
-        return json.dumps(
-            [
-                [[schema.entity_types, schema.kinds, schema.strict] for schema in chain]
-                for chain in self.chains
-            ],
-            ensure_ascii=False,
-        )
+        chains = [[(s.entity_types, s.kinds, s.strict) for s in chain] for chain in self.chains]
+        return json.dumps(chains, ensure_ascii=False)
 
     def next_schemas(self, chain: SchemaChain) -> list[Schema]:
         """Return the schemas that were requested after a chain."""
@@ -95,10 +80,8 @@ class History:
     def find(self, chain: SchemaChain) -> SchemaChain | None:
         """Return the stored chain with the same types, in its own spelling."""
         keys = [schema.key for schema in chain]
-        for other in self.chains:
-            if [schema.key for schema in other[: len(chain)]] == keys:
-                return other[: len(chain)]
-        return None
+        begins = (other[: len(chain)] for other in self.chains)
+        return next((own for own in begins if [schema.key for schema in own] == keys), None)
 
     def removed_types(self, wanted: Schema) -> tuple[frozenset[str], frozenset[str]]:
         """Return the keys of the types of entities and relationships that were removed.
@@ -136,10 +119,10 @@ class ExtractionPrompt:
         if max_gleanings:
             self.continuing = prompts.fill("continue_extraction", {}).strip()
         self._schema_prompts: dict[SchemaChain, _SchemaPrompt] = {}
-        self._filter: TypeFilter | None = None
+        self._filter: graph_reply.TypeFilter | None = None
         # If only the wanted types were ever requested, no reply has any other.
         if set(self.history.chains) - {(wanted,)}:
-            self._filter = TypeFilter(wanted, self.history.removed_types(wanted))
+            self._filter = graph_reply.TypeFilter(wanted, self.history.removed_types(wanted))
         # The chain chosen for text units with replies to the same chains.
         self._chosen: dict[tuple[SchemaChain, ...], SchemaChain] = {}
 
@@ -183,7 +166,10 @@ class ExtractionPrompt:
         self, passage: PassagePrompt, chain: SchemaChain, n_done: int, found: Found
     ) -> Request:
         """Build the request for the next schema of a chain, after `found` in earlier replies."""
-        prompt = self._prompt_of(chain[: n_done + 1])
+        asked = chain[: n_done + 1]
+        if asked not in self._schema_prompts:
+            self._schema_prompts[asked] = _SchemaPrompt(asked, self.prompts)
+        prompt = self._schema_prompts[asked]
         is_last = n_done + 1 == len(chain)
 
         def build(messages: Sequence[Message], found: Found, own: Found, n: int) -> Request:
@@ -207,17 +193,12 @@ class ExtractionPrompt:
         user = Message(role="user", content=f"{known}{section}Passage:\n{passage.passage.text}")
         return build([prompt.system, user], found, Found(), 0)
 
-    def _prompt_of(self, chain: SchemaChain) -> "_SchemaPrompt":
-        if chain not in self._schema_prompts:
-            self._schema_prompts[chain] = _SchemaPrompt(chain, self.prompts)
-        return self._schema_prompts[chain]
-
 
 class _SchemaPrompt:
     """The system prompt and the reply format for the last schema of a chain."""
 
     def __init__(self, chain: SchemaChain, prompts: Prompts) -> None:
-        self.extraction = ExtractionFormat(chain)
+        self.extraction = graph_reply.ExtractionFormat(chain)
         values = _schema_in_words(merge_schemas(chain))
         if len(chain) > 1:
             # New entities may have relationships of any type.
@@ -287,10 +268,7 @@ def _known_in_words(found: Found) -> str:
 
 
 def _as_json(found: Found) -> str:
-    value = {
-        "entities": [entity._asdict() for entity in found.entities],
-        "relationships": [link._asdict() for link in found.relationships],
-    }
+    value = {name: [record._asdict() for record in getattr(found, name)] for name in found._fields}
     return json.dumps(value, ensure_ascii=False)
 
 

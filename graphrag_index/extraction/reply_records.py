@@ -57,13 +57,7 @@ class Found(NamedTuple):
 
 
 def read_records(data: Any) -> tuple[Found, int]:
-    """Parse the records of a reply; return them and the number of invalid ones.
-
-    Raises
-    ------
-    ReplyError
-        The reply has no records, or only invalid ones.
-    """
+    """Parse the records of a reply and count the invalid ones; `ReplyError` if none is valid."""
     records = list(_walk_records(data))
     entities = [_read_entity(record) for kind, record in records if kind == "entity"]
     names = {title_key(entity.name) for entity in entities if entity}

@@ -46,10 +46,7 @@ Texts = Callable[[], Iterable[tuple[int, str, str]]]
 def find_uncased(
     texts: Texts, codes: Iterable[str], min_frequency: int
 ) -> Iterator[tuple[int, int, int, str]]:
-    """Yield document, start, end and name of recurring strings in scripts without capitals.
-
-    `codes` are the languages of the texts; each is counted by itself.
-    """
+    """Yield document, start, end and name of the strings that recur in each language."""
     for code in sorted(CODES.intersection(codes)):
 
         def of_language(code: str = code) -> Iterator[str]:

@@ -10,8 +10,6 @@ from graphrag_index.text.languages import language_of, read_lists, word_set
 
 _LISTS = read_lists("nlp/data/values")
 _BEFORE_YEAR, _AFTER_YEAR = word_set(_LISTS["before_year"]), word_set(_LISTS["after_year"])
-_COMMA_LANGUAGES = word_set(_LISTS["comma_languages"])
-_SPACE_LANGUAGES = word_set(_LISTS["space_languages"])
 _BILLIONS, _TRILLIONS = word_set(_LISTS["billions"]), word_set(_LISTS["trillions"])
 
 
@@ -74,8 +72,8 @@ class FoundNumber(NamedTuple):
 def find_numbers(text: str, language: str) -> Iterator[FoundNumber]:
     """Find numbers in digits, as the language of the text writes them.
 
-    What could be two numbers, such as 1,234 in a text of an unknown language, and four digits
-    that may be a year, are left out, as are parts of names (Boeing 747-8), times and versions.
+    Ambiguous numbers (1,234 in an unknown language), possible years, parts of names (Boeing 747-8),
+    times and versions are left out.
     """
     for found in _NUMBER.finditer(text):
         digits = found["digits"]
@@ -129,7 +127,7 @@ def parse_number(digits: str, language: str) -> float | None:
     """Parse digits with separators; None if a separator is ambiguous in the language."""
     plain = re.sub(r"[\u00a0\u202f\u2009’']", "", digits)
     if " " in plain:
-        if language not in _SPACE_LANGUAGES:
+        if language not in _LISTS["space_languages"]:
             return None
         plain = plain.replace(" ", "")
     marks = [mark for mark in plain if mark in ".,"]
@@ -146,7 +144,7 @@ def parse_number(digits: str, language: str) -> float | None:
         return float(f"{''.join(whole)}.{tail}")
     if len(marks) > 1:
         return float("".join(groups)) if _are_groups(groups) else None
-    decimal = "," if language in _COMMA_LANGUAGES else "." if language == "en" else None
+    decimal = "," if language in _LISTS["comma_languages"] else "." if language == "en" else None
     if len(tail) != 3 or len(head) > 3 or head == "0":
         # No thousands: "3.5" is read the same everywhere, "3,5" in English are two numbers.
         return float(f"{head}.{tail}") if last == "." or language != "en" else None
@@ -207,8 +205,8 @@ class FoundDate(NamedTuple):
 def find_dates(text: str, language: str) -> Iterator[FoundDate]:
     """Find dates: days, months, quarters, years and spans of years, in their order.
 
-    A year by itself is one behind a word such as "in" or "since", or in brackets; 3/4/1914
-    could be two days, 2001-05 a month or four years: they are none.
+    A year alone needs a word such as "in" before it, or brackets. Ambiguous dates, such as
+    3/4/1914 and 2001-05, are left out.
     """
     for found in _DATE.finditer(text):
         span = _days_of(found, text, language)

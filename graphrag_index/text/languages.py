@@ -39,43 +39,29 @@ def word_set(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Language:
-    """The closed word classes of one language, in lower case.
-
-    Parameters
-    ----------
-    articles
-        Words before things, hardly before persons, that mark common nouns where these are
-        capitalized too; all `determiners` if empty.
-    place_prepositions, other_prepositions
-        Prepositions that mark places; others only open a noun phrase.
-    copulas, person_verbs
-        Verbs behind the subject of a definition, and behind a person.
-    genitive_s
-        An s marks the owner, without an apostrophe.
-    endings, oblique
-        Case endings of names; the base form of a name hardly has one of `oblique`.
-    fleeting_vowel
-        Vowel that an ending removes from the stem.
-    alternations
-        Endings with the end of the stem that each replaces, where the last consonant changes.
-    verb_endings
-        Endings of verbs that may begin a sentence, before their subject.
-    """
+    """The closed word classes of one language, in lower case."""
 
     code: str
     function_words: frozenset[str] = frozenset()
     determiners: frozenset[str] = frozenset()
+    # Words before things, hardly before persons; all determiners if empty.
     articles: frozenset[str] = frozenset()
     place_prepositions: frozenset[str] = frozenset()
     other_prepositions: frozenset[str] = frozenset()
+    # Verbs behind the subject of a definition, and behind a person.
     copulas: frozenset[str] = frozenset()
     person_verbs: frozenset[str] = frozenset()
     capitalizes_nouns: bool = False
+    # An s marks the owner, without an apostrophe.
     genitive_s: bool = False
+    # Case endings of names; the base form of a name hardly has one of `oblique`.
     endings: tuple[str, ...] = ()
     oblique: tuple[str, ...] = ()
+    # Vowel that an ending removes from the stem.
     fleeting_vowel: str = ""
+    # Endings with the end of the stem that each replaces, where the last consonant changes.
     alternations: tuple[tuple[str, str], ...] = ()
+    # Endings of verbs that may begin a sentence, before their subject.
     verb_endings: tuple[str, ...] = ()
 
 
@@ -91,17 +77,12 @@ def languages() -> Mapping[str, Language]:
 
 
 def _language(code: str, values: Mapping[str, Any]) -> Language:
-    read: dict[str, Any] = {}
+    read = dict(values)
     for field in fields(Language):
-        value = values.get(field.name)
-        if value is None:
-            continue
         if field.name == "alternations":
-            read[field.name] = tuple(value.items())
-        elif isinstance(field.default, tuple):
-            read[field.name] = tuple(value.split())
-        else:
-            read[field.name] = word_set(value) if isinstance(field.default, frozenset) else value
+            read[field.name] = tuple(values.get(field.name, {}).items())
+        elif isinstance(field.default, tuple | frozenset):
+            read[field.name] = type(field.default)(values.get(field.name, "").split())
     return Language(code, **read)
 
 
@@ -132,7 +113,7 @@ def detect_language(text: str) -> str:
     # Of languages with as many votes, the first that is listed.
     code = max(votes, key=lambda code: votes[code])
     # A single word is enough for a short text if no other language has it.
-    alone = all(votes[code] > votes[other] for other in votes if other != code)
+    alone = list(votes.values()).count(votes[code]) == 1
     if times[code] >= 2 or (times[code] and alone and len(sample) <= _SHORT):
         return code
     # Letters that only one language has, in words in lower case.
@@ -162,8 +143,7 @@ MIN_STEM = 3
 def stems_of(word: str, language: Language) -> frozenset[str]:
     """Return the possible stems of a word: the word without one of the endings.
 
-    Two words may be forms of one name if they have a stem in common. `normalize.stem` is the
-    stemmer for words of English texts.
+    Two words may be forms of one name if they share a stem. `normalize.stem` is for English words.
     """
     # Parts of a double name are inflected each by themselves: Skłodowskiej-Curie.
     parts = fold(word).split(" ")
@@ -218,11 +198,8 @@ def is_title(word: str) -> bool:
 def n_titles(name: Sequence[str]) -> int:
     """Count the titles before a name, of which one word remains at least."""
     first, titled = 0, False
-    while first < len(name) - 1:
-        if is_title(name[first]):
-            titled = True
-        elif name[first].lower() not in TITLE_PARTS:
-            break
+    while first < len(name) - 1 and (is_title(name[first]) or name[first].lower() in TITLE_PARTS):
+        titled = titled or is_title(name[first])
         first += 1
     # "of Peru" is no name, and a Third Class nobody's title.
     return first if titled and name[first][:1].isupper() else 0

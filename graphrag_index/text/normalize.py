@@ -162,10 +162,7 @@ def is_unspaced(text: str) -> bool:
 
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
-    """Return the stem of a word in lower case: Snowball's for English, as in full-text search.
-
-    It changes endings only. `languages.stems_of` knows the cases of names in other languages.
-    """
+    """Return Snowball's English stem of a word in lower case, as in full-text search."""
     return _stemmer()(word)
 
 
@@ -178,10 +175,9 @@ def _stemmer() -> Callable[[str], str]:
 
 
 def sounds_of(words: "pl.Expr") -> "pl.Expr":
-    """Return the sound of each folded word of a column; empty where it tells too little.
+    """Return the sound of each folded Latin word of a column; empty for short or other words.
 
-    That is its consonants, those that are easily confused as one and each run once, and
-    whether it begins with a vowel. Words of Latin letters alone have a sound.
+    It has the consonants, similar ones as one and each run once, and "A" for a first vowel.
     """
     import polars as pl
 
@@ -205,8 +201,7 @@ def sound(word: str) -> str:
 def fit_line(text: str, max_width: int = MAX_WIDTH) -> str:
     """Shorten a text to one terminal line of at most `max_width` columns.
 
-    Names come from documents: characters that move the cursor or reverse the writing direction
-    are removed.
+    Characters that move the cursor or reverse the writing direction are removed.
     """
     clean = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     if display_width(clean) <= max_width:
