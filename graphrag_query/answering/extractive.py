@@ -82,7 +82,7 @@ def candidates_of(
     bonuses: Mapping[tuple[str, int], float],
     prose: bool = True,
 ) -> list[Candidate]:
-    """Split text units into sentences, or without `prose` into lines of chats, records, headings.
+    """Split text units into sentences, or without `prose` into lines of chats and headings.
 
     `priors` are by number of the text unit, `bonuses` by document id and start of the sentence.
     """
