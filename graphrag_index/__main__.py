@@ -13,11 +13,11 @@ app = typer.Typer(
     help="Turn a folder of documents into an index that answers questions about all of it.",
     no_args_is_help=True,
     add_completion=False,
-    # Rich help would take longer to import than the whole start.
+    # Importing `rich` would take longer than the rest of the start.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-# In the order of the help.
+# The help lists the commands in this order.
 for command in (
     *(init, validate, schema, download_model),
     *(run, retry, status, estimate),
@@ -29,7 +29,7 @@ app.command("import")(import_)
 
 
 def main() -> None:
-    """Run a command of `graphrag-index`."""
+    """Run the command line `graphrag-index`."""
     stub_unused_imports()
     run_program(app)
 

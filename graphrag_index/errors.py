@@ -1,19 +1,19 @@
-"""Errors, and how a command reports them.
+"""The exceptions of the program, and their messages and exit codes on the command line.
 
 GraphRAGError
 ├── SettingsError    settings.yaml, .env or --set has an invalid value
-├── WorkflowError    a workflow names an unknown step or an unmet table
-├── InputError       there is nothing to read
-├── TableError       a table is missing, damaged or of another schema
-├── QueryError       a query in SQL or Cypher is refused or wrong
-├── ExportError      the target of an export is taken, or a filter matches nothing
-├── StepError        a step raised an error of another kind
-├── ModelError       a model cannot be reached, is not installed, or refuses to work
+├── WorkflowError    a workflow names an unknown step, or no step writes a table that it needs
+├── InputError       there is no document to read
+├── TableError       a table is missing, damaged or has another schema
+├── QueryError       a query in SQL or Cypher is invalid or not allowed
+├── ExportError      the target of an export exists already, or a filter matches nothing
+├── StepError        a step raised an exception that is not a GraphRAGError
+├── ModelError       a model cannot be reached, is not installed, or rejects all requests
 │   └── OutageError  a model has not responded within the time limit
 ├── BudgetError      the next request could exceed the budget
 └── WaitingError     requests are in a batch; a later run collects the replies
 
-Every message is one sentence or two: what happened, where, and what would be right.
+Every message has one or two sentences: what happened, where, and what the user should do.
 """
 
 import atexit
@@ -35,14 +35,14 @@ class ExitCode(IntEnum):
     DONE = 0
     FAILED = 1
     WRONG_USE = 2
-    QUARANTINED = 3  # finished, but some requests failed and are listed
-    BUDGET = 4
+    QUARANTINED = 3  # the run is finished, but some requests failed and are listed
+    BUDGET = 4  # the next request could exceed the budget
     WAITING = 5  # requests are in a batch; the same command collects the replies later
-    INTERRUPTED = 130  # Ctrl-C: 128 + SIGINT, as shells report it
+    INTERRUPTED = 130  # the user pressed Ctrl-C: 128 + SIGINT, as in shells
 
 
 class GraphRAGError(Exception):
-    """Any failure that the program explains to its user."""
+    """Base class of all failures that the program explains to its user."""
 
     exit_code = ExitCode.FAILED
 
@@ -54,13 +54,13 @@ class SettingsError(GraphRAGError):
 
 
 class WorkflowError(GraphRAGError):
-    """An unknown step, or a step that reads a table which no step before it writes."""
+    """An unknown step, or a step that reads a table that no earlier step writes."""
 
     exit_code = ExitCode.WRONG_USE
 
 
 class InputError(GraphRAGError):
-    """An input folder that is missing, empty, or holds nothing readable."""
+    """An input folder that is missing, is empty, or has no readable document."""
 
     exit_code = ExitCode.WRONG_USE
 
@@ -70,13 +70,13 @@ class TableError(GraphRAGError):
 
 
 class QueryError(GraphRAGError):
-    """A query in SQL or Cypher that is refused, is wrong, or exceeds a limit."""
+    """A query in SQL or Cypher that is invalid, is not allowed, or exceeds a limit."""
 
     exit_code = ExitCode.WRONG_USE
 
 
 class ExportError(GraphRAGError):
-    """An export whose target is taken, or whose filter matches nothing."""
+    """An export whose target exists already, or whose filter matches nothing."""
 
     exit_code = ExitCode.WRONG_USE
 
@@ -86,39 +86,39 @@ class StepError(GraphRAGError):
 
 
 class ModelError(GraphRAGError):
-    """A model that cannot be reached, is not installed, or refuses to work."""
+    """A model that cannot be reached, is not installed, or rejects all requests."""
 
 
 class OutageError(ModelError):
-    """A model that has not responded for as long as the settings allow."""
+    """A model that has not responded within the time limit of the settings."""
 
 
 class BudgetError(GraphRAGError):
-    """A request that could cost more than the budget leaves."""
+    """A request that could cost more than the rest of the budget."""
 
     exit_code = ExitCode.BUDGET
 
 
 class WaitingError(GraphRAGError):
-    """Requests in a batch, whose replies a later run collects."""
+    """A run that ends while its requests are in a batch; a later run collects the replies."""
 
     exit_code = ExitCode.WAITING
 
 
 def describe_error(error: BaseException) -> str:
-    """Describe an error on one line: its type and the first paragraph of its message."""
+    """Return one line with the type of an error and the first paragraph of its message."""
     message = " ".join(str(error).strip().partition("\n\n")[0].split()).rstrip(".")
     name = type(error).__name__
     return f"{name}: {message}" if message else name
 
 
 def run_program(app: Callable[[], Any]) -> None:
-    """Run a command line as a whole process, which Ctrl-C ends with one exit code.
+    """Run a command-line program, and exit with the code INTERRUPTED after Ctrl-C.
 
-    A second Ctrl-C while the process ends must not change the code: the handler is replaced
-    at the end of the command, and again when the interpreter shuts down.
+    A second Ctrl-C while the process exits must not change the exit code. For this, the signal
+    handler is replaced when the command ends, and again when the interpreter shuts down.
     """
-    # Functions registered first are called last.
+    # `atexit` calls functions in reverse order: the function registered first is called last.
     atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
     try:
         with explain_failures():
@@ -126,15 +126,15 @@ def run_program(app: Callable[[], Any]) -> None:
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
     finally:
-        # All output is written; threads that are still running need not be joined.
+        # All output is written. The process need not wait for threads that are still running.
         signal.signal(signal.SIGINT, lambda *_: os._exit(ExitCode.INTERRUPTED))
 
 
 @contextmanager
 def explain_failures() -> Iterator[None]:
-    """Turn expected failures into a message of one line and an exit code."""
+    """Print expected exceptions as one line, and exit with their code."""
     for stream in (sys.stdout, sys.stderr):
-        # Windows consoles with old code pages cannot print every name; "?" is better than a crash.
+        # Old code pages of Windows consoles lack some characters: print "?" instead of crashing.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     try:
@@ -146,8 +146,8 @@ def explain_failures() -> Iterator[None]:
         print(f"Error: {_with_root(str(error), sys.argv)}", file=sys.stderr)
         sys.exit(error.exit_code)
     except BrokenPipeError:
-        # The reader of our output, such as `head`, has closed it. Discard the buffered rest, or
-        # the interpreter would complain when it ends.
+        # The program that reads the output, such as `head`, has closed the pipe. Without this
+        # redirection the interpreter would fail again when it flushes the buffer at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(ExitCode.FAILED)
     except OSError as error:
@@ -156,7 +156,7 @@ def explain_failures() -> Iterator[None]:
 
 
 def _with_root(message: str, arguments: Sequence[str]) -> str:
-    """Add the `--root` of this command to the command that a message suggests."""
+    """Add the option `--root` of the current command to the command that a message suggests."""
     for option, value in pairwise(arguments):
         if option == "--root":
             root = f' "{value}"' if os.name == "nt" else f" {shlex.quote(value)}"

@@ -5,14 +5,14 @@
         entities: pl.LazyFrame, relationships: pl.LazyFrame, *, settings: CreateCommunities
     ) -> pl.DataFrame: ...
 
-Positional parameters are input tables by name: annotated `pl.LazyFrame` they are scanned,
-annotated `pl.DataFrame` they are loaded, with a default of None they may be missing.
-Keyword-only parameters are services by name: `settings` (the section of the step), `progress`,
-`root`, `previous`, `embedding_model`, ...
+Each positional parameter has the name of an input table. A table annotated `pl.LazyFrame` is
+scanned, a table annotated `pl.DataFrame` is loaded, and a table with the default None may be
+missing. Each keyword-only parameter has the name of a service: `settings` (the step's section
+of settings.yaml), `progress`, `root`, `previous`, `embedding_model`, ...
 
-A step returns a frame (if it writes one table) or a mapping from table names to frames, or
-yields either of them batch by batch, so that a table larger than memory can be written. None
-instead of a frame keeps a table that the step reads and writes, as it is.
+A step returns a frame (if it writes one table) or a mapping from table names to frames. It may
+also yield frames or mappings batch by batch, to write a table that is larger than memory. For
+a table that the step both reads and writes, None instead of a frame keeps it unchanged.
 """
 
 import inspect
@@ -33,24 +33,24 @@ from graphrag_index.schema.tables import TABLES, content_id
 
 __all__ = ["Frames", "Progress", "Project", "Read", "Section", "Silent", "Step", "Table", "step"]
 
-# Services that `asks` may leave out, since they are expensive to open.
+# Services that a step may need only with some settings; the parameter `asks` selects them.
 MODELS = ("chat_model", "embedding_model")
 
 Frames = pl.DataFrame | Mapping[str, pl.DataFrame | None]
 
 
 class Progress(Protocol):
-    """The service `progress`: a step reports to it, the command line draws it."""
+    """The service `progress`: a step reports its progress, and the command line displays it."""
 
     def start(self, total: int | None, unit: str) -> None:
-        """Begin to count `total` units ("text units"); None if the total is unknown."""
+        """Start counting `total` units, such as "text units"; None: the total is unknown."""
 
     def advance(self, n: int = 1) -> None:
-        """Add n finished units."""
+        """Add `n` to the number of finished units."""
 
 
 class Silent:
-    """Progress that is not shown."""
+    """A `Progress` that displays nothing."""
 
     def start(self, total: int | None, unit: str) -> None: ...
 
@@ -62,7 +62,7 @@ class Project:
     """A project whose workflow is about to run."""
 
     root: Path  # folder of settings.yaml
-    output: Path
+    output: Path  # folder of the index
     steps: tuple[str, ...]  # names of the steps, in order
 
 
@@ -71,13 +71,13 @@ class Read:
     """An input table of a step."""
 
     table: str
-    optional: bool
-    lazy: bool
+    optional: bool  # the table may be missing
+    lazy: bool  # the table is scanned, not loaded
 
 
 @dataclass(frozen=True)
 class Step:
-    """A function from tables to tables, and its requirements; see the parameters of `step`."""
+    """A function from tables to tables, and its requirements. `step` describes the fields."""
 
     name: str
     function: Callable[..., Frames | Iterator[Frames]]
@@ -93,7 +93,7 @@ class Step:
     request_keys: Callable[..., Iterator[str]] | None
 
     def needs(self, section: Any) -> tuple[str, ...]:
-        """Return the services that it needs with these settings; it gets None for the others."""
+        """Return the services that the step needs with these settings; the others are None."""
         if self.asks is None:
             return self.services
         needed = self.asks(section)
@@ -101,11 +101,11 @@ class Step:
 
     @property
     def is_shipped(self) -> bool:
-        """Whether it is part of the program, not a step of a user."""
+        """Whether the step is part of this program, not a step of a user."""
         return self.function.__module__.startswith("graphrag_index.")
 
     def prompt_hash(self, settings: Section, model: Mapping[str, Any], **parts: Any) -> str:
-        """Hash the inputs that all its requests share: code, settings, model, and `parts`."""
+        """Hash the inputs that all requests of the step share: code, settings, model, `parts`."""
         shared = {
             "model": model,
             "settings": settings.model_dump(mode="json"),
@@ -127,27 +127,28 @@ def step(
     input_table: str | None = None,
     request_keys: Callable[..., Iterator[str]] | None = None,
 ) -> Callable[[Callable[..., Any]], Step]:
-    """Declare a function as a step that writes these tables.
+    """Make a step of a function that writes these tables.
 
     Parameters
     ----------
     writes
-        Names of tables of the program, or a `Table` for a table of your own.
+        Names of tables of the program, or a `Table` for a table that you define.
     code_version
-        Raised by hand when the function begins to compute something else, so that results of
-        the old code are not reused.
+        Version of the function's code. Increase it when the function computes another result,
+        so that results of the old code are not reused.
     fingerprint
-        For a step that reads anything but tables, such as the input folder: a function from the
-        settings and the root folder to a hash of what it would read.
+        For a step that reads other data than tables, such as the input folder: a function from
+        the settings and the root folder to a hash of these data.
     asks
         For a step that needs a model only with some settings: a function from the settings to
-        the names of the `MODELS` that it needs.
+        the names of the `MODELS` that the step needs.
     check
-        Called with the settings and the project before any step runs; raises a `GraphRAGError`
-        if the step cannot run, such as for want of an input file.
+        A function that is called with the settings and the project before any step runs. It
+        raises a `GraphRAGError` if the step cannot run, for example without an input file.
     input_table
-        Name of the table with the documents of the input folder, for the step that reads them
-        with `settings`, `root` and `progress` alone. A dry run calls it to compare documents.
+        Name of the table with the documents of the input folder. Only for the step that reads
+        the documents, and that needs no other service than `settings`, `root` and `progress`.
+        A dry run calls this step to find out which documents have changed.
     request_keys
         For a step that reuses replies without looking them up in the ledger: a function from
         the settings, the models of the settings and the tables of a version (`Previous`) to the

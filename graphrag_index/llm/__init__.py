@@ -1,16 +1,16 @@
-"""Language and embedding models behind an OpenAI-compatible address.
+"""Language and embedding models on servers with an OpenAI-compatible API.
 
-request.py           requests, formats of replies, outcomes: the types that steps use
-chat_model.py        many requests at once, each reply validated and kept in the ledger
-ledger.py            every request and reply, in SQLite
-retries.py           calls that are retried, within their limits (limits.py)
+request.py           requests, reply formats, outcomes: the types that steps use
+chat_model.py        a chat model: sends many requests concurrently, validates each reply
+ledger.py            the database of all requests and replies, in SQLite
+retries.py           retries of failed calls, within rate limits and a budget (limits.py)
 client.py            the HTTP client of one model
-protocol.py          bodies of requests, as the server supports them; parsing of responses
+protocol.py          request bodies that fit the server; parsing of responses
 reply_parser.py      tolerant parsing of the text of a reply (broken_json.py, schema_fit.py)
-batch.py             the chat model over a provider's batches
+batch.py             a chat model that sends its requests in the provider's batches
                      (batch_queue.py, batch_endpoint.py, batch_ledger.py)
-registry.py          the models of a run; purging of the ledger
-prompts.py           prompts, and rows of tables in them
-embeddings.py        embedding models behind an address
-local_embeddings.py  the embedded embedding model, and its download
+registry.py          the models of a run; deletion of unused requests from the ledger
+prompts.py           prompts, and rows of tables as lines in a prompt
+embeddings.py        embedding models on a server
+local_embeddings.py  the embedding model that runs on this machine, and its download
 """

@@ -1,8 +1,8 @@
-"""Chat models over the provider's batches: submit, leave, come back, collect.
+"""Chat models that send their requests in the provider's batches.
 
-Steps use them like a `ChatModel`, but while replies are missing the run ends with a
-`WaitingError`. Each run goes through the requests of a step again: cached replies are
-returned, results are validated, and the rest is submitted in the next batch.
+Steps use a `BatchChatModel` like a `ChatModel`. While replies are missing, the run ends with a
+`WaitingError`. Each run processes all requests of a step again: cached replies are returned,
+new results are validated, and requests without a result are submitted in the next batch.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,12 +26,12 @@ from graphrag_index.llm.request import Outcome, ParsedReply, Reply, Request, pro
 from graphrag_index.llm.retries import RetryError, UnsupportedError
 from graphrag_index.schema.settings.models import ModelSettings
 
-# Failed batches after which a request is quarantined.
+# Maximum number of batches in which a request fails before it is quarantined.
 MAX_FAILURES = 3
 
 
 class BatchChatModel(CachedModel):
-    """The chat model of one step, in batches. See `BatchQueue` for the parameters."""
+    """The chat model of one step, in batches. `BatchQueue` describes the parameters."""
 
     def __init__(
         self,
@@ -47,11 +47,11 @@ class BatchChatModel(CachedModel):
         self.queue = BatchQueue(self, folder, budget, forget)
 
     def replies(self, requests: Iterable[Request]) -> Iterator[Outcome]:
-        """Return the outcomes in the order of the requests, once all are known.
+        """Yield the outcomes in the order of the requests, up to the first missing outcome.
 
-        Raises `WaitingError` while some are in a batch; what was answered is kept. Raises
-        `ModelError` if the provider does not answer or takes no batches, and `BudgetError` if
-        not one request fits what the budget leaves.
+        Raises `WaitingError` while requests are in a batch; replies that have arrived are kept.
+        Raises `ModelError` if the provider does not answer or does not support batches, and
+        `BudgetError` if every request could cost more than the rest of the budget.
         """
         is_waiting = False
         try:
@@ -73,7 +73,7 @@ class BatchChatModel(CachedModel):
         self.queue.close()
 
     def _outcome(self, chain: RequestChain) -> Outcome | None:
-        """Answer a request and its follow-ups; None while one of them is in a batch."""
+        """Return the outcome of a request and its follow-ups; None while a reply is missing."""
         while (outcome := self._follow_cached(chain)) is None:
             try:
                 parsed = self._read(chain.key, chain.request)
@@ -86,7 +86,10 @@ class BatchChatModel(CachedModel):
         return outcome
 
     def _read(self, key: str, request: Request) -> ParsedReply | None:
-        """Validate the result of a request; without a valid one, add it to the next batch."""
+        """Validate the result of a request; if it is invalid or missing, queue the request.
+
+        Returns None if the request is in a batch, or is queued for the next batch.
+        """
         if self.queue.is_waiting(key):
             return None
         n_tokens = prompt_tokens(request, self.settings)
@@ -112,7 +115,10 @@ class BatchChatModel(CachedModel):
         return None
 
     def _check_retryable(self, result: Result, request: Request, attempt: Attempt) -> None:
-        """Adapt to what is unsupported; quarantine a request that a retry cannot help."""
+        """Check that a failed request can be retried, without unsupported parameters if need be.
+
+        Raises `QuarantinedError` if a retry would fail too.
+        """
         client = self.queue.client
         error = client.status_error(result.status, result.message)
         is_retryable = isinstance(error, RetryError) and result.failures < MAX_FAILURES

@@ -1,6 +1,6 @@
-"""Files and batches at a provider, through the `openai` package, with retries.
+"""Client of a provider's files and batches: the `openai` package, with retries.
 
-To import `openai` takes half a second: only a run with batches imports this module.
+The import of `openai` is slow: only a run with batches imports this module.
 """
 
 import json
@@ -27,33 +27,34 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# The name of our key in the metadata of a batch.
+# The metadata field of a batch at the provider that stores its key in the ledger.
 METADATA = "graphrag_index"
+# Statuses of a batch that the provider does not process any more.
 ENDED = ("completed", "failed", "expired", "cancelled")
-# Statuses of a server without batches.
+# HTTP statuses that show that a server does not support batches.
 _NO_BATCHES = (404, 405, 501)
-# Seconds by which our clock and the provider's may differ.
+# Maximum difference between the clocks of this machine and of the provider, in seconds.
 _CLOCKS = 3_600.0
 
 
 class RefusedError(ModelError):
-    """The provider refuses a batch: none was made."""
+    """The provider refuses to create a batch, or does not support batches."""
 
 
 class BatchStatus(NamedTuple):
     """Status and progress of a batch at the provider."""
 
     status: str
-    n_done: int  # failed requests too
-    files: tuple[str, ...]  # results so far: replies, errors
-    errors: str = ""
+    n_done: int  # processed requests, including failed requests
+    files: tuple[str, ...]  # ids of the files with the results so far: replies, errors
+    errors: str = ""  # the provider's error messages
 
 
 class BatchEndpoint:
-    """Batches of one model's account.
+    """The batches of one model in the user's account at the provider.
 
-    Methods raise `RefusedError` where the provider has no batches or refuses this one, and
-    `ModelError` where it does not answer.
+    Methods raise `RefusedError` if the provider refuses a batch or does not support batches,
+    and `ModelError` if the provider does not answer.
     """
 
     def __init__(self, client: LLMClient) -> None:
@@ -66,7 +67,7 @@ class BatchEndpoint:
         settings = self._client.settings
         connect = min(MAX_CONNECT_SECONDS, settings.timeout)
         options: dict[str, Any] = {
-            # Local servers need no key, but a header cannot be empty.
+            # Local servers need no key, but the header must not be empty.
             "api_key": settings.key or "none",
             "timeout": openai.Timeout(settings.timeout, connect=connect),
             "max_retries": 0,
@@ -82,7 +83,7 @@ class BatchEndpoint:
             self._api.close()
 
     def upload(self, path: Path) -> str:
-        """Upload the requests of a batch; returns the id of the file."""
+        """Upload the file with the requests of a batch; returns the provider's id of the file."""
 
         def upload() -> str:
             with path.open("rb") as file:
@@ -91,10 +92,11 @@ class BatchEndpoint:
         return self._retry(upload)
 
     def create(self, file_id: str, key: str, since: float, perhaps_made: bool = False) -> str:
-        """Create a batch of an uploaded file; returns its id.
+        """Create a batch from an uploaded file; returns the provider's id of the batch.
 
-        A call whose answer is lost may have created it. Then, and when it is `perhaps_made`,
-        the batch is searched for among those made `since`.
+        A call whose answer was lost may have created the batch already. After such a call, or
+        if `perhaps_made`, the batch is first searched for among the batches created `since`
+        this time (seconds since 1970).
         """
 
         def create() -> str:
@@ -125,7 +127,7 @@ class BatchEndpoint:
         return self._retry(retrieve)
 
     def download(self, file_id: str, path: Path) -> bool:
-        """Write a file of the provider to disk, in chunks; False if it does not exist."""
+        """Download a file from the provider to `path`; False if the file does not exist."""
 
         def download() -> bool:
             try:
@@ -146,7 +148,7 @@ class BatchEndpoint:
             logger.debug("File %s was not deleted at the provider: %s", file_id, message)
 
     def _find(self, file_id: str, key: str, since: float) -> str | None:
-        """Find a batch by its key or its file; None where the provider lists none."""
+        """Find a batch by its key or its file; None if the provider does not list it."""
         try:
             for batch in self._api.batches.list(limit=100):
                 if (batch.metadata or {}).get(METADATA) == key or batch.input_file_id == file_id:
@@ -159,7 +161,7 @@ class BatchEndpoint:
         return None
 
     def _retry(self, call: Callable[[], T]) -> T:
-        """Make a call again and again while its failures may pass."""
+        """Make a call, and retry it after temporary failures."""
         client = self._client
         seconds = client.settings.retry_seconds
         began, failures = time.monotonic(), 0
@@ -183,7 +185,7 @@ class BatchEndpoint:
             time.sleep(delay)
 
     def _once(self, call: Callable[[], T]) -> T:
-        """Make a call, and map the errors of `openai`, and of its httpx2, to ours."""
+        """Make a call once, and map the errors of `openai` and httpx2 to our exceptions."""
         client = self._client
         try:
             return call()
@@ -204,7 +206,7 @@ class BatchEndpoint:
 
 
 def _id_of(made: Any) -> str:
-    # Fields that an answer lacks are None: openai does not validate it.
+    # `openai` does not validate responses: a missing field is None.
     if not made.id:
         raise ValueError("it has no id")
     return str(made.id)
@@ -225,7 +227,7 @@ def _batch_status(batch: Batch) -> BatchStatus:
 
 
 def read_results(path: Path, client: LLMClient, price: Price | None) -> Iterator[Received]:
-    """Stream the results in a file of a batch; malformed lines are skipped."""
+    """Yield the results in a result file of a batch; malformed lines are skipped."""
     with path.open(encoding="utf-8", errors="replace") as file:
         for line in file:
             try:
@@ -240,7 +242,7 @@ def read_results(path: Path, client: LLMClient, price: Price | None) -> Iterator
 def _read_result(
     key: str, data: dict[str, Any], client: LLMClient, price: Price | None
 ) -> Received | None:
-    """Parse one result; None for a request that was not sent, since the batch ended before."""
+    """Parse one result; None if the batch ended before the request was processed."""
     response = data.get("response") or {}
     status, body = int(response.get("status_code") or 0), response.get("body")
     message = message_in(body) or message_in(data)

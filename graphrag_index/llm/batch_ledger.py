@@ -1,8 +1,8 @@
-"""Batches in the ledger: their requests, their state, and replies to be validated.
+"""Tables of the ledger for batches: their state, their requests, and unvalidated replies.
 
-Requests are recorded as part of a batch before it is uploaded. A reply is recorded together
-with its cost, in the transaction that takes its request out of the batch: a kill at any
-moment makes no request sent or paid twice.
+Requests are recorded as part of a batch before the batch is uploaded. One transaction records
+a reply and its cost, and removes its request from the batch. So no request is sent or paid for
+twice, whenever the process is killed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,25 +13,26 @@ from typing import NamedTuple
 from graphrag_index.llm.ledger import ANSWERED, DONE, FAILED, INSERT_CALL, QUARANTINED, Ledger
 from graphrag_index.llm.request import Usage
 
-# States of a batch. `prepared`: its file lies here; `uploaded`: there, and the batch may have
-# been made; `submitted`: its id is known; `collected`: all its replies are in the ledger.
+# States of a batch. `prepared`: its file exists on this machine. `uploaded`: its file is at the
+# provider, and the batch may have been created. `submitted`: the provider's id of the batch is
+# known. `collected`: all its replies are in the ledger.
 PREPARED, UPLOADED, SUBMITTED, COLLECTED = "prepared", "uploaded", "submitted", "collected"
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS batches (
-    key TEXT PRIMARY KEY,        -- ours: the name of its file, and in its metadata
+    key TEXT PRIMARY KEY,        -- name of the file with the requests, without its ending
     step TEXT NOT NULL,
     model TEXT NOT NULL,
     state TEXT NOT NULL,
-    file_id TEXT NOT NULL,       -- the provider's, empty until it is known
-    batch_id TEXT NOT NULL,
+    file_id TEXT NOT NULL,       -- id of the file at the provider, empty until it is known
+    batch_id TEXT NOT NULL,      -- id of the batch at the provider, empty until it is known
     n_requests INTEGER NOT NULL,
-    n_tokens INTEGER NOT NULL,   -- estimated, of all prompts and replies
-    max_cost REAL NOT NULL,      -- dollars
-    capabilities TEXT NOT NULL,  -- of the server, as the requests were written
+    n_tokens INTEGER NOT NULL,   -- estimated tokens of all prompts and replies
+    max_cost REAL NOT NULL,      -- in dollars
+    capabilities TEXT NOT NULL,  -- server capabilities when the requests were written
     submitted REAL NOT NULL,     -- seconds since 1970
-    status TEXT NOT NULL,        -- the provider's word
-    n_done INTEGER NOT NULL
+    status TEXT NOT NULL,        -- status that the provider reports
+    n_done INTEGER NOT NULL      -- processed requests, including failed requests
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS batch_requests (
     key TEXT PRIMARY KEY,
@@ -42,12 +43,12 @@ CREATE INDEX IF NOT EXISTS requests_by_batch ON batch_requests (batch);
 CREATE TABLE IF NOT EXISTS batch_replies (
     key TEXT PRIMARY KEY,
     attempt TEXT NOT NULL,
-    reply TEXT,                  -- null until one comes
-    finish TEXT NOT NULL,
-    status INTEGER NOT NULL,     -- of HTTP, 200 if the reply is to be read
-    message TEXT NOT NULL,       -- the provider's, on an error
-    failures INTEGER NOT NULL,   -- that may pass
-    capabilities TEXT NOT NULL
+    reply TEXT,                  -- null until a reply arrives
+    finish TEXT NOT NULL,        -- reason why the reply ends: stop, length, ...
+    status INTEGER NOT NULL,     -- HTTP status: 200 if there is a reply to validate
+    message TEXT NOT NULL,       -- error message of the provider
+    failures INTEGER NOT NULL,   -- number of temporary failures so far
+    capabilities TEXT NOT NULL   -- server capabilities when the request was written
 ) WITHOUT ROWID;
 """
 
@@ -61,7 +62,7 @@ _DELETE_REQUESTS = "DELETE FROM batch_requests WHERE batch = ?"
 
 
 class Batch(NamedTuple):
-    """A row of the table of batches."""
+    """A row of the table `batches`."""
 
     key: str
     step: str
@@ -80,20 +81,20 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Received:
-    """The result of one request of a batch: a reply, or an error."""
+    """The result of one request in a result file of a batch: a reply or an error."""
 
     key: str
     reply: str | None = None
-    finish: str = "stop"
-    usage: Usage | None = None  # None: nothing was paid
-    cost: float | None = None
-    status: int = 200
-    message: str = ""
-    may_pass: bool = False
+    finish: str = "stop"  # reason why the reply ends
+    usage: Usage | None = None  # None: the request cost nothing
+    cost: float | None = None  # in dollars; None if the price is not known
+    status: int = 200  # HTTP status
+    message: str = ""  # error message of the provider
+    may_pass: bool = False  # the error is temporary
 
 
 class Result(NamedTuple):
-    """The last result of a request that is neither done nor in a batch."""
+    """A row of `batch_replies`: the last result of a request that has no valid reply yet."""
 
     attempt: str
     reply: str | None
@@ -105,7 +106,7 @@ class Result(NamedTuple):
 
 
 class BatchLedger:
-    """The tables of batches in a ledger."""
+    """The tables for batches in a ledger."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -114,7 +115,7 @@ class BatchLedger:
                 database.execute(statement)
 
     def open(self, step: str | None = None, model: str | None = None) -> list[Batch]:
-        """Return the batches that are not collected, oldest first."""
+        """Return the batches that are not collected yet, oldest first."""
         rows = self._ledger.rows(
             "SELECT * FROM batches WHERE state != ?1 AND (?2 IS NULL OR step = ?2) "
             "AND (?3 IS NULL OR model = ?3) ORDER BY submitted, key",
@@ -125,7 +126,7 @@ class BatchLedger:
         return [Batch(*row) for row in rows]
 
     def n_failed_last(self, step: str, model: str) -> int:
-        """Count the batches that failed as a whole since the last one that did not."""
+        """Count the most recent batches that failed as a whole, one after the other."""
         rows = self._ledger.rows(
             "SELECT status FROM batches WHERE state = ? AND step = ? AND model = ? "
             "ORDER BY submitted DESC, key DESC LIMIT 20",
@@ -136,7 +137,7 @@ class BatchLedger:
         return len(list(takewhile(lambda row: row == ("failed",), rows)))
 
     def prepare(self, batch: Batch, requests: Mapping[str, tuple[str, str]]) -> None:
-        """Record a batch, right before it is uploaded, and the label and attempt of each key."""
+        """Record a batch before it is uploaded; `requests` maps keys to (label, attempt)."""
         with self._ledger.transaction() as database:
             places = ", ".join("?" * len(batch))
             database.execute(f"INSERT INTO batches VALUES ({places})", batch)
@@ -146,7 +147,7 @@ class BatchLedger:
             self._ledger.record_all_sent(database, sent)
 
     def update(self, batch: Batch) -> None:
-        """Record the state of a batch; when it is collected, release its unanswered requests."""
+        """Record the state of a batch; a collected batch loses its requests without a result."""
         with self._ledger.transaction() as database:
             if batch.state == COLLECTED:
                 database.execute(_DELETE_REQUESTS, (batch.key,))
@@ -157,13 +158,13 @@ class BatchLedger:
             )
 
     def drop(self, batch: Batch) -> None:
-        """Delete a batch; the next batch takes its requests."""
+        """Delete a batch, so that its requests are queued for the next batch."""
         with self._ledger.transaction() as database:
             database.execute(_DELETE_REQUESTS, (batch.key,))
             database.execute("DELETE FROM batches WHERE key = ?", (batch.key,))
 
     def record_results(self, batch: Batch, received: Iterable[Received]) -> float:
-        """Record results of a batch, each once; returns their cost, in dollars."""
+        """Record results of a batch, each only once; returns the cost of all, in dollars."""
         total = 0.0
         with self._ledger.transaction() as database:
             for one in received:
@@ -183,16 +184,16 @@ class BatchLedger:
         return total
 
     def unanswered(self, batch: Batch) -> list[str]:
-        """Return the keys of the requests without a result."""
+        """Return the keys of the requests of a batch that have no result yet."""
         rows = self._ledger.rows("SELECT key FROM batch_requests WHERE batch = ?", batch.key)
         return [key for (key,) in rows]
 
     def is_in_batch(self, key: str) -> bool:
-        """Tell whether a request is in a batch that is not collected."""
+        """Tell whether a request is in a batch that is not collected yet."""
         return bool(self._ledger.rows("SELECT 1 FROM batch_requests WHERE key = ?", key))
 
     def result(self, key: str) -> Result | None:
-        """Return the result of a request whose reply is not validated yet, or not valid."""
+        """Return the last result of a request without a valid reply; None if there is none."""
         rows = self._ledger.rows(
             "SELECT attempt, reply, finish, status, message, failures, capabilities "
             "FROM batch_replies WHERE key = ?",
@@ -201,13 +202,13 @@ class BatchLedger:
         return Result(*rows[0]) if rows else None
 
     def record_reply(self, key: str, reply: str) -> None:
-        """Keep a validated reply, whose cost is recorded already."""
+        """Record a validated reply. Its cost is recorded already."""
         with self._ledger.transaction() as database:
             database.execute(_DELETE_RESULT, (key,))
             database.execute(ANSWERED, (DONE, reply, key))
 
     def record_failure(self, key: str, reason: str, raw: str) -> None:
-        """Record that a request is quarantined, with the reason."""
+        """Record that a request is quarantined, the reason, and the raw reply."""
         with self._ledger.transaction() as database:
             database.execute(_DELETE_RESULT, (key,))
             database.execute(FAILED, (QUARANTINED, reason, raw, key))

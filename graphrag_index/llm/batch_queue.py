@@ -1,7 +1,7 @@
-"""The queue of batches: requests are submitted in batches, and their results collected.
+"""The batches of a model: submission of requests, and collection of their results.
 
-The file of a batch is deleted here when the batch is created, and at the provider, with its
-results, when these are recorded.
+The local file of a batch is deleted when the batch is created at the provider. The provider's
+copy and the result files are deleted when all results are recorded.
 """
 
 import logging
@@ -37,32 +37,33 @@ from graphrag_index.llm.request import Request
 
 logger = logging.getLogger(__name__)
 
-# Results that are recorded together: bounds memory and the loss by a kill.
+# Number of results recorded in one transaction. It limits memory, and loss if a run is killed.
 RESULTS_AT_ONCE = 500
 
 
 @dataclass
 class _BatchFile:
-    """The file of the next batch, with the requests written so far and their sums."""
+    """The file of the next batch, the requests written so far, and the sums over them."""
 
     path: Path
     out: IO[bytes]
-    # The label and the attempt of each request, by its key.
+    # Maps the key of each request to (label, attempt).
     requests: dict[str, tuple[str, str]] = field(default_factory=dict)
-    n_tokens: int = 0
-    max_cost: float = 0.0
+    n_tokens: int = 0  # estimated tokens of prompts and replies
+    max_cost: float = 0.0  # in dollars
 
 
 class BatchQueue:
     """The batches of one model for one step.
 
-    With `forget`, batches that the provider does not know are dropped.
+    `folder` stores the files of batches. With `forget`, a batch that the provider does not
+    know is deleted, and its requests are submitted again.
     """
 
     def __init__(self, model: CachedModel, folder: Path, budget: Budget, forget: bool) -> None:
         self.name, self.settings, self.step = model.name, model.settings, model.step
         self.record = BatchLedger(model.ledger)
-        # Writes the requests, and reads the errors; `batches` sends.
+        # Only writes request bodies and interprets errors; `batches` sends the requests.
         self.client = LLMClient(self.name, self.settings, model.ledger)
         self.batches = BatchEndpoint(self.client)
         price = price_of(self.settings)
@@ -71,7 +72,8 @@ class BatchQueue:
         self._file: _BatchFile | None = None
         # Ids of the batches that this run has created.
         self._made: set[str] = set()
-        # Requests that wait until others are collected, and the lowest maximum cost of one.
+        # Number of requests that exceed a limit and wait for a later batch, and the lowest
+        # maximum cost among these requests, in dollars.
         self._n_later = 0
         self._min_cost = 0.0
 
@@ -80,18 +82,18 @@ class BatchQueue:
         self.batches.close()
 
     def open(self) -> list[Batch]:
-        """Return the batches that are not collected."""
+        """Return the batches of this model and step that are not collected yet."""
         return self.record.open(self.step, self.name)
 
     def settle(self) -> None:
-        """Advance every batch as far as possible: create, check and collect it.
+        """Process all open batches: create unfinished ones, and collect those that have ended.
 
-        Raises `ModelError` if the provider does not answer, does not know a batch, or has refused
-        two as a whole.
+        Raises `ModelError` if the provider does not answer, does not know a batch, or two
+        batches in a row have failed as a whole.
         """
         self._n_later = 0
         self._made.clear()
-        # Files of runs that were killed before their batch was recorded.
+        # Delete files that were left by runs killed before they recorded their batch.
         keys = {batch.key for batch in self.record.open()}
         for path in self._folder.glob("*.jsonl"):
             if path.stem not in keys:
@@ -106,7 +108,7 @@ class BatchQueue:
                 self._collect(batch, status)
 
     def progress(self) -> tuple[int, int, bool]:
-        """Count the requests of all open batches and those done; whether a batch has ended."""
+        """Return (requests in open batches, processed requests, whether a batch has ended)."""
         statuses = self._update_status()
         return (
             sum(batch.n_requests for batch, _ in statuses),
@@ -115,7 +117,7 @@ class BatchQueue:
         )
 
     def progress_message(self) -> str:
-        """Describe the batches that are submitted, and their progress."""
+        """Return a sentence for the user about the submitted batches and their progress."""
         submitted = [batch for batch in self.open() if batch.id in self._made]
         parts = []
         if submitted:
@@ -138,12 +140,15 @@ class BatchQueue:
         return f"{text[:1].upper()}{text[1:]}."
 
     def is_waiting(self, key: str) -> bool:
-        """Tell whether a request is in a batch, or about to be."""
+        """Tell whether a request is in an open batch or in the file of the next batch."""
         is_added = self._file is not None and key in self._file.requests
         return is_added or self.record.is_in_batch(key)
 
     def add(self, key: str, request: Request, attempt: Attempt, n_tokens: int) -> None:
-        """Add a request of about `n_tokens` to the next batch, if the limits allow it."""
+        """Add a request with a prompt of about `n_tokens` to the next batch.
+
+        If the request exceeds a limit, it is only counted: a later run adds it.
+        """
         max_cost = max_cost_of(n_tokens, attempt.max_tokens, self.price) or 0.0
         n_tokens += attempt.max_tokens
         if not self._has_room(max_cost, n_tokens):
@@ -175,9 +180,9 @@ class BatchQueue:
         file.max_cost += max_cost
 
     def flush(self) -> None:
-        """Submit what was added.
+        """Submit the requests that were added.
 
-        Raises `BudgetError` if not one request fits the budget, and no batch is on its way.
+        Raises `BudgetError` if requests exceed the budget and there is no open batch to wait for.
         """
         if self._file is not None:
             self._submit(self._file)
@@ -185,14 +190,14 @@ class BatchQueue:
             raise self._budget.error(self._min_cost)
 
     def discard(self) -> None:
-        """Drop the requests that were added and not submitted."""
+        """Discard the requests that were added and not submitted."""
         if self._file is not None:
             self._file.out.close()
             self._file.path.unlink(missing_ok=True)
             self._file = None
 
     def _has_room(self, max_cost: float, n_tokens: int) -> bool:
-        """Tell whether the limits of the account and the budget allow one request more."""
+        """Tell whether the account's token limit and the budget allow one more request."""
         limit = self.settings.batch.max_tokens
         if limit is not None:
             waiting = sum(batch.n_tokens for batch in self.open())
@@ -212,9 +217,9 @@ class BatchQueue:
         self._send(batch)
 
     def _send(self, batch: Batch) -> None:
-        """Upload a batch and create it, resuming where an earlier run was stopped."""
+        """Upload and create a batch, or resume an upload that an earlier run did not finish."""
         path = self._folder / f"{batch.key}.jsonl"
-        # If the file's id is recorded already, the batch may have been created of it.
+        # If the id of the file is recorded already, an earlier run may have created the batch.
         perhaps_made = bool(batch.file_id)
         if not batch.file_id and not path.exists():
             self._drop(batch)
@@ -247,11 +252,11 @@ class BatchQueue:
         return statuses
 
     def _collect(self, batch: Batch, status: BatchStatus) -> None:
-        """Record the results of a batch; requests without a result go into the next one."""
+        """Record the results of a batch; requests without a result go into the next batch."""
         path = self._folder / f"{batch.key}.result.jsonl"
         for file_id in status.files:
             if not self.batches.download(file_id, path):
-                # A run that was killed may have recorded it all and deleted it.
+                # A killed run may have recorded all results and deleted the file.
                 if self.record.unanswered(batch):
                     logger.warning("Batch %s: a file of its replies is gone.", batch.id)
                 continue

@@ -1,7 +1,7 @@
 """Tolerant parser of JSON with prose, wrong quotes, missing commas or a truncated end.
 
-Each character is read a bounded number of times. Truncated values are not completed: objects
-and lists that are open at the end are reported.
+Each character is read a bounded number of times. Truncated values are not completed: the
+attribute `open` lists the objects and lists that are not closed at the end of the text.
 """
 
 import json
@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-MAX_DEPTH = 40  # of nesting; deeper brackets are skipped as noise
-# A failed attempt to parse strictly takes time proportional to the text.
+# Maximum depth of nesting. Deeper brackets are skipped.
+MAX_DEPTH = 40
+# Maximum number of failed attempts of the strict parser, each as slow as the text is long.
 MAX_STRICT_FAILURES = 200
 
 _DOUBLE, _SINGLE = '"“”„‟＂', "'‘’‚`"
@@ -18,7 +19,7 @@ _QUOTES = _DOUBLE + _SINGLE
 _COMMENT = r"//[^\n]*+|/\*(?:(?!\*/)[\s\S])*+(?:\*/)?|\#[^\n]*+"
 _FILLER = re.compile(rf"(?:[\s,，、;；]++|{_COMMENT}|\.\.\.|…|\\[nrt])*+")
 _BLANK = re.compile(rf"(?:\s++|{_COMMENT}|\\[nrt])*+")
-# A brace opens an object only before a key or a string; a bracket before a value.
+# The start of an object is a brace before a key or a string; of a list, a bracket before a value.
 _ROOT = re.compile(
     rf"""\{{(?=\s*+(?:["{_QUOTES}}}/#]|\{{\s*+["{_QUOTES}]|[\w-]{{1,40}}+\s{{0,9}}[:：]))"""
     rf"""|\[(?=\s*+(?:[\[\]{{{_QUOTES}/#]|-?\d))"""
@@ -31,7 +32,7 @@ _KEY = (
     rf"""|[^\W\d]\w{{0,60}}+(?:\s{{0,9}}[:：]|\Z))"""
 )
 _REST = rf"(?:\Z|[}}\]]|\.\.\.|…|{_COMMENT})"
-# The text after a quotation mark that ends a string: in an object, and in a list.
+# The text that may follow the closing quotation mark of a string: in an object, and in a list.
 _AFTER_VALUE = re.compile(
     rf"\s*+(?:{_REST}|```|[,，、;；]\s*+(?:{_REST}|```|\{{|{_KEY})|[{{]\s*+[{_QUOTES}]|{_KEY})"
 )
@@ -62,18 +63,19 @@ _STRICT = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
 
 
 class BrokenJSON:
-    """Parser of the objects and lists in a text."""
+    """Parser of all JSON objects and lists in a text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        # Open objects and lists at the end, innermost first, without a truncated last value.
+        # Objects and lists that are not closed at the end of the text, innermost first. A
+        # truncated last value is not included.
         self.open: list[Any] = []
-        # Runs of bare words in lists.
+        # Number of passages of unquoted text that were skipped in lists.
         self.n_skipped = 0
         self._at = self._failures = 0
 
     def values(self) -> Iterator[Any]:
-        """Yield the outermost objects and lists in order."""
+        """Yield the outermost objects and lists in text order."""
         while root := _ROOT.search(self.text, self._at):
             self._at = root.start()
             yield self._container(0, None)
@@ -93,7 +95,7 @@ class BrokenJSON:
     def _object(self, depth: int, parent: str | None) -> dict[str, Any]:
         text, fields = self.text, dict[str, Any]()
         if text.startswith("{", self._at):
-            # Doubled braces, as in templates.
+            # Skip the second of doubled braces, as templates have them.
             self._at += 1
         while True:
             self._skip(_FILLER)
@@ -105,7 +107,7 @@ class BrokenJSON:
                 self._at += 1
                 return fields
             if mark == "{" or (mark == "]" and parent == "[") or text.startswith("```", self._at):
-                # The closing brace is missing.
+                # The closing brace of this object is missing.
                 return fields
             key = self._key(mark)
             if key is None:
@@ -117,7 +119,7 @@ class BrokenJSON:
                     fields[key] = value = self._container(depth + 1, "{")
                     following = _NEXT_OBJECT.match(text, self._at)
                     if isinstance(value, dict) and following and following[1] in value:
-                        # The next object is similar: the opening bracket of the list is missing.
+                        # An object with the same key follows: the list lacks its opening bracket.
                         fields[key] = [value, *self._list(depth + 1, "{")]
                 else:
                     self._skip(_DEEP)
@@ -132,7 +134,7 @@ class BrokenJSON:
                     fields[key] = _scalar(text[start : self._at])
 
     def _key(self, mark: str) -> str | None:
-        """Read a key and its colon; skip other text and return None."""
+        """Read a key and its colon; if the text is no key, skip it and return None."""
         if mark in _QUOTES:
             start = self._at
             for found in _MARK[mark].finditer(self.text, start + 1):
@@ -159,7 +161,7 @@ class BrokenJSON:
 
     def _list(self, depth: int, parent: str | None, end: str = "]") -> list[Any]:
         text, items = self.text, list[Any]()
-        # Quoted text among bare words is prose.
+        # After unquoted words, quoted text is not a value but part of the prose.
         prose = False
         while True:
             self._skip(_FILLER)
@@ -193,7 +195,7 @@ class BrokenJSON:
                     self._at = start
                     items.append(self._object(depth + 1, "["))
                 elif parent == "{" and colon:
-                    # The next key: the closing bracket is missing.
+                    # A key of the enclosing object follows: the closing bracket is missing.
                     self._at = start
                     return items
                 elif value is not None:
@@ -225,9 +227,9 @@ class BrokenJSON:
                 return _unescape(text[start : found.start()])
             before = text[max(start, found.start() - 40) : found.start()].rstrip()
             if before.endswith(("{", ",")) and _MEMBER.match(text, found.start()):
-                # The next field: the closing quotation mark is missing.
+                # A new field follows: the closing quotation mark is missing.
                 value = text[start : found.start()].rstrip(" \t\r\n,{}[]")
-                # Braces after it may end the object, and open another.
+                # Braces after the value may close this object and open the next object.
                 end = start + len(value)
                 is_inside = not {"{", "}"} & set(text[end : found.start()])
                 self._at = found.start() if is_inside else end
@@ -241,14 +243,17 @@ class BrokenJSON:
 
 
 def _is_field(key: str | None, items: list[Any], value: str) -> bool:
-    """Tell whether a key in a list begins a record; the first one has no nested value."""
+    """Tell whether a string before a colon in a list is a field of a record without a brace.
+
+    In the first record of a list, the value of this field is not an object or a list.
+    """
     if items:
         return isinstance(items[-1], dict) and key in items[-1]
     return key is not None and not value.lstrip().startswith(("[", "{"))
 
 
 def _scalar(bare: str) -> Any:
-    """Convert an unquoted value: a constant, a number or a string."""
+    """Convert an unquoted value to None, a boolean, a number or a string."""
     bare = bare.strip().rstrip(_QUOTES).rstrip()
     word = bare.lower()
     if word in _NOTHING:
@@ -262,7 +267,7 @@ def _scalar(bare: str) -> Any:
 
 
 def _unescape(text: str) -> str:
-    """Resolve the escapes of JSON; keep backslashes before other characters."""
+    """Replace JSON escape sequences; keep backslashes before other characters."""
     return _ESCAPE.sub(
         lambda found: json.loads(f'"{found[0]}"') if found[1] else _ESCAPED.get(found[2], found[2]),
         text,
