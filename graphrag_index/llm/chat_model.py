@@ -1,7 +1,8 @@
-"""Chat models: many requests at once, each reply validated and kept in the ledger.
+"""Chat models: requests are sent concurrently, and valid replies are cached in the ledger.
 
-Waiting happens here alone: inside is asyncio, in a thread of its own; outside is ordinary
-code. A reply is kept once it is valid, and never requested again.
+Calls run in an asyncio event loop in a separate thread. The callers are ordinary synchronous
+code: only this module waits for the results of calls. A valid reply is stored in the ledger,
+and its request is never sent again.
 """
 
 from collections import deque
@@ -31,16 +32,16 @@ from graphrag_index.llm.request import (
 from graphrag_index.llm.retries import RejectedError, RetryError
 from graphrag_index.schema.settings.models import ModelSettings
 
-# Requests prepared ahead, for each that is under way: bounds memory, not results.
+# Number of prepared requests for each concurrent call. It limits memory, not results.
 AHEAD = 8
-# A reply with room for fewer tokens is not worth a call.
+# Minimum number of tokens for a reply: with less room no request is sent.
 MIN_REPLY_TOKENS = 16
-# Characters of an invalid reply that are shown to its model.
+# Maximum number of characters of an invalid reply that are shown to the model.
 MAX_SHOWN = 8_000
 
 
 class QuarantinedError(Exception):
-    """A request is quarantined; the message is the reason, `raw` its last reply."""
+    """A request is quarantined. The message is the reason, `raw` is its last reply."""
 
     def __init__(self, reason: str, raw: str = "") -> None:
         super().__init__(reason)
@@ -49,21 +50,22 @@ class QuarantinedError(Exception):
 
 @dataclass(frozen=True)
 class Attempt:
-    """One way to send a request: as it is, with more room, or with its invalid reply shown."""
+    """One attempt at a request: its token limit, and messages that correct an invalid reply."""
 
     max_tokens: int
+    # Whether an earlier reply was invalid.
     corrected: bool = False
-    # No more room will be given, so that a truncated reply is accepted.
+    # Whether a truncated reply is accepted, because `max_tokens` cannot be raised any more.
     is_last: bool = False
     correction: tuple[Message, ...] = ()
 
     def encode(self) -> str:
-        """Encode all but the correction, for the ledger of batches."""
+        """Encode the attempt as a text for the ledger, without `correction`."""
         return f"{self.max_tokens}{'c' * self.corrected}{'l' * self.is_last}"
 
     @classmethod
     def decode(cls, code: str) -> "Attempt":
-        """Decode an attempt, without its correction."""
+        """Decode an attempt from a text of `encode`; `correction` is empty."""
         return cls(int(code.rstrip("cl")), "c" in code, "l" in code)
 
     def messages(self, request: Request) -> list[Message]:
@@ -71,18 +73,18 @@ class Attempt:
 
 
 class RequestChain:
-    """A request and its follow-ups, as far as they are answered."""
+    """A request and its follow-ups, with the replies received so far."""
 
     def __init__(self, request: Request, settings: ModelSettings) -> None:
         # The outcome so far.
         self.outcome = Outcome(request.unit)
         self._settings = settings
-        # The request to answer next, and its cache key.
+        # The next request to send, and its cache key.
         self.request, self.key = request, request_key(request, settings)
         self.is_answered = False
 
     def advance(self, parsed: ParsedReply) -> None:
-        """Add a reply to the request, and go on to its follow-up."""
+        """Add the reply to the current request, and make its follow-up the current request."""
         known = self.outcome
         self.outcome = replace(
             known,
@@ -96,7 +98,10 @@ class RequestChain:
             self.request, self.key = follow_up, request_key(follow_up, self._settings)
 
     def advance_cached(self, find: Callable[[str], Entry | None]) -> bool:
-        """Add a cached reply, if there is one; raises the error of a quarantined request."""
+        """Add the cached reply to the current request; False if there is none.
+
+        Raises `QuarantinedError` if the request is quarantined.
+        """
         entry = find(self.key)
         if entry is not None and entry.state == QUARANTINED:
             raise QuarantinedError(entry.reason)
@@ -106,25 +111,25 @@ class RequestChain:
         return True
 
     def failed(self, reason: object) -> Outcome:
-        """Return the outcome up to a failure."""
+        """Return the outcome so far, with the reason of the failure."""
         return replace(self.outcome, failure=str(reason))
 
 
 class CachedModel:
-    """A model of one step in front of the ledger."""
+    """A model of one step that takes replies from the ledger; base of the chat models."""
 
     def __init__(self, name: str, settings: ModelSettings, step: str, ledger: Ledger) -> None:
         self.name, self.settings, self.step, self.ledger = name, settings, step, ledger
-        # Keys of the requests that this version uses.
+        # Cache keys of the requests that this version of the index uses.
         self._used: list[str] = []
 
     @property
     def max_prompt_tokens(self) -> int:
-        """The longest prompt, in tokens."""
+        """Maximum number of tokens of a prompt."""
         return self.settings.context_window - self.settings.max_output_tokens
 
     def cached_values(self, request: Request) -> tuple[Any, ...]:
-        """Return the cached values of a request and its follow-ups, without sending any."""
+        """Return the cached values of a request and its follow-ups, without sending requests."""
         chain = RequestChain(request, self.settings)
         with suppress(QuarantinedError):
             while not chain.is_answered and chain.advance_cached(self.ledger.find):
@@ -132,19 +137,19 @@ class CachedModel:
         return chain.outcome.values
 
     def reply_hashes(self, keys: Iterable[str]) -> list[str]:
-        """Return a hash of the reply that is kept under each key; empty where none is."""
+        """Return the hash of the cached reply for each key; "" for a key without a reply."""
         return self.ledger.reply_hashes(keys)
 
     def get_meta(self, name: str) -> str | None:
-        """Return a value that was kept beside the replies."""
+        """Return a value from the ledger's metadata; None if there is none."""
         return self.ledger.get_meta(name)
 
     def set_meta(self, name: str, value: str) -> None:
-        """Keep a value beside the replies, for the next run."""
+        """Store a value in the ledger's metadata, for the next run."""
         self.ledger.set_meta(name, value)
 
     def mark_used(self, keys: Iterable[str]) -> None:
-        """Mark cached requests as used by this version."""
+        """Mark cached requests as used by this version of the index."""
         self._used += keys
 
     def _save_used(self) -> None:
@@ -152,7 +157,7 @@ class CachedModel:
         self._used.clear()
 
     def _follow_cached(self, chain: RequestChain) -> Outcome | None:
-        """Advance a chain over cached replies; its outcome if no other is needed."""
+        """Add cached replies to a chain; returns its outcome, or None if a reply is missing."""
         while not chain.is_answered:
             self._used.append(chain.key)
             try:
@@ -165,7 +170,7 @@ class CachedModel:
 
 
 class RemoteModel(CachedModel):
-    """A model behind an address; its calls run in the event loop of the run."""
+    """A model on a server. Its calls run in the event loop of the run."""
 
     def __init__(
         self,
@@ -181,7 +186,7 @@ class RemoteModel(CachedModel):
         self._client = LLMClient(name, settings, ledger, budget)
 
     def stop(self, error: BaseException) -> None:
-        """Let every further request fail with this error."""
+        """Make every further request fail with this error."""
         self._client.calls.stop(error if isinstance(error, Exception) else ModelError("stopped"))
 
     def close(self) -> None:
@@ -192,10 +197,11 @@ class ChatModel(RemoteModel):
     """The chat model of one step."""
 
     def replies(self, requests: Iterable[Request]) -> Iterator[Outcome]:
-        """Send all requests that are not cached; outcomes in the order of the requests.
+        """Send all requests that are not cached; yield outcomes in the order of the requests.
 
-        Raises `ModelError` if the server does not answer or accepts no request, `BudgetError` if
-        the next call could cost more than the budget leaves. What was answered is kept.
+        Raises `ModelError` if the server does not answer or rejects all requests, and
+        `BudgetError` if the next call could exceed the budget. Replies that have arrived are
+        kept in the ledger.
         """
         waiting: deque[Future[Outcome]] = deque()
         ahead = AHEAD * self.settings.concurrency
@@ -205,7 +211,7 @@ class ChatModel(RemoteModel):
                 outcome = self._follow_cached(chain)
                 future: Future[Outcome] = Future()
                 if outcome is None:
-                    # Counted here, since it may take as long as to load an encoding.
+                    # Count tokens in this thread: loading an encoding would block the event loop.
                     n_tokens = prompt_tokens(chain.request, self.settings)
                     future = self._loop.start(self._finish(chain, n_tokens))
                 else:
@@ -217,11 +223,11 @@ class ChatModel(RemoteModel):
                 yield waiting.popleft().result()
         except BaseException as error:
             self.stop(error)
-            # The calls under way are paid for.
+            # Wait for running calls, which are paid for already; after Ctrl-C cancel them.
             for future in waiting:
                 if isinstance(error, KeyboardInterrupt):
                     future.cancel()
-                # The first failure is the one to raise.
+                # Ignore further failures: the first failure is raised.
                 with suppress(BaseException):
                     future.result()
             raise
@@ -229,7 +235,7 @@ class ChatModel(RemoteModel):
             self._save_used()
 
     async def _finish(self, chain: RequestChain, n_tokens: int) -> Outcome:
-        """Send the next request of a chain, of about `n_tokens`, and its follow-ups."""
+        """Send the next request of a chain, with about `n_tokens`, and then its follow-ups."""
         while True:
             try:
                 parsed = await self._ask(chain, n_tokens)
@@ -242,7 +248,7 @@ class ChatModel(RemoteModel):
             n_tokens = prompt_tokens(chain.request, self.settings)
 
     async def _ask(self, chain: RequestChain, n_tokens: int) -> ParsedReply:
-        """Send one request until its reply is valid, or quarantine it."""
+        """Send a request until its reply is valid; quarantine it after too many attempts."""
         key, request, client = chain.key, chain.request, self._client
         room = self.settings.context_window - n_tokens
         try:
@@ -270,7 +276,7 @@ class ChatModel(RemoteModel):
             attempt = result
 
     async def _call(self, key: str, request: Request, attempt: Attempt, n_tokens: int) -> Reply:
-        """Send one request until the server answers it."""
+        """Send a request until the server answers; quarantine it if the server rejects it."""
         client = self._client
         n_tokens += sum(estimate_tokens(message["content"]) for message in attempt.correction)
 
@@ -285,7 +291,7 @@ class ChatModel(RemoteModel):
                     self.ledger.record_cost(key, self.step, self.name, Usage(n_tokens), cost)
                 raise
             if reply.usage == Usage():
-                # Some servers count no tokens, and none counts those of an interrupted stream.
+                # Some servers count no tokens, and no server counts them for a stream that we end.
                 reply = replace(reply, usage=Usage(n_tokens, 0, estimate_tokens(reply.text)))
             return reply, reply.usage
 
@@ -305,7 +311,10 @@ class ChatModel(RemoteModel):
 
 
 def first_attempt(request: Request, settings: ModelSettings, n_tokens: int) -> Attempt:
-    """Return the first attempt at a request, quarantined if it does not fit the window."""
+    """Return the first attempt at a request.
+
+    Raises `QuarantinedError` if the prompt does not fit the context window.
+    """
     room = settings.context_window - n_tokens
     if room < MIN_REPLY_TOKENS:
         raise QuarantinedError(
@@ -313,17 +322,17 @@ def first_attempt(request: Request, settings: ModelSettings, n_tokens: int) -> A
             f"{settings.context_window}"
         )
     max_tokens = request.max_output_tokens or settings.max_output_tokens
-    # A text that somebody has read already is not written again with more room.
+    # A streamed reply has been shown already, so it is not requested again with more tokens.
     return Attempt(min(max_tokens, room), is_last=request.sink is not None)
 
 
 def validate_reply(
     reply: Reply, request: Request, attempt: Attempt, room: int, redact: Callable[[str], str]
 ) -> ParsedReply | Attempt:
-    """Parse a reply; if it is invalid, return the next attempt, or quarantine the request.
+    """Parse a reply; if it is invalid, return the next attempt at the request.
 
-    `room` is what the context window leaves for a reply, in tokens; `redact` replaces the key
-    in a text.
+    `room` is the rest of the context window after the prompt, in tokens. `redact` replaces the
+    API key in a text. Raises `QuarantinedError` if there is no further attempt.
     """
     if reply.finish in ("content_filter", "refusal"):
         raw = redact(reply.text)
@@ -342,7 +351,7 @@ def validate_reply(
         if attempt.corrected:
             raw = redact(reply.text)
             raise QuarantinedError(f"the reply was no good: {error}", raw) from None
-        # After an empty reply the same request is sent again.
+        # After an empty reply the same request is sent again, without a correction.
         correction = _correction(reply, error, request, room) if reply.text.strip() else ()
         room -= sum(estimate_tokens(message["content"]) for message in correction)
         return Attempt(max(min(max_tokens, room), MIN_REPLY_TOKENS), True, True, correction)
@@ -351,11 +360,12 @@ def validate_reply(
 def _correction(
     reply: Reply, error: ReplyError, request: Request, room: int
 ) -> tuple[Message, ...]:
-    """Return messages that show a model its reply, the error and the format in words."""
-    # The words are for servers that accept a schema and ignore it.
+    """Return messages with the invalid reply, the error, and a description of the format."""
+    # The description is for servers that accept a schema and ignore it.
     instructions = request.format.instructions
     problem = f"This reply cannot be used: {error}. Reply again, whole.\n\n{instructions}".strip()
-    # Half of the room stays for the new reply, if a character is no more than a token.
+    # Show so little of the reply that half of the room is left for the new reply. A character
+    # is counted as one token.
     left = max(room // 2 - estimate_tokens(problem), 0)
     return (
         Message(role="assistant", content=reply.text[: min(MAX_SHOWN, left)]),

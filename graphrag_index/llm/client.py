@@ -1,4 +1,4 @@
-"""HTTP client of one model: its session, its requests, and the errors of its server."""
+"""HTTP client of one model: session, requests, and mapping of server errors to exceptions."""
 
 import asyncio
 import functools
@@ -41,19 +41,22 @@ from graphrag_index.schema.settings.models import ModelSettings
 if TYPE_CHECKING:
     import aiohttp
 
-# The server where neither the settings nor the environment name one.
+# The default server, if the settings and the environment set no address.
 OPENAI = "https://api.openai.com/v1"
-# Unused for longer, a connection may be closed by the server just as the next request is sent.
+# Maximum idle time of a connection. A server may close a connection that is idle for longer,
+# in the moment when the next request is sent.
 MAX_IDLE_SECONDS = 5.0
 MAX_CONNECT_SECONDS = 30.0
 MAX_HEADER_BYTES = 100_000
 
+# HTTP statuses below 500 of temporary failures.
 _RETRYABLE = frozenset((408, 409, 425, 429))
+# Words in an error that concerns the text of one request, not its parameters.
 _ABOUT_CONTENT = ("content_filter", "content_policy", "context_length", "string_above_max")
 
 
 class LoopThread:
-    """An event loop in a thread of its own, for code that is not asynchronous."""
+    """An event loop in a separate thread, for callers that are not asynchronous."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -61,11 +64,11 @@ class LoopThread:
         self._thread.start()
 
     def start(self, coroutine: Any) -> "Future[Any]":
-        """Run a coroutine there."""
+        """Start a coroutine in the loop, without waiting for its result."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def wait(self, coroutine: Any) -> Any:
-        """Run a coroutine there, and return its result."""
+        """Run a coroutine in the loop, wait for it, and return its result."""
         future = self.start(coroutine)
         try:
             return future.result()
@@ -74,7 +77,7 @@ class LoopThread:
             raise
 
     def close(self) -> None:
-        """End the loop; tasks that still run are cancelled."""
+        """Stop the loop; running tasks are cancelled."""
 
         async def cancel_others() -> None:
             tasks = asyncio.all_tasks() - {asyncio.current_task()}
@@ -89,10 +92,11 @@ class LoopThread:
 
 
 class LLMClient:
-    """Client of one model. Lives in one event loop.
+    """HTTP client of one model, to be used in one event loop only.
 
-    Methods that send raise `RetryError` if the failure may pass, `RejectedError` if this request
-    will never be answered, and `ModelError` if no request will: a wrong key, model or address.
+    Methods that send a request raise `RetryError` after a temporary failure, `RejectedError` if
+    the server will never answer this request, and `ModelError` if it will not answer any request,
+    because the key, the model or the address is wrong.
     """
 
     def __init__(
@@ -101,7 +105,7 @@ class LLMClient:
         self.name, self.settings = name, settings
         self.writer = RequestWriter(name, settings, ledger)
         self.address = settings.base_url or "api.openai.com"
-        # Searches keep their replies in memory.
+        # Searches use a ledger in memory, so that their replies are not kept.
         keeps_replies = ledger.path != IN_MEMORY
         self.calls = RetriedCalls(name, settings, budget or Budget(None), keeps_replies)
         self._session: aiohttp.ClientSession | None = None
@@ -111,7 +115,7 @@ class LLMClient:
             await self._session.close()
 
     def redact(self, text: str) -> str:
-        """Replace the key in a text."""
+        """Replace the API key in a text by asterisks."""
         return redact(text, self.settings.key)
 
     async def chat(
@@ -121,9 +125,9 @@ class LLMClient:
         max_tokens: int,
         sink: TextSink | None = None,
     ) -> Reply:
-        """Send a chat request once, dropping on the way what the server does not support.
+        """Send a chat request; send it again without parameters that the server rejects.
 
-        With a `sink` the text of the reply is streamed into it.
+        With a `sink`, the text of the reply is streamed into the sink.
         """
         while True:
             stream, sent = self.settings.stream or sink is not None, self.writer.capabilities
@@ -140,7 +144,7 @@ class LLMClient:
             return replace(reply, response_format=sent.response_format)
 
     async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
-        """Request the vectors of some texts, in their order."""
+        """Request the vectors of some texts, in the order of the texts."""
         while True:
             body = self.writer.embedding_body(texts)
             try:
@@ -152,14 +156,17 @@ class LLMClient:
             return read_embeddings(data, len(texts))
 
     async def check(self) -> None:
-        """Check that the server answers, accepts the key and knows the model, at no cost."""
+        """Check, without cost, that the server answers, accepts the key and has the model.
+
+        Raises `ModelError` if the server does not.
+        """
         import aiohttp
 
         try:
             async with self._request("GET", "/models") as response:
                 status, content = response.status, await response.read()
         except aiohttp.SocketTimeoutError:
-            return  # A slow one may still answer.
+            return  # The server is slow, but it may still answer requests.
         except (aiohttp.ClientError, OSError) as error:
             raise ModelError(
                 f"Model {self.name}: no server answers at {self.address} ({cause_of(error)}): "
@@ -167,14 +174,14 @@ class LLMClient:
             ) from None
         if status in (401, 403):
             raise self._settings_error(status, _read_error(content)[1])
-        # Not every server lists its models; Azure lists models, not deployments.
+        # Some servers do not list their models. Azure lists models, but requests use deployments.
         if status >= 400 or self.settings.provider == "azure":
             return
         try:
             known = [str(model["id"]) for model in json.loads(content)["data"]]
         except (ValueError, KeyError, TypeError):
             return
-        # Ollama adds a tag to the names of its models.
+        # Ollama adds a tag to the names of its models, such as "llama3:latest".
         wanted = self.settings.model
         if known and not any(id == wanted or id.split(":")[0] == wanted for id in known):
             shown = ", ".join(sorted(known)[:8]) + (", ..." if len(known) > 8 else "")
@@ -183,14 +190,17 @@ class LLMClient:
             )
 
     def response_error(self, status: int, headers: Mapping[str, str], content: bytes) -> Exception:
-        """Return the exception for a response whose status is an error."""
+        """Return the exception for a response with an error status."""
         code, message = _read_error(content)
         return self.status_error(status, message, code, retry_after(headers))
 
     def status_error(
         self, status: int, message: str, code: str = "", after: float | None = None
     ) -> Exception:
-        """Map an HTTP status and the provider's message to the exception to raise."""
+        """Map an HTTP status and the provider's message to the exception to raise.
+
+        `after` is the number of seconds that the server asks to wait.
+        """
         reason = f"HTTP {status}: {message}"
         if status in _RETRYABLE or status >= 500:
             if status == 429 and "quota" in message.lower() and "insufficient" in message.lower():
@@ -204,7 +214,7 @@ class LLMClient:
         return RejectedError(reason)
 
     def _settings_error(self, status: int, message: str) -> ModelError:
-        """Return the error for a status that only a change of the settings can prevent."""
+        """Return the error for a status that the user must fix in the settings or the account."""
         reason = {
             401: "does not accept the key: set api_key of this model",
             403: "refuses access: see what the key may do",
@@ -216,7 +226,7 @@ class LLMClient:
         return ModelError(f"Model {self.name}: {self.address} {reason} (HTTP {status}: {message}).")
 
     async def _post(self, path: str, body: Mapping[str, Any]) -> Any:
-        """Send JSON, and parse the JSON that comes back."""
+        """Send a JSON body, and parse the JSON of the response."""
         async with self._open(path, body) as response:
             content = await response.read()
         try:
@@ -225,7 +235,7 @@ class LLMClient:
             raise RetryError("the answer was no JSON", lost=True) from None
 
     async def _stream(self, body: Mapping[str, Any], sink: TextSink | None) -> Reply:
-        """Send a chat request, and read the stream of its reply."""
+        """Send a chat request, and read its streamed reply."""
         async with self._open("/chat/completions", body) as response:
             streamed = StreamedReply(sink)
             try:
@@ -241,7 +251,10 @@ class LLMClient:
     async def _open(
         self, path: str, body: Mapping[str, Any]
     ) -> AsyncIterator["aiohttp.ClientResponse"]:
-        """Send JSON, and open the response; failures while it is read are mapped as well."""
+        """Send a JSON body, and open the response.
+
+        Maps exceptions of `aiohttp` to ours, also exceptions while the response is read.
+        """
         import aiohttp
 
         try:
@@ -267,7 +280,8 @@ class LLMClient:
         base = self.settings.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
         if self._session is None:
             self._session = _new_session(self.settings, base.startswith("https"))
-            # The session must not keep its client.
+            # Close the session when this client is garbage-collected. The finalizer must not
+            # refer to the client itself.
             weakref.finalize(self, _close_soon, self._session, asyncio.get_running_loop())
         parameters = None
         if self.settings.provider == "azure":
@@ -283,10 +297,10 @@ class LLMClient:
 
 
 def _new_session(settings: ModelSettings, is_encrypted: bool) -> "aiohttp.ClientSession":
-    """Open the session of one model, with its key and its timeouts."""
+    """Create the HTTP session of one model, with its key and its timeouts."""
     import aiohttp
 
-    # Local servers need no key, but a header cannot be empty.
+    # Local servers need no key, but the header must not be empty.
     key = settings.key or "none"
     is_azure = settings.provider == "azure"
     login = {"api-key": key} if is_azure else {"authorization": f"Bearer {key}"}
@@ -297,7 +311,7 @@ def _new_session(settings: ModelSettings, is_encrypted: bool) -> "aiohttp.Client
             sock_connect=min(MAX_CONNECT_SECONDS, settings.timeout),
             sock_read=settings.timeout,
         ),
-        # `Pace` limits the concurrency.
+        # `Pace` limits the number of concurrent calls, so the session does not.
         connector=aiohttp.TCPConnector(
             limit=0,
             keepalive_timeout=MAX_IDLE_SECONDS,
@@ -311,7 +325,7 @@ def _new_session(settings: ModelSettings, is_encrypted: bool) -> "aiohttp.Client
 
 @functools.cache
 def _ssl_context() -> ssl.SSLContext:
-    """Return the context of all connections: the certificates of the system or of `SSL_CERT_*`."""
+    """Return the TLS context, with the certificates of the system or of `SSL_CERT_*`."""
     if sys.platform == "linux" or {"SSL_CERT_FILE", "SSL_CERT_DIR"} & os.environ.keys():
         return ssl.create_default_context()
     import truststore
@@ -320,13 +334,13 @@ def _ssl_context() -> ssl.SSLContext:
 
 
 def _close_soon(session: "aiohttp.ClientSession", loop: asyncio.AbstractEventLoop) -> None:
-    """Close the session of a client that is garbage, in the loop of the session."""
+    """Close the session of a garbage-collected client, in the session's event loop."""
     if not session.closed and loop.is_running():
         asyncio.run_coroutine_threadsafe(session.close(), loop)
 
 
 def proxy_for(url: str) -> str | None:
-    """Return the proxy that the environment sets for an address, if one is set."""
+    """Return the proxy for an address from the environment variables; None if none is set."""
     parts, proxies = urlsplit(url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     if not proxy or proxy_bypass(parts.netloc):
@@ -341,14 +355,14 @@ def proxy_for(url: str) -> str | None:
 
 
 def cause_of(error: BaseException) -> str:
-    """Return the innermost reason of a failed connection."""
+    """Return the message of the first exception in the chain that led to this error."""
     while error.__cause__ is not None:
         error = error.__cause__
     return " ".join(str(error).split()) or type(error).__name__
 
 
 def _read_error(content: bytes) -> tuple[str, str]:
-    """Return the code in the body of an error, and the message, on one line."""
+    """Parse the body of an error response; returns (code, message on one line)."""
     try:
         body = json.loads(content)
     except ValueError:

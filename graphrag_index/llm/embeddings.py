@@ -1,4 +1,4 @@
-"""Embedding models behind an address: texts in batches, each vector kept in the ledger."""
+"""Embedding models on a server: texts are sent in batches, vectors are cached in the ledger."""
 
 import base64
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,38 +17,39 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    # Vectors by the cache keys of their texts.
+    # Maps the cache key of a text to its vector.
     Vectors = dict[str, npt.NDArray[np.float32]]
 
-# A text and its cache key.
+# (cache key, text)
 KeyedText = tuple[str, str]
 
-# Limits of one request, at OpenAI and at most others.
+# Maximum number of texts and of tokens in one request. Most servers accept this many.
 MAX_TEXTS = 64
 MAX_TOKENS = 8_000
-# The text of the request that finds the dimension.
+# The text that is sent to find out the dimension of the vectors.
 PROBE = "dimension"
-# Attempts for a text whose vector is unusable.
+# Maximum number of attempts for a text whose vector is unusable.
 MAX_ATTEMPTS = 3
 
 
 class RemoteEmbeddingModel(RemoteModel):
-    """An embedding model behind an address, with the interface of the embedded one."""
+    """An embedding model on a server, with the same interface as `EmbeddingModel`."""
 
-    # Length of the vectors; `find_dimension` sets it.
+    # Number of components of the vectors; `find_dimension` sets it.
     dimension: int
-    # Whether any vector of this run has the dimension.
+    # Whether any vector of this run has the expected dimension.
     _fits = False
 
     @property
     def identity(self) -> tuple[str, int | None]:
-        """All that the vectors depend on besides their texts."""
+        """The settings that the vectors depend on: two equal identities give equal vectors."""
         return self.settings.vector_identity()
 
     def find_dimension(self) -> None:
-        """Find the dimension in the ledger, or by requesting one vector.
+        """Read the dimension of the vectors from the ledger, or request one vector to find it.
 
-        Raises `ModelError` if the server gives no vectors, or others than the settings say.
+        Raises `ModelError` if the server returns no vectors, or vectors whose dimension differs
+        from the settings.
         """
         known = self.get_meta(self._dimension_name)
         self.dimension = int(known) if known else self._loop.wait(self._probe())
@@ -68,11 +69,11 @@ class RemoteEmbeddingModel(RemoteModel):
     def embed(
         self, texts: Sequence[str], advance: Callable[[int], None] | None = None
     ) -> "npt.NDArray[np.float32]":
-        """Return a vector of length 1 for each text, in the order of the texts.
+        """Return a unit vector for each text: an array of shape (texts, dimension).
 
         The vector of a quarantined text is all zeros. `advance` is called with the number of
-        texts done since its last call. Raises `ModelError` if the server does not answer, or
-        gives vectors of another length than before.
+        texts finished since its last call. Raises `ModelError` if the server does not answer,
+        or if it returns vectors of another dimension than before.
         """
         import numpy as np
 
@@ -86,7 +87,7 @@ class RemoteEmbeddingModel(RemoteModel):
                 vectors[key] = zeros
             elif entry is not None and entry.state == DONE:
                 vectors[key] = np.frombuffer(base64.b64decode(entry.reply), np.float32)
-            # The server may have given this name to another model.
+            # The dimension changes if the server now uses this name for another model.
             if key not in vectors or len(vectors[key]) != self.dimension:
                 missing[key] = text
                 vectors.pop(key, None)
@@ -109,7 +110,7 @@ class RemoteEmbeddingModel(RemoteModel):
         return np.stack([vectors.get(key, zeros) for key in keys])
 
     async def _probe(self) -> int:
-        """Return the dimension of the vectors, by requesting one."""
+        """Request one vector, and return its dimension."""
         for _ in range(MAX_ATTEMPTS):
             try:
                 (row,) = await self._call([(text_key(PROBE, self.settings), PROBE)])
@@ -124,7 +125,10 @@ class RemoteEmbeddingModel(RemoteModel):
         )
 
     async def _request(self, batch: Sequence[KeyedText]) -> "Vectors":
-        """Request the vectors of some texts; texts without a usable one are quarantined."""
+        """Request the vectors of a batch of texts; texts without a usable vector are quarantined.
+
+        If attempts fail, each half of the batch is sent separately, to find the text at fault.
+        """
         vectors: Vectors = {}
         reason, length = "", None
         for _ in range(MAX_ATTEMPTS):
@@ -140,7 +144,6 @@ class RemoteEmbeddingModel(RemoteModel):
             if not batch:
                 return vectors
         if len(batch) > 1:
-            # One of them may be at fault.
             middle = len(batch) // 2
             for half in (batch[:middle], batch[middle:]):
                 vectors |= await self._request(half)
@@ -157,7 +160,7 @@ class RemoteEmbeddingModel(RemoteModel):
         return vectors
 
     async def _call(self, batch: Sequence[KeyedText]) -> list[list[float]]:
-        """Request the vectors of some texts until the server answers."""
+        """Send a batch of texts until the server answers; returns its vectors."""
         texts = [text for _, text in batch]
 
         def before_send() -> None:
@@ -168,7 +171,7 @@ class RemoteEmbeddingModel(RemoteModel):
 
         async def send() -> tuple[list[list[float]], Usage]:
             rows, used = await self._client.embed(texts)
-            # The tokens of the batch are recorded once, whether its vectors are usable or not.
+            # Record the tokens of the batch once, under the key of its first text.
             cost = cost_of(used, self._client.calls.price)
             self.ledger.record_cost(batch[0][0], self.step, self.name, used, cost)
             return rows, used
@@ -179,7 +182,11 @@ class RemoteEmbeddingModel(RemoteModel):
     def _keep_usable(
         self, batch: Sequence[KeyedText], rows: Sequence[Sequence[float]], vectors: "Vectors"
     ) -> tuple[list[KeyedText], int | None]:
-        """Keep the usable vectors; returns the other texts, and the dimension of the last."""
+        """Store the usable vectors in `vectors` and in the ledger.
+
+        Returns the texts without a usable vector, and the dimension of the last unusable
+        vector (None if it has no direction).
+        """
         rest, replies = [], {}
         wrong: int | None = None
         for (key, text), row in zip(batch, rows, strict=True):
@@ -197,7 +204,7 @@ class RemoteEmbeddingModel(RemoteModel):
 
 
 def _normalized(row: Sequence[float]) -> "npt.NDArray[np.float32] | None":
-    """Scale a vector to length 1; None if it has no direction."""
+    """Scale a vector to length 1; None if it is zero or not finite."""
     import numpy as np
 
     vector = np.asarray(row, np.float32)
@@ -206,13 +213,13 @@ def _normalized(row: Sequence[float]) -> "npt.NDArray[np.float32] | None":
 
 
 def text_key(text: str, settings: ModelSettings) -> str:
-    """Return the cache key of a vector: a hash of all that it depends on."""
+    """Return the cache key of the vector of a text: a hash of the model and the text."""
     parts = repr((*settings.vector_identity(), text))
     return blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def _batches(texts: Iterable[KeyedText]) -> Iterator[list[KeyedText]]:
-    """Group texts into requests within the limits."""
+    """Split texts into batches of at most `MAX_TEXTS` texts and `MAX_TOKENS` tokens."""
     batch: list[KeyedText] = []
     n_tokens = 0
     for key, text in texts:

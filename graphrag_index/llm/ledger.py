@@ -1,7 +1,7 @@
 """The ledger: a persistent cache of model replies and their costs, in one SQLite file.
 
-A request is recorded before it is sent and again when its reply is valid, so that no reply
-is paid for twice: a kill in between loses that one call.
+A request is recorded before it is sent, and its reply as soon as it is valid. So no reply is
+paid for twice, except the replies to calls that were running when the process was killed.
 """
 
 import sqlite3
@@ -16,44 +16,44 @@ from graphrag_index.errors import GraphRAGError
 from graphrag_index.llm.request import Spent, Usage
 
 FILE = "ledger.sqlite"
-# Keys in one query.
+# Maximum number of keys in one query.
 KEYS_AT_ONCE = 500
 
-# States of a request. `open`: sent, or to be sent, and not answered yet.
+# States of a request. `open`: there is no valid reply yet.
 OPEN, DONE, QUARANTINED = "open", "done", "quarantined"
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS requests (
     key TEXT PRIMARY KEY,        -- hash of model, parameters, messages and schema
     step TEXT NOT NULL,
-    unit TEXT NOT NULL,          -- a label for people
+    unit TEXT NOT NULL,          -- a label for the user: a document and its passage, ...
     model TEXT NOT NULL,
     state TEXT NOT NULL,
     attempts INTEGER NOT NULL DEFAULT 0,
-    reply BLOB,                  -- validated
-    reason TEXT NOT NULL DEFAULT '',
+    reply BLOB,                  -- the validated reply
+    reason TEXT NOT NULL DEFAULT '', -- why the request is quarantined
     raw TEXT NOT NULL DEFAULT '' -- the last invalid reply
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS requests_by_state ON requests (step, state);
--- Apart from the requests, whose replies are long: each run marks the requests that it uses.
+-- Each run updates these short rows instead of the rows of `requests`, whose replies are long.
 CREATE TABLE IF NOT EXISTS uses (
-    key TEXT PRIMARY KEY,        -- of the request
+    key TEXT PRIMARY KEY,        -- key of the request
     step TEXT NOT NULL,
-    version INTEGER NOT NULL     -- the newest that uses it
+    version INTEGER NOT NULL     -- the newest version of the index that uses the request
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS uses_by_step ON uses (step, version);
 CREATE TABLE IF NOT EXISTS calls (
     key TEXT NOT NULL,
     step TEXT NOT NULL,
     model TEXT NOT NULL,
-    version INTEGER NOT NULL,    -- for which it was made
+    version INTEGER NOT NULL,    -- the version of the index for which the call was made
     prompt_tokens INTEGER NOT NULL,
     cached_tokens INTEGER NOT NULL,
     completion_tokens INTEGER NOT NULL,
-    cost REAL                    -- in dollars; null where the price is not known
+    cost REAL                    -- in dollars; null if the price is not known
 );
 CREATE TABLE IF NOT EXISTS metadata (
-    name TEXT PRIMARY KEY,       -- such as the capabilities of a server
+    name TEXT PRIMARY KEY,       -- for example "endpoint capabilities: …"
     value TEXT NOT NULL
 ) WITHOUT ROWID;
 """
@@ -68,14 +68,14 @@ ON CONFLICT (key) DO UPDATE SET state = excluded.state, attempts = attempts + 1,
 ANSWERED = "UPDATE requests SET state = ?, reply = ?, reason = '', raw = '' WHERE key = ?"
 FAILED = "UPDATE requests SET state = ?, reason = ?, raw = ? WHERE key = ?"
 INSERT_CALL = "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-# Into the table of `track_use`.
+# Inserts a key into the temporary table that `Ledger.track_use` creates.
 INSERT_USED = "INSERT OR IGNORE INTO temp.used VALUES (?)"
-# A request of the newest version of its step.
+# Selects the requests that the newest version of their step uses.
 _NEWEST = """
 JOIN uses AS u ON u.key = r.key
     AND u.version = (SELECT max(version) FROM uses WHERE step = r.step)
 """
-# Sums of the calls; the cost is null if the price of one is not known.
+# Sums over calls; the total cost is null if the cost of any call is null.
 _TOTALS = (
     "sum(prompt_tokens), sum(cached_tokens), sum(completion_tokens), "
     "CASE WHEN count(*) = count(cost) THEN total(cost) END"
@@ -83,7 +83,7 @@ _TOTALS = (
 
 
 class Entry(NamedTuple):
-    """The state of a request, its reply, and the reason of a failure."""
+    """The state of a request, its valid reply, and the reason why it is quarantined."""
 
     state: str
     reply: str
@@ -91,7 +91,7 @@ class Entry(NamedTuple):
 
 
 class StepStatus(NamedTuple):
-    """Counts of the requests of a step and model in its newest version, and total costs."""
+    """Requests of one step and model in its newest version by state, and costs of all versions."""
 
     step: str
     model: str
@@ -102,11 +102,11 @@ class StepStatus(NamedTuple):
     prompt_tokens: int
     cached_tokens: int
     completion_tokens: int
-    cost: float | None  # null if the price of a call is not known
+    cost: float | None  # in dollars; None if the price of any call is not known
 
 
 class Quarantined(NamedTuple):
-    """A request without a valid reply, and the reason."""
+    """A quarantined request: its step, its label, the reason, and the last raw reply."""
 
     step: str
     unit: str
@@ -115,8 +115,8 @@ class Quarantined(NamedTuple):
 
 
 def _key_batches(keys: Iterable[str]) -> Iterator[tuple[str, Sequence[str]]]:
-    """Split keys into batches for one query each, with its placeholders."""
-    # In the order of the file, so that no page of it is read twice.
+    """Split keys into batches; yield (placeholders for a query, keys) for each batch."""
+    # Sort the keys as the table is sorted, so that SQLite reads no page of the file twice.
     ordered = sorted(keys)
     for start in range(0, len(ordered), KEYS_AT_ONCE):
         some = ordered[start : start + KEYS_AT_ONCE]
@@ -124,9 +124,10 @@ def _key_batches(keys: Iterable[str]) -> Iterator[tuple[str, Sequence[str]]]:
 
 
 class Ledger:
-    """The ledger of one output folder, or one in memory; safe to use from several threads.
+    """The ledger of one output folder, or in memory if `output` is None. It is thread-safe.
 
-    With `read_only` the file must exist, and nothing is written into it.
+    `version` is the version of the index that the run creates. With `read_only`, the file must
+    exist, and nothing is written to it.
     """
 
     def __init__(self, output: Path | None, version: int = 0, read_only: bool = False) -> None:
@@ -143,16 +144,16 @@ class Ledger:
             self._database = self._connect()
             if not read_only:
                 self._database.execute("PRAGMA journal_mode = WAL")
-                # A killed process loses nothing; a power cut may lose the last moments.
+                # A killed process loses no transaction; a power cut may lose the last few.
                 self._database.execute("PRAGMA synchronous = NORMAL")
                 self._database.executescript(_SCHEMA)
-            # A second connection, so that a look-up does not wait for a write.
+            # Use a second connection, so that a lookup does not wait for a write transaction.
             self._reader = self._database if is_shared else self._connect()
 
     def _connect(self) -> sqlite3.Connection:
         address = str(self.path)
         if isinstance(self.path, Path) and self._is_read_only:
-            # Without a write-ahead log, SQLite would create one unless the file is immutable.
+            # If there is no write-ahead log, SQLite would create one, unless `immutable` is set.
             is_written = self.path.with_name(f"{FILE}-wal").exists()
             mode = "mode=ro" if is_written else "mode=ro&immutable=1"
             address = f"{self.path.absolute().as_uri()}?{mode}"
@@ -162,7 +163,7 @@ class Ledger:
 
     def close(self) -> None:
         """Write the pending records, and close the file."""
-        # On a full disk the records of sent requests are lost, which costs nothing.
+        # If the disk is full, only records of sent requests are lost: their loss does no harm.
         if self._sent:
             with suppress(GraphRAGError), self.transaction():
                 pass
@@ -172,7 +173,7 @@ class Ledger:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Run a write transaction, flushing pending records of sent requests first.
+        """Open a write transaction, which first writes the pending records of sent requests.
 
         Raises `GraphRAGError` if the file is damaged or cannot be written.
         """
@@ -191,7 +192,7 @@ class Ledger:
 
     @contextmanager
     def _explain_errors(self) -> Iterator[None]:
-        """Raise errors of the file as a `GraphRAGError`."""
+        """Turn exceptions of SQLite into a `GraphRAGError`."""
         try:
             yield
         except sqlite3.DatabaseError as error:
@@ -211,16 +212,16 @@ class Ledger:
             return self._database.execute(query, values).fetchall()
 
     def find(self, key: str) -> Entry | None:
-        """Return the entry of a request, by its cache key."""
+        """Look up a request by its cache key; None if it is not in the ledger."""
         query = "SELECT state, coalesce(reply, ''), reason FROM requests WHERE key = ?"
         with self._read_lock, self._explain_errors():
             row = self._reader.execute(query, (key,)).fetchone()
         return Entry(*row) if row else None
 
     def reply_hashes(self, keys: Iterable[str]) -> list[str]:
-        """Return a hash of the reply that is kept under each key; empty where none is."""
+        """Return the hash of the cached reply for each key; "" for a key without a reply."""
         wanted = list(keys)
-        # As bytes, which need not become a text and bytes again.
+        # Read replies as bytes: decoding and encoding them again would take time.
         query = "SELECT key, CAST(reply AS BLOB) FROM requests WHERE state = ? AND key IN "
         hashes = {
             key: blake2b(reply or b"", digest_size=16).hexdigest()
@@ -230,9 +231,10 @@ class Ledger:
         return [hashes.get(key, "") for key in wanted]
 
     def record_sent(self, key: str, step: str, unit: str, model: str) -> None:
-        """Record with the next transaction that a request is being sent.
+        """Record that a request is being sent; the next transaction writes the record.
 
-        A transaction of its own would take as long as the call. A kill loses only this record.
+        A separate transaction for this record would be slow. If the process is killed before
+        the next transaction, only this record is lost.
         """
         with self._lock:
             self._sent.append((key, step, unit, model))
@@ -240,7 +242,7 @@ class Ledger:
     def record_all_sent(
         self, database: sqlite3.Connection, requests: Iterable[tuple[str, str, str, str]]
     ) -> None:
-        """Record in a transaction that requests are sent: key, step, unit and model of each."""
+        """Record in an open transaction that requests are sent: tuples (key, step, unit, model)."""
         for key, step, unit, model in requests:
             database.execute(_SEND, (key, step, unit, model, OPEN))
             use = (key, step, self.version)
@@ -249,14 +251,14 @@ class Ledger:
     def record_cost(
         self, key: str, step: str, model: str, usage: Usage, cost: float | None
     ) -> None:
-        """Record the cost of a call, whether its reply is valid or not."""
+        """Record the tokens and the cost (in dollars) of a call."""
         with self.transaction() as database:
             database.execute(INSERT_CALL, self.call_row(key, step, model, usage, cost))
 
     def record_reply(
         self, key: str, step: str, model: str, reply: str, usage: Usage, cost: float | None
     ) -> None:
-        """Keep a validated reply and its cost."""
+        """Record a validated reply, its tokens and its cost (in dollars)."""
         with self.transaction() as database:
             database.execute(INSERT_CALL, self.call_row(key, step, model, usage, cost))
             database.execute(ANSWERED, (DONE, reply, key))
@@ -264,22 +266,22 @@ class Ledger:
     def call_row(
         self, key: str, step: str, model: str, usage: Usage, cost: float | None
     ) -> tuple[Any, ...]:
-        """Return the row of a call made for this version."""
+        """Return the row of the table `calls` for a call made by this run."""
         counts = (usage.prompt, usage.cached, usage.completion)
         return (key, step, model, self.version, *counts, cost)
 
     def record_replies(self, replies: Mapping[str, str]) -> None:
-        """Keep validated replies, whose costs are recorded already, by their keys."""
+        """Record validated replies by their keys. Their costs are recorded already."""
         with self.transaction() as database:
             database.executemany(ANSWERED, ((DONE, reply, key) for key, reply in replies.items()))
 
     def record_failure(self, key: str, reason: str, raw: str = "") -> None:
-        """Record that a request is quarantined, with the reason."""
+        """Record that a request is quarantined, the reason, and the raw reply."""
         with self.transaction() as database:
             database.execute(FAILED, (QUARANTINED, reason, raw, key))
 
     def mark_used(self, keys: Iterable[str]) -> None:
-        """Mark requests as used by the version that is being made."""
+        """Mark requests as used by the version of the index that this run creates."""
         keys = list(keys)
         with self.transaction() as database:
             for places, some in _key_batches(keys):
@@ -289,64 +291,64 @@ class Ledger:
                 database.executemany(INSERT_USED, ((key,) for key in keys))
 
     def track_use(self) -> None:
-        """Track, apart from the file, the requests used from now on, to purge the others."""
+        """Track the requests used from now on in a temporary table, to purge all others later."""
         with self.transaction() as database:
             database.execute("DROP TABLE IF EXISTS temp.used")
             database.execute("CREATE TEMP TABLE used (key TEXT PRIMARY KEY) WITHOUT ROWID")
         self._tracks_use = True
 
     def relabel(self, key: str, unit: str) -> None:
-        """Replace the label of a request, such as when a file is renamed."""
+        """Update the label of a request, for example after a file was renamed."""
         if self.rows("SELECT 1 FROM requests WHERE key = ? AND unit != ?", key, unit):
             with self.transaction() as database:
                 database.execute("UPDATE requests SET unit = ? WHERE key = ?", (unit, key))
 
     def shrink(self) -> bool:
-        """Compact the file, so that no deleted byte stays; False while another program reads."""
+        """Remove all deleted bytes from the file; False if another program is reading the file."""
         with self._lock, self._explain_errors():
             self._database.execute("VACUUM")
-            # In ms: a longer reader may read for hours.
+            # Wait at most 1000 ms for readers: a long query could run for hours.
             self._database.execute("PRAGMA busy_timeout = 1000")
             return not self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
 
     def get_meta(self, name: str) -> str | None:
-        """Return a value that was kept beside the replies."""
+        """Return a value from the metadata table; None if there is none."""
         rows = self.rows("SELECT value FROM metadata WHERE name = ?", name)
         return rows[0][0] if rows else None
 
     def copy_capabilities(self, output: Path) -> None:
-        """Copy the capabilities of servers from the ledger of a folder, if it is readable."""
+        """Copy the server capabilities from the ledger of another folder, if it is readable."""
         query = "SELECT name, value FROM metadata WHERE name LIKE 'endpoint capabilities: %'"
         with suppress(GraphRAGError), closing(Ledger(output, read_only=True)) as other:
             for name, value in other.rows(query):
                 self.set_meta(name, value)
 
     def set_meta(self, name: str, value: str) -> None:
-        """Keep a value beside the replies."""
+        """Store a value in the metadata table."""
         with self.transaction() as database:
             database.execute("INSERT OR REPLACE INTO metadata VALUES (?, ?)", (name, value))
 
     def spent(self) -> float:
-        """Return the cost so far of the version that is being made, in dollars."""
+        """Return the cost so far of the version that this run creates, in dollars."""
         query = "SELECT total(cost) FROM calls WHERE version = ?"
         return float(self.rows(query, self.version)[0][0])
 
     def spent_for(self, version: int) -> Spent:
-        """Return the calls, tokens and cost of a version."""
+        """Return the number of calls, the tokens and the cost of a version of the index."""
         query = f"SELECT count(*), {_TOTALS} FROM calls WHERE version = ?"
         n_calls, *n_tokens, cost = self.rows(query, version)[0]
-        # An empty sum is null.
+        # In SQL the sum over no rows is null.
         return Spent(n_calls, Usage(*(n or 0 for n in n_tokens)), cost)
 
     def quarantined(self, steps: Iterable[str]) -> list[Quarantined]:
-        """Return the quarantined requests of the newest version of some steps."""
+        """Return the quarantined requests of these steps in their newest version."""
         query = f"SELECT r.step, unit, reason, raw FROM requests AS r {_NEWEST} "
         query += "WHERE r.step = ? AND state = ? ORDER BY unit"
         found = (row for step in steps for row in self.rows(query, step, QUARANTINED))
         return [Quarantined(*row) for row in found]
 
     def release(self, steps: Iterable[str]) -> int:
-        """Reopen the quarantined requests of some steps; returns their number."""
+        """Set the quarantined requests of these steps to `open`; returns their number."""
         query = "UPDATE requests SET state = ?, attempts = 0 WHERE state = ? AND step = ?"
         with self.transaction() as database:
             return sum(
@@ -354,7 +356,7 @@ class Ledger:
             )
 
     def status(self) -> list[StepStatus]:
-        """Return the counts of requests of each step that used a model, and their costs."""
+        """Return one status for each step and model: requests by state, tokens and cost."""
         with self.transaction():
             pass
         states = self.rows(
