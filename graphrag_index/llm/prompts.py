@@ -1,8 +1,8 @@
-"""Prompts of a project, and rows of tables as lines of CSV in them, with their token costs.
+"""Prompts of a project, and table rows as CSV lines in a prompt, with their token costs.
 
-A prompt is a text file of this package; one of the same name in `prompts/` overrides it. A
-placeholder is written `{{name}}`. Values are inserted verbatim: a brace, a marker or a special
-token in a document is text like any other.
+A prompt is a text file of this package; a file of the same name in `prompts/` of the project
+overrides it. A placeholder is written `{{name}}`. Values are inserted verbatim: braces and
+special tokens in a document have no special meaning.
 """
 
 import csv
@@ -24,11 +24,12 @@ from graphrag_index.text.tokens import TokenCounts, count_tokens, load_encoding
 
 FOLDER = "prompts"
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
-# Lines whose tokens are counted together: bounds memory, not results.
+# Number of lines whose tokens are counted together. It limits memory, not results.
 BATCH_LINES = 4_096
-# A row takes at most this part of the budget, to leave room for a relationship and both its ends.
+# A row takes at most 1/ROW_SHARE of the token budget, so that a relationship and the two
+# entities that it connects fit.
 ROW_SHARE = 4
-# White space that is not a single space: replacing single ones too would take longer.
+# White space other than a single space. Replacing single spaces too would take longer.
 _BLANKS = r"[^\S ]\s*| \s+"
 
 
@@ -39,7 +40,7 @@ class Prompts:
         self.root, self.package = root, package
 
     def text(self, name: str) -> str:
-        """Return a prompt by its name: the project's own, or the default."""
+        """Return a prompt by its name: the project's version, or the default."""
         own = self.root / FOLDER / f"{name}.txt"
         try:
             return own.read_text(encoding="utf-8-sig")
@@ -49,7 +50,7 @@ class Prompts:
             raise SettingsError(f"The prompt {own} cannot be read: {error}.") from error
 
     def own(self) -> dict[str, str]:
-        """Return the project's own prompts, by name."""
+        """Return the prompts that the project overrides, by name."""
         paths = sorted((self.root / FOLDER).glob("*.txt"))
         return {path.stem: self.text(path.stem) for path in paths}
 
@@ -70,23 +71,27 @@ class Prompts:
 
 @dataclass(frozen=True)
 class TokenBudget:
-    """The tokens that a context may have (`limit`), and those of the window for it (`room`)."""
+    """Token limits for the context in a prompt."""
 
-    limit: int
-    room: int
+    limit: int  # maximum tokens of the context
+    room: int  # tokens of the context window that are free for the context
 
     def cost(self, n_tokens: Integers, n_bytes: Integers) -> Integers:
-        """Return the costs of texts: their tokens, or more if the estimate fills `room` first."""
+        """Return the cost of each text, in tokens.
+
+        The cost is the number of tokens, or a scaled estimate from the bytes if that is higher,
+        so that a context within `limit` also fits `room` by the estimate.
+        """
         estimated = np.ceil(n_bytes * self._scale).astype(np.int64)
         costs: Integers = np.maximum(n_tokens, estimated)
         return costs
 
     def cost_of(self, text: str) -> int:
-        """Return the cost of one text."""
+        """Return the cost of one text, in tokens."""
         return self._cost(count_tokens(text, load_encoding(ENCODING)), _n_bytes(text))
 
     def most_of(self, text: str) -> int:
-        """Return an upper bound of a text's cost: no token is shorter than a byte."""
+        """Return an upper bound of the cost of a text: a token has at least one byte."""
         n_bytes = _n_bytes(text)
         return self._cost(n_bytes, n_bytes)
 
@@ -103,17 +108,17 @@ def _n_bytes(text: str) -> int:
 
 
 def n_prompt_tokens(text: str) -> int:
-    """Return the tokens of the context window that a text takes, a high estimate."""
+    """Return a high estimate of the tokens of a text."""
     return TokenBudget(1, 1).cost_of(text)
 
 
 @dataclass(frozen=True)
 class RenderedRows:
-    """The lines, the costs and the `human_readable_id` of the rows of a table."""
+    """The rows of a table as CSV lines for a prompt."""
 
-    text: pl.Series
-    cost: Integers
-    number: Integers
+    text: pl.Series  # the line of each row
+    cost: Integers  # the cost of each line, in tokens
+    number: Integers  # the `human_readable_id` of each row
 
     @classmethod
     def of(
@@ -122,9 +127,10 @@ class RenderedRows:
         budget: TokenBudget,
         count: Callable[[pl.Series], Integers] | None = None,
     ) -> "RenderedRows":
-        """Write each row as a line that begins with its number.
+        """Write each row as a CSV line whose first cell is the number of the row.
 
-        `count` returns the tokens of lines, such as from a cache; None: they are counted.
+        `count` returns the number of tokens of each line, for example from a cache. If None,
+        the tokens are counted.
         """
         number, *others = rows.columns
         cells = rows.select(
@@ -159,8 +165,8 @@ def _quoted(column: str) -> pl.Expr:
 def count_lines(lines: pl.Series) -> Integers:
     """Count the tokens of each line.
 
-    Each begins with a digit after a line end, where encodings always split a text: the
-    tokens of joined lines are the sum of theirs.
+    Each line begins with a digit, and encodings always split a text between a line break and a
+    digit. So the number of tokens of joined lines is the sum over the lines.
     """
     encoding = load_encoding(ENCODING)
     counts = [np.zeros(0, np.int64)]
@@ -173,7 +179,10 @@ def count_lines(lines: pl.Series) -> Integers:
 
 
 def _shortened(cells: Sequence[object], longest: int, budget: TokenBudget) -> tuple[str, int]:
-    """Cut the longest cells of a row until it fits."""
+    """Cut the longest cells of a row until its cost is at most `longest`.
+
+    Returns the line of the row and its cost, both in the shortened form.
+    """
     number, *texts = (str(cell) for cell in cells)
     width = max(map(len, texts))
     while True:

@@ -1,4 +1,4 @@
-"""OpenAI's protocol: request bodies, adapted to the server, and parsing of responses."""
+"""OpenAI's protocol: request bodies without unsupported parameters, parsing of responses."""
 
 import base64
 import json
@@ -16,49 +16,52 @@ from graphrag_index.schema.settings.models import ModelSettings
 
 logger = logging.getLogger(__name__)
 
-# Ways to make a reply fit its format, best first.
+# Ways to request a reply in a given format, best first.
 RESPONSE_FORMATS = ("json_schema", "tool", "json_object", "text")
-# Parameters that a server may not know, and the replacement of each.
+# Maps each parameter that a server may not support to its replacement; None: omit it.
 OPTIONAL = {
     "max_completion_tokens": "max_tokens",
     "temperature": None,
     "stream_options": None,
     "stream": None,
 }
-# Invalid replies, without a valid one, that show that a server ignores the format.
+# After this many invalid replies and no valid reply, assume that the server ignores the format.
 MAX_IGNORED = 3
-# Words of an error that is about the format of the reply.
+# Words in an error message about the format of the reply.
 _ABOUT_FORMAT = re.compile("schema|tool|function|format|json_object|unsupported|not support")
-# Words of an error that rejects a parameter.
+# Words in an error message about an unknown parameter.
 _UNKNOWN = re.compile("unsupported|not support|unrecognized|unknown|unexpected|extra")
 
 
 @dataclass(frozen=True)
 class Capabilities:
-    """The response format and the parameters that a server supports, kept in the ledger."""
+    """The response format and the parameters that a server supports; stored in the ledger."""
 
     response_format: str
-    dropped: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()  # parameters that the server does not support
 
     def json(self) -> str:
-        """Serialize for the ledger."""
+        """Serialize the capabilities for the ledger."""
         return json.dumps({"response_format": self.response_format, "dropped": list(self.dropped)})
 
     @classmethod
     def of(cls, settings: ModelSettings, known: str | None) -> "Capabilities":
-        """Deserialize; without a text assume full support. A setting overrides the format."""
+        """Deserialize capabilities; None means full support.
+
+        The setting `structured`, unless it is "auto", overrides the response format.
+        """
         found: Any = json.loads(known) if known else {"response_format": RESPONSE_FORMATS[0]}
         chosen = found["response_format"] if settings.structured == "auto" else settings.structured
         return cls(chosen, tuple(found.get("dropped", ())))
 
     @staticmethod
     def cache_key(settings: ModelSettings) -> str:
-        """Return the name under which the ledger keeps them."""
+        """Return the name of the ledger's metadata entry for the capabilities."""
         return f"endpoint capabilities: {settings.model} at {settings.base_url}"
 
 
 class RequestWriter:
-    """Writer of request bodies for one model, without unsupported parameters."""
+    """Writer of request bodies for one model. It omits parameters that the server rejects."""
 
     def __init__(self, name: str, settings: ModelSettings, ledger: Ledger) -> None:
         self.name, self.settings, self._ledger = name, settings, ledger
@@ -100,14 +103,14 @@ class RequestWriter:
         elif response_format == "json_object":
             body["response_format"] = {"type": "json_object"}
         if response_format in ("json_object", "text"):
-            # The format in words, at the end of the first message.
+            # Describe the format in words at the end of the first message.
             first, *rest = messages
             content = f"{first['content']}\n\n{format.instructions}"
             body["messages"] = [Message(role=first["role"], content=content), *rest]
         return body
 
     def embedding_body(self, texts: Sequence[str]) -> dict[str, Any]:
-        """Write the body of a request for vectors."""
+        """Write the body of an embedding request."""
         body: dict[str, Any] = {"model": self.model, "input": list(texts)}
         if self.settings.dimensions and "dimensions" not in self.capabilities.dropped:
             body["dimensions"] = self.settings.dimensions
@@ -116,9 +119,10 @@ class RequestWriter:
         return body
 
     def adapt(self, error: UnsupportedError, body: Mapping[str, Any], sent: Capabilities) -> bool:
-        """Drop the unsupported part of a chat request; False if the request itself is at fault.
+        """Drop the parameter or the response format that a chat request was rejected for.
 
-        `sent` are the capabilities at the time of sending: another call may have learnt more.
+        `sent` are the capabilities when the request was sent: another call may have changed
+        them since. Returns False if the error is not about a parameter or the format.
         """
         if self.capabilities != sent:
             return True
@@ -139,9 +143,9 @@ class RequestWriter:
         return _ABOUT_FORMAT.search(text) is not None and self._fall_back()
 
     def adapt_embedding(self, error: UnsupportedError, body: Mapping[str, Any]) -> bool:
-        """Drop the unsupported parameter of a request for vectors; False if there is none."""
+        """Drop the unsupported parameter of an embedding request; False if there is none."""
         text = str(error).lower()
-        # A model that cannot shorten its vectors may have the wanted dimension all the same.
+        # Without `dimensions`, the vectors of the model may have the wanted dimension anyway.
         name = "dimensions" if _is_unknown(text, "dimensions") else "encoding_format"
         if name in text and name in body:
             self._drop(name)
@@ -149,9 +153,9 @@ class RequestWriter:
         return False
 
     def note_compliance(self, is_valid: bool, response_format: str) -> None:
-        """Learn from the first reply to a request whether the server enforces the format.
+        """Note whether the first reply to a request was valid; change the format if it is ignored.
 
-        Some servers accept a schema and ignore it; their model is not told the format.
+        Some servers accept a schema and ignore it, so that the model never sees the format.
         """
         self._complies = self._complies or is_valid
         is_current = response_format == self.capabilities.response_format
@@ -163,7 +167,7 @@ class RequestWriter:
             self._fall_back()
 
     def _refused_parameter(self, text: str, body: Mapping[str, Any]) -> str | None:
-        """Return the parameter that an error message (in lower case) is about, if any."""
+        """Return the parameter that an error message (in lower case) rejects; None if none."""
         for name in (*OPTIONAL, *OPTIONAL.values()):
             if name and name in body and name in text and name not in self.capabilities.dropped:
                 return name
@@ -173,11 +177,11 @@ class RequestWriter:
         return None
 
     def _drop(self, name: str) -> None:
-        """Leave out a parameter from now on."""
+        """Omit a parameter from all further requests."""
         self._learn(replace(self.capabilities, dropped=(*self.capabilities.dropped, name)))
 
     def _fall_back(self) -> bool:
-        """Ask for the next best response format from now on; False if there is none."""
+        """Use the next response format for all further requests; False if there is none."""
         at = RESPONSE_FORMATS.index(self.capabilities.response_format) + 1
         if at == len(RESPONSE_FORMATS):
             return False
@@ -190,27 +194,27 @@ class RequestWriter:
 
 
 def _is_unknown(text: str, name: str) -> bool:
-    """Tell whether an error rejects a parameter itself; a wrong value is the user's to fix."""
+    """Tell whether an error says that a parameter is unknown, not that its value is wrong."""
     is_named = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)
     return bool(is_named and "value" not in text and _UNKNOWN.search(text))
 
 
 def encode(body: Mapping[str, Any]) -> bytes:
-    """Encode a body as JSON; a lone surrogate, which UTF-8 cannot hold, becomes `?`."""
+    """Encode a body as JSON in UTF-8; a lone surrogate becomes `?`."""
     return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def read_chat(data: Any) -> Reply:
-    """Parse the response of `/chat/completions`, as OpenAI or as others write it."""
+    """Parse the response of `/chat/completions`, from OpenAI or a compatible server."""
     try:
         choice = data["choices"][0]
         message = choice.get("message") or {}
     except (KeyError, IndexError, TypeError, AttributeError):
         raise RetryError("the answer has no choice") from None
     text = message.get("content") or ""
-    if isinstance(text, list):  # in parts
+    if isinstance(text, list):  # a list of content parts
         text = "".join(str(part.get("text", "")) for part in text if isinstance(part, dict))
-    # Some models call the tool several times, with a part of the reply each.
+    # Some models split the reply over several tool calls.
     text = "\n".join(filter(None, map(_arguments, message.get("tool_calls") or []))) or text
     finish = str(choice.get("finish_reason") or "stop")
     if message.get("refusal"):
@@ -219,14 +223,14 @@ def read_chat(data: Any) -> Reply:
 
 
 def _arguments(call: Any) -> str:
-    """Return the arguments of a tool call, as text."""
+    """Return the arguments of a tool call as JSON text."""
     function = call.get("function") if isinstance(call, dict) else None
     arguments = function.get("arguments") if isinstance(function, dict) else None
     return arguments or "" if isinstance(arguments, str | None) else json.dumps(arguments)
 
 
 def read_usage(usage: Any) -> Usage:
-    """Parse the tokens of a call; 0 where the server does not count."""
+    """Parse the token counts of a call; a missing count is 0."""
     if not isinstance(usage, dict):
         return Usage()
     details = usage.get("prompt_tokens_details") or {}
@@ -238,7 +242,7 @@ def read_usage(usage: Any) -> Usage:
 
 
 def read_embeddings(data: Any, n_texts: int) -> tuple[list[list[float]], Usage]:
-    """Parse the response of `/embeddings`: a vector for each text, in their order."""
+    """Parse the response of `/embeddings`: one vector for each text, in the order of the texts."""
     import numpy as np
 
     try:
@@ -257,7 +261,7 @@ def read_embeddings(data: Any, n_texts: int) -> tuple[list[list[float]], Usage]:
 
 
 def message_in(body: Any) -> str:
-    """Return the provider's message in the body of an error, on one line; empty if none."""
+    """Return the error message in a response body, on one line; "" if there is none."""
     inner = body.get("error", body) if isinstance(body, dict) else None
     if not isinstance(inner, dict) or not inner.get("message"):
         return ""
@@ -266,9 +270,9 @@ def message_in(body: Any) -> str:
 
 
 async def read_events(chunks: AsyncIterable[bytes]) -> AsyncIterator[Any]:
-    """Parse server-sent events into the JSON of their data, up to `[DONE]`.
+    """Parse server-sent events up to `[DONE]`; yield the JSON data of each event.
 
-    The format: https://html.spec.whatwg.org/multipage/server-sent-events.html.
+    The format is specified in https://html.spec.whatwg.org/multipage/server-sent-events.html.
     Raises `RetryError` if the server reports an error in the middle of the stream.
     """
     data: list[bytes] = []
@@ -290,7 +294,10 @@ async def read_events(chunks: AsyncIterable[bytes]) -> AsyncIterator[Any]:
 
 
 async def _lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-    """Split chunks into lines; the last is empty, as some servers leave it out."""
+    """Split chunks of bytes into lines.
+
+    Yields an empty line at the end, because it ends the last event and some servers omit it.
+    """
     rest = b""
     async for chunk in chunks:
         *lines, rest = (rest + chunk).split(b"\n")
@@ -301,7 +308,7 @@ async def _lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
 
 
 class StreamedReply:
-    """A reply put together from the events of a stream, whose text goes on into a `sink`."""
+    """A reply assembled from the events of a stream. Its text is also written to a `sink`."""
 
     def __init__(self, sink: TextSink | None = None) -> None:
         self._visible = VisibleText(sink) if sink else None
@@ -310,11 +317,11 @@ class StreamedReply:
         self._refusal = ""
         self._finish: str | None = None
         self._usage: Any = None
-        # The model repeats itself, so that nothing new is to be expected.
+        # Whether the model repeats the same text again and again.
         self.is_loop = False
 
     def add(self, event: dict[str, Any]) -> None:
-        """Read the next event."""
+        """Add the next event of the stream."""
         self._usage = event.get("usage") or self._usage
         for choice in (event.get("choices") or [])[:1]:
             delta = choice.get("delta") or {}
@@ -325,7 +332,7 @@ class StreamedReply:
             self._refusal += delta.get("refusal") or ""
             self._tool += map(_arguments, delta.get("tool_calls") or ())
             self._finish = choice.get("finish_reason") or self._finish
-        # Checked every 50 pieces, since it takes time.
+        # Check for repetition only after every 50 pieces, since the check takes time.
         if len(self._text) >= 400 and len(self._text) % 50 == 0:
             tail = "".join(self._text[-400:])
             self.is_loop = len(tail) >= 40 and tail.count(tail[-40:]) > 12
@@ -333,12 +340,12 @@ class StreamedReply:
             self._finish = "length"
 
     def end(self) -> None:
-        """End the text in the sink, or restart it if the stream ended early."""
+        """End the text in the sink, or discard it if the stream ended too early."""
         if self._visible:
             self._visible.end(broken=self._finish is None)
 
     def reply(self) -> Reply:
-        """Return the whole reply; raises `RetryError` if the stream ended early."""
+        """Return the whole reply; raises `RetryError` if the stream ended too early."""
         if self._finish is None:
             raise RetryError("the stream ended early", lost=True)
         text, finish = "".join(self._tool) or "".join(self._text), self._finish

@@ -1,4 +1,4 @@
-"""The models of one run, created on demand, over one ledger and one budget."""
+"""The models of one run: created on demand, with a shared ledger and a shared budget."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -19,18 +19,31 @@ from graphrag_index.schema.settings.models import ModelSettings, find_model
 if TYPE_CHECKING:
     from graphrag_index.llm.batch import BatchChatModel
 
-# The name of the released steps in the metadata of the ledger.
+# The metadata entry of the ledger with the steps whose failed requests are sent again.
 _RELEASED = "released steps"
 _UNUSED = "key NOT IN (SELECT key FROM temp.used)"
 
 
 class Models:
-    """The models of the settings, for one output folder; without one the ledger is in memory.
+    """The models in the settings, for one run.
 
-    The first model that is created checks all that are `needed`, so that a wrong key of the
-    last is found before the first is paid. `needed` maps names of models to the step of an
-    embedding model, which is asked for one vector, or to an empty text. Without `check` the
-    first call finds it. With `batch` chats go through the providers' batches.
+    Parameters
+    ----------
+    output
+        Folder of the index and its ledger. With None, the ledger is in memory.
+    version
+        Function that returns the version of the index that the run creates.
+    needed
+        Maps the name of each model that the run needs to "" for a chat model, or to the step
+        for an embedding model. When the first model is created, all of these are checked, so
+        that a wrong key is found before any request is paid for. An embedding model is checked
+        by requesting one vector.
+    budget
+        Maximum cost of the run, in dollars; None means no limit.
+    batch
+        Whether chat models send their requests in the provider's batches.
+    check
+        Whether to check that the servers of the models in `needed` answer.
     """
 
     def __init__(
@@ -54,11 +67,12 @@ class Models:
     def chat(self, name: str, step: str) -> "ChatModel | BatchChatModel":
         """Create the chat model of a step.
 
-        Raises `ModelError` if its requests are in a batch, and this run collects no batches.
+        Raises `ModelError` if requests of the step are in a batch, but this run does not use
+        batches.
         """
         settings, loop, budget = self._open(name, step)
         if self._is_batch and self.output is not None:
-            # It imports `openai`.
+            # Import this module only here: it imports `openai`, which is slow.
             from graphrag_index.llm.batch import BatchChatModel
 
             folder, forget = self.output / "batches", self._forget
@@ -87,7 +101,10 @@ class Models:
         return model
 
     def release(self, steps: Iterable[str]) -> list[str]:
-        """Reopen the quarantined requests of some steps; returns the steps that have any."""
+        """Reopen the quarantined requests of these steps, so that they are sent again.
+
+        Returns all steps with reopened requests, including those that an earlier call reopened.
+        """
         self._forget = True
         found = list(dict.fromkeys(row.step for row in self.quarantined(steps)))
         if found:
@@ -96,12 +113,12 @@ class Models:
         return self.released()
 
     def released(self) -> list[str]:
-        """Return the steps that were released, while no run has ended since."""
+        """Return the steps whose requests `release` has reopened since the last finished run."""
         known = self.ledger.get_meta(_RELEASED) if self.has_ledger else None
         return list(dict.fromkeys(json.loads(known))) if known else []
 
     def finished(self) -> None:
-        """Note the end of a run, which has sent the released requests."""
+        """Note that the run is finished, and has sent all reopened requests."""
         if self.released():
             self.ledger.set_meta(_RELEASED, "[]")
 
@@ -112,15 +129,15 @@ class Models:
             self._ledger.track_use()
 
     def spent(self, version: int) -> Spent:
-        """Return the calls, tokens and cost of a version."""
+        """Return the number of calls, the tokens and the cost of a version of the index."""
         return self.ledger.spent_for(version) if self.has_ledger else Spent()
 
     def batches(self) -> list[Batch]:
-        """Return the batches that are not collected."""
+        """Return the batches that are not collected yet."""
         return BatchLedger(self.ledger).open() if self.has_ledger else []
 
     def batch_progress(self) -> tuple[int, int, bool]:
-        """Count requests and those done in batches of the last model; whether one has ended."""
+        """Return the progress of the batches of the last created model: `BatchQueue.progress`."""
         from graphrag_index.llm.batch import BatchChatModel
 
         model = self._opened[-1]
@@ -129,15 +146,15 @@ class Models:
 
     @property
     def poll_seconds(self) -> float:
-        """Seconds until the first look at the batches of the model that was created last."""
+        """Seconds until the first status check of the batches of the last created model."""
         return self._opened[-1].settings.batch.poll_seconds
 
     def quarantined(self, steps: Iterable[str]) -> list[Quarantined]:
-        """Return the quarantined requests of some steps."""
+        """Return the quarantined requests of these steps."""
         return self.ledger.quarantined(steps) if self.has_ledger else []
 
     def quarantined_share(self, step: str) -> float:
-        """Return the share of a step's requests that is quarantined, 0 to 1."""
+        """Return the share (0 to 1) of quarantined requests among the finished ones of a step."""
         if not self.has_ledger:
             return 0.0
         rows = [row for row in self.ledger.status() if row.step == step]
@@ -146,7 +163,7 @@ class Models:
 
     @property
     def ledger(self) -> Ledger:
-        """The ledger of the output folder, opened at first use."""
+        """The ledger of the output folder. It is opened at its first use."""
         if self._ledger is None:
             self._ledger = Ledger(self.output, self.version())
             if self._tracks_use:
@@ -154,7 +171,7 @@ class Models:
         return self._ledger
 
     def close(self) -> None:
-        """Close connections, loop and ledger."""
+        """Close the connections, the event loop and the ledger."""
         if self._loop is not None:
             for model in self._opened:
                 model.close()
@@ -165,16 +182,19 @@ class Models:
 
     @property
     def has_ledger(self) -> bool:
-        """Whether any model was ever used for this output folder."""
+        """Whether a ledger exists: a model was used for this output folder."""
         folder = self.output
         return self._ledger is not None or (folder is not None and (folder / FILE).exists())
 
     def _open(self, name: str, step: str) -> tuple[ModelSettings, LoopThread, Budget]:
-        """Return the settings of a model, the loop and the budget; check all models first."""
+        """Return the settings of a model, the event loop and the budget.
+
+        The first call creates the loop and the budget, and checks the models in `needed`.
+        """
         settings = find_model(self.settings, name, step)
         if self._loop is None or self._budget is None:
             names = dict.fromkeys((*self._needed, name))
-            # Without the price of every model no budget holds.
+            # A budget needs the price of every model.
             for needed in names if self._limit is not None else ():
                 known = self.settings.get(needed)
                 if known is not None and price_of(known) is None:
@@ -199,19 +219,20 @@ class Models:
 
 
 class Purged(NamedTuple):
-    """Counts of the deleted and of the kept requests, and the bytes freed."""
+    """Counts of a purge of the ledger."""
 
-    n_deleted: int
-    n_kept: int
-    n_bytes: int
+    n_deleted: int  # deleted requests
+    n_kept: int  # remaining requests
+    n_bytes: int  # by which the file became smaller
 
 
 def purge(ledger: Ledger, output: Path, keys: Iterable[str] = ()) -> Purged:
     """Delete all requests except those used since `Ledger.track_use` and those in `keys`.
 
-    Costs stay known, but not of which request. Raises `GraphRAGError` if a batch is open or the
-    file cannot be written, and nothing is deleted; or if another program reads the file, so that
-    deleted bytes are still in it.
+    The costs of deleted requests are kept, without the keys of the requests. If a batch is open
+    or the file cannot be written, raises `GraphRAGError` and deletes nothing. If another program
+    is reading the file, deletes the requests and raises `GraphRAGError`, because the file still
+    contains the deleted bytes.
     """
     for batch in BatchLedger(ledger).open():
         raise GraphRAGError(
@@ -224,7 +245,7 @@ def purge(ledger: Ledger, output: Path, keys: Iterable[str] = ()) -> Purged:
     with ledger.transaction() as database:
         database.executemany(INSERT_USED, ((key,) for key in keys))
         n_deleted = database.execute(f"DELETE FROM requests WHERE {_UNUSED}").rowcount
-        # A label may name a deleted document, if another one has the same text.
+        # Clear labels: a label may name a deleted document that had the same text as another.
         database.execute("UPDATE requests SET unit = '' WHERE state = ?", (DONE,))
         database.execute(f"DELETE FROM uses WHERE {_UNUSED}")
         database.execute(f"UPDATE calls SET key = '' WHERE {_UNUSED}")

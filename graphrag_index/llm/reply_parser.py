@@ -1,4 +1,4 @@
-"""Tolerant parsing of the text of a reply into the requested records."""
+"""Tolerant parser of model replies: extracts the requested records from the text."""
 
 import json
 import re
@@ -10,9 +10,9 @@ from graphrag_index.llm.broken_json import BrokenJSON
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, TextSink
 from graphrag_index.llm.schema_fit import Shape, read_lines
 
-# Longer replies are truncated, unless they are plain JSON.
+# Maximum number of characters of a reply that is not plain JSON. Longer replies are truncated.
 MAX_CHARS = 300_000
-# The beginning of an object without escaped quotes.
+# The start of a JSON object whose quotation marks are not escaped.
 _OBJECT = re.compile(r'\{\s*"')
 _LIST_KEY = re.compile(r'"[^"\n]{1,60}+"\s{0,9}:\s{0,9}\[')
 
@@ -20,9 +20,9 @@ _LIST_KEY = re.compile(r'"[^"\n]{1,60}+"\s{0,9}:\s{0,9}\[')
 def read_reply(text: str, format: ReplyFormat) -> ParsedReply:
     """Parse a reply, skipping reasoning, prose and code fences.
 
-    Invalid JSON is repaired where its meaning is clear; delimited lines and tables are accepted
-    too. Records that are truncated at the end are dropped and counted, not completed.
-    Raises `ReplyError` if nothing in the reply can be used.
+    Invalid JSON is repaired if its meaning is clear. Delimited lines and Markdown tables are
+    accepted too. A record that is truncated at the end of the reply is dropped and counted.
+    Raises `ReplyError` if the reply contains no usable record.
     """
     if not format.schema:
         return format.read(strip_reasoning(text))
@@ -65,7 +65,11 @@ def _parse_json(text: str) -> Any:
 
 
 def _interpretations(data: Any, shape: Shape, is_match: bool) -> Iterator[Any]:
-    """Yield possible readings: unchanged, with keys of the schema, named by position."""
+    """Yield possible readings of parsed JSON, the most likely one first.
+
+    The readings are the unchanged data, the data with keys renamed to those of the schema, and
+    the data with fields of records named by their position.
+    """
     if is_match or not isinstance(data, dict):
         yield data
     if isinstance(data, dict):
@@ -75,9 +79,10 @@ def _interpretations(data: Any, shape: Shape, is_match: bool) -> Iterator[Any]:
 
 
 def _extract(data: Any, text: str, shape: Shape) -> tuple[Any, int]:
-    """Extract the requested object, or records, from a reply that does not match the schema.
+    """Extract the requested object or its records from a reply that does not match the schema.
 
-    Also counts the records dropped: truncated at the end, or words instead of an object.
+    Returns (data, number of dropped records). A record is dropped if it is truncated at the end
+    of the text, or if it is prose instead of an object.
     """
     n_cut = 0
     if isinstance(data, dict | list):
@@ -89,7 +94,7 @@ def _extract(data: Any, text: str, shape: Shape) -> tuple[Any, int]:
         if '{\\"' in text and not _OBJECT.search(text):
             text = text.replace('\\"', '"').replace("\\n", "\n")
         if _LIST_KEY.match(text):
-            # The first brace is missing.
+            # The opening brace of the reply is missing.
             text = "{" + text
         values, n_cut = _values(text, shape)
     # Some models return the schema instead of an answer.
@@ -102,7 +107,7 @@ def _extract(data: Any, text: str, shape: Shape) -> tuple[Any, int]:
     if bodies:
         body = _merge_objects(bodies, shape)
         if n_cut and shape.is_records and not any(body.values()):
-            # Unlike a reply with empty lists, this one is invalid.
+            # A reply whose records are all truncated is invalid; one with empty lists is valid.
             raise ReplyError("none of its records is whole")
         return body, n_cut
     if not isinstance(data, dict | list):
@@ -121,7 +126,10 @@ def _extract(data: Any, text: str, shape: Shape) -> tuple[Any, int]:
 
 
 def _values(text: str, shape: Shape) -> tuple[list[Any], int]:
-    """Parse all JSON in a text, and drop the value that its end truncates."""
+    """Parse all JSON values in a text, and drop the value that is truncated at its end.
+
+    Returns (values, number of dropped values).
+    """
     parser = BrokenJSON(text)
     values = list(parser.values())
     chain = parser.open[::-1]
@@ -138,7 +146,7 @@ def _values(text: str, shape: Shape) -> tuple[list[Any], int]:
         return values[:-1], parser.n_skipped + 1
     inside = chain[body + 1 :]
     is_whole = not inside
-    # An open list, or an open object that maps names to records instead of being one.
+    # Keep an open list, and an open object that is not a record but maps names to records.
     if inside and (
         isinstance(inside[0], list) or all(isinstance(part, dict) for part in inside[0].values())
     ):
@@ -149,13 +157,16 @@ def _values(text: str, shape: Shape) -> tuple[list[Any], int]:
         names = " and ".join(name for name in shape.properties if name in missing)
         raise ReplyError(f"it was cut off before {names}")
     if (missing or not is_whole) and not any(chain[body].values()):
-        # A list that is open at the end is not an empty one.
+        # An empty list that is not closed was truncated: count a record as dropped.
         n_cut = max(n_cut, 1)
     return values, parser.n_skipped + n_cut
 
 
 def _drop(inside: list[Any], chain: list[Any]) -> int:
-    """Remove the outermost of these open values from its parent; return the number removed."""
+    """Remove the outermost of the open values `inside` from its parent in `chain`.
+
+    Returns the number of removed values: 0 or 1.
+    """
     if not inside:
         return 0
     around = next(outer for outer, inner in pairwise(chain) if inner is inside[0])
@@ -175,11 +186,11 @@ def _is_records(value: Any) -> bool:
 
 
 def _merge_objects(bodies: list[dict[str, Any]], shape: Shape) -> dict[str, Any]:
-    """Merge the objects of a reply; the most complete one has precedence."""
+    """Merge the objects of a reply; values of the most complete object have precedence."""
     if len(bodies) == 1:
         return bodies[0]
     bodies = [shape.fit(body) for body in bodies]
-    # A later object corrects an earlier one.
+    # Of equally complete objects take the last, which may correct an earlier object.
     best = max(reversed(bodies), key=lambda body: len(shape.properties.keys() & body.keys()))
     merged: dict[str, Any] = {}
     for body in [best, *bodies]:
@@ -194,7 +205,7 @@ def _merge_objects(bodies: list[dict[str, Any]], shape: Shape) -> dict[str, Any]
 
 
 def _bare_records(values: list[Any], shape: Shape) -> Any:
-    """Return records without an enclosing object, or the last object."""
+    """Return records that have no enclosing object, or else the last object; None if none."""
     objects = [value for value in values if isinstance(value, dict) and value]
     if not shape.is_records:
         lists = [value for value in values if isinstance(value, list) and value]
@@ -206,7 +217,7 @@ def _bare_records(values: list[Any], shape: Shape) -> Any:
         if _has_records(value):
             fitted = shape.fit(value)
             if shape.has_any_key(fitted):
-                # Its keys are in another language.
+                # The keys of this object are in another language, but its records fit a list.
                 return value
             records += [record for part in value.values() if _is_records(part) for record in part]
         elif isinstance(value, dict) and value:
@@ -232,7 +243,7 @@ def strip_reasoning(text: str) -> str:
         text = text.rpartition(_FINAL)[2].removesuffix("<|return|>")
     for reasoning in _REASONING.finditer(text):
         if reasoning["open"] is not None:
-            # The tag is not closed: the reply ends within the reasoning, or the answer is unmarked.
+            # The tag is not closed. The reply may be truncated, or the answer follows unmarked.
             before = _REASONING.sub("", text[: reasoning.start()])
             return (before + _answer_at_end(reasoning[0])).strip()
     stripped = _REASONING.sub("", text)
@@ -243,7 +254,7 @@ def strip_reasoning(text: str) -> str:
 
 
 def _answer_at_end(reasoning: str) -> str:
-    """Return the JSON object at the end of the reasoning, if it begins on a new line."""
+    """Return the JSON object at the end of the reasoning if it begins on a new line, else ""."""
     answer = reasoning[reasoning.rfind("\n{") + 1 :].rstrip("` \n\t")
     try:
         json.loads(answer)
@@ -253,11 +264,12 @@ def _answer_at_end(reasoning: str) -> str:
 
 
 _OPENING = re.compile(rf"\s*[<\[◁]({_TAGS})[>\]▷]", re.IGNORECASE)
-_MAX_OPENING = 16  # characters of an opening tag
+# Maximum number of characters of an opening tag.
+_MAX_OPENING = 16
 
 
 class VisibleText:
-    """Filter of a streamed text that removes the reasoning at its beginning."""
+    """Filter that removes the reasoning from the beginning of a streamed text."""
 
     def __init__(self, sink: TextSink) -> None:
         self._sink = sink
@@ -279,7 +291,7 @@ class VisibleText:
             self._held = ""
 
     def end(self, broken: bool = False) -> None:
-        """Write the rest unless it is reasoning; restart the sink if the stream is broken."""
+        """Write the rest of the text unless it is reasoning; if `broken`, restart the sink."""
         if broken:
             self._sink.restart()
         elif self._held and not _OPENING.match(self._held):

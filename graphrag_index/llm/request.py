@@ -1,4 +1,4 @@
-"""Requests to a model with their cache keys, formats of replies, outcomes and token counts."""
+"""Requests to a model: messages, reply formats, outcomes, cache keys and token counts."""
 
 import json
 from collections import deque
@@ -10,9 +10,9 @@ from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.tables import content_id
 from graphrag_index.text.tokens import count_tokens, load_encoding
 
-# Counts the tokens of prompts that may not fit; other encodings count much the same.
+# The encoding that tokens are counted with. The counts of other encodings are similar.
 ENCODING = "o200k_base"
-# Bytes of ten tokens, a low estimate.
+# A low estimate of the number of bytes of ten tokens.
 BYTES_OF_TEN_TOKENS = 35
 
 T = TypeVar("T")
@@ -27,24 +27,25 @@ class Message(TypedDict):
 
 @dataclass(frozen=True)
 class ParsedReply:
-    """The value of a reply, and the number of its records that were invalid."""
+    """The value of a reply, and the number of its records that were dropped as invalid."""
 
     value: Any
     dropped: int = 0
 
 
 class ReplyError(Exception):
-    """An invalid reply; the message gives the reason, to the model as well as to people."""
+    """An invalid reply. The message is the reason, shown to the model and to the user."""
 
 
 @dataclass(frozen=True)
 class ReplyFormat:
     """The format of a reply.
 
-    `schema` is a JSON Schema in OpenAI's strict subset. `read` turns an object of that schema
-    into a value, dropping and counting invalid records, or raises `ReplyError`.
-    `instructions` describe the format to a model that knows no schemas. `find` extracts the
-    object from a text without any JSON, if it is there beyond doubt; else it returns None.
+    `schema` is a JSON Schema in OpenAI's strict subset; an empty schema means plain text. `read`
+    converts an object of this schema to a value, dropping and counting invalid records; it
+    raises `ReplyError` if the object is invalid. `instructions` describe the format to a model
+    without schema support. `find` extracts the object from a text without JSON if its meaning
+    is clear; otherwise it returns None.
     """
 
     name: str
@@ -70,27 +71,27 @@ def _read_text(text: Any) -> ParsedReply:
     return ParsedReply(text)
 
 
-# The format of a text for people, which has no schema.
+# The format of a plain text, which has no schema.
 PLAIN_TEXT = ReplyFormat("text", {}, _read_text, "")
 
 
 class TextSink(Protocol):
-    """Receiver of a text while it is streamed. Called from the thread of the calls."""
+    """Receiver of a streamed text. Its methods are called from the thread of the event loop."""
 
     def write(self, piece: str) -> None:
-        """Receive the next piece."""
+        """Receive the next piece of the text."""
 
     def restart(self) -> None:
-        """Discard the text so far: the call broke off, and the text begins again."""
+        """Discard the text so far: the call failed, and a retry sends the text from the start."""
 
 
 @dataclass(frozen=True)
 class Request:
     """One request to a model.
 
-    `unit` is a label for people: a document and its passage, a community.
-    `then` returns the follow-up request to the value of the reply, if there is one.
-    With a `sink` the reply is streamed into it.
+    `unit` is a label for the user: a document and its passage, or a community.
+    `then` maps the value of the reply to a follow-up request, or to None.
+    With a `sink`, the reply is streamed into the sink.
     """
 
     unit: str
@@ -103,10 +104,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens of one call, or of several."""
+    """Numbers of tokens of one call, or of several calls."""
 
     prompt: int = 0
-    cached: int = 0  # of the prompt
+    cached: int = 0  # tokens of the prompt that the provider took from its cache
     completion: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
@@ -116,14 +117,14 @@ class Usage:
 
 @dataclass
 class Spent:
-    """Calls, tokens and cost of a request so far."""
+    """Number of calls so far, their tokens and their cost."""
 
     calls: int = 0
     usage: Usage = field(default_factory=Usage)
-    cost: float | None = 0.0  # in dollars; None where a price is not known
+    cost: float | None = 0.0  # in dollars; None if a price is not known
 
     def add(self, usage: Usage, cost: float | None) -> None:
-        """Count one call."""
+        """Add the tokens and the cost of one call."""
         self.calls += 1
         self.usage += usage
         self.cost = None if self.cost is None or cost is None else self.cost + cost
@@ -133,14 +134,14 @@ class Spent:
 class Outcome:
     """The result of a request and its follow-ups.
 
-    `values` are those of the replies, in order; with a `failure` the rest is missing.
-    `spent` counts the calls of this run: a reply from the ledger costs nothing.
+    `values` are the values of the replies, in order. After a `failure`, further replies are
+    missing. `spent` counts the calls of this run: a reply from the ledger costs nothing.
     """
 
     unit: str
     values: tuple[Any, ...] = ()
-    dropped: int = 0
-    failure: str = ""
+    dropped: int = 0  # number of invalid records in the replies
+    failure: str = ""  # reason of the failure
     spent: Spent = field(default_factory=Spent, compare=False)
     # Ledger keys of the answered requests.
     keys: tuple[str, ...] = field(default=(), compare=False)
@@ -155,7 +156,7 @@ class Answering(Protocol):
 def pair_outcomes(
     model: Answering, requests: Iterable[tuple[T, Request]]
 ) -> Iterator[tuple[T, Outcome]]:
-    """Send requests, each with an item of its own; yield the items with the outcomes."""
+    """Send requests from pairs (item, request); yield pairs (item, outcome)."""
     waiting: deque[T] = deque()
 
     def sent() -> Iterator[Request]:
@@ -169,27 +170,27 @@ def pair_outcomes(
 
 @dataclass(frozen=True)
 class Reply:
-    """The text of one reply, the reason for its end, its tokens and its response format."""
+    """One reply of a model."""
 
     text: str
-    finish: str = "stop"  # or length, content_filter, refusal
+    finish: str = "stop"  # why the reply ends: stop, length, content_filter or refusal
     usage: Usage = field(default_factory=Usage)
     response_format: str = ""  # one of `protocol.RESPONSE_FORMATS`
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate the tokens of a text from its length, a high estimate: counting takes longer."""
+    """Return a high estimate of the tokens of a text from its length; counting is slower."""
     n_bytes = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
     return n_bytes * 10 // BYTES_OF_TEN_TOKENS + 8
 
 
 def prompt_tokens(request: Request, settings: ModelSettings) -> int:
-    """Estimate the tokens of a request; count them where it may not fit the context window."""
+    """Estimate the tokens of a request; count them if it may not fit the context window."""
     texts = [message["content"] for message in request.messages]
     texts += [request.format.instructions, _schema_text(request.format.schema)]
     estimate = sum(map(estimate_tokens, texts))
     max_reply = request.max_output_tokens or settings.max_output_tokens
-    # No text has more tokens than bytes, and the estimate is more than a quarter of these.
+    # A text has at most one token per byte, and the estimate is over a quarter of the bytes.
     if 4 * estimate + max_reply <= settings.context_window:
         return estimate
     encoding = load_encoding(ENCODING)
@@ -197,7 +198,7 @@ def prompt_tokens(request: Request, settings: ModelSettings) -> int:
 
 
 def request_key(request: Request, settings: ModelSettings) -> str:
-    """Return the cache key of a request: a hash of all that its reply depends on."""
+    """Return the cache key of a request: a hash of the model, the format and the messages."""
     identity = json.dumps(settings.identity(), sort_keys=True)
     parts = [identity, str(request.max_output_tokens), request.format.name]
     parts.append(_schema_text(request.format.schema))
@@ -206,7 +207,7 @@ def request_key(request: Request, settings: ModelSettings) -> str:
     return content_id(*parts)
 
 
-# JSON of schemas by their identity in memory: thousands of requests share one schema.
+# Cache of serialized schemas, by `id(schema)`: thousands of requests share one schema.
 _schema_texts: dict[int, tuple[object, str]] = {}
 
 
@@ -215,6 +216,6 @@ def _schema_text(schema: Mapping[str, Any]) -> str:
     if known is None:
         if len(_schema_texts) >= 100:
             _schema_texts.clear()
-        # The entry keeps the schema alive, so that no other one gets its identity.
+        # The entry keeps the schema alive, so that no other object gets the same `id`.
         known = _schema_texts[id(schema)] = (schema, json.dumps(schema, sort_keys=True))
     return known[1]

@@ -1,4 +1,4 @@
-"""Calls to one model: retried while a failure may pass, within its limits and the budget."""
+"""Calls to one model: retries after temporary failures, within rate limits and the budget."""
 
 import asyncio
 import random
@@ -12,24 +12,25 @@ from graphrag_index.llm.limits import MAX_SLEEP, Budget, Pace, cost_of, max_cost
 from graphrag_index.llm.request import Usage
 from graphrag_index.schema.settings.models import ModelSettings
 
-# Seconds before the first retry, with jitter, and the longest delay.
+# Delay before the first retry, and maximum delay before a retry, in seconds, with jitter.
 FIRST_DELAY, MAX_DELAY = 0.5, 30.0
-# Refused requests in a row, before any is answered, that end the run.
+# If the server refuses this many requests before it answers any request, the run ends.
 MAX_REFUSALS = 5
-# Failures that reject a request while others succeed.
+# If a request fails this many times while other requests succeed, it is rejected.
 MAX_FAILURES = 6
-# Requests that may fail in a row; with more of them the server is at fault.
+# Maximum number of requests that fail since the last success. If more requests fail, the
+# server is at fault, not the requests.
 MAX_FAILING = 5
-# Requests that may be denied access before any is answered.
+# Maximum number of requests that are denied access before the server answers any request.
 MAX_DENIED = 2
-# Seconds after which a request that is not refused counts as accepted.
+# If a request is not refused within this many seconds, the server has accepted it.
 GRACE = 0.02
 
 T = TypeVar("T")
 
 
 class RetryError(Exception):
-    """The call failed for a reason that may pass."""
+    """A temporary failure of a call: a retry may succeed."""
 
     def __init__(
         self,
@@ -41,13 +42,13 @@ class RetryError(Exception):
     ) -> None:
         super().__init__(reason)
         self.after = after  # seconds that the server asks to wait
-        self.rate = rate  # whether the provider refused the call for its rate
-        self.denied = denied  # the error to raise if access stays denied
-        self.lost = lost  # whether the request was sent, and may have been charged for
+        self.rate = rate  # whether the provider refused the call because of a rate limit
+        self.denied = denied  # the error to raise if the server denies access again
+        self.lost = lost  # whether the request was sent, so that it may cost money
 
 
 class RejectedError(Exception):
-    """The server refuses this request; a retry does not help."""
+    """The server refuses this request, and would refuse a retry too."""
 
 
 class UnsupportedError(Exception):
@@ -55,25 +56,25 @@ class UnsupportedError(Exception):
 
 
 def redact(text: str, secret: str) -> str:
-    """Replace a key in a text; providers repeat parts of it in their messages."""
+    """Replace an API key in a text: error messages of providers may contain parts of it."""
     if len(secret) >= 4:
         text = text.replace(secret, "***")
     return re.sub(r"\b(sk|key|Bearer)[-_ ][\w*.-]{4,}", r"\1-***", text)
 
 
 def backoff(failures: int, first: float = FIRST_DELAY) -> float:
-    """Return the seconds before a retry: twice as long after each failure, with jitter."""
+    """Return the seconds to wait before a retry; the delay doubles with each failure."""
     delay = min(MAX_DELAY, first * 2 ** (failures - 1))
     return random.uniform(delay / 2, delay)
 
 
 class _Failures:
-    """Times at which one request has failed."""
+    """The failures of one request: their number, and the times of some of them."""
 
     def __init__(self) -> None:
         self.times = 0
         self.began = time.monotonic()
-        # The first, the last but one, and the last.
+        # Times of the first failure, of the last but one, and of the last.
         self.first = self.before = self.last = 0.0
 
     def add(self) -> None:
@@ -84,7 +85,7 @@ class _Failures:
 
 
 class RetriedCalls:
-    """The calls of one client. Lives in one event loop."""
+    """The calls of one client with their retries, for use in one event loop only."""
 
     def __init__(
         self, name: str, settings: ModelSettings, budget: Budget, keeps_replies: bool
@@ -92,7 +93,7 @@ class RetriedCalls:
         self.price = price_of(settings)
         # Headers of the last response.
         self.headers: Mapping[str, str] = {}
-        # Seconds before the second attempt, with jitter; doubled for each further one.
+        # Delay before the first retry, in seconds; it doubles before each further retry.
         self.first_delay = FIRST_DELAY
         self._name, self._settings, self._budget = name, settings, budget
         self._keeps_replies = keeps_replies
@@ -101,13 +102,13 @@ class RetriedCalls:
         self._works = False
         self._last_success = 0.0
         self._n_refusals = 0
-        # Calls that have failed since the last success, and those that were denied access.
+        # Calls that have failed since the last success, and calls that were denied access.
         self._failing: set[object] = set()
         self._denied: set[object] = set()
         self._stopped: Exception | None = None
 
     def stop(self, error: Exception) -> None:
-        """Let every further call fail with this error; calls under way end."""
+        """Make every further call fail with this error; waiting calls stop waiting."""
         self._stopped = error
         self._pace.stop()
 
@@ -118,12 +119,12 @@ class RetriedCalls:
         max_tokens: int,
         before_send: Callable[[], None] = lambda: None,
     ) -> T:
-        """Make a call within the limits, again and again while its failures may pass.
+        """Make a call within the limits, and retry it after temporary failures.
 
-        It sends about `n_tokens`, and its reply has at most `max_tokens`; `before_send` is
-        called right before each attempt. A request at fault raises `RejectedError`; a server
-        that does not answer for as long as the settings allow, `ModelError`; a call that could
-        cost more than the budget leaves, `BudgetError`.
+        `send` sends about `n_tokens`, and the reply has at most `max_tokens`. `before_send` is
+        called before each attempt. Raises `RejectedError` if the request is at fault,
+        `ModelError` if the server does not answer within the time limit of the settings or
+        refuses all requests, and `BudgetError` if the call could exceed the budget.
         """
         failures = _Failures()
         max_cost = max_cost_of(n_tokens, max_tokens, self.price) or 0.0
@@ -151,7 +152,7 @@ class RetriedCalls:
                 self._budget.spend(max_cost if error.lost else 0.0)
                 delay = self._delay_after(error, failures)
                 self._give_up_if_hopeless(error, failures, delay)
-            # Wake up when all is stopped.
+            # Sleep in short intervals, so that `stop` ends the wait.
             until = time.monotonic() + delay
             while self._stopped is None and (left := until - time.monotonic()) > 0:
                 await asyncio.sleep(min(left, MAX_SLEEP))
@@ -159,10 +160,11 @@ class RetriedCalls:
     async def _probe_first(
         self, send: Callable[[], Awaitable[T]], before_send: Callable[[], None]
     ) -> T:
-        """Let one call find out what the server supports before all others follow.
+        """Make a call; before the first success, make only one call at a time.
 
-        A request that is not refused at once is being answered: the others need not wait
-        for the whole reply.
+        The first call finds out which parameters the server supports. Once the server has not
+        refused a call within `GRACE` seconds, it has accepted the call, and the other calls
+        start without waiting for the reply.
         """
         if self._works:
             return await self._attempt(send, before_send)
@@ -186,11 +188,11 @@ class RetriedCalls:
         try:
             return await send()
         except ModelError as error:
-            # A gateway may deny one call of many.
+            # A gateway may deny access to single calls, so that a retry can succeed.
             raise RetryError(str(error), denied=error) from None
 
     def _delay_after(self, error: RetryError, failures: _Failures) -> float:
-        """Note a failure; returns the seconds until the next attempt."""
+        """Record a failure; returns the seconds until the next attempt."""
         failures.add()
         after = error.after
         if error.rate:
@@ -199,14 +201,15 @@ class RetriedCalls:
             self._failing.add(failures)
         if after is None:
             return backoff(failures.times, self.first_delay)
-        # A little longer, so that calls refused together do not return together.
+        # Add jitter, so that calls that were refused together are not repeated together.
         return after + random.uniform(0, 0.1) * after
 
     def _give_up_if_hopeless(self, error: RetryError, failures: _Failures, delay: float) -> None:
         reason = redact(str(error), self._settings.key)
         seconds = self._settings.retry_seconds
         too_long = time.monotonic() - failures.began + delay > seconds
-        # In an outage all requests fail; at the end of a run those are left that always fail.
+        # In an outage all requests fail. If others succeed, this request itself is at fault. At
+        # the end of a run only such requests are left, so that few failing ones are no outage.
         others_succeed = self._last_success > failures.first and (
             self._last_success > failures.before or len(self._failing) <= MAX_FAILING
         )

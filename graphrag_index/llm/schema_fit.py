@@ -1,4 +1,4 @@
-"""Matching of replies to a schema: other spellings of keys, another nesting, lines, tables."""
+"""Fitting of replies to a schema: misspelled keys, other nesting, delimited lines, tables."""
 
 import json
 import re
@@ -9,7 +9,8 @@ from typing import Any
 
 from graphrag_index.text.normalize import letters
 
-MAX_WRAPS = 4  # levels of nesting around the requested object
+# Maximum levels of nesting around the requested object.
+MAX_WRAPS = 4
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 _ENDS = re.compile(r"(\n|\#\#|<\|COMPLETE\|>)")
@@ -20,12 +21,13 @@ _QUOTES = "\"'“”„‘’`"
 
 
 class Shape:
-    """The shape of the object that a schema describes."""
+    """The properties of the object that a JSON schema describes."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
-        # The keys, and the schema of each.
+        # Maps each key to the schema of its value.
         self.properties: dict[str, Any] = dict(schema.get("properties", {}))
-        # The keys whose values are lists of records (objects), and the fields' schemas of each.
+        # Maps each key whose value is a list of records (objects) to the fields of a record and
+        # their schemas.
         self.lists: dict[str, Mapping[str, Any]] = {}
         for name, part in self.properties.items():
             items = part.get("items") if isinstance(part, dict) else None
@@ -33,12 +35,12 @@ class Shape:
             if isinstance(fields, dict) and fields:
                 self.lists[name] = fields
         self.required = frozenset(schema.get("required", self.properties))
-        # Whether every property is a list of records, so that a reply can do without some.
+        # Whether every property is a list of records: then lists may be missing in a reply.
         self.is_records = bool(self.lists) and len(self.lists) == len(self.properties)
 
     @cached_property
     def list_names(self) -> dict[str, str]:
-        """Map lower-case names of each list and of its records to the key of the list."""
+        """Map the plural and the singular of each list's name, in lower case, to its key."""
         names: dict[str, str] = {}
         for name in self.lists:
             plural = name.lower()
@@ -51,7 +53,7 @@ class Shape:
         return {letters(name): name for name in self.properties}
 
     def matches(self, value: Any) -> bool:
-        """Tell whether a value is an object with all required keys and unquoted lists."""
+        """Tell whether a value is an object with all required keys, and lists are not quoted."""
         if not isinstance(value, dict) or not self.required <= value.keys():
             return False
         for name in self.lists:
@@ -70,7 +72,7 @@ class Shape:
         )
 
     def find(self, value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
-        """Yield the objects with keys of the schema, also inside other objects and lists."""
+        """Yield all objects that have a key of the schema, at any level of nesting."""
         if isinstance(value, str):
             value = _as_json(value)
         if self.has_any_key(value):
@@ -89,7 +91,7 @@ class Shape:
             if isinstance(records, str):
                 fitted[name] = records = _as_json(records)
             if isinstance(records, dict) and records.keys() & fields:
-                # A single record without its list.
+                # The value is a single record instead of a list of records.
                 fitted[name] = records = [records]
             if isinstance(records, list):
                 fitted[name] = [_record(record, fields) for record in records]
@@ -101,7 +103,10 @@ class Shape:
         return fitted
 
     def assign_records(self, records: list[Any]) -> Any:
-        """Assign records to lists by their keys; return them unchanged if one is ambiguous."""
+        """Assign records to the lists of the schema by their keys.
+
+        Returns the records unchanged if a record could belong to several lists.
+        """
         if len(self.lists) == 1:
             return self.fit({next(iter(self.lists)): records})
         assigned: dict[str, list[Any]] = {name: [] for name in self.lists}
@@ -115,7 +120,10 @@ class Shape:
         return self.fit(assigned)
 
     def closest_list(self, names: Iterable[Any]) -> tuple[str, int, bool]:
-        """Return the list with most of these fields, their number, and whether it is unique."""
+        """Find the list whose records have the most fields in common with `names`.
+
+        Returns (key of the list, number of common fields, whether no other list has as many).
+        """
         keys = {letters(str(name)) for name in names}
         n_common = {
             name: len(keys & set(map(letters, fields))) for name, fields in self.lists.items()
@@ -124,7 +132,7 @@ class Shape:
         return best, n_common[best], list(n_common.values()).count(n_common[best]) == 1
 
     def name_by_position(self, value: dict[str, Any]) -> dict[str, Any]:
-        """Name the fields of records by position, for keys in another language."""
+        """Rename unknown fields of records by their position, for keys in another language."""
         named = dict(value)
         for name, fields in self.lists.items():
             records = named.get(name)
@@ -133,7 +141,7 @@ class Shape:
         return named
 
     def _name_lists(self, value: dict[str, Any]) -> None:
-        """Name lists by position, for keys in another language."""
+        """Rename unknown lists by their position, for keys in another language."""
         missing = [name for name in self.lists if name not in value]
         unknown = {key: value[key] for key in value if key not in self.properties}
         others = [
@@ -146,7 +154,7 @@ class Shape:
                 value[name] = value.pop(key)
 
     def _nested_records(self, value: Mapping[str, Any], name: str) -> Iterator[Any]:
-        """Yield the records of a list that is nested in records of another list."""
+        """Yield the records of the list `name` where it is nested in records of another list."""
         for other in self.lists:
             records = value.get(other)
             for record in records if isinstance(records, list) else ():
@@ -155,7 +163,7 @@ class Shape:
 
 
 def _as_json(text: str) -> Any:
-    """Parse JSON in a string; return the string if it has none."""
+    """Parse a string as JSON; return the string itself if it is not an object or a list."""
     if text.lstrip()[:1] in ("{", "["):
         try:
             return json.loads(text, strict=False)
@@ -165,7 +173,7 @@ def _as_json(text: str) -> Any:
 
 
 def _rename_keys(value: Mapping[Any, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Rename keys that differ from these names only in case and punctuation."""
+    """Rename keys that differ from one of these names only in case or punctuation."""
     if all(key in value for key in names):
         return dict(value)
     wanted = {letters(name): name for name in names if name not in value}
@@ -181,12 +189,12 @@ def _record(record: Any, fields: Mapping[str, Any]) -> Any:
     if not isinstance(record, dict) or all(key in record for key in fields):
         return record
     spelled = _rename_keys(record, fields)
-    # entityType becomes entity_type.
+    # Convert camel case to snake case: `entityType` becomes `entity_type`.
     return {_CAMEL.sub("_", key): value for key, value in spelled.items()}
 
 
 def _name_by_position(record: Any, names: list[str]) -> Any:
-    """Name unknown fields by the position that they have in the schema."""
+    """Rename unknown fields of a record to the field at the same position in the schema."""
     if not isinstance(record, dict) or len(record) < len(names) - 1:
         return record
     named: dict[str, Any] = {}
@@ -204,13 +212,13 @@ def _name_by_position(record: Any, names: list[str]) -> Any:
 def read_lines(text: str, shape: Shape) -> tuple[dict[str, list[Any]], int]:
     """Parse lines such as ``entity | Tom Crean | person``, tuples and Markdown tables.
 
-    Returns the records of each list: objects if they have all fields of the schema, else lists
-    of fields; and the number of records that the end of the text truncates.
+    Returns (records of each list, number of records that are truncated at the end of the text).
+    A record with all fields of the schema is an object, any other is a list of its fields.
     """
     records: dict[str, list[Any]] = {}
     n_cut = 0
     lines = _lines(text, shape) if shape.lists else []
-    # The most frequent number of fields in whole lines, for each list.
+    # Maps each list to the frequencies of the numbers of fields in its whole lines.
     counts: dict[str, Counter[int]] = {}
     for name, fields, whole in lines:
         if whole and isinstance(fields, list) and len(fields) > 1:
@@ -229,7 +237,7 @@ def read_lines(text: str, shape: Shape) -> tuple[dict[str, list[Any]], int]:
 
 
 def _lines(text: str, shape: Shape) -> list[tuple[str, Any, bool]]:
-    """Return for each record its list, its fields, and whether the line is whole."""
+    """Parse records from lines; returns (key of the list, fields, whether the line is whole)."""
     words = "|".join(sorted(map(re.escape, shape.list_names), key=len, reverse=True))
     head = re.compile(
         rf"[\s>*+•\d.)-]{{0,20}}(?P<open>[(\[|]{{0,3}})\s{{0,9}}(?P<quote>[*_`{_QUOTES}]{{0,4}})"
@@ -253,7 +261,7 @@ def _lines(text: str, shape: Shape) -> list[tuple[str, Any, bool]]:
 
 
 def _pieces(text: str, head: re.Pattern[str]) -> Iterator[tuple[str, bool]]:
-    """Yield each line, and whether it is whole; a tuple extends to its closing bracket."""
+    """Yield (line, whether it is whole); the lines of one tuple in brackets are joined."""
     parts = _ENDS.split(text)
     begun: list[str] = []
     for number in range(0, len(parts), 2):
@@ -274,12 +282,12 @@ def _pieces(text: str, head: re.Pattern[str]) -> Iterator[tuple[str, bool]]:
 
 
 def _fields(piece: str, start: re.Match[str]) -> list[str] | None:
-    """Split the text after the word for a record into fields; None if it is prose."""
+    """Split the text after the name of the record's list into fields; None if it is prose."""
     rest, delimiter = piece[start.end() :].rstrip(), start["delimiter"]
     if start["open"].endswith("(") and rest.endswith(")"):
         rest = rest[:-1]
     if delimiter is None:
-        # "Entity: Ada | person".
+        # The line has a colon after the name of the list: "Entity: Ada | person".
         first = re.search(_DELIMITER, rest) if start["colon"] else None
         if first is None:
             return None
@@ -299,7 +307,7 @@ def _fields(piece: str, start: re.Match[str]) -> list[str] | None:
 
 
 def _strip_marks(field: str) -> str:
-    """Strip white space, bold marks and quotation marks from a field."""
+    """Strip white space, Markdown emphasis and quotation marks from a field."""
     field = field.replace("\\|", "|").strip().strip("*`").strip()
     if len(field) > 1 and field[0] in _QUOTES and field[-1] in _QUOTES:
         field = field[1:-1].strip()
@@ -313,11 +321,11 @@ class _Table:
         self.shape = shape
         self.last: list[str] = []
         self.header: list[str] = []
-        # The list whose fields match the columns, at least two of them.
+        # The list whose fields match at least two columns of the table; None if there is none.
         self.list_name: str | None = None
 
     def row(self, line: str) -> Iterator[tuple[str, dict[str, str]]]:
-        """Read the next line; yield its record if it is a row with known fields."""
+        """Read the next line of a text; if it is a row of the table, yield (list, record)."""
         if "|" not in line:
             self.last, self.header, self.list_name = [], [], None
             return
