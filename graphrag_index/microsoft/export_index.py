@@ -3,17 +3,18 @@
     TARGET/<table>.parquet        documents, text_units, entities, relationships, communities,
                                   community_reports, and covariates if there are claims
     TARGET/lancedb/               text_unit_text, entity_description, community_full_content
-    TARGET/graphrag_index/        what only our tables have; its program does not look there
-        export.json               the version of our index, and the model that embedded it
-        <table>.arrow             columns of that table, row for row
-        mentions.arrow, …         whole tables: the public ones that are only ours
+    TARGET/graphrag_index/        data that only our tables have; Microsoft GraphRAG ignores it
+        export.json               the version of our index, and the name of its embedding model
+        <table>.arrow             our additional columns of that table, in the same row order
+        mentions.arrow, …         whole tables: public tables that Microsoft GraphRAG lacks
 
-A table of ours has the columns of Microsoft's and of the Arrow file with its name. Where both have
-a column, that of the Arrow file is ours: `documents.raw_data`, a struct there; the title of an
-island, there `Community <number>`; and `communities.text_unit_ids`, there the text units of the
-relationships alone. All else is written as it is, in its order.
+The columns of our table are those of the Parquet file and of the Arrow file together. Three columns
+are in both files, and the Arrow file has our value. In the Parquet file `documents.raw_data` is a
+struct, the title of an island community is `Community <number>`, and `communities.text_unit_ids`
+holds the text units of the relationships only. Values and row order are otherwise unchanged.
 
-A row of zeros, whose vector could not be computed, gets no vector there; reports keep it.
+A vector of zeros means that no vector could be computed. Such vectors are left out, except those of
+reports. An island community holds several small components of the graph.
 """
 
 import json
@@ -41,9 +42,9 @@ from graphrag_index.storage.versions import Version
 
 FORMAT = 1
 OWN_FOLDER, EXPORT_FILE, LANCEDB = "graphrag_index", "export.json", "lancedb"
-# Not .parquet: `graphrag update` tries to copy every such file below its output, and fails.
+# The suffix is not .parquet, since `graphrag update` copies all Parquet files, and would fail.
 OWN_SUFFIX = ".arrow"
-# The first column of each table that is only ours; None if there is none.
+# The first column of each table that Microsoft GraphRAG lacks; None if it has all columns.
 FIRST_OWN: Mapping[str, str | None] = {
     "documents": "path",
     "text_units": "start_char",
@@ -53,27 +54,28 @@ FIRST_OWN: Mapping[str, str | None] = {
     "community_reports": None,
     "covariates": None,
 }
-# Shared columns whose values differ: ours are kept beside.
+# Columns whose values differ between the programs; the Arrow files keep our values.
 DIFFERENT = {"documents": ["raw_data"], "communities": ["title", "text_unit_ids"]}
-# All that a target may hold.
+# Names of all files and folders of an export.
 _NAMES = (*(f"{name}.parquet" for name in FIRST_OWN), LANCEDB, OWN_FOLDER)
-# Without these its program opens nothing.
+# Microsoft GraphRAG opens no index without these tables.
 _REQUIRED = ("documents", "text_units", "entities", "relationships", "communities")
-# Its drift search fails if a report has no vector.
+# The drift search of Microsoft GraphRAG fails if a report has no vector.
 _COMPLETE = "community_full_content"
 
 
 def export(
     store: TableStore, version: Version, target: Path, *, overwrite: bool = False
 ) -> list[str]:
-    """Write an index as Microsoft GraphRAG 3 does, and return the settings that it needs.
+    """Write an index in the layout of Microsoft GraphRAG 3; return lines for the user.
 
-    An `ExportError` says that something at the target is not to be replaced.
+    The lines report row counts and missing parts, and give the settings to write into
+    `settings.yaml` there. Raises ExportError if the target holds files of another origin.
     """
     _check_target(target)
     tables = _open_tables(store, version)
     stored = {name: version.tables[name] for name in EMBEDDED_COLUMNS if name in version.tables}
-    # The name that the server knows, or else the name in the settings.
+    # The vector table records the server's name of the model; else take it from the settings.
     models = [table.vectors.model for table in stored.values() if table.vectors]
     model = next(filter(None, models), None)
     model = model or version.settings.get("generate_text_embeddings", {}).get("model") or None
@@ -123,14 +125,14 @@ def _open_tables(store: TableStore, version: Version) -> dict[str, pl.LazyFrame]
         for name, table in TABLES.items()
         if table.kind == "public" and name in version.tables
     }
-    # Its local search opens this file too, but needs no report.
+    # The local search of Microsoft GraphRAG opens the table of reports even if it is empty.
     return {"community_reports": TABLES["community_reports"].empty().lazy(), **tables}
 
 
 def _check_target(target: Path) -> None:
-    """Refuse a target that holds anything but an earlier export.
+    """Raise ExportError if the target folder holds anything but an earlier export.
 
-    An index of Microsoft's own has files of the same names.
+    An index that Microsoft GraphRAG wrote has files of the same names.
     """
     own_files = {f"{name}.lance" for name in EMBEDDED_COLUMNS}
     inner = sorted(path.name for path in (target / LANCEDB).glob("*"))
@@ -149,7 +151,10 @@ def _check_target(target: Path) -> None:
 
 
 def _notes(version: Version, target: Path, n_skipped: Mapping[str, int]) -> list[str]:
-    """Report what is written and missing; `n_skipped` has the rows of each vector table."""
+    """Return sentences on written and missing parts.
+
+    `n_skipped` is the number of skipped rows of each vector table.
+    """
     counts = (
         f"{version.tables[name].rows:,} {name.replace('_', ' ')}"
         for name in FIRST_OWN
@@ -173,7 +178,7 @@ def _notes(version: Version, target: Path, n_skipped: Mapping[str, int]) -> list
 
 
 def _settings_lines(target: Path, dimensions: Mapping[str, int]) -> list[str]:
-    """Return the lines for its `settings.yaml`, where `$$` is a dollar sign."""
+    """Return lines for Microsoft's `settings.yaml`, in which `$$` means a dollar sign."""
 
     def quoted(path: Path) -> str:
         return json.dumps(str(path), ensure_ascii=False).replace("$", "$$")
@@ -196,14 +201,14 @@ def _settings_lines(target: Path, dimensions: Mapping[str, int]) -> list[str]:
 
 
 def shared_columns(name: str) -> list[str]:
-    """Return the columns of Microsoft's table, in its order."""
+    """Return the columns of Microsoft's table of this name, in Microsoft's order."""
     columns = list(TABLES[name].columns)
     first = FIRST_OWN[name]
     return columns if first is None else columns[: columns.index(first)]
 
 
 def _write_tables(tables: Mapping[str, pl.LazyFrame], folder: Path) -> None:
-    """Write Microsoft's tables as Parquet, row for row in our order."""
+    """Write the tables with Microsoft's columns as Parquet files; keep our row order."""
     import pyarrow.parquet as pq
 
     for name in (name for name in FIRST_OWN if name in tables):
@@ -211,7 +216,7 @@ def _write_tables(tables: Mapping[str, pl.LazyFrame], folder: Path) -> None:
         if name == "communities":
             rows = _with_their_values(rows, tables["relationships"])
         rows = rows.select(shared_columns(name))
-        # Large strings, but plain ones in lists.
+        # Columns are large strings; strings inside lists are plain strings.
         fields = {field.name: _plain_in_lists(field.type) for field in _arrow_schema(name, rows)}
         if name == "documents":
             texts = batches(rows.select("raw_data"), ROW_GROUP)
@@ -223,7 +228,7 @@ def _write_tables(tables: Mapping[str, pl.LazyFrame], folder: Path) -> None:
 
 
 def _write_own(tables: Mapping[str, pl.LazyFrame], folder: Path) -> None:
-    """Write our own columns row for row, and our own tables."""
+    """Write the columns and tables that Microsoft GraphRAG lacks as Arrow files."""
     folder.mkdir()
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     for name, rows in tables.items():
@@ -239,7 +244,7 @@ def _write_own(tables: Mapping[str, pl.LazyFrame], folder: Path) -> None:
 
 
 def _arrow_schema(name: str, rows: pl.LazyFrame) -> pa.Schema:
-    """Return the Arrow schema of those columns of a table that are in `rows`."""
+    """Return the Arrow schema of the table's columns that `rows` has."""
     whole = arrow_schema(TABLES[name])
     return pa.schema([whole.field(column) for column in rows.collect_schema().names()])
 
@@ -253,7 +258,7 @@ def _plain_in_lists(kind: pa.DataType, within: bool = False) -> pa.DataType:
 
 
 def _with_records(batch: pl.DataFrame, schema: pa.Schema) -> pa.Table:
-    """Convert a batch, and parse the JSON of its column `raw_data`."""
+    """Convert a batch to Arrow, and parse the JSON in its column `raw_data`."""
     at = schema.get_field_index("raw_data")
     if at < 0:
         return to_arrow(batch, schema)
@@ -263,9 +268,10 @@ def _with_records(batch: pl.DataFrame, schema: pa.Schema) -> pa.Table:
 
 
 def _with_their_values(communities: pl.LazyFrame, relationships: pl.LazyFrame) -> pl.LazyFrame:
-    """Return communities with their titles and text units there: those of the relationships.
+    """Replace titles and text units of communities by the values of Microsoft GraphRAG.
 
-    They differ from ours for islands and for communities without relationships.
+    There, text units of a community are those of its relationships. The values differ from ours
+    for island communities and for communities without relationships.
     """
     is_other = pl.col("island") | (pl.col("relationship_ids").list.len() == 0)
     others = communities.filter(is_other).select("community", id="relationship_ids")
@@ -289,10 +295,10 @@ def _with_their_values(communities: pl.LazyFrame, relationships: pl.LazyFrame) -
 
 
 def record_type(record_batches: Iterable[Sequence[str | None]]) -> pa.DataType:
-    """Return the one Arrow type of all JSON records.
+    """Return one Arrow type that fits all JSON records.
 
-    Null if there are none; text if no struct holds them all, as where a field is a number in
-    one and a list in another, or where one is no JSON object.
+    The type is null if there are no records. It is text if no struct type fits all records: for
+    example, a field is a number in one record and a list in another, or a record is no object.
     """
     found = pa.null()
     for texts in record_batches:
@@ -307,7 +313,7 @@ def record_type(record_batches: Iterable[Sequence[str | None]]) -> pa.DataType:
 
 
 def parse_records(texts: Sequence[str | None], kind: pa.DataType) -> pa.Array:
-    """Parse JSON records to the type that `record_type` found."""
+    """Parse JSON records into an Arrow array of the type from `record_type`."""
     return pa.array(texts if pa.types.is_large_string(kind) else _values(texts), kind)
 
 
@@ -316,17 +322,17 @@ def _values(texts: Sequence[str | None]) -> list[Any]:
 
 
 def _is_writable(kind: pa.DataType) -> bool:
-    """Tell whether Parquet can hold a type: it has no struct without fields."""
+    """Return whether Parquet can store a type; it cannot store a struct without fields."""
     if pa.types.is_struct(kind):
         return kind.num_fields > 0 and all(_is_writable(part.type) for part in kind)
     return not pa.types.is_list(kind) or _is_writable(kind.value_type)
 
 
 def _write_vectors(vectors: VectorTable, name: str, lancedb: Path, date: str | None) -> int:
-    """Write a vector table as version 3.0.3 and later do; return how many rows were skipped.
+    """Write a vector table as version 3.0.3 and later do; return the number of skipped rows.
 
-    Vectors of zeros stand for missing ones. There the smallest distance wins, and zeros would
-    be closer to most questions than the rows that answer them.
+    A vector of zeros means that the vector is missing. Microsoft GraphRAG ranks rows by distance,
+    and a vector of zeros would be closer to most questions than the rows that answer them.
     """
     stamps = _date_stamps(date)
     schema = pa.schema(
@@ -350,7 +356,7 @@ def _write_vectors(vectors: VectorTable, name: str, lancedb: Path, date: str | N
 
 
 def _vector_batches(vectors: VectorTable, name: str) -> Iterator[pa.RecordBatch]:
-    """Yield the rows in the order of our table, a fragment at a time."""
+    """Yield the rows of a vector table in batches, in the order of our table."""
     try:
         yield from vectors.table.search().select(["id", "vector"]).to_batches(FRAGMENT_ROWS)
     except (ValueError, RuntimeError, OSError) as error:
@@ -361,7 +367,7 @@ def _vector_batches(vectors: VectorTable, name: str) -> Iterator[pa.RecordBatch]
 
 
 def _date_stamps(date: str | None) -> dict[str, pa.Scalar]:
-    """Return the columns of the dates of creation and update; those of an update are null."""
+    """Return the date columns of a vector table; the columns of the update date are null."""
     moment = datetime.fromisoformat(date) if date else datetime.min
     parts = {
         "year": moment.year,

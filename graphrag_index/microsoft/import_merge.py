@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 
 class ImportMerge:
-    """Imported rows in the form of a run's tables, followed by the rows of new documents."""
+    """Merger of imported rows and the rows of new documents into the tables of a run."""
 
     def __init__(self, imported: Imported) -> None:
         self.imported = imported
@@ -28,10 +28,10 @@ class ImportMerge:
         self.entity_ids = imported.scan("entities").select("id").collect()["id"]
         self.n_documents = imported.scan("documents").select(pl.len()).collect().item()
 
-    def documents(self, new: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-        """Yield all documents; the text unit ids of imported ones are checked and completed.
+    def merge_documents(self, new: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+        """Yield imported documents, then new ones; correct `text_unit_ids` of imported documents.
 
-        Microsoft's documents may name text units that are gone.
+        Documents of Microsoft GraphRAG may name text units that no longer exist.
         """
         rows = self.imported.scan("documents").select("id", "text_unit_ids").collect()
         units = self.imported.scan("text_units").select("document_id").collect()
@@ -48,26 +48,27 @@ class ImportMerge:
         for batch in row_batches(self.imported.scan("documents")):
             yield batch.with_columns(text_unit_ids=lists.slice(start, batch.height))
             start += batch.height
-        yield from shifted(new, human_readable_id=start)
+        yield from shift_batches(new, human_readable_id=start)
 
-    def followed_by(
+    def append_rows(
         self, imported: str, table: str, new: pl.LazyFrame | None
     ) -> Iterator[pl.DataFrame]:
-        """Yield the rows of an imported table in the form of another, then the new rows."""
+        """Yield the imported rows with the columns of `table`, then the new rows."""
         n_rows = 0
         for batch in row_batches(self.imported.scan(imported).select(list(TABLES[table].columns))):
             yield batch
             n_rows += batch.height
         if new is not None:
-            yield from shifted(new, human_readable_id=n_rows)
+            yield from shift_batches(new, human_readable_id=n_rows)
 
-    def graph(
+    def merge_graph(
         self, entities: pl.DataFrame, relationships: pl.DataFrame, mentions: pl.DataFrame
     ) -> dict[str, pl.DataFrame]:
         """Merge extracted entities and relationships into the imported ones, or append them.
 
-        An entity with the title of an imported one adds its descriptions to that one. So does a
-        relationship between the same two entities, unless both have different types.
+        If an imported entity has the same title, the descriptions of the new entity are added to
+        it. The same holds for relationships between the same two entities, unless their types
+        differ.
         """
         found = self.imported_graph()
         before, links = found["extracted_entities"], found["extracted_relationships"]
@@ -86,42 +87,45 @@ class ImportMerge:
         relationships = self._shift_units(relationships).with_columns(
             numbers.gather(relationships[end]).alias(end) for end in ("source", "target")
         )
-        rows = pl.Series("row", _imported_links(links, relationships), dtype=pl.Int64)
+        rows = pl.Series("row", _find_imported_links(links, relationships), dtype=pl.Int64)
         merged = _merge_rows(
             links.select(pl.int_range(pl.len(), dtype=pl.Int64).alias("row"), pl.all()),
             relationships.with_columns(rows).filter(pl.col("row") >= 0),
             "row",
         ).drop("row")
         found["extracted_relationships"] = pl.concat([merged, relationships.filter(rows < 0)])
-        mentions = _shift(mentions, text_unit=len(self.unit_ids)).with_columns(
+        mentions = _shift_columns(mentions, text_unit=len(self.unit_ids)).with_columns(
             entity=numbers.gather(mentions["entity"]).cast(pl.Int32)
         )
         found["extracted_mentions"] = pl.concat([found["extracted_mentions"], mentions])
         return found
 
-    def graph_of_rules(
+    def append_graph_of_rules(
         self, entities: pl.DataFrame, relationships: pl.DataFrame, mentions: pl.DataFrame
     ) -> dict[str, pl.DataFrame]:
-        """Append entities and relationships that rules extracted as rows of their own.
+        """Append entities and relationships that rules extracted to the imported ones.
 
-        `finalize_graph` merges equal titles, and keeps the description of the imported one.
+        Later `finalize_graph` merges entities with equal titles and keeps the imported
+        description.
         """
         found = self.imported_graph()
         n = len(self.entity_ids)
         new = {
-            "extracted_entities": _shift(entities, human_readable_id=n),
-            "extracted_relationships": self._shift_units(_shift(relationships, source=n, target=n)),
+            "extracted_entities": _shift_columns(entities, human_readable_id=n),
+            "extracted_relationships": self._shift_units(
+                _shift_columns(relationships, source=n, target=n)
+            ),
         }
         for name, rows in new.items():
             found[name] = pl.concat([_with_one_description(found[name]), rows])
-        mentions = _shift(mentions, entity=n, text_unit=len(self.unit_ids))
+        mentions = _shift_columns(mentions, entity=n, text_unit=len(self.unit_ids))
         found["extracted_mentions"] = pl.concat([found["extracted_mentions"], mentions])
         return found
 
     def imported_graph(self) -> dict[str, pl.DataFrame]:
-        """Return the imported rows as extracted ones, in their order, and their ids.
+        """Return the imported graph as the tables that extraction writes, in the imported order.
 
-        Relationships with an unknown end are left out.
+        `given_ids` has the ids of the rows. Relationships with an unknown end are left out.
         """
         columns = ("title", "type", "description", "aliases", "evidence", "text_unit_ids")
         entities = self.imported.scan("entities").select(columns).collect()
@@ -137,7 +141,7 @@ class ImportMerge:
         links = links.with_columns(
             pl.Series(end, positions(links[end], self.entity_ids)) for end in ("source", "target")
         ).filter(pl.col("source") >= 0, pl.col("target") >= 0)
-        # finalize_graph refuses any other weight.
+        # finalize_graph rejects weights that are not positive and finite.
         is_valid = (pl.col("weight") > 0) & pl.col("weight").is_finite()
         links = links.with_columns(
             text_units=self._unit_numbers(links["text_unit_ids"]),
@@ -154,25 +158,25 @@ class ImportMerge:
         )
         mentions = self.imported.scan("mentions").collect()
         return {
-            "extracted_entities": _as_extracted(entities, "extracted_entities"),
-            "extracted_relationships": _as_extracted(links, "extracted_relationships"),
+            "extracted_entities": _to_extracted_rows(entities, "extracted_entities"),
+            "extracted_relationships": _to_extracted_rows(links, "extracted_relationships"),
             "extracted_mentions": mentions.select(list(TABLES["extracted_mentions"].columns)),
             "given_ids": pl.concat([entity_ids, link_ids]),
         }
 
     def _unit_numbers(self, lists: pl.Series) -> pl.Series:
-        """Replace the ids of text units by their numbers, ascending; unknown ids are dropped."""
+        """Replace the ids of text units by row numbers in ascending order; drop unknown ids."""
         found = Grouped.of(lists, self.unit_ids)
         return gather_lists(found.owners, pl.Series(found.rows), len(lists))
 
     def _shift_units(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Shift the text unit numbers of new rows, so that they follow the imported ones."""
+        """Add the number of imported text units to the text unit numbers of new rows."""
         columns = pl.col("text_units", "description_text_units")
         return rows.with_columns(columns.list.eval(pl.element() + len(self.unit_ids)))
 
 
 def _with_one_description(rows: pl.DataFrame) -> pl.DataFrame:
-    """Describe imported rows as rules describe theirs: by one description, without lists."""
+    """Move the first description out of its list, as in rows that rules extracted."""
     lists = {"descriptions", "description_text_units", "types"} & set(rows.columns)
     if "types" in lists:
         lists.add("text_units")
@@ -182,8 +186,8 @@ def _with_one_description(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _as_extracted(rows: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Turn the description into a list, attributed to the first text unit (-1 if none)."""
+def _to_extracted_rows(rows: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Turn the description into a list whose source is the first text unit (-1 if none)."""
     is_described = pl.col("description") != ""
     first = pl.col("text_units").list.get(0, null_on_oob=True).fill_null(-1)
     made = rows.with_columns(
@@ -194,8 +198,8 @@ def _as_extracted(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     return made.select(pl.col(c).cast(kind) for c, kind in TABLES[name].columns.items())
 
 
-def _imported_links(links: pl.DataFrame, new: pl.DataFrame) -> list[int]:
-    """Return the row of the imported relationship that equals each new one, -1 if none does."""
+def _find_imported_links(links: pl.DataFrame, new: pl.DataFrame) -> list[int]:
+    """Return, for each new relationship, the row of the equal imported one; -1 if none."""
     known: dict[frozenset[int], list[tuple[int, str]]] = defaultdict(list)
     columns = ("source", "target", "type")
     for row, (source, target, kind) in enumerate(links.select(columns).rows()):
@@ -208,7 +212,7 @@ def _imported_links(links: pl.DataFrame, new: pl.DataFrame) -> list[int]:
 
 
 def _merge_rows(before: pl.DataFrame, new: pl.DataFrame, key: str) -> pl.DataFrame:
-    """Merge new rows into the rows of the same key."""
+    """Merge new rows into the imported rows that have the same key."""
     found: dict[int, list[Row]] = defaultdict(list)
     for row in new.iter_rows(named=True):
         found[row[key]].append(row)
@@ -222,7 +226,7 @@ def _merge_rows(before: pl.DataFrame, new: pl.DataFrame, key: str) -> pl.DataFra
 
 
 def _merge_row(row: Row, new: list[Row]) -> Row:
-    """Add new rows to the imported entity or relationship that they equal."""
+    """Merge new rows into one imported entity or relationship."""
     descriptions: dict[str, int] = {}
     for one in (row, *new):
         for text, unit in zip(one["descriptions"], one["description_text_units"], strict=True):
@@ -241,18 +245,18 @@ def _merge_row(row: Row, new: list[Row]) -> Row:
     forms = [row["title"], *row["aliases"]]
     forms += [form for one in new for form in (one["title"], *one["aliases"])]
     types = [*row["types"], *(kind for one in new for kind in one["types"])]
-    # The first form is the title.
+    # The first name is the title; the others are aliases.
     return {**merged, "aliases": list(dict.fromkeys(forms))[1:], "types": types}
 
 
-def shifted(rows: pl.LazyFrame, **by: int) -> Iterator[pl.DataFrame]:
-    """Yield new rows in batches, with numbers that follow the imported ones."""
+def shift_batches(rows: pl.LazyFrame, **by: int) -> Iterator[pl.DataFrame]:
+    """Yield rows in batches, and add the numbers `by` to the columns of the same name."""
     for batch in row_batches(rows):
-        yield _shift(batch, **by)
+        yield _shift_columns(batch, **by)
 
 
-def _shift(rows: pl.DataFrame, **by: int) -> pl.DataFrame:
-    """Add numbers to columns, keeping their types."""
+def _shift_columns(rows: pl.DataFrame, **by: int) -> pl.DataFrame:
+    """Add a number to each named column, and keep the types of the columns."""
     return rows.with_columns(
         (pl.col(name) + number).cast(rows.schema[name]) for name, number in by.items()
     )
@@ -261,10 +265,10 @@ def _shift(rows: pl.DataFrame, **by: int) -> pl.DataFrame:
 def evidence_of_reports(
     imported: Mapping[str, pl.LazyFrame], now: Mapping[str, pl.LazyFrame]
 ) -> pl.DataFrame:
-    """Return `report_evidence` of imported reports.
+    """Return the table `report_evidence` for imported reports.
 
-    `now` are entities, relationships and text units as the first run makes them: names that
-    differ in case alone are merged, and relationships with an unknown end dropped.
+    `now` has the entities, relationships and text units of the first run after the import. That
+    run merges names that differ only in case, and drops relationships with an unknown end.
     """
     nodes = now["entities"].select("id", "title").collect()
     links = now["relationships"].select("id", "source_id", "target_id").collect()
@@ -275,7 +279,7 @@ def evidence_of_reports(
         pl.Series(end, positions(links[f"{end}_id"], nodes["id"])) for end in ("source", "target")
     )
     link_row = {frozenset(pair): row for row, pair in enumerate(ends.rows())}
-    # Imported relationships with an unknown end, at position -1, get no row.
+    # An unknown end has position -1, so its relationship gets no row.
     old_nodes, old_links = np.append(new_nodes, -1), imported["relationships"]
     old_ends = old_links.select("source_id", "target_id").collect()
     old_pairs = zip(
@@ -321,7 +325,7 @@ def evidence_of_reports(
 def _with_local_citations(
     row: Mapping[str, Any], new_rows: Mapping[str, Mapping[int, int]]
 ) -> CitedReport:
-    """Make a report cite its rows by their index in lists of its own."""
+    """Renumber the citations of a report by the index in its lists of cited rows."""
     rows: dict[str, list[int]] = {}
 
     def local_number(section: str, number: int) -> int | None:

@@ -1,6 +1,6 @@
-"""An index of Microsoft's, opened where it lies; it replaces a `TableStore`.
+"""An index of Microsoft GraphRAG, opened in place of a `TableStore`; no file is converted.
 
-Search tables and vectors are held in memory, and made or read on first use.
+Search tables are computed, and vectors are read, on first use; both are kept in memory.
 """
 
 import math
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 
 # The usual parameters of BM25.
 _SATURATION, _LENGTH_SHARE = 1.2, 0.75
-# Shorter stems match the whole word only, longer ones with any short ending.
+# Shorter stems match only the whole word; longer stems match with an ending of up to 4 letters.
 _MIN_STEM = 4
 _WORD = re.compile(r"\w+")
 _UNSPACED = re.compile(f"{UNSPACED}+")
 
 
 class MicrosoftStore:
-    """The tables and vectors of an index of Microsoft's, with the interface of `TableStore`.
+    """The tables and vectors of a Microsoft GraphRAG index, with the interface of `TableStore`.
 
-    `is_ours` tells them apart. `lacks_vectors` is the reason why no vectors are compared, empty if
-    they are. `gaps` are notes for answers.
+    `is_ours` distinguishes this class from `TableStore`. `lacks_vectors` is the reason why vector
+    search is impossible, or an empty text.
     """
 
     is_ours = False
@@ -57,25 +57,25 @@ class MicrosoftStore:
         self._vectors: dict[str, InMemoryVectors] = {}
         self._written: dict[str, Path] = {}
         dimensions = {name: v.dimension for name, v in self.index.vectors.items()}
-        # Of several dimensions, only the most frequent can be compared with one question.
+        # A question has one dimension: use the tables with the most frequent dimension.
         counts = Counter(dimensions.values())
         self.dimension = counts.most_common(1)[0][0] if counts else 1
         self._usable = {name for name, n in dimensions.items() if n == self.dimension}
         self.lacks_vectors = self._why_no_vectors(settings)
-        self.version = self._described(settings)
+        self.version = self._describe_as_version(settings)
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """The faults of this index that answers report, one sentence each."""
+        """Defects of this index that answers report, one sentence for each."""
         notes = [self.lacks_vectors] if self.lacks_vectors else []
-        lacking = [name for name in self._embedded() if name not in self._usable]
+        lacking = [name for name in self._embedded_names() if name not in self._usable]
         if lacking and not self.lacks_vectors:
             rows = " and ".join(EMBEDDED_COLUMNS[name][0].replace("_", " ") for name in lacking)
             notes.append(
                 f"There are no vectors of {rows} of {self.dimension:,} numbers in "
                 f"{self.output / 'lancedb'}: these are found by names and words alone."
             )
-        # The search that is answered has computed it.
+        # The search that this note belongs to has computed the positions already.
         are_found = self.index.positions.text_units["is_found"]
         if n_lost := int((~are_found).sum()):
             notes.append(
@@ -84,11 +84,11 @@ class MicrosoftStore:
             )
         return tuple(notes)
 
-    def _embedded(self) -> list[str]:
+    def _embedded_names(self) -> list[str]:
         return [name for name, (table, _) in EMBEDDED_COLUMNS.items() if table in self.index.tables]
 
     def _why_no_vectors(self, settings: Settings) -> str:
-        """Return the reason why a question cannot be compared with vectors; empty if it can."""
+        """Return the reason why vector search is impossible; empty if it is possible."""
         by_words = "it was searched by names and words alone"
         if not self._usable:
             damaged = [
@@ -108,18 +108,18 @@ class MicrosoftStore:
             )
         return ""
 
-    def _described(self, settings: Settings) -> Version:
-        """Describe the index as a version of ours."""
+    def _describe_as_version(self, settings: Settings) -> Version:
+        """Return a `Version` that describes this index."""
         counts = {name: self.index.n_rows(name) for name in self.index.files if name in TABLES}
         tables = {name: StoredTable(n, "") for name, n in counts.items()}
         for name, table in TABLES.items():
             if table.kind == "mapped":
                 tables[name] = StoredTable(counts.get(ROWS_OF.get(name, ""), 0), "")
         tables["mentions"] = StoredTable(0, "")
-        for name in self._embedded():
+        for name in self._embedded_names():
             n_rows = counts[EMBEDDED_COLUMNS[name][0]]
             tables[name] = StoredTable(n_rows, "", vectors=Vectors(self.dimension, True))
-        # A model wrote the reports: that of our step answers, if it is configured.
+        # Questions are answered by the model of the reports, if the settings give access to it.
         wrote = settings.models.get(settings.create_community_reports.model)
         is_reachable = wrote and (wrote.api_key or wrote.base_url)
         steps = (
@@ -128,20 +128,20 @@ class MicrosoftStore:
         name = f"Microsoft GraphRAG {self.index.generation}"
         secret: Any = {"models": {"__all__": {"api_key"}}}
         values = settings.model_dump(mode="json", exclude=secret)
-        # Its index keeps no versions.
+        # Microsoft GraphRAG keeps no versions, so the number is 0.
         return Version(0, f"that of {name}", name, steps, values)
 
     def is_gone(self, number: int) -> bool:
-        """Tell whether the folder was deleted since it was opened."""
+        """Return whether the folder was deleted after it was opened."""
         return not self.output.is_dir()
 
     def read_pointer(self) -> Version | None:
-        """Return the only version."""
+        """Return the version of this index; there is only one."""
         return self.version
 
     @cached_property
     def tables(self) -> Mapping[str, pl.LazyFrame]:
-        """The public tables, with the row number as human_readable_id."""
+        """The public tables by name; `human_readable_id` is the row number."""
         with self._lock, name_damaged_file(self.index.files):
             tables = renumbered(self.index.tables)
             tables["documents"] = add_missing_documents(tables["documents"], tables["text_units"])
@@ -151,7 +151,7 @@ class MicrosoftStore:
                 )
             if "covariates" in tables:
                 values = pl.col("object_id", "status", "start_date", "end_date")
-                # Microsoft's null in claims.
+                # Microsoft GraphRAG writes the text NONE for null in claims.
                 known = pl.when(values != "NONE").then(values)
                 tables["covariates"] = tables["covariates"].with_columns(known)
             return tables
@@ -161,7 +161,7 @@ class MicrosoftStore:
         return self.tables[name]
 
     def map(self, name: str, table: StoredTable) -> MappedTable:
-        """Open a mapped table; the first call makes all of them."""
+        """Open a mapped table; the first call computes all mapped tables."""
         with self._lock:
             if name == "text_unit_vectors":
                 held = self.vectors("text_unit_text", table)
@@ -174,7 +174,7 @@ class MicrosoftStore:
         parts: dict[str, list[pl.DataFrame]] = {}
         with name_damaged_file(self.index.files):
             tables = {
-                # Read once: otherwise each part of a table would read its file again.
+                # Read each file once: each lazy part of a table would read it again.
                 name: (rows.drop("text") if name == "documents" else rows).collect().lazy()
                 for name, rows in self.tables.items()
             }
@@ -190,7 +190,7 @@ class MicrosoftStore:
         }
 
     def public_files(self) -> Mapping[str, Path]:
-        """Write the public tables as temporary Parquet files, for queries."""
+        """Write the public tables as temporary Parquet files for SQL and Cypher queries."""
         with self._lock, name_damaged_file(self.index.files):
             if not self._written:
                 for name, rows in self.tables.items():
@@ -211,7 +211,7 @@ class MicrosoftStore:
         return Path(folder)
 
     def vectors(self, name: str, table: StoredTable) -> "InMemoryVectors":
-        """Open a vector table lazily."""
+        """Open a vector table; its rows and vectors are read on first use."""
         with self._lock:
             if name not in self._vectors:
                 usable = name in self._usable and not self.lacks_vectors
@@ -221,17 +221,17 @@ class MicrosoftStore:
                 source, texts = EMBEDDED_COLUMNS[name]
                 text = pl.concat_str(texts, separator=":")
                 rows = self.tables[source].select(*columns, text=text)
-                # Equal rows share an id and a vector.
+                # `self.tables` makes ids unique, but vectors are stored under the original ids.
                 ids = self.index.tables[source].select("id")
                 self._vectors[name] = InMemoryVectors(rows, ids, vectors, width)
             return self._vectors[name]
 
 
 class InMemoryVectors:
-    """Rows with their texts and vectors, with the searches of `VectorTable`.
+    """Rows with texts and vectors in memory, with the search methods of `VectorTable`.
 
-    Vectors are normalized to length 1. A row without a vector has zeros, and is found by its words
-    alone; without `vectors` all rows are.
+    Vectors are normalized to length 1. A row without a vector gets a vector of zeros, and only
+    full-text search finds the row. If `vectors` is None, no row has a vector.
     """
 
     def __init__(
@@ -255,7 +255,7 @@ class InMemoryVectors:
 
     @cached_property
     def matrix(self) -> "npt.NDArray[np.float32]":
-        """The vectors as rows, of length 1 or 0."""
+        """One vector per row, of length 1, or of zeros if the row has no vector."""
         with self._lock:
             ids = self._ids.collect()["id"]
             found = np.zeros((len(ids), self.dimension), np.float32)
@@ -264,7 +264,7 @@ class InMemoryVectors:
             for batch in self._vectors.batches():
                 at = first_rows(batch["id"], ids)
                 found[at[at >= 0]] = batch["vector"].to_numpy()[at >= 0]
-            # The second row of an id has the vector of the first.
+            # Rows that repeat an id share the vector of the first row with this id.
             again = ids.is_first_distinct().not_().arg_true().to_numpy()
             found[again] = found[first_rows(ids.gather(again), ids)]
             np.nan_to_num(found, copy=False)
@@ -275,11 +275,11 @@ class InMemoryVectors:
     def nearest(
         self, vector: "np.ndarray", top_k: int, columns: Sequence[str], where: str | None = None
     ) -> pl.DataFrame:
-        """Return the rows nearest to a vector, best first, with their cosine as `similarity`."""
+        """Return the rows nearest to a vector, best first; `similarity` is the cosine."""
         cosines = self.matrix @ np.asarray(vector, np.float32)
         rows = self.frame.with_columns(similarity=pl.Series(cosines, dtype=pl.Float32))
         rows = rows.filter(pl.Series(self.matrix.any(axis=1), dtype=pl.Boolean))
-        return _best(rows, "similarity", top_k, columns, where)
+        return _select_best_rows(rows, "similarity", top_k, columns, where)
 
     def matching(
         self,
@@ -289,8 +289,8 @@ class InMemoryVectors:
         column: str = "text",
         where: str | None = None,
     ) -> pl.DataFrame:
-        """Return the rows whose text matches the words best (BM25), with their `score`."""
-        patterns = list(dict.fromkeys(_patterns(words)))
+        """Return the rows whose text matches the words best; `score` is the BM25 score."""
+        patterns = list(dict.fromkeys(_word_patterns(words)))
         rows = self.frame
         if not patterns or not rows.height:
             return pl.DataFrame(schema=[*columns, "score"])
@@ -304,10 +304,10 @@ class InMemoryVectors:
             rarity = math.log(1 + (rows.height - n_holding + 0.5) / (n_holding + 0.5))
             score = score + rarity * (count * (_SATURATION + 1) / (count + _SATURATION * norm))
         rows = rows.with_columns(score=score).filter(pl.col("score") > 0)
-        return _best(rows, "score", top_k, columns, where)
+        return _select_best_rows(rows, "score", top_k, columns, where)
 
     def at(self, numbers: Sequence[int], columns: Sequence[str]) -> pl.DataFrame:
-        """Fetch rows by number."""
+        """Return the rows with these row numbers, in the given order."""
         wanted = list(numbers)
         found = self.frame[wanted]
         if "vector" in columns:
@@ -316,10 +316,10 @@ class InMemoryVectors:
         return found.select(columns)
 
 
-def _best(
+def _select_best_rows(
     rows: pl.DataFrame, score: str, top_k: int, columns: Sequence[str], where: str | None
 ) -> pl.DataFrame:
-    """Return the rows with the highest scores, of those that meet a condition in SQL."""
+    """Return the `top_k` rows with the highest scores that meet the SQL condition `where`."""
     if where is not None:
         rows = rows.filter(pl.sql_expr(where))
     rows = rows.select(*columns, score)
@@ -327,17 +327,17 @@ def _best(
     return order.head(top_k)
 
 
-def _patterns(words: str) -> list[str]:
-    """Return regular expressions for the words of a question, with any ending.
+def _word_patterns(words: str) -> list[str]:
+    """Return a regular expression for each word of a question; it also matches inflected words.
 
-    In scripts without spaces, each pair of characters is one.
+    In scripts without spaces, each pair of characters counts as a word.
     """
     found = []
     for word in _WORD.findall(words.lower()):
         for run in _UNSPACED.findall(word):
             found += [run[at : at + 2] for at in range(max(1, len(run) - 1))]
         for part in _UNSPACED.sub(" ", word).split():
-            # The stem of story and stories is stori.
+            # The stem of story and stories is stori: remove the i to match both words.
             root = stem(part).removesuffix("i")
             if len(root) >= _MIN_STEM:
                 found.append(rf"(?i)\b{re.escape(root)}\w{{0,4}}\b")

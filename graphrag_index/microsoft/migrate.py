@@ -1,4 +1,4 @@
-"""Write a project of ours from one of Microsoft GraphRAG: `graphrag-index init --from`."""
+"""Convert a project of Microsoft GraphRAG to one of ours: `graphrag-index init --from`."""
 
 import json
 import os
@@ -16,9 +16,9 @@ from graphrag_index.llm.prompts import FOLDER
 from graphrag_index.microsoft.migrate_project import (
     Carried,
     Prompts,
+    find_variables,
     read_project,
     read_prompts,
-    variables_in,
 )
 from graphrag_index.microsoft.migrate_replies import read_cache
 from graphrag_index.microsoft.migrate_settings import WITHOUT_CLAIMS, carry_settings
@@ -35,13 +35,13 @@ from graphrag_index.storage.atomic import write_text_file
 from graphrag_index.text.tokens import count_tokens, load_encoding
 
 _INDEXING_PROMPTS = ("extract_graph", "summarize_descriptions", "create_community_reports")
-# The value of an unset variable while settings are checked, valid as an address too.
+# Value of unset variables while the settings are checked; it is valid as an address too.
 _UNSET = "http://unset"
 
 
 @dataclass
 class Migration:
-    """The files that were written, and the lines to tell about each part."""
+    """The written files, and the lines that report on each part of the conversion."""
 
     written: list[Path] = field(default_factory=list)
     carried: list[str] = field(default_factory=list)
@@ -59,10 +59,11 @@ def init_from(
     prompts: bool = True,
     cache: bool = True,
 ) -> Migration:
-    """Write a project of ours into a folder, from one of Microsoft GraphRAG.
+    """Convert the Microsoft GraphRAG project in `source` to a project in `folder`.
 
-    `settings.yaml` is written last, so that a folder has one only if all else is there.
-    `input_folder` overrides the documents. A `SettingsError` says why nothing is written.
+    `settings.yaml` is written last, so a folder with this file has a complete project.
+    `input_folder` overrides the folder of the documents. Raises SettingsError, and writes nothing,
+    if the project cannot be converted.
     """
     project = read_project(source)
     settings_path = folder / SETTINGS_FILE
@@ -88,9 +89,9 @@ def init_from(
     named = documents.relative_to(root) if documents.is_relative_to(root) else documents
     section["folder"] = named.as_posix().replace("$", "$$")
     own_prompts = read_prompts(project) if prompts else Prompts()
-    migration = _report(carried, own_prompts)
+    migration = _start_report(carried, own_prompts)
     environment = _env_text(carried, folder / ".env", migration)
-    text = settings_text(carried.values, _heading(carried, migration))
+    text = settings_text(carried.values, _settings_comment(carried, migration))
     settings = _check_settings(text, carried)
     texts = {folder / FOLDER / f"{name}.txt": own for name, own in own_prompts.texts.items()}
     for path, own in texts.items():
@@ -115,8 +116,8 @@ def init_from(
     return migration
 
 
-def _report(carried: Carried, prompts: Prompts) -> Migration:
-    """List the fate of each key, and the tasks that are left."""
+def _start_report(carried: Carried, prompts: Prompts) -> Migration:
+    """List converted keys and prompts, keys that are left out, and tasks for the user."""
     migration = Migration(
         carried=[f"{theirs} -> {ours}" for theirs, ours in carried.kept],
         left=[f"{theirs}: {why}" for theirs, why in carried.left],
@@ -124,7 +125,7 @@ def _report(carried: Carried, prompts: Prompts) -> Migration:
     for name, source in prompts.sources.items():
         package = "graphrag_index" if name in _INDEXING_PROMPTS else "graphrag_query"
         ours = files(package).joinpath(FOLDER, f"{name}.txt").read_text(encoding="utf-8")
-        # The encodings of other models count almost the same.
+        # Other encodings give almost the same number of tokens.
         encoding = load_encoding("o200k_base")
         n_theirs, n_ours = (count_tokens(text, encoding) for text in (prompts.texts[name], ours))
         sizes = f"{n_theirs:,} tokens, ours {n_ours:,}"
@@ -142,8 +143,8 @@ def _report(carried: Carried, prompts: Prompts) -> Migration:
     return migration
 
 
-def _heading(carried: Carried, migration: Migration) -> list[str]:
-    """Return the comment at the start of `settings.yaml`."""
+def _settings_comment(carried: Carried, migration: Migration) -> list[str]:
+    """Return the lines of the comment at the start of `settings.yaml`."""
     project = carried.project
     where = f"{project.path.resolve()} of Microsoft GraphRAG, version {project.version}"
     lines = [f"Made from {where}."]
@@ -154,21 +155,21 @@ def _heading(carried: Carried, migration: Migration) -> list[str]:
     ):
         if items:
             lines += ["", title, *(f"  {line}" for line in items)]
-    # Each line must stay one line of a comment, whatever a key or a name holds.
+    # A line break inside a key or a name would end the comment: replace it by a space.
     return ["".join(part if part.isprintable() else " " for part in line) for line in lines]
 
 
 def _used_variables(carried: Carried) -> set[str]:
-    return set(variables_in(json.dumps(carried.values, default=str)))
+    return set(find_variables(json.dumps(carried.values, default=str)))
 
 
 def _is_placeholder(value: str) -> bool:
-    """Tell whether a value is still to be set, such as the <API_KEY> of their `init`."""
+    """Return whether a value is empty or a placeholder, such as <API_KEY>."""
     return not value or (value.startswith("<") and value.endswith(">"))
 
 
 def _env_text(carried: Carried, path: Path, migration: Migration) -> str:
-    """Return the text of our `.env` with the variables of the settings; empty if unchanged."""
+    """Return the new text of our `.env`; empty if the file needs no new variable."""
     project, present = carried.project, read_env_file(path)
     wanted = {
         name: project.variables[name]
@@ -193,14 +194,14 @@ def _env_text(carried: Carried, path: Path, migration: Migration) -> str:
 
 
 def _env_line(name: str, value: str) -> str:
-    """Return a line of `.env`; empty if it cannot hold this value."""
+    """Return a line of `.env`; empty if a line cannot express this value."""
     mark = next((mark for mark in "'\"" if mark not in value), "")
     return f"{name}={mark}{value}{mark}\n" if mark and value.isprintable() else ""
 
 
 def _check_settings(text: str, carried: Carried) -> Settings:
-    """Load the settings from a temporary folder, so that only valid ones are written."""
-    # Variables that are not set yet, such as keys, are no error.
+    """Check the new settings by loading them from a temporary folder."""
+    # Variables without a value, such as API keys, are not an error.
     variables = dict.fromkeys(_used_variables(carried), _UNSET)
     variables |= {**carried.project.variables, **carried.secrets}
     lines = [_env_line(name, value) or f"{name}={_UNSET}\n" for name, value in variables.items()]
@@ -221,7 +222,7 @@ def _check_settings(text: str, carried: Carried) -> Settings:
 def _migrate_cache(
     carried: Carried, settings: Settings, folder: Path, prompts: Prompts, migration: Migration
 ) -> None:
-    """Read the paid replies into the ledger, and report on them."""
+    """Copy the paid replies into the ledger, and report their number."""
     if any(_UNSET in str(model.identity()) for model in settings.models.values()):
         migration.to_do.append(
             "The cache was not read, since a model is named by a variable that is not set."
@@ -239,7 +240,7 @@ def _migrate_cache(
 
 @contextmanager
 def _all_or_nothing(paths: list[Path], output: Path) -> Iterator[Any]:
-    """Give a function that writes a file atomically; a failure removes all that was written."""
+    """Yield a function that writes a file; if the block fails, remove all files it wrote."""
     made: list[Path] = []
     had_output = output.exists()
 
@@ -259,7 +260,7 @@ def _all_or_nothing(paths: list[Path], output: Path) -> Iterator[Any]:
         if not had_output:
             shutil.rmtree(output, ignore_errors=True)
         for path in reversed(made):
-            # A folder that holds anything else stays.
+            # `rmdir` fails on a folder that holds other files: keep this folder.
             with suppress(OSError):
                 path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
         paths.clear()

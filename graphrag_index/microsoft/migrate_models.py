@@ -1,7 +1,7 @@
-"""Convert the models of Microsoft GraphRAG: address, key, limits and parameters.
+"""Convert the models of Microsoft GraphRAG: address, API key, limits and parameters.
 
-Version 3 names them in `completion_models` and `embedding_models`, version 2 in `models`;
-version 1 has one of each, in `llm` and `embeddings.llm`.
+Version 3 has models in the sections `completion_models` and `embedding_models`, version 2 in
+`models`. Version 1 has one language model (`llm`) and one embedding model (`embeddings.llm`).
 """
 
 import re
@@ -19,25 +19,25 @@ from graphrag_index.microsoft.migrate_project import (
     by_their_key,
     check_value,
     escape_dollars,
-    flat,
-    prefix_in,
-    variables_in,
+    find_prefix,
+    find_variables,
+    flatten,
 )
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.settings import DEFAULT_MODELS
 
-# The models of steps that name none.
+# Names of the models that a step uses if its settings name no model.
 _DEFAULT_NAMES = ("default_completion_model", "default_chat_model", "default_embedding_model")
 _OUR_KEYS = {theirs: ours[0] for theirs, ours in by_their_key("model").items()}
 _LEFT = {theirs: why[0] for theirs, why in by_their_key("model_left").items()}
-# Parameters of such names are not copied into our settings.
+# Request parameters with these names may be secrets: do not copy them into our settings.
 _SECRET = re.compile(r"key|secret|password|credential|auth|header|token$", re.IGNORECASE)
-# Settings without which the model would be another one: an unset variable stays in them.
+# Settings that identify the model: keep them even if their variable is not set.
 _IDENTITY = ("model", "base_url", "deployment")
 
 
 def carry_models(carried: Carried) -> dict[str, dict[str, Any]]:
-    """Return our section `models`, and note the fate of each key."""
+    """Return our section `models`, and report on each key in `carried`."""
     models: dict[str, dict[str, Any]] = {}
     for path, values, is_embedding in _their_models(carried.project):
         their_name = path.rpartition(".")[2]
@@ -45,7 +45,7 @@ def carry_models(carried: Carried) -> dict[str, dict[str, Any]]:
         name = "embedding" if is_embedding else "chat"
         if name in models:
             name = their_name if their_name not in models else f"{their_name}_{len(models)}"
-        model = _Model(carried, path, name, values)
+        model = _ModelConversion(carried, path, name, values)
         if "model" not in model.theirs:
             carried.leave(path, "it names no model")
             continue
@@ -57,7 +57,7 @@ def carry_models(carried: Carried) -> dict[str, dict[str, Any]]:
 
 
 def _their_models(project: MicrosoftProject) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
-    """Yield path and values of each model, and whether it embeds; the defaults come first."""
+    """Yield (path, values, whether it is an embedding model); default models come first."""
     found: list[tuple[str, Any, bool]] = []
     for section in ("completion_models", "embedding_models", "models"):
         named = project.get(section)
@@ -67,7 +67,7 @@ def _their_models(project: MicrosoftProject) -> Iterator[tuple[str, Mapping[str,
             found.append((f"{section}.{name}", values, is_embedding))
     llm, embedding = project.get("llm"), project.get("embeddings.llm")
     if isinstance(embedding, Mapping) and isinstance(llm, Mapping):
-        # Version 1 signs in to both with the key of the first.
+        # In version 1 the embedding model shares the access settings of the language model.
         shared = ("api_key", "api_base", "api_version", "organization", "proxy")
         embedding = {**{key: llm[key] for key in shared if key in llm}, **embedding}
     found += [("llm", llm, False), ("embeddings.llm", embedding, True)]
@@ -77,16 +77,16 @@ def _their_models(project: MicrosoftProject) -> Iterator[tuple[str, Mapping[str,
             yield path, values, is_embedding
 
 
-class _Model:
-    """The conversion of one model: its settings move to `ours` or get a reason why not."""
+class _ModelConversion:
+    """The conversion of one model: each setting moves to `ours`, or is reported with a reason."""
 
     def __init__(self, carried: Carried, path: str, name: str, values: Mapping[str, Any]) -> None:
         self.carried, self.path, self.name = carried, path, name
-        self.theirs = {key: value for key, value in flat(values) if value not in (None, {})}
+        self.theirs = {key: value for key, value in flatten(values) if value not in (None, {})}
         self.ours: dict[str, Any] = {}
 
     def convert(self, is_embedding: bool) -> dict[str, Any]:
-        """Return the model as a section of ours."""
+        """Return the settings of the model in our section `models`."""
         self._carry("model", "model", self.theirs.pop("model"))
         self._carry_provider()
         self._carry_key()
@@ -109,12 +109,12 @@ class _Model:
                 self._carry("", "concurrency", value, their_path=key)
         if not is_embedding:
             self._carry_parameters()
-        for theirs in dict.fromkeys(prefix_in(key, _LEFT) or key for key in self.theirs):
+        for theirs in dict.fromkeys(find_prefix(key, _LEFT) or key for key in self.theirs):
             self._leave(theirs, _LEFT.get(theirs, UNKNOWN))
         return self.ours
 
     def _carry_provider(self) -> None:
-        """Carry over the address: of Azure, or of a server that speaks the protocol of OpenAI."""
+        """Convert provider and address: Azure, or a server with an OpenAI-compatible API."""
         kind = str(self.theirs.get("type") or "")
         provider = str(self.theirs.pop("model_provider", None) or "")
         if kind.startswith("azure") and not provider:
@@ -125,7 +125,7 @@ class _Model:
             self._carry("model_provider" if provider else "type", "provider", "azure")
         elif provider == "openai":
             self._carry("model_provider", "provider", provider)
-            # It is our default.
+            # OpenAI is our default provider, so the setting is not needed.
             del self.ours["provider"]
         elif provider:
             address = KEYS["addresses"].get(provider)
@@ -138,26 +138,26 @@ class _Model:
             else:
                 self._leave(
                     "model_provider",
-                    f"the address of {provider} is not known: {self._variable_address()} has to be "
-                    "one that speaks the protocol of OpenAI",
+                    f"the address of {provider} is not known: {self._use_address_variable()} has "
+                    "to be one that speaks the protocol of OpenAI",
                 )
         if base is not None:
             self._carry("api_base", "base_url", base)
             if "base_url" not in self.ours and not is_azure:
-                self._leave("api_base", f"the address is wanted in {self._variable_address()}")
+                self._leave("api_base", f"the address is wanted in {self._use_address_variable()}")
         if is_azure and "base_url" not in self.ours:
-            # Without an address our settings would not load.
+            # Settings for Azure are invalid without an address: write a placeholder.
             self.ours["base_url"] = "https://NAME.openai.azure.com"
             self._leave("api_base", "it is missing: write the address of Azure into base_url")
 
-    def _variable_address(self) -> str:
-        """Take the address from a new variable: the default, OpenAI, must not get the requests."""
-        variable = f"GRAPHRAG_API_BASE_{_upper(self.name)}"
+    def _use_address_variable(self) -> str:
+        """Set the address to a new variable, so that no request goes to OpenAI by default."""
+        variable = f"GRAPHRAG_API_BASE_{_to_variable_part(self.name)}"
         self.ours["base_url"] = f"${{{variable}}}"
         return variable
 
     def _carry_key(self) -> None:
-        """Carry over the variable of a key; a literal key moves into a new variable of `.env`."""
+        """Convert the API key: keep a variable, and move a literal key to a variable in `.env`."""
         setting = next((key for key in ("auth_method", "auth_type") if key in self.theirs), "")
         method = self.theirs.pop(setting, None)
         if method == "api_key":
@@ -167,14 +167,14 @@ class _Model:
         needs_key = method in (None, "api_key")
         key = self.theirs.pop("api_key", None)
         if key is None and needs_key and self.path in ("llm", "embeddings.llm"):
-            # The fallback of version 1.
+            # Version 1 reads this variable if the settings have no API key.
             key = "${GRAPHRAG_API_KEY}"
         if key is None:
             if not needs_key:
                 self.ours["api_key"] = "${AZURE_OPENAI_API_KEY:-}"
             return
         with self.carried.reason_for(f"{self.path}.api_key"):
-            names = variables_in(key)
+            names = find_variables(key)
             shown = variable = str(key)
             if not names or variable != f"${{{names[0]}}}":
                 secret = str(self.carried.project.expand(key))
@@ -186,34 +186,36 @@ class _Model:
             self.carried.keep(f"{self.path}.api_key", self._our_path("api_key"), shown)
 
     def _new_variable(self, secret: str) -> str:
-        """Return a variable for a literal key that no other key uses."""
-        # A variable in their settings belongs to another key, even while it is unset.
-        named = {name for _, value in self.carried.project.leaves() for name in variables_in(value)}
+        """Return the name of a variable for an API key; no other API key uses this variable."""
+        # Variables in Microsoft's settings belong to other API keys, even if they are not set.
+        named = {
+            name for _, value in self.carried.project.leaves() for name in find_variables(value)
+        }
         taken = dict.fromkeys(named, "") | dict(self.carried.project.environment)
         taken |= self.carried.secrets
-        wanted, own = "GRAPHRAG_API_KEY", _upper(self.name)
+        wanted, own = "GRAPHRAG_API_KEY", _to_variable_part(self.name)
         names = chain([wanted, f"{wanted}_{own}"], (f"{wanted}_{own}_{n}" for n in count(2)))
         return next(name for name in names if taken.get(name, secret) == secret)
 
     def _carry_rate_limit(self) -> None:
-        """Convert the limits of any period to limits of a minute."""
-        period = self._number("rate_limit.period_in_seconds") or 60
+        """Convert rate limits of any period to rate limits per minute."""
+        period = self._positive_number("rate_limit.period_in_seconds") or 60
         for unit in ("requests", "tokens"):
             theirs = f"rate_limit.{unit}_per_period"
-            number = self._number(theirs)
+            number = self._positive_number(theirs)
             self.theirs.pop(theirs, None)
             if number:
                 self._carry(theirs, f"{unit}_per_minute", max(1, int(number * 60 / period)))
 
-    def _number(self, theirs: str) -> float:
-        """Return a positive number from their settings; 0 if there is none."""
+    def _positive_number(self, theirs: str) -> float:
+        """Return the positive number of a setting of Microsoft's; 0 if there is none."""
         value = None
         with self.carried.reason_for(f"{self.path}.{theirs}"):
             value = self.carried.project.expand(self.theirs.get(theirs))
         return float(value) if isinstance(value, int | float) and value > 0 else 0.0
 
     def _carry_parameters(self) -> None:
-        """Carry over what is sent with each request."""
+        """Convert the parameters that are sent with each request."""
         parameters = {}
         for theirs in list(self.theirs):
             name = theirs.removeprefix("call_args.")
@@ -231,7 +233,7 @@ class _Model:
             self.ours["parameters"] = parameters
 
     def _carry(self, theirs: str, ours: str, value: Any, their_path: str = "") -> None:
-        """Carry a value over if a model of ours accepts it."""
+        """Convert a value to a setting of our model, or record why it is invalid."""
         their_path = their_path or f"{self.path}.{theirs}"
         try:
             expanded = self.carried.project.expand(value)
@@ -240,7 +242,7 @@ class _Model:
             trial = {"model": "m", "context_window": 1 << 30, ours: expanded}
             if ours == "provider":
                 trial["base_url"] = "https://x"
-            # An address may hold a key, which must not be shown.
+            # An address may contain an API key, which must not be shown.
             check_value(ModelSettings, trial, self._our_path(ours), is_shown=ours != "base_url")
         except NotCarriedError as error:
             if isinstance(error, UnsetVariableError) and ours in _IDENTITY:
@@ -251,7 +253,7 @@ class _Model:
             return
         if ours == "max_output_tokens" and expanded >= 128_000:
             self.ours["context_window"] = int(expanded) + 128_000
-        self.ours[ours] = value if variables_in(value) else escape_dollars(expanded)
+        self.ours[ours] = value if find_variables(value) else escape_dollars(expanded)
         self.carried.keep(their_path, self._our_path(ours), self.ours[ours])
 
     def _leave(self, theirs: str, why: object) -> None:
@@ -261,6 +263,6 @@ class _Model:
         return f"models.{self.name}.{ours}"
 
 
-def _upper(name: str) -> str:
-    """Return the name of a model as a part of the name of a variable."""
+def _to_variable_part(name: str) -> str:
+    """Convert the name of a model to capital letters that fit into a variable name."""
     return re.sub(r"\W", "_", name.upper(), flags=re.ASCII)

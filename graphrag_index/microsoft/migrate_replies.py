@@ -1,11 +1,11 @@
-"""Read the replies that a project paid for into our ledger.
+"""Copy the paid replies in the cache of a Microsoft GraphRAG project into our ledger.
 
-Microsoft GraphRAG 3 stores a reply under a hash of its request, without the name of the model.
-The request itself is not stored: a reply is found only by building the very same request again,
-which needs the prompt and all of its data. Two kinds of requests can be built: the first one for
-each text unit, from the prompt file and the table of text units, and those for vectors, from the
-tables. All others cannot: the prompt for gleanings is in no file of a project, and descriptions
-and reports depend on the state of a past run.
+Microsoft GraphRAG 3 stores each reply under a hash of its request, without the name of the model.
+The request itself is not stored, so finding a reply means building the same request again, from
+the prompt and all of its data. This is possible for two types of requests: the extraction request
+of each text unit (from the prompt file and the table of text units), and requests for vectors (from
+the tables). It is impossible for all other requests: the prompt for gleanings is in no file of a
+project, and the requests for descriptions and reports depend on the state of a past run.
 """
 
 import base64
@@ -42,16 +42,16 @@ from graphrag_index.schema.tables import EMBEDDED_COLUMNS
 from graphrag_index.storage.memo import batches
 from graphrag_index.text.tokens import count_tokens, load_encoding
 
-# The steps whose replies we can use, by their names in the cache.
+# Names in the cache of the two steps whose replies can be used.
 EXTRACTION, EMBEDDING = "extract_graph", "text_embedding"
-# Their entity types where the settings name none.
+# Microsoft's entity types if the settings name none.
 _DEFAULT_TYPES = ["organization", "person", "geo", "event"]
-# Their texts and tokens per embedding request where the settings say nothing.
+# Microsoft's default number of texts and tokens per embedding request.
 _BATCH_TEXTS, _BATCH_TOKENS = 16, 8_191
 _BATCH = 1_024  # rows
-# The suffix names the hash function; earlier versions had others.
+# The suffix names the hash function; versions before 3 used other functions.
 _KEY = re.compile(r"[0-9a-f]{64}_v4")
-# Why the replies to other steps are not used.
+# Reasons why the replies of other steps are not used.
 _UNUSED = {
     "summarize_descriptions": "the lists of descriptions that were summarized are not stored",
     "extract_claims": "their tuples of claims are not parsed here",
@@ -62,7 +62,7 @@ _UNUSED = {
 
 @dataclass
 class StepReplies:
-    """Counts of the replies to one step, and the reason why the others are not used."""
+    """Counts of the replies of one step, and the reason why replies are not used."""
 
     n_replies: int
     n_used: int = 0
@@ -89,10 +89,10 @@ class ReplyCache:
         self.folder, self.database = folder, database
         self._found: set[tuple[str, str]] = set()
 
-    def steps(self) -> dict[str, tuple[int, int]]:
-        """Return for each step the number of replies, and of those whose hash we can build."""
+    def count_replies(self) -> dict[str, tuple[int, int]]:
+        """Return, by step, the number of replies and the number with a hash of version 3."""
         if self.database is not None:
-            rows = self._rows("SELECT namespace, key FROM cache_entries")
+            rows = self._run_query("SELECT namespace, key FROM cache_entries")
             named = [(str(step).split("/")[-1], str(key)) for step, key in rows]
         else:
             named = [(path.parent.name, path.name) for path in self.folder.glob("*/*")]
@@ -100,37 +100,39 @@ class ReplyCache:
         n_known = Counter(step for step, key in named if _KEY.fullmatch(key))
         return {step: (n_replies[step], n_known[step]) for step in sorted(n_replies)}
 
-    def find(self, step: str, requests: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-        """Return the response to the first of some requests that has one.
+    def find_response(
+        self, step: str, requests: Iterable[Mapping[str, Any]]
+    ) -> Mapping[str, Any] | None:
+        """Return the response to the first of these requests that the cache answers.
 
-        Each response is returned once: a second request for it is a duplicate.
+        Each response is returned only once: a second request for it is a duplicate.
         """
         for request in requests:
-            # As Microsoft GraphRAG hashes a request: SHA-256 of its YAML.
+            # Microsoft GraphRAG hashes the YAML text of a request with SHA-256.
             text = yaml.dump(dict(request), sort_keys=True)
             key = f"{sha256(text.encode()).hexdigest()}_v4"
-            stored = None if (step, key) in self._found else self._text(step, key)
+            stored = None if (step, key) in self._found else self._read_entry(step, key)
             try:
                 response = json.loads(stored)["result"]["response"] if stored else None
             except (ValueError, KeyError, TypeError):
-                # A truncated file is no reply.
+                # The file is truncated.
                 continue
             if isinstance(response, Mapping):
                 self._found.add((step, key))
                 return response
         return None
 
-    def _text(self, step: str, key: str) -> str | None:
+    def _read_entry(self, step: str, key: str) -> str | None:
         if self.database is not None:
             query = "SELECT value_json FROM cache_entries WHERE namespace = ? AND key = ?"
-            rows = self._rows(query, step, key)
+            rows = self._run_query(query, step, key)
             return str(rows[0][0]) if rows else None
         try:
             return (self.folder / step / key).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
             return None
 
-    def _rows(self, query: str, *values: str) -> Sequence[Any]:
+    def _run_query(self, query: str, *values: str) -> Sequence[Any]:
         assert self.database is not None
         if not self.database.is_file():
             return ()
@@ -146,7 +148,7 @@ class ReplyCache:
 
 
 def _open_cache(project: MicrosoftProject) -> ReplyCache | None:
-    """Open the cache of a project; None if it is not in local files."""
+    """Open the cache of a project; return None if the cache is not in local files."""
     try:
         kind = project.expand(project.get("cache.type")) or "json"
         base = project.expand(project.get("cache.storage.base_dir", "cache.base_dir")) or "cache"
@@ -163,16 +165,16 @@ def _open_cache(project: MicrosoftProject) -> ReplyCache | None:
 def read_cache(
     project: MicrosoftProject, settings: Settings, root: Path, prompts: Mapping[str, str]
 ) -> dict[str, StepReplies]:
-    """Copy replies into the ledger of the project in `root`; return counts by step of the cache.
+    """Copy replies into the ledger of the project in `root`; return the counts of each step.
 
-    `prompts` are the original texts of the converted prompts, by our names: a reply to another
-    prompt does not answer our request. Replies of other models are skipped.
+    `prompts` are the original texts of the converted prompts, by our prompt names. Only replies to
+    these prompts are copied. Replies of models that the settings do not name are skipped.
     """
     cache = _open_cache(project)
     if cache is None:
         return {}
     steps = {}
-    for step, (n_replies, n_known) in cache.steps().items():
+    for step, (n_replies, n_known) in cache.count_replies().items():
         why = _UNUSED.get(step, "no step here sends such requests")
         if not n_known:
             why = "they are of a version before 3, which hashes requests differently"
@@ -216,7 +218,7 @@ def read_cache(
 
 @dataclass
 class _ReplyReader:
-    """Finds the replies in a cache that answer requests of ours, and stores them in our ledger."""
+    """Reader of a cache that copies the replies to our requests into our ledger."""
 
     project: MicrosoftProject
     settings: Settings
@@ -225,25 +227,25 @@ class _ReplyReader:
     models: Models
 
     def read_extraction(self, their_prompt: str, prompts: Prompts, result: StepReplies) -> None:
-        """Store the replies to the first request for each text unit."""
+        """Store the replies to the extraction request of each text unit."""
         section, ledger = self.settings.extract_graph, self.models.ledger
-        types = self.project.expanded("extract_graph.entity_types")
+        types = self.project.get_expanded("extract_graph.entity_types")
         type_names = ",".join(map(str, types if isinstance(types, list) else _DEFAULT_TYPES))
         chat = self.models.chat(section.model, EXTRACTION)
         assert isinstance(chat, ChatModel)
-        # Without gleanings, since the replies to theirs cannot be found.
+        # Max gleanings is 0, since the cached replies to gleanings cannot be found.
         prompt = ExtractionPrompt(schema_of(section), 0, prompts, chat)
         numbers = count()
         for texts in self._text_batches("text_units", ("text",), _BATCH):
             kept: dict[str, str] = {}
             for text, number in zip(texts, numbers, strict=False):
                 theirs = _their_requests(their_prompt, type_names, text)
-                response = self._find(EXTRACTION, theirs, chat.settings, result)
+                response = self._find_response(EXTRACTION, theirs, chat.settings, result)
                 if response is None:
                     continue
                 label = f"text unit {number}"
                 request = prompt.request(PassagePrompt(Passage(text), label, ""))
-                reply = _complete_reply(response)
+                reply = _read_complete_reply(response)
                 try:
                     read_reply(reply, request.format)
                 except ReplyError:
@@ -258,21 +260,22 @@ class _ReplyReader:
     def read_vectors(self, model: ModelSettings, result: StepReplies) -> None:
         """Store the vectors of text units, entities and reports.
 
-        Both programs embed the same texts, but one of their replies has the vectors of a batch.
+        Both programs embed the same texts. A cached reply has the vectors of a batch; our ledger
+        has one entry per text.
         """
         step, ledger = "generate_text_embeddings", self.models.ledger
         name = self.settings.generate_text_embeddings.model
-        max_texts = self._number("embed_text.batch_size", _BATCH_TEXTS)
-        max_tokens = self._number("embed_text.batch_max_tokens", _BATCH_TOKENS)
-        # They divide so many rows into batches at a time.
-        n_rows = max_texts * self._number("concurrent_requests", 25)
+        max_texts = self._positive_number("embed_text.batch_size", _BATCH_TEXTS)
+        max_tokens = self._positive_number("embed_text.batch_max_tokens", _BATCH_TOKENS)
+        # Microsoft GraphRAG divides this many rows at a time into batches.
+        n_rows = max_texts * self._positive_number("concurrent_requests", 25)
         for table, columns in EMBEDDED_COLUMNS.values():
             for texts in self._text_batches(table, columns, n_rows):
                 for batch in _embedding_batches(texts, max_texts, max_tokens):
-                    response = self._find(EMBEDDING, [{"input": batch}], model, result)
+                    response = self._find_response(EMBEDDING, [{"input": batch}], model, result)
                     if response is None:
                         continue
-                    replies = _vector_replies(response, batch, model)
+                    replies = _parse_vector_reply(response, batch, model)
                     if replies is None:
                         result.n_invalid += 1
                         continue
@@ -282,33 +285,34 @@ class _ReplyReader:
                     ledger.record_replies(replies)
                     result.n_used += 1
 
-    def _find(
+    def _find_response(
         self,
         step: str,
         requests: Iterable[Mapping[str, Any]],
         model: ModelSettings,
         result: StepReplies,
     ) -> Mapping[str, Any] | None:
-        """Find a response of this model; one of another model is counted and left out.
+        """Find a response that this model wrote; count responses of other models.
 
-        Their cache ignores the model: after a change of model it returns replies of the old one.
+        The cache of Microsoft GraphRAG ignores the model: after a change of the model it still
+        returns the replies of the previous model.
         """
-        response = self.cache.find(step, requests)
+        response = self.cache.find_response(step, requests)
         wrote = str((response or {}).get("model") or "").rpartition("/")[2].casefold()
         names = [model.model.rpartition("/")[2].casefold(), (model.deployment or "").casefold()]
-        # A date may follow the name, as in gpt-4.1-2025-04-14.
+        # The name in a response may end with a date: gpt-4.1-2025-04-14.
         any_name = "|".join(re.escape(name) for name in names if name)
         if not wrote or re.fullmatch(rf"({any_name})(-[-\d]*\d)?", wrote):
             return response
         result.n_other += 1
         return None
 
-    def _number(self, key: str, default: int) -> int:
-        value = self.project.expanded(key)
+    def _positive_number(self, key: str, default: int) -> int:
+        value = self.project.get_expanded(key)
         return value if isinstance(value, int) and value > 0 else default
 
     def _text_batches(self, table: str, columns: Sequence[str], size: int) -> Iterator[list[str]]:
-        """Yield the texts of a table, `size` at a time; null is the empty text."""
+        """Yield the texts of a table in batches of `size`; null becomes the empty text."""
         path = self.tables / f"{table}.parquet"
         if path.is_file():
             text = pl.concat_str(columns, separator=":").fill_null("")
@@ -317,19 +321,19 @@ class _ReplyReader:
 
 
 def _their_requests(prompt: str, types: str, text: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the request in the forms of the releases of version 3."""
+    """Yield the extraction request as each release of version 3 builds it."""
     try:
         content = prompt.format(entity_types=types, input_text=text.strip())
     except (KeyError, IndexError, ValueError):
-        # They could not fill such a prompt either.
+        # Microsoft GraphRAG cannot fill this prompt either.
         return
     messages = [{"role": "user", "content": content}]
     yield {"messages": messages, "response_format": None}
     yield {"messages": messages}
 
 
-def _complete_reply(response: Mapping[str, Any]) -> str:
-    """Return the text of a reply; empty if it was cut off."""
+def _read_complete_reply(response: Mapping[str, Any]) -> str:
+    """Return the text of a reply; empty if the reply was cut off."""
     try:
         choice = response["choices"][0]
         text, is_whole = choice["message"]["content"], choice.get("finish_reason") in (None, "stop")
@@ -341,7 +345,7 @@ def _complete_reply(response: Mapping[str, Any]) -> str:
 def _embedding_batches(
     texts: Sequence[str], max_texts: int, max_tokens: int
 ) -> Iterator[list[str]]:
-    """Divide texts into batches as Microsoft GraphRAG does, up to one that exceeds a batch."""
+    """Divide texts into batches as Microsoft GraphRAG does; stop at a text over `max_tokens`."""
     # The encoding of OpenAI's embedding models.
     encoding = load_encoding("cl100k_base")
     batch: list[str] = []
@@ -349,7 +353,7 @@ def _embedding_batches(
     for text in filter(None, texts):
         n_tokens = count_tokens(text, encoding)
         if n_tokens > max_tokens:
-            # They cut it into pieces that we do not know.
+            # Microsoft GraphRAG cuts this text into pieces that cannot be reproduced here.
             return
         if batch and (len(batch) >= max_texts or n_batch + n_tokens > max_tokens):
             yield batch
@@ -360,10 +364,10 @@ def _embedding_batches(
         yield batch
 
 
-def _vector_replies(
+def _parse_vector_reply(
     response: Mapping[str, Any], batch: Sequence[str], model: ModelSettings
 ) -> dict[str, str] | None:
-    """Return the vectors of a batch as ledger entries; None if they do not fit the texts."""
+    """Return ledger entries with the vectors of a batch; None if the vectors are invalid."""
     try:
         rows = sorted(response["data"], key=lambda row: row["index"])
         vectors = [np.asarray(row["embedding"], np.float32) for row in rows]

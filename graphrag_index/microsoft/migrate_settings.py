@@ -1,6 +1,6 @@
-"""Convert the settings of Microsoft GraphRAG to ours, and report on each of its keys.
+"""Convert the settings of Microsoft GraphRAG to ours, and report on each key.
 
-Only what its file says is carried over; for all else our defaults hold.
+Only keys in the settings file are converted; all other settings keep our defaults.
 """
 
 import difflib
@@ -23,34 +23,34 @@ from graphrag_index.microsoft.migrate_project import (
     by_their_key,
     check_value,
     escape_dollars,
-    prefix_in,
-    shown,
-    variables_in,
+    find_prefix,
+    find_variables,
+    format_value,
 )
 from graphrag_index.schema.settings.settings import Settings
 
-# Their key: ours, and the reasons for those that have none of ours.
+# Our keys by Microsoft's key. Keys in `_LEFT` have no key of ours, but a reason.
 CARRIED = by_their_key("settings")
 STEP_MODELS = {theirs: ours[0] for theirs, ours in by_their_key("step_models").items()}
 _LEFT = {theirs: why[0] for theirs, why in by_their_key("left").items()}
-# Our workflow `standard` extracts claims; theirs does so only if the settings enable it.
+# Our workflow `standard` extracts claims; Microsoft's extracts claims only if enabled.
 WITHOUT_CLAIMS = "standard_without_claims"
-# Columns of text units, which cannot be metadata.
+# Names of text unit columns, which cannot be names of metadata columns.
 _OWN_COLUMNS = {"id", "title", "text", "creation_date"}
 _INPUT_FOLDERS = ("input_storage.base_dir", "input.storage.base_dir", "input.base_dir")
-# The types of input, with the ending of the files that are read unless a pattern is given.
+# File name extension by type of input, for settings without a file pattern.
 _INPUT_TYPES = {"text": "txt", "csv": "csv", "json": "json", "jsonl": "jsonl", "parquet": "parquet"}
-# Values that another setting is checked with.
+# Values of other settings that are valid together with any value of this key.
 _TRIALS = {
     "create_text_units.overlap_tokens": {"max_tokens": 1_000_000},
     "create_text_units.max_tokens": {"overlap_tokens": 0},
 }
-# `.*\.txt$`, `.*\.(md|txt)$` and the like.
-_BY_ENDING = re.compile(r"\^?(?:\.\*)?\\\.(?:(\w+)|\((?:\?:)?(\w+(?:\|\w+)*)\))\$?")
+# A regular expression for file name extensions: `.*\.txt$` or `.*\.(md|txt)$`.
+_EXTENSION_PATTERN = re.compile(r"\^?(?:\.\*)?\\\.(?:(\w+)|\((?:\?:)?(\w+(?:\|\w+)*)\))\$?")
 
 
 def carry_settings(project: MicrosoftProject) -> Carried:
-    """Return the values of our `settings.yaml`, and the fate of each of their keys."""
+    """Return the values of our `settings.yaml`, and a report on each key of Microsoft's."""
     carried = Carried(project)
     models = carry_models(carried)
     if models:
@@ -59,7 +59,7 @@ def carry_settings(project: MicrosoftProject) -> Carried:
     _carry_input_pattern(carried)
     for key, value in project.leaves():
         for ours in CARRIED.get(key, ()):
-            _carry(carried, key, ours, value)
+            _carry_value(carried, key, ours, value)
         if key in STEP_MODELS:
             _carry_step_model(carried, key, STEP_MODELS[key], value)
     _carry_search_models(carried)
@@ -98,7 +98,7 @@ def _carry_input_pattern(carried: Carried) -> None:
         except NotCarriedError as error:
             carried.leave(key, error)
             return
-        if found := _BY_ENDING.fullmatch(expression):
+        if found := _EXTENSION_PATTERN.fullmatch(expression):
             endings = (found[1] or found[2]).split("|")
         else:
             why = f"the regular expression {expression} is no pattern"
@@ -106,25 +106,25 @@ def _carry_input_pattern(carried: Carried) -> None:
     if endings:
         include = [f"**/*.{ending}" for ending in endings]
         carried.values.setdefault("load_documents", {})["include"] = include
-        carried.keep(key, "load_documents.include", shown(include))
+        carried.keep(key, "load_documents.include", format_value(include))
 
 
-def _carry(carried: Carried, theirs: str, ours: str, value: Any) -> None:
-    """Carry a value over if our setting accepts it."""
+def _carry_value(carried: Carried, theirs: str, ours: str, value: Any) -> None:
+    """Convert a value to our setting, or record why the setting does not accept it."""
     section, _, key = ours.partition(".")
     with carried.reason_for(theirs):
         if key in carried.values.get(section, {}):
             raise NotCarriedError(f"{ours} is set already")
         expanded = carried.project.expand(value)
         converted = _CONVERSIONS[ours](expanded) if ours in _CONVERSIONS else expanded
-        # Size and overlap depend on each other, which `_limit_overlap` checks.
+        # `_limit_overlap` checks size and overlap together.
         trial = {**_TRIALS.get(ours, {}), key: converted}
         check_value(Settings.model_fields[section].annotation, trial, ours)
-        # A variable stays a variable unless its value was converted.
+        # Keep the variable in the settings unless its value was converted.
         is_same = converted == expanded and not isinstance(converted, list)
-        kept = value if is_same and variables_in(value) else escape_dollars(converted)
+        kept = value if is_same and find_variables(value) else escape_dollars(converted)
         carried.values.setdefault(section, {})[key] = kept
-        carried.keep(theirs, ours, shown(kept))
+        carried.keep(theirs, ours, format_value(kept))
 
 
 def _carry_step_model(carried: Carried, theirs: str, ours: str, value: Any) -> None:
@@ -138,13 +138,13 @@ def _carry_step_model(carried: Carried, theirs: str, ours: str, value: Any) -> N
 
 
 def _carry_search_models(carried: Carried) -> None:
-    """Set `search.model` if one model answers in all searches, and the embedding model."""
+    """Set the embedding model, and `search.model` if all searches use the same model."""
     found = ((key, carried.project.get(key)) for key in KEYS["answering_models"])
     named = {key: str(value) for key, value in found if value is not None}
     names = {carried.names.get(value, "") for value in named.values()}
     name = names.pop() if len(names) == 1 else ""
     if name or carried.names:
-        # Not `auto`, which would look for the model that wrote the reports here.
+        # The value `auto` would look for the model of the reports, which this index lacks.
         carried.values["search"] = {"model": name or "chat"}
     for key, value in named.items():
         own = carried.names.get(value)
@@ -157,20 +157,20 @@ def _carry_search_models(carried: Carried) -> None:
     for key in KEYS["question_embedding_models"]:
         if carried.project.get(key) is not None:
             carried.leave(key, "not needed: questions are embedded by the model of the index")
-    # Our default is a local model, which made none of their vectors.
+    # Our default is a local model, which is not the model of Microsoft's vectors.
     if "embedding" in carried.names.values():
         section = carried.values.setdefault("generate_text_embeddings", {})
         section.setdefault("model", "embedding")
 
 
 def _choose_workflow(carried: Carried) -> None:
-    """Choose the workflow that extracts as theirs does."""
+    """Choose our workflow with the same extraction as the project's workflow."""
     project = carried.project
     listed = project.get("workflows")
     steps = [str(step) for step in listed] if isinstance(listed, list) else _last_steps(project)
     keys = ("extract_claims.enabled", "claim_extraction.enabled")
     key = next((key for key in keys if project.get(key) is not None), "")
-    has_claims = bool(key) and project.expanded(key) is True
+    has_claims = bool(key) and project.get_expanded(key) is True
     is_fast = "extract_graph_nlp" in steps
     name = "fast" if is_fast else "standard" if has_claims else WITHOUT_CLAIMS
     carried.values["workflow"] = name
@@ -185,7 +185,7 @@ def _choose_workflow(carried: Carried) -> None:
 
 
 def _last_steps(project: MicrosoftProject) -> list[str]:
-    """Return the steps of its last run; empty if unknown."""
+    """Return the steps of the project's last run; empty if they are unknown."""
     folder = project.get("output_storage.base_dir", "output.base_dir", "storage.base_dir")
     try:
         path = project.root / str(project.expand(folder or "output")) / "stats.json"
@@ -196,7 +196,7 @@ def _last_steps(project: MicrosoftProject) -> list[str]:
 
 
 def _limit_overlap(carried: Carried) -> None:
-    """Reduce the overlap to half of a text unit, which is our maximum."""
+    """Reduce the overlap to our maximum, half of the tokens of a text unit."""
     project, section = carried.project, carried.values.get("create_text_units", {})
     default: Any = Settings.model_fields["create_text_units"].default
     size = project.expand(section.get("max_tokens", default.max_tokens))
@@ -208,24 +208,24 @@ def _limit_overlap(carried: Carried) -> None:
 
 
 def _report_others(carried: Carried) -> None:
-    """Say of each other key why it is not carried over, once for all keys below a known one."""
+    """Report why the remaining keys are not converted; report a known parent key once."""
     reported = {key for key, _ in (*carried.kept, *carried.left)}
     converted = [*CARRIED, *STEP_MODELS, *PROMPT_KEYS, *PROMPTS_LEFT]
     handled = {*converted, *KEYS["answering_models"], *KEYS["question_embedding_models"]}
     for key, _ in carried.project.leaves():
-        if key in handled or key in reported or prefix_in(key, KEYS["handled"]):
+        if key in handled or key in reported or find_prefix(key, KEYS["handled"]):
             continue
-        if prefix := prefix_in(key, _LEFT):
+        if prefix := find_prefix(key, _LEFT):
             if prefix not in reported:
                 reported.add(prefix)
                 carried.leave(prefix, _LEFT[prefix])
-        # Other keys only name a part of their program.
+        # Keys with these endings only name a part of Microsoft GraphRAG: do not report them.
         elif not f".{key}".endswith((".model_instance_name", ".vector_store_id", "_model_id")):
             close = difflib.get_close_matches(key, [*converted, *_LEFT], n=1, cutoff=0.8)
             carried.leave(key, UNKNOWN + (f"; did you mean {close[0]}?" if close else ""))
 
 
-def _metadata(value: Any) -> list[str]:
+def _convert_metadata(value: Any) -> list[str]:
     if not isinstance(value, list):
         raise NotCarriedError("name the fields in load_documents.metadata_columns")
     columns = [str(name) for name in value if str(name) not in _OWN_COLUMNS]
@@ -234,22 +234,22 @@ def _metadata(value: Any) -> list[str]:
     return columns
 
 
-def _encoding(value: Any) -> str:
+def _convert_encoding(value: Any) -> str:
     if value in ("o200k_base", "cl100k_base"):
         return str(value)
     raise NotCarriedError("only o200k_base and cl100k_base are known: create_text_units.encoding")
 
 
-def _n_levels(value: Any) -> int:
+def _convert_levels(value: Any) -> int:
     if not isinstance(value, int):
         raise NotCarriedError("it is no number")
-    # Theirs is the number of the deepest level, ours a count.
+    # Microsoft's value is the number of the deepest level, from 0; ours is a count.
     return value + 1
 
 
-# The conversions of values, by our key.
+# Functions that convert a value, by our key.
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
-    "load_documents.metadata_columns": _metadata,
-    "create_text_units.encoding": _encoding,
-    "global_search.max_levels": _n_levels,
+    "load_documents.metadata_columns": _convert_metadata,
+    "create_text_units.encoding": _convert_encoding,
+    "global_search.max_levels": _convert_levels,
 }

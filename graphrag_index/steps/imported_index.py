@@ -16,7 +16,7 @@ from graphrag_index.microsoft.import_folder import (
     fingerprint_imported,
     row_batches,
 )
-from graphrag_index.microsoft.import_merge import ImportMerge, evidence_of_reports, shifted
+from graphrag_index.microsoft.import_merge import ImportMerge, evidence_of_reports, shift_batches
 from graphrag_index.schema.list_columns import positions
 from graphrag_index.schema.settings.step_sections import FinalizeGraph
 from graphrag_index.schema.tables import TABLES
@@ -169,7 +169,7 @@ def add_imported(
     """
     merge = ImportMerge(Imported(root))
     yield from _merge_texts(merge, documents, base_text_units, sentences, covariates, progress)
-    yield merge.graph(extracted_entities, extracted_relationships, extracted_mentions)
+    yield merge.merge_graph(extracted_entities, extracted_relationships, extracted_mentions)
 
 
 @step(writes=_MERGED, fingerprint=fingerprint_imported)
@@ -192,7 +192,9 @@ def add_imported_nlp(
     """
     merge = ImportMerge(Imported(root))
     yield from _merge_texts(merge, documents, base_text_units, sentences, covariates, progress)
-    yield merge.graph_of_rules(extracted_entities, extracted_relationships, extracted_mentions)
+    yield merge.append_graph_of_rules(
+        extracted_entities, extracted_relationships, extracted_mentions
+    )
 
 
 def _merge_texts(
@@ -205,8 +207,8 @@ def _merge_texts(
 ) -> Tables:
     """Yield the merged tables that do not depend on the kind of extraction."""
     progress.start(merge.n_documents, "documents")
-    yield from ({"documents": batch} for batch in merge.documents(documents))
-    for batch in merge.followed_by("text_units", "base_text_units", base_text_units):
+    yield from ({"documents": batch} for batch in merge.merge_documents(documents))
+    for batch in merge.append_rows("text_units", "base_text_units", base_text_units):
         yield {"base_text_units": batch}
     start, schema = 0, TABLES["sentences"].schema
     for batch in row_batches(merge.imported.scan("documents").select("text"), BATCH_DOCUMENTS):
@@ -216,6 +218,6 @@ def _merge_texts(
         start += len(batch)
         yield {"sentences": pl.DataFrame(rows, schema=schema, orient="row")}
         progress.advance(len(batch))
-    yield from ({"sentences": new} for new in shifted(sentences, document=merge.n_documents))
-    for batch in merge.followed_by("covariates", "covariates", covariates):
+    yield from ({"sentences": new} for new in shift_batches(sentences, document=merge.n_documents))
+    for batch in merge.append_rows("covariates", "covariates", covariates):
         yield {"covariates": batch}

@@ -159,7 +159,7 @@ def test_rows_of_rules_come_behind_with_their_own_numbers(root: Path) -> None:
     mentions = pl.DataFrame(
         [(0, 1, 2, 4)], schema=TABLES["extracted_mentions"].schema, orient="row"
     )
-    found = ImportMerge(Imported(root)).graph_of_rules(entities, links, mentions)
+    found = ImportMerge(Imported(root)).append_graph_of_rules(entities, links, mentions)
     assert found["extracted_entities"]["human_readable_id"].to_list() == [0, 1, 2, 3, 4]
     assert found["extracted_entities"]["description"][:4].to_list()[0] == "Ada Byron writes."
     last = found["extracted_relationships"].row(-1, named=True)
@@ -175,7 +175,7 @@ def test_text_units_that_are_gone_are_not_named_by_documents(tmp_path: Path) -> 
     write_imported(tmp_path, open_source(write(tmp_path / "theirs", tables)), ("theirs", None))
     merge = ImportMerge(Imported(tmp_path))
     new = table("documents", {"id": "n", "human_readable_id": 0, "text_unit_ids": ["u9"]})
-    rows = pl.concat(merge.documents(new.lazy()))
+    rows = pl.concat(merge.merge_documents(new.lazy()))
     assert rows["human_readable_id"].to_list() == [0, 1, 2]
     assert rows["text_unit_ids"].to_list() == [["u0", "u1"], ["u2"], ["u9"]]
 
