@@ -11,7 +11,7 @@ from graphrag_index.errors import ModelError, SettingsError
 from graphrag_index.llm.request import TextSink
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.answering.llm import LLM, LLMPool
+from graphrag_query.answering.llm import LLMPool
 from graphrag_query.answering.written_answer import AnswerStream, Context, CountingSink
 from graphrag_query.question.conversation import Conversation, suggest_questions
 from graphrag_query.question.question import Question
@@ -26,8 +26,7 @@ class Index:
     """An opened index. Its version is pinned, and several threads may ask it.
 
     Each search takes the question and, by name, settings of its section that are to differ.
-    It returns an `Answer`, also when a model does not answer: its outcome is then
-    `provider_error`.
+    If a model does not answer, the outcome of the `Answer` is `provider_error`.
     """
 
     def __init__(
@@ -39,7 +38,7 @@ class Index:
     ) -> None:
         self.store = store
         self.settings = settings or store.settings
-        self._llms: LLMPool | None = llms or LLMPool(self.settings, root, store.backend.output)
+        self._llms = llms or LLMPool(self.settings, root, store.backend.output)
 
     def local(self, question: str, *, sink: TextSink | None = None, **values: Any) -> Answer:
         """Answer a question about an entity; `values` are those of `LocalSearch`."""
@@ -135,7 +134,7 @@ class Index:
             # An outage is not "no record": the answer counts the rows read before it.
             answer = asked.answer(str(error), Outcome.PROVIDER_ERROR)
         if drops_llm:
-            self._drop_llms()
+            self._llms.drop()
         if counting and counting.is_empty:
             # Without a model, and when there is nothing to say, the text comes in one piece.
             counting.write(answer.text)
@@ -162,9 +161,8 @@ class Index:
             names = (text, *names)
             text = phrase(names)
         search, local = self.settings.search, self.settings.local_search
-        return Question(
-            _checked(text), self.store, self._llm(), search, local, sink=sink, names=names
-        )
+        llm = self._llms.llm(self.store)
+        return Question(_checked(text), self.store, llm, search, local, sink=sink, names=names)
 
     def _incomplete(self, question: Question, method: str, tables: Sequence[str]) -> Answer:
         workflow = self.store.version.workflow
@@ -183,7 +181,7 @@ class Index:
         try:
             found = suggest_questions(answer, most, question)
         except ModelError as error:
-            self._drop_llms()
+            self._llms.drop()
             note = f"No questions to ask next, since no model suggested any: {error}"
             return replace(answer, notes=(*answer.notes, note))
         usage = question.llm.usage if question.llm is not None else answer.usage
@@ -193,21 +191,9 @@ class Index:
         """Describe missing parts of the index."""
         gaps = self.store.backend.gaps
         steps = [step for step in self.store.version.steps if step.quarantined]
-        if not steps:
-            return gaps
         listed = ", ".join(f"{step.quarantined} of {step.name}" for step in steps)
-        return (
-            *gaps,
-            f"The index is not whole: requests to a model without a result: {listed}.",
-        )
-
-    def _llm(self) -> LLM | None:
-        return self._llms.llm(self.store) if self._llms is not None else None
-
-    def _drop_llms(self) -> None:
-        """Let the next question open the models again, after one that failed."""
-        if self._llms is not None:
-            self._llms.drop()
+        note = f"The index is not whole: requests to a model without a result: {listed}."
+        return (*gaps, note) if steps else gaps
 
     def stream(self, method: str, question: str, **values: Any) -> AnswerStream:
         """Answer by the search of this name; the text can be read while it is being written."""
@@ -225,8 +211,8 @@ class Index:
 
         Raises `SettingsError` if the search asks a model to find its context.
         """
-        without_llm = Index(self.store, self.settings)
-        without_llm._llms = None
+        search = self.settings.search.with_values({"model": "none"})
+        without_llm = Index(self.store, self.settings.model_copy(update={"search": search}))
         found = without_llm.search(method, question, **values)
         if found.context is None and found.outcome is Outcome.ANSWERED:
             raise SettingsError(
@@ -274,7 +260,7 @@ class Index:
 
         The question is first rewritten so that it stands by itself; `Answer.question` is that.
         """
-        llm = self._llm()
+        llm = self._llms.llm(self.store)
         notes: tuple[str, ...] = ()
         try:
             with self.store.pinned_version():
@@ -285,7 +271,7 @@ class Index:
             notes = (f"The question was asked as it stands, since no model rewrote it: {error}",)
         answer = self.search(method, rewritten, sink=sink, **values)
         if notes:
-            self._drop_llms()
+            self._llms.drop()
         if llm is not None:
             answer = replace(answer, usage=llm.usage + answer.usage, notes=(*notes, *answer.notes))
         conversation.add(question, answer)
@@ -317,8 +303,7 @@ class Index:
 
     def close(self) -> None:
         """Close connections to models, if any were opened; the next question opens them again."""
-        if self._llms is not None:
-            self._llms.close()
+        self._llms.close()
         self.store.close()
 
     def __enter__(self) -> "Index":

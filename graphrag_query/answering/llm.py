@@ -230,6 +230,12 @@ def read_score(value: object, highest: float) -> float | None:
     return None if math.isnan(score) else min(float(highest), max(0.0, score))
 
 
+def read_importance(value: object) -> float:
+    """Parse a score from 0 to 100; 50 if there is none."""
+    score = read_score(value, 100)
+    return 50.0 if score is None else score
+
+
 def _as_number(text: str) -> float:
     return float(text.replace(",", "."))
 

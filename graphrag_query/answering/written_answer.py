@@ -3,7 +3,7 @@
 import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import polars as pl
 from graphrag_index.llm.prompts import RenderedRows, TokenBudget
 from graphrag_index.llm.request import TextSink
 from graphrag_index.text.citations import Shown
+from graphrag_index.text.citations import cited as cited_rows
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.cited_text import CitedText
 from graphrag_query.question.question import Question
@@ -42,16 +43,12 @@ class Section:
 
 @dataclass(frozen=True)
 class Context:
-    """The rows of one prompt by section, and their text.
-
-    `n_tokens` is the length of the text. `n_left_out` counts the rows of each section that did
-    not fit.
-    """
+    """The rows of one prompt by section, and their text."""
 
     tables: Mapping[str, pl.DataFrame]
     text: str
-    n_tokens: int
-    n_left_out: Mapping[str, int]
+    n_tokens: int  # of the text
+    n_left_out: Mapping[str, int]  # rows that did not fit, by section
 
     @property
     def shown(self) -> Shown:
@@ -73,7 +70,7 @@ class Context:
 
 
 def pack(sections: Sequence[Section], max_tokens: int) -> Context:
-    """Pack the best rows of each section into a context of limited length.
+    """Pack the best rows of each section into a context.
 
     A row takes at most a quarter of the budget; longer ones are shortened.
     """
@@ -121,6 +118,25 @@ def source_context(
     """Pack text units, the best first, into a context."""
     section = Section("Sources", source_rows(text_units), 1.0)
     return pack([section], question.max_context_tokens(max_tokens))
+
+
+def pack_statements(
+    name: str, rows: pl.DataFrame, sources: Context, max_tokens: int
+) -> tuple[Context, int]:
+    """Pack the best statements into a context; the rows that they cite may be cited again.
+
+    The last column has their texts, `sources` the rows that they may cite. Returns also the
+    number of packed statements; 0 if they cite nothing.
+    """
+    packed = pack([Section(name, rows, 1.0)], max_tokens)
+    n_packed = packed.n_rows(name)
+    numbers = cited_rows("\n".join(rows.to_series(-1)[:n_packed]))
+    tables = {
+        section: table.filter(table.to_series(0).is_in(sorted(numbers.get(section, ()))))
+        for section, table in sources.tables.items()
+    }
+    packed = replace(packed, tables=tables)
+    return packed, 0 if packed.is_empty else n_packed
 
 
 def merge_contexts(contexts: Sequence[Context]) -> Context:

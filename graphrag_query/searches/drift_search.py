@@ -13,7 +13,7 @@ from graphrag_index.errors import ModelError
 from graphrag_index.llm.prompts import n_prompt_tokens
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request, object_schema
 from graphrag_index.schema.settings.searches import DriftSearch
-from graphrag_index.text.citations import Shown, check_citations, cited
+from graphrag_index.text.citations import Shown, check_citations
 from graphrag_index.text.sentences import are_near_duplicates, split_sentences, telling_words
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.cited_text import NO_RECORD
@@ -23,12 +23,13 @@ from graphrag_query.answering.extractive import (
     candidates_of,
     rank_sentences,
 )
-from graphrag_query.answering.llm import LLM, clean_text, read_score
+from graphrag_query.answering.llm import LLM, clean_text, read_importance
 from graphrag_query.answering.written_answer import (
     Context,
     Section,
     merge_contexts,
     pack,
+    pack_statements,
     source_context,
     write_answer,
 )
@@ -47,9 +48,6 @@ STEP_TOKENS = 700
 REDUCE_ATTEMPTS = 2
 # Unused follow-ups that are suggested to the reader.
 MAX_SUGGESTED = 5
-MAX_SCORE = 100
-# Score of an answer whose reply has none.
-DEFAULT_SCORE = 50.0
 # A longer text is no question, in characters.
 MAX_QUESTION_CHARS = 400
 SCHEMA = object_schema(
@@ -239,21 +237,15 @@ class _Steps:
         }
 
     def context_of(self, found: Sequence[tuple[str, StepAnswer]]) -> tuple[Context, int]:
-        """Put the best answers into a context; the rows that they cite may be cited again."""
+        """Put the best answers into a context, and return how many."""
         rows = pl.DataFrame(
             [(n, round(step.score), text, step.answer) for n, (text, step) in enumerate(found, 1)],
             {"id": pl.Int64, "score": pl.Int64, "question": pl.String, "answer": pl.String},
             orient="row",
         )
-        packed = pack([Section("Answers", rows, 1.0)], self.max_context_tokens)
-        n_used = packed.n_rows("Answers")
-        numbers = cited("\n".join(step.answer for _, step in found[:n_used]))
-        tables = {
-            name: rows.filter(rows.to_series(0).is_in(sorted(numbers.get(name, ()))))
-            for name, rows in merge_contexts(self.contexts).tables.items()
-        }
         # Answers without citations are no evidence.
-        return replace(packed, tables=tables), n_used if any(map(len, tables.values())) else 0
+        read = merge_contexts(self.contexts)
+        return pack_statements("Answers", rows, read, self.max_context_tokens)
 
 
 def _estimate(request: Request) -> int:
@@ -289,9 +281,8 @@ def _parse_step(shown: Shown, data: Any) -> ParsedReply:
     follow_ups, n_bad = _parse_questions(listed)
     if not answer and not follow_ups and not any(key in data for key in _ANSWERS):
         raise ReplyError("it has no answer and no follow_ups")
-    score = read_score(data.get("score", data.get("rating")), MAX_SCORE)
-    score = DEFAULT_SCORE if score is None else score
-    return ParsedReply(StepAnswer(answer, score if answer else 0.0, follow_ups), dropped + n_bad)
+    score = read_importance(data.get("score", data.get("rating"))) if answer else 0.0
+    return ParsedReply(StepAnswer(answer, score, follow_ups), dropped + n_bad)
 
 
 def _parse_questions(listed: Any) -> tuple[tuple[str, ...], int]:

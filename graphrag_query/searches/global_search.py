@@ -12,12 +12,11 @@ from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Req
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import Shown, check_citations, cited
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.answering.llm import LLM, clean_text, first_of, read_score
+from graphrag_query.answering.llm import LLM, clean_text, first_of, read_importance
 from graphrag_query.answering.written_answer import (
     Context,
-    Section,
     merge_contexts,
-    pack,
+    pack_statements,
     write_answer,
 )
 from graphrag_query.question.question import Question
@@ -29,9 +28,6 @@ from graphrag_query.retrieval.report_selection import (
 )
 from graphrag_query.searches.global_sentences import TOO_FAR, global_sentences
 
-MAX_SCORE = 100
-# Score of a point whose reply has none.
-DEFAULT_SCORE = 50.0
 POINT = object_schema({"description": {"type": "string"}, "score": {"type": "integer"}})
 SCHEMA = object_schema({"points": {"type": "array", "items": POINT}})
 IN_WORDS = (
@@ -52,7 +48,6 @@ class Point:
 
     description: str
     score: float  # 0 to 100
-    reports: frozenset[int]
 
 
 def global_search(question: Question, settings: GlobalSearch) -> Answer:
@@ -110,24 +105,13 @@ def _map_reduce(
     if not points:
         return question.answer(NO_POINTS, Outcome.NO_EVIDENCE, notes=notes, context=read)
     limit = question.max_context_tokens(settings.max_context_tokens)
-    context, question.counts["points_used"] = _context_of(points, reports, limit)
-    return replace(write_answer(question, "global_reduce", context, notes), context=read)
-
-
-def _context_of(
-    points: Sequence[Point], reports: pl.DataFrame, max_tokens: int
-) -> tuple[Context, int]:
-    """Put the best points into a context; the reports that they cite may be cited again."""
     rows = pl.DataFrame(
         [(n, round(point.score), point.description) for n, point in enumerate(points, 1)],
         {"id": pl.Int64, "score": pl.Int64, "point": pl.String},
         orient="row",
     )
-    packed = pack([Section("Points", rows, 1.0)], max_tokens)
-    n_points = packed.n_rows("Points")
-    numbers = {number for point in points[:n_points] for number in point.reports}
-    shown = reports.filter(pl.col("id").is_in(sorted(numbers)))
-    return replace(packed, tables={"Reports": shown} if n_points else {}), n_points
+    context, question.counts["points_used"] = pack_statements("Points", rows, read, limit)
+    return replace(write_answer(question, "global_reduce", context, notes), context=read)
 
 
 def _map_reports(
@@ -205,7 +189,6 @@ def _point(record: Any, reports: pl.DataFrame, shown: Shown) -> Point | None:
     description, _ = check_citations(clean_text(text), shown)
     if not check_citations(description, {})[0]:
         return None
-    value = read_score(first_of(record, _SCORES), MAX_SCORE)
     numbers = cited(description).get("Reports", set())
     if not numbers:
         number = _most_similar(description, reports)
@@ -217,7 +200,7 @@ def _point(record: Any, reports: pl.DataFrame, shown: Shown) -> Point | None:
         text = check_citations(description, {})[0][:MAX_POINT_CHARS].rstrip()
         listed = ", ".join(map(str, sorted(numbers)))
         description = f"{text}… [Data: Reports ({listed})]"
-    return Point(description, DEFAULT_SCORE if value is None else value, frozenset(numbers))
+    return Point(description, read_importance(first_of(record, _SCORES)))
 
 
 def _most_similar(description: str, reports: pl.DataFrame) -> int | None:

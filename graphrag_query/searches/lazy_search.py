@@ -15,7 +15,7 @@ from graphrag_index.schema.settings.searches import LazySearch
 from graphrag_index.text.citations import check_citations, cited
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.extractive import answer_from_sentences
-from graphrag_query.answering.llm import LLM, RATING, clean_text, first_of, read_score
+from graphrag_query.answering.llm import LLM, RATING, clean_text, first_of, read_importance
 from graphrag_query.answering.written_answer import (
     Context,
     Section,
@@ -43,9 +43,6 @@ _PARTS = re.compile(
     rf"[,;:?!，、；：？！。؟]|\b(?:{'|'.join(_CONJUNCTIONS.split())})\s+(?=(?:{'|'.join(sorted(QUESTION_WORDS))})\b)",
     re.IGNORECASE,
 )
-MAX_SCORE = 100
-# Score of a claim whose reply has none.
-DEFAULT_SCORE = 50.0
 # A longer sub-query is no question, in characters.
 MAX_QUERY_CHARS = 400
 _TEXT = {"type": "string"}
@@ -166,11 +163,8 @@ def _answer_from_claims(
         question.counts["claim_calls_failed"] = len(failures)
         raise ModelError(f"The model read none of the relevant passages: {failures[0]}.")
     if failures:
-        n_lost = sum(
-            batch.n_rows("Sources")
-            for batch, outcome in zip(batches, outcomes, strict=True)
-            if outcome.failure
-        )
+        lost = [b for b, outcome in zip(batches, outcomes, strict=True) if outcome.failure]
+        n_lost = sum(batch.n_rows("Sources") for batch in lost)
         calls = f"{len(failures)} of {len(outcomes)} calls for claims failed"
         notes += (f"{calls}: {n_lost} relevant passages were not read ({failures[0]}).",)
     claims = [claim for o in outcomes if not o.failure for claim in o.values[0]]
@@ -183,10 +177,7 @@ def _answer_from_claims(
 
 
 def _batches(question: Question, tested: Findings, max_tokens: int) -> list[Context]:
-    """Pack the relevant text units into contexts, grouped by community.
-
-    Communities are ordered by their best text unit; small ones share a context.
-    """
+    """Pack the relevant text units into contexts by community; small ones share a context."""
     units = _relevant_units(question, tested)
     group = pl.Series("group", [tested.community_of[number] for number in units])
     rows = source_rows(units).insert_column(1, group)
@@ -212,10 +203,7 @@ def _relevant_units(question: Question, tested: Findings) -> dict[int, Mapping[s
 def _context_of(
     question: Question, claims: Sequence[Claim], tested: Findings, max_tokens: int
 ) -> Context:
-    """Pack the best claims into a context; their sources may be cited.
-
-    Claims are grouped by the community of their first source, the best communities first.
-    """
+    """Pack the best claims, by community of the first source; their sources may be cited."""
     communities = [tested.community_of[claim.sources[0]] for claim in claims]
     best: dict[int, float] = {}
     for community, claim in zip(communities, claims, strict=True):
@@ -302,9 +290,8 @@ def _read_claims(shown: AbstractSet[int], data: Any) -> ParsedReply:
         if text and not numbers and len(shown) == 1:
             numbers = list(shown)
         if text and numbers:
-            score = read_score(first_of(record, _SCORES), MAX_SCORE)
-            sources = tuple(dict.fromkeys(numbers))
-            claims.append(Claim(text, DEFAULT_SCORE if score is None else score, sources))
+            score = read_importance(first_of(record, _SCORES))
+            claims.append(Claim(text, score, tuple(dict.fromkeys(numbers))))
     return ParsedReply(claims, len(records) - len(claims))
 
 
@@ -334,8 +321,7 @@ def _numbers(value: Any) -> list[int]:
     """Parse numbers of text units, however they are written."""
     if isinstance(value, list | tuple):
         return [number for part in value for number in _numbers(part)]
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return []
-    if not isinstance(value, str) and value < 0:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+    if not (is_number or isinstance(value, str)):
         return []
     return [int(digits[:18]) for digits in re.findall(r"\d+", str(value)[:1_000])]
