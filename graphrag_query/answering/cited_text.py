@@ -242,7 +242,7 @@ class CitedText:
 def supporting_text_units(
     index: IndexStore, name: str, number: int, claim: str, depth: int = 0
 ) -> list[int]:
-    """Return the numbers of the text units that support a row, the likeliest first.
+    """Return the text units that support a row, the likeliest first.
 
     For a report they are those that it cites in the statements most similar to the claim.
     """
@@ -289,9 +289,9 @@ def quotations_in(text: str) -> list[str]:
 
 
 def best_sentence(claim: str, units: list[TextUnit]) -> tuple[Candidate, TextUnit] | None:
-    """Return the sentence of some passages that is most similar to a claim.
+    """Return the sentence of some passages most similar to a claim; None without passages.
 
-    A whole passage if no sentence shares a word with it; None if there is no passage.
+    If no sentence shares a word with it, that is the whole first passage.
     """
     if not units:
         return None

@@ -100,8 +100,7 @@ class Mentions:
     def likeliest(self) -> list[Mention]:
         """The likeliest entity of each name, in the order of the text.
 
-        A word of a longer name that is not known as a whole names nothing: Scott is not
-        Scott Fitzgerald.
+        A word of a longer name that is unknown names nothing: Scott is not Scott Fitzgerald.
         """
         by_name: dict[str, Mention] = {}
         # The heaviest of a name comes first.
@@ -237,25 +236,16 @@ class Question:
         return entities, unknown, spelling_notes(self.index, found)
 
     def answer(self, text: str, outcome: Outcome = Outcome.ANSWERED, **more: Any) -> Answer:
-        """Build the answer to this question, with its counts and the usage of the model so far.
-
-        The index adds the method and its settings.
-        """
+        """Build the answer to this question, with its counts and the usage of the model so far."""
         if self.llm is not None:
             more["usage"] = self.llm.usage
-        return Answer(
-            self.text,
-            text,
-            outcome,
-            looked_at=dict(self.counts),
-            version=self.index.version.number,
-            **more,
-        )
+        counts, version = dict(self.counts), self.index.version.number
+        return Answer(self.text, text, outcome, looked_at=counts, version=version, **more)
 
     def refuse(self, texts: Iterable[str] = ()) -> Answer | None:
         """Build the answer that the documents do not mention a name; None if they mention all.
 
-        `texts` are those that were read: their words are not searched for again.
+        Words of `texts`, which were read, are not searched for again.
         """
         names = self.mentions.unmentioned(texts)
         return self.answer(not_mentioned(names), Outcome.NO_EVIDENCE) if names else None

@@ -7,6 +7,7 @@ of characters replace the cosine.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from graphrag_index.text.languages import (
@@ -79,10 +80,7 @@ def is_unreadable(index: "IndexStore", text: str) -> bool:
 
 
 def share_words(question: str, sentence: str) -> bool:
-    """Tell whether a sentence shares a word with a question, whatever its ending.
-
-    In scripts without spaces, enough pairs of characters must be shared.
-    """
+    """Tell whether a sentence shares a word, or enough pairs of characters, with a question."""
     pairs = _pairs(question)
     if pairs and len(pairs & _pairs(sentence)) >= MIN_PAIR_SHARE * len(pairs):
         return True
@@ -118,11 +116,9 @@ def name_spans(text: str, language: Language) -> list[NameSpan]:
     """
     plain = plain_words(language)
     tokens = list(WORD.finditer(text))
-    inside = [
-        token
-        for i, token in enumerate(tokens)
-        if not _begins_sentence(text, tokens[i - 1] if i else None, token)
-    ]
+    # The first word begins a sentence.
+    pairs = pairwise(tokens)
+    inside = [token for before, token in pairs if not _begins_sentence(text, before, token)]
     words = [token[0] for token in inside if len(token[0]) > 1]
     has_plain_capital = any(word[0].isupper() and word.lower() in plain for word in words)
     if has_plain_capital and all(word[0].isupper() or word.lower() in plain for word in words):
@@ -143,9 +139,7 @@ def name_spans(text: str, language: Language) -> list[NameSpan]:
     return found
 
 
-def _begins_sentence(text: str, before: re.Match[str] | None, token: re.Match[str]) -> bool:
-    if before is None:
-        return True
+def _begins_sentence(text: str, before: re.Match[str], token: re.Match[str]) -> bool:
     # A short word before a full stop may be an abbreviation or an initial: Prof. O'Brien.
     end = _SENTENCE_END.search(text, before.end(), token.start())
     return end is not None and (end[0][0] != "." or len(before[0]) > 4)

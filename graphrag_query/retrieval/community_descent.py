@@ -275,10 +275,7 @@ class Ranking:
         return dict(zip(numbers, best.tolist(), strict=True))
 
     def judge(self, min_similarity: float, numbers: list[int]) -> list[float]:
-        """Rate text units without a model: by cosine, and by the question's words that they hold.
-
-        An irrelevant one is rated below every threshold.
-        """
+        """Rate text units by cosine and by the question's words in them; -1 if irrelevant."""
         ordered = sorted(numbers)
         rows = self.question.index.vectors("text_unit_text").at(ordered, ["text", "vector"])
         held = words_held(rows["text"], self.question.content_words)

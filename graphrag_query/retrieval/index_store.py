@@ -31,13 +31,10 @@ MAX_CONCURRENT_SEARCHES = 8
 
 
 class LinkedRows(NamedTuple):
-    """Entities of a text unit, or text units of an entity, by ascending number.
-
-    `is_subject` tells for each whether the text unit tells about the entity, beyond naming it.
-    """
+    """Entities of a text unit, or text units of an entity, by ascending number."""
 
     numbers: "Numbers"
-    is_subject: "Flags"
+    is_subject: "Flags"  # whether the text unit tells about the entity, beyond naming it
 
 
 class Neighbours(NamedTuple):
@@ -51,9 +48,8 @@ class Neighbours(NamedTuple):
 class Links:
     """Links between text units, entities, relationships and communities, by number.
 
-    A look-up costs what it returns, however large the index is. An unknown or unlinked number
-    returns empty arrays. Arrays may lie in a mapped file: do not write to them. Threads may share
-    an instance.
+    A look-up costs what it returns; an unknown or unlinked number returns empty arrays. They may
+    lie in a mapped file: do not write to them. Threads may share an instance.
     """
 
     def __init__(self, open_table: "Callable[[str], MappedTable]", n_text_units: int) -> None:
@@ -287,10 +283,9 @@ class IndexStore:
         return self._numbered("claim_rows", numbers)
 
     def relationships(self, numbers: Iterable[int]) -> pl.DataFrame:
-        """Fetch relationships.
+        """Fetch relationships; `evidence` has numbers of documents.
 
-        `source` and `target` are titles, `source_entity` and `target_entity` the numbers
-        of these entities; `evidence` has numbers of documents.
+        `source` and `target` are titles, `source_entity` and `target_entity` their numbers.
         """
         found = self._numbered("relationship_rows", numbers)
         ends = pl.concat([found["source"], found["target"]])
@@ -349,10 +344,9 @@ class IndexStore:
         return reports.with_columns(texts)
 
     def text_units_behind(self, name: str, number: int) -> list[int]:
-        """Return the numbers of the text units that support a row, ascending.
+        """Return the text units that support a row, ascending; none for an unknown number.
 
         `name` is how its table is cited: Sources, Entities, Relationships or Claims.
-        An unknown number has none.
         """
         if name == "Entities":
             return list(self.links.text_units_of(number).numbers.tolist())

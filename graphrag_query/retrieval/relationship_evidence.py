@@ -21,19 +21,17 @@ Place = tuple[int, int, int]  # number of the document, start and end in it
 
 
 def passages_of(index: IndexStore, relationships: pl.DataFrame) -> dict[int, Passage]:
-    """Find for each relationship the passage that supports it, with its text unit.
+    """Find the passage that supports each relationship; none for one without text units.
 
     That is its evidence, else the sentences of its text units that name both entities, else
-    the sentence most similar to its description. A relationship without text units has none.
+    the sentence most similar to its description.
     """
     rows = list(relationships.iter_rows(named=True))
     places: dict[int, list[Place]] = {}
     wanted: dict[int, list[int]] = {}
     for row in rows:
         number = row["human_readable_id"]
-        places[number] = [
-            (place["document"], place["start_char"], place["end_char"]) for place in row["evidence"]
-        ]
+        places[number] = [(p["document"], p["start_char"], p["end_char"]) for p in row["evidence"]]
         behind = index.text_units_behind("Relationships", number)
         holding = _holding(index, behind, places[number])
         wanted[number] = [holding] if holding is not None else behind[:MAX_TEXT_UNITS]
@@ -42,8 +40,7 @@ def passages_of(index: IndexStore, relationships: pl.DataFrame) -> dict[int, Pas
     for row in rows:
         number = row["human_readable_id"]
         near = [units[n] for n in wanted[number] if n in units]
-        passage = _passage(row, near, places[number])
-        if passage is not None:
+        if passage := _passage(row, near, places[number]):
             found[number] = passage
     return found
 
@@ -60,8 +57,7 @@ class CitedRelationships:
     def line(self, relationship: int, start: str) -> str:
         """Write a relationship as seen from one of its two entities.
 
-        A type has an arrow from the source to the target. The description follows, unless the
-        passage repeats it. The passage is quoted where it is cited first.
+        The description follows, unless the passage, quoted where it is cited first, repeats it.
         """
         row = self._rows[relationship]
         is_source = row["source"] == start
@@ -120,10 +116,7 @@ def _passage(row: Mapping[str, Any], units: list[TextUnit], places: list[Place])
 
 
 def _naming_both(row: Mapping[str, Any], unit: TextUnit) -> tuple[int, Passage] | None:
-    """Return the shortest run of sentences that names both entities, with its length.
-
-    The last word of a title names the entity, too.
-    """
+    """Return the shortest run of sentences with both titles, or the last words of these."""
     text = unit["text"]
     sentences = split_sentences(text)
     said = [text[s.start : s.end].casefold() for s in sentences]

@@ -48,16 +48,12 @@ MAX_GIST_CHARS = 3_000
 
 @dataclass(frozen=True)
 class ReportChoice:
-    """The chosen reports, the best first: one row a report, its number `id` and its `text`.
-
-    `left_out` has the numbers of the others. `level` is None if reports of several levels were
-    rated. `notes` name failed calls, and the reports that were left out.
-    """
+    """The chosen reports, the best first: one row a report, its number `id` and its `text`."""
 
     reports: pl.DataFrame
-    left_out: tuple[int, ...]
-    level: int | None
-    notes: tuple[str, ...]
+    left_out: tuple[int, ...]  # numbers of the others
+    level: int | None  # None if reports of several levels were rated
+    notes: tuple[str, ...]  # failed calls, and the reports that were left out
 
 
 def _note_on(left_out: pl.DataFrame, n_read: int, level: int | None, why: str) -> tuple[str, ...]:
@@ -88,10 +84,9 @@ def by_fit(question: Question) -> pl.DataFrame:
 
 
 def fitting_level(reports: pl.DataFrame, about_all: bool) -> int:
-    """Return the level that fits a question.
+    """Return the level whose best reports are most similar to a question.
 
-    If it asks about the whole, that is the coarsest level with several reports; else the level
-    whose best reports are most similar to it.
+    If it asks about the whole, that is the coarsest level with several reports.
     """
     levels = reports.group_by("level").agg(
         pl.len().alias("n"), fit=pl.col("similarity").top_k(MIN_REPORTS).mean()
@@ -110,11 +105,10 @@ def of_level(reports: pl.DataFrame, level: int) -> pl.DataFrame:
 
 
 def choose_reports(question: Question, settings: GlobalSearch) -> ReportChoice:
-    """Choose the reports of a level: all of them, or the best within a budget.
+    """Choose the reports of a level: all of them, or the most similar within a budget.
 
-    The selection `similar` takes the most similar ones until `max_map_tokens` or `max_map_share`
-    of the level is reached. For a question about the whole it takes those of the highest rank,
-    and their summaries alone, so that more of them fit.
+    The budget is `max_map_tokens` and `max_map_share`. For a question about the whole, reports
+    of the highest rank are taken, and their summaries alone, so that more of them fit.
     """
     reports = by_fit(question)
     about_all = not subject_of(question)
@@ -182,10 +176,7 @@ def as_shown(index: IndexStore, reports: pl.DataFrame, column: str) -> pl.DataFr
 
 
 def in_batches(question: Question, reports: pl.DataFrame, max_tokens: int) -> list[Context]:
-    """Split reports, in their order, into contexts of limited length.
-
-    A report takes at most half of a context; longer ones are shortened.
-    """
+    """Split reports into contexts of limited length; one takes at most half, or is shortened."""
     assert question.llm is not None
     limit = max(8, question.max_context_tokens(max_tokens) - HEADING_TOKENS)
     room = max(8, question.llm.max_prompt_tokens - PROMPT_TOKENS)

@@ -65,9 +65,8 @@ Reason = Literal["match", "name", "link"]
 class RankedTextUnit:
     """A text unit with its score, its score without links, and the reason for its choice.
 
-    `match`: its text matches the question. `name`: it tells about `entity`, which the question
-    names; without an entity, the question names the title of its document. `link`: the text unit
-    `origin` links to it over `entity`.
+    `match`: its text matches the question. `name`: the question names `entity`, or without one
+    the title of the document. `link`: the text unit `origin` links to it over `entity`.
     """
 
     number: int

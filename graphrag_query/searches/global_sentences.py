@@ -181,8 +181,7 @@ def cited_sentences(text: str) -> list[tuple[str, int]]:
 def sourced_sentences(index: IndexStore, community: int, text: str) -> list[tuple[str, int]]:
     """Split a text of a report into statements, each with a text unit that supports it.
 
-    A text that a model wrote cites other rows than text units, or nothing: then the text units
-    behind these rows support it, or those about the members of the community.
+    If a model wrote it, that is one behind the rows that it cites, or about a member.
     """
     found = cited_sentences(text)
     if found:
@@ -250,10 +249,7 @@ def locate(sentence: str, unit: Mapping[str, Any]) -> Candidate | None:
 
 
 def _list_main_entities(question: Question, kind: str, most: int) -> Answer:
-    """List the entities of a type with the highest degree, each with the first of its evidence.
-
-    The outcome is `no_evidence` if there is no entity of that type.
-    """
+    """List the entities of a type with the highest degree, each with the first of its evidence."""
     index = question.index
     entities = (
         index.scan("entities")
@@ -286,10 +282,7 @@ def _list_main_entities(question: Question, kind: str, most: int) -> Answer:
 
 
 def _units_at(index: IndexStore, sentences: pl.DataFrame) -> dict[Place, Mapping[str, Any]]:
-    """Fetch the text units that hold sentences, by document id and start of the sentence.
-
-    A sentence that is split over two text units is left out.
-    """
+    """Fetch the text units that hold whole sentences, by document id and start of the sentence."""
     spans = index.scan("text_units").select(
         "document_id", number="human_readable_id", first="start_char", last="end_char"
     )

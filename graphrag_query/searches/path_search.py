@@ -69,11 +69,10 @@ class Connection:
 
 
 def path_search(question: Question, settings: PathSearch) -> Answer:
-    """Tell how the named entities are connected.
+    """Tell how the named entities are connected: two by the best paths, more by a tree.
 
-    Two are connected by the best paths, each hop with the passage that supports it, and more
-    by a tree of the best paths. A model explains them; without one, they are listed. The
-    outcome is `no_evidence` if there is no path, or if a name is unknown.
+    Each hop has the passage that supports it. A model explains them; without one, they are
+    listed. The outcome is `no_evidence` if there is no path, or if a name is unknown.
     """
     index = question.index
     entities, unknown, notes = question.named_entities()
@@ -300,8 +299,8 @@ def _cheapest(
 ) -> Path | None:
     """Return the cheapest path by bidirectional Dijkstra search; None if there is none.
 
-    A path to an entity is kept beside a cheaper one if it has fewer hops. The cost of passing
-    through an entity is split between its two hops.
+    A path to an entity is kept beside a cheaper one if it has fewer hops. A toll is split
+    between the two hops of the entity.
     """
     ends = (source, target)
 
