@@ -1,13 +1,13 @@
 """Extraction without a model: names, terms, variants of names, and their association.
 
-mentions.py           entry point: mentions of entities, and the pairs mentioned together
-name_spans.py         capitalized spans, and signs of how each is used
-name_words.py         known words of names, their base forms, patterns of spans
+mentions.py           entry point: mentions of entities, and pairs mentioned together
+name_spans.py         capitalized spans, and the words around them that show their usage
+name_words.py         known words of names, base forms, and patterns of spans
 word_table.py         the words of the corpus as numbers, and recurring noun phrases
-corpus_statistics.py  usage of the spans and their words in the whole corpus
-name_classifier.py    which spans are names, and where they are cut
-name_forms.py         spellings, inflected and titled forms of one name
-variants.py           short forms of full names
+corpus_statistics.py  counts of the spans and their words in the whole corpus
+name_classifier.py    decides if a span is a name, and cuts spans of several names
+name_forms.py         merges spellings, inflected forms and titled forms of one name
+variants.py           merges short forms with the full names
 uncased.py            names in scripts without capitals, and fallback entities
 values.py             numbers, amounts and dates
 data/                 word lists

@@ -1,4 +1,4 @@
-"""Statistics of capitalized spans and their words in the whole corpus."""
+"""Counts of capitalized spans and their words in the whole corpus."""
 
 import re
 from collections import Counter, defaultdict
@@ -16,27 +16,28 @@ _LISTS = read_lists("nlp/data/words")
 _SUFFIXES = word_set(_LISTS["suffixes"])
 _ROMAN = re.compile(r"[IVXLCDM]+")
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\.?")
-# Endings of English words for peoples and languages, and of German nouns that name nothing.
+# Endings of English words for peoples and languages.
 _DEMONYM = re.compile(
     r"(?:ish|ian|ean|ese|[a-z]can|rman|ayan|ench|utch|reek|wiss|shman|chman|elsh|gentine)s?$"
 )
+# Endings of German common nouns.
 _GERMAN_COMMON = re.compile(
     r"(?:ung|ungen|heit|heiten|keit|keiten|schaft|schaften|tion|tionen|tät|täten|ismus|nis|nisse|"
     r"(?<!Mün)(?<!Aa)chen|lein|ment|mente|ling|linge|tum)$"
 )
 _GERMAN_PLACE = re.compile(r"(?:dorf|burg|heim|hausen|furt|ingen|brück|brücken|land|reich)$")
-# Places that take the article in German.
+# Names of places that German uses with an article: "die Schweiz".
 _GERMAN_WITH_ARTICLE = word_set(_LISTS["german_places_with_article"])
-# A word that only ever begins sentences is hardly a name if it looks like this.
+# A word with such an ending that occurs only at the start of sentences is not a name.
 _NO_NAME = re.compile(r"(?:[^s]s|ly|ing|ed|tion|ness|ment|ity)$")
 
 
 class CorpusStatistics:
-    """Counts of spans (by number) and of words (by spelling), and the tests based on them."""
+    """Counts of spans (by number) and of words (by spelling), and tests based on these counts."""
 
     def __init__(self, found: name_spans.Names, lower: Counter[str]) -> None:
         self.found = found
-        # How often the corpus writes each word in lower case.
+        # Number of times that the corpus writes each word in lower case.
         self.lower = lower
         surface = np.frombuffer(found.surface, np.int32)
         flags = np.frombuffer(found.flags, np.uint8)
@@ -47,7 +48,7 @@ class CorpusStatistics:
 
         self.total = count(0)
         self.in_prose = count(PROSE)
-        # Inside of sentences, where a capital is not owed to the start.
+        # Occurrences inside sentences, where a capital is not due to the start of the sentence.
         self.inside = count(PROSE, but=INITIAL)
         self.determiner = count(name_spans.DETERMINER)
         self.place = count(name_spans.PLACE)
@@ -57,7 +58,7 @@ class CorpusStatistics:
         self.words = [name.split(" ") for name in found.names]
         self.inside_words: Counter[str] = Counter()
         self.in_longer: set[str] = set()
-        # Words that begin and that end longer spans, as demonyms and surnames do.
+        # Counts of words at the start and at the end of spans of several words.
         self.opening: Counter[str] = Counter()
         self.closing: Counter[str] = Counter()
         self.heads: Counter[str] = Counter()
@@ -73,7 +74,7 @@ class CorpusStatistics:
             self.heads[words[0]] += total
             self.determined[words[0]] += determined
         self._bases = self._base_forms()
-        # Names in their base forms that are parts of longer spans.
+        # (language code, base form) of the words in spans of several words.
         self._longer_bases = {
             (code, bases[word])
             for code, bases in self._bases.items()
@@ -83,11 +84,11 @@ class CorpusStatistics:
         for number, words in enumerate(self.words):
             if found.languages[number].code in self._bases:
                 self._same_base[self.base(words, found.languages[number])].append(number)
-        # Whether the corpus uses a span, by number, as a name.
+        # `is_name(number)`: whether the corpus uses a span as a name.
         self.is_name = cache(self._is_used_as_name)
 
     def _base_forms(self) -> dict[str, dict[str, str]]:
-        """Return the base form of each word, for the languages that inflect names."""
+        """Return the base form of each word by language code, for languages that inflect names."""
         counts: dict[str, Counter[str]] = defaultdict(Counter)
         rows = zip(self.words, self.found.languages, self.total.tolist(), strict=True)
         for words, language, total in rows:
@@ -100,12 +101,12 @@ class CorpusStatistics:
         }
 
     def base(self, words: list[str], language: Language) -> tuple[str, ...]:
-        """Return the words in their base forms."""
+        """Return the base forms of words."""
         bases = self._bases.get(language.code)
         return tuple(bases.get(word, word) for word in words) if bases else tuple(words)
 
     def known(self, words: list[str], language: Language) -> int:
-        """Count the mentions of words as a name of its own, in any case; 0 if they are none."""
+        """Count the mentions of words as a whole name, in any inflected form."""
         if language.code in self._bases:
             numbers = self._same_base.get(self.base(words, language), [])
         else:
@@ -114,36 +115,36 @@ class CorpusStatistics:
         return sum(int(self.total[number]) for number in numbers if self.is_name(number))
 
     def is_written_inside(self, words: list[str], language: Language) -> bool:
-        """Tell whether words, in any case, occur inside a sentence, where capitals mark names."""
+        """Return whether the corpus writes words, in any inflected form, inside a sentence."""
         return any(self.inside[n] for n in self._same_base.get(self.base(words, language), []))
 
     def is_part_of_name(self, word: str, language: Language) -> bool:
-        """Tell whether a word, in any case, stands in a span of several words."""
+        """Return whether a word, in any inflected form, occurs in a span of several words."""
         if word in self.in_longer:
             return True
         return (language.code, self.base([word], language)[0]) in self._longer_bases
 
     def is_common(self, word: str) -> bool:
-        """Tell whether the corpus mostly writes a word in lower case."""
+        """Return whether the corpus mostly writes a word in lower case."""
         return self.lower[word.lower()] > self.inside_words[word]
 
     def is_common_noun(self, word: str) -> bool:
-        """Tell whether a German noun names nothing, by its articles or its ending."""
+        """Return whether a German noun is a common noun, by its articles or its ending."""
         determined = self.heads[word] > 0 and self.determined[word] * 3 >= self.heads[word]
         return determined or _GERMAN_COMMON.search(word) is not None
 
     def is_demonym(self, word: str) -> bool:
-        """Tell whether a word is a people's or a language's; surnames may look like it."""
+        """Return whether a word names a people or a language, and is not used as a surname."""
         return bool(_DEMONYM.search(word)) and not self.is_surname(word)
 
     def is_surname(self, word: str) -> bool:
-        """Tell whether a word ends longer names more often than it begins them."""
+        """Return whether a word ends longer spans more often than it begins them."""
         return self.closing[word] > self.opening[word]
 
     def _is_used_as_name(self, number: int) -> bool:
         words = self.words[number]
         if self.in_prose[number] == 0:
-            # Headings and tables repeat names, but do not prove them.
+            # Capitals in headings and tables do not prove that a word is a name.
             return False
         if len(words) > 1:
             if _DEMONYM.search(words[-1]) and self.before_noun[number] * 2 > self.total[number]:
@@ -156,7 +157,7 @@ class CorpusStatistics:
         if is_title(word) and not self.is_surname(word):
             return False
         if _DOTTED.fullmatch(word):
-            # Initials whose name is elsewhere; but the U.S., in the U.K.
+            # Initials belong to another name, except acronyms such as "the U.S.", "in the U.K.".
             used = self.determiner[number] or self.place[number]
             return bool(used or word.replace(".", "") in self.found.surfaces)
         if word.isupper():
@@ -174,7 +175,7 @@ class CorpusStatistics:
         return not language.capitalizes_nouns or self._is_german_name(number, word)
 
     def _is_initial_name(self, number: int, word: str, language: Language) -> bool:
-        """Tell whether a word is a name although it only ever begins sentences."""
+        """Return whether a word that occurs only at the start of sentences is a name."""
         if language.capitalizes_nouns:
             return self._is_german_name(number, word)
         if self.is_part_of_name(word, language) or self.is_written_inside([word], language):
@@ -184,7 +185,7 @@ class CorpusStatistics:
         return bool(self.person[number] or (self.total[number] > 1 and language.function_words))
 
     def _is_german_name(self, number: int, word: str) -> bool:
-        """Tell whether a single German noun is a name, by more evidence than its capital."""
+        """Return whether a single German noun is a name. German capitalizes all nouns."""
         if word in _GERMAN_WITH_ARTICLE:
             return True
         if self.determiner[number] * 4 > self.total[number] or _GERMAN_COMMON.search(word):
@@ -195,6 +196,6 @@ class CorpusStatistics:
             or self.preposition[number]
             or self.person[number]
             or (self.total[number] > 1 and self.determiner[number] == 0)
-            # Only names have a genitive without an article.
+            # Only names form a genitive without an article.
             or (self.heads[word + "s"] > 0 and self.determined[word + "s"] == 0)
         )

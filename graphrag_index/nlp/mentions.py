@@ -1,7 +1,7 @@
 """Mentions of entities in a corpus, and the pairs of entities that are mentioned together.
 
-Entities are names, terms and recurring strings. Pairs are formed by arithmetic on columns: one
-row per mention, in the order of the text.
+An entity is a name, a noun phrase, or a recurring string in a script without capitals. Mentions
+are a table with one row per mention, in the order of the text; pairs are computed from its columns.
 """
 
 from collections import Counter
@@ -23,13 +23,13 @@ from graphrag_index.step import Progress
 from graphrag_index.text.languages import language_of
 from graphrag_index.text.sentences import Sentence
 
-# Mentions whose pairs are formed at once: bounds memory, not results.
+# Number of mentions in one batch of links. It limits memory and does not change results.
 BLOCK = 400_000
-# Two entities as one number: source * _WIDTH + target.
+# A pair of entities is stored as one number: source * _WIDTH + target.
 _WIDTH = 1 << 32
-# Evidence that scores less is no quotable sentence that names both.
+# Minimum score of evidence that is a quotable sentence with both names.
 _MIN_QUOTE_SCORE = 5.0
-# The best evidence is a sentence of about this many characters.
+# Length of a good quotation in characters: sentences of about this length score highest.
 GOOD_LENGTH = 160
 
 _NUMBERS = dict.fromkeys(("document", "start", "end", "entity"), pl.Int32)
@@ -38,7 +38,7 @@ MENTIONS = {**_NUMBERS, "flags": pl.UInt8}
 
 @dataclass
 class Entities:
-    """The entities by number: title, type and the other forms of the name."""
+    """Entities as columns, by entity number: titles, types and other forms of the names."""
 
     titles: list[str]
     types: list[str]
@@ -55,10 +55,11 @@ class Entities:
 def find_mentions(
     texts: Texts, sentences: pl.DataFrame, settings: ExtractGraphNlp, progress: Progress
 ) -> tuple[pl.DataFrame, Entities]:
-    """Find names, terms and recurring strings, and the entity of each mention.
+    """Find the entities of a corpus and their mentions.
 
-    Returns one row per mention, as in `MENTIONS`, sorted by place, no two at one start; and the
-    entities, of which some have no mention.
+    Returns the mentions and the entities. A mention is a row with the columns of `MENTIONS`; rows
+    are sorted by document and offset, and no two begin at the same offset. Some entities have no
+    mention.
     """
     names, terms, vocabularies = _read_candidates(texts, sentences, settings, progress)
     lower: Counter[str] = Counter()
@@ -79,7 +80,7 @@ def find_mentions(
     entities.extend(recurring, "name")
     del found, rows, terms
     mentions = pl.concat(parts).sort("document", "start", "end", "entity")
-    # Of those that begin at one place the longest stays.
+    # If several mentions begin at the same offset, keep the longest.
     document, start = mentions["document"].to_numpy(), mentions["start"].to_numpy()
     is_last = np.append((document[1:] != document[:-1]) | (start[1:] != start[:-1]), True)
     mentions = mentions.filter(is_last[: mentions.height])
@@ -94,13 +95,13 @@ def _read_candidates(
     """Collect candidates for names and terms, and the vocabulary of each language."""
     names, terms = Names(), Terms()
     vocabularies: dict[str, Vocabulary] = {}
-    # The sentences of document i are rows bounds[i] to bounds[i + 1].
+    # The sentences of document i are the rows from bounds[i] to bounds[i + 1].
     bounds = [0, *np.cumsum(np.bincount(sentences["document"].to_numpy())).tolist()]
     columns = [sentences[name].to_numpy() for name in ("start_char", "end_char", "quotable")]
     for number, text, code in texts():
         progress.advance()
         if number + 1 >= len(bounds):
-            # The last documents are blank.
+            # Blank documents at the end have no sentences.
             continue
         language = language_of(code)
         rows = slice(bounds[number], bounds[number + 1])
@@ -173,7 +174,7 @@ def _assign_entities(mentions: pl.DataFrame, variants: Variants) -> pl.DataFrame
 def _types_of_entities(
     variants: Variants, classified: ClassifiedNames, counts: np.ndarray
 ) -> list[str]:
-    """Type each entity; it is a place if the forms of its name are mostly used as one."""
+    """Return the type of each entity. Counts of place prepositions are summed over its names."""
     n = len(variants.names)
     entity_of_name = variants.entity_of[: len(classified.names)]
     times = np.maximum(np.bincount(entity_of_name, counts, n), 1)
@@ -186,7 +187,7 @@ def _types_of_entities(
 
 
 def _term_mentions(terms: Terms, settings: ExtractGraphNlp, entities: Entities) -> pl.DataFrame:
-    """Add the terms to the entities and return their mentions."""
+    """Add the accepted noun phrases to the entities, and return their mentions."""
     term_of = terms.accepted(settings.min_frequency_noun_phrase)
     numbers = np.unique(term_of[term_of >= 0])
     if not len(numbers):
@@ -212,17 +213,17 @@ def _term_mentions(terms: Terms, settings: ExtractGraphNlp, entities: Entities) 
 
 
 def pair_mentions(mentions: pl.DataFrame, max_links: int, neighbour_weight: float) -> pl.DataFrame:
-    """Link mentions of two entities in one sentence or in neighbouring ones.
+    """Link mentions of two entities in the same sentence or in neighbouring sentences.
 
-    Each of the sorted mentions is linked with at most `max_links` after it. A pair in one sentence
-    counts 1, in neighbouring ones `neighbour_weight`.
+    Each mention is linked with at most `max_links` later mentions. A link inside one sentence
+    counts 1; a link between neighbouring sentences counts `neighbour_weight`.
 
     Returns
     -------
     pairs
-        One row per pair of entities, `source` < `target`, sorted by both: `evidence`, the sum of
-        its links; `mention`, the row of the first mention of the best evidence; `is_quotable`,
-        whether a quotable sentence names both.
+        One row per pair of entities, with `source` < `target`, sorted by both. `evidence` is the
+        sum of the links. `mention` is the row of the first mention of the best link. `is_quotable`
+        is true if a quotable sentence names both entities.
     """
     parts = [
         _best_of_pairs(links, pl.col("value").sum())
@@ -241,9 +242,9 @@ def pair_mentions(mentions: pl.DataFrame, max_links: int, neighbour_weight: floa
 def text_units_of_pairs(
     pairs: pl.DataFrame, mentions: pl.DataFrame, max_links: int, neighbour_weight: float
 ) -> pl.Series:
-    """List the text units in which each pair stands together, ascending.
+    """List the text units in which both entities of each pair are linked, in ascending order.
 
-    The links are formed again, to save memory: most pairs were pruned.
+    The links are computed again instead of stored, to save memory: most pairs were pruned.
     """
     pair = pl.col("source").cast(pl.Int64) * _WIDTH + pl.col("target")
     rows = pairs.select(pair=pair).with_row_index("row")
@@ -257,10 +258,10 @@ def text_units_of_pairs(
 def _links(
     mentions: pl.DataFrame, max_links: int, neighbour_weight: float
 ) -> Iterator[pl.DataFrame]:
-    """Yield the links between neighbouring mentions, block by block.
+    """Yield the links between neighbouring mentions in batches of rows.
 
-    `pair` is one number for both entities, `score` the quality of the sentence, `mention` the row
-    of the first mention.
+    `pair` is the number of the pair, `value` is the weight of the link, `score` rates the link as
+    evidence, and `mention` is the row of the first mention.
     """
     names = ("document", "sentence", "start", "quotable", "sentence_length")
     document, sentence, start, quotable, length = (mentions[name].to_numpy() for name in names)
@@ -273,15 +274,15 @@ def _links(
             second = first + distance
             apart = sentence[second] - sentence[first]
             near = (document[first] == document[second]) & (apart <= 1)
-            # If a mention is too far, so are those behind it.
+            # If a mention is too far away, all later mentions are too far away as well.
             rows = first[near]
             linked = near & (entity[first] != entity[second])
             if neighbour_weight == 0:
                 linked &= apart == 0
             a, b = first[linked], second[linked]
             same = apart[linked] == 0
-            # The best evidence names both close together in a quotable sentence of a good
-            # length; a long sentence is still better than any heading or list.
+            # The best evidence is a quotable sentence of a good length in which both names are
+            # close together; even a long sentence is better than any heading or list.
             gap = np.minimum(start[b] - start[a], 400).astype(np.float32)
             off = np.minimum(np.abs(length[a] - GOOD_LENGTH), 400).astype(np.float32)
             score = 4.0 * same + 2 * _MIN_QUOTE_SCORE * (quotable[a] & same) - gap / 400 - off / 400
@@ -299,7 +300,7 @@ def _links(
 
 
 def _best_of_pairs(links: pl.DataFrame, evidence: pl.Expr) -> pl.DataFrame:
-    """Sum the evidence of equal pairs; the earliest of equally good mentions is kept."""
+    """Sum the evidence of each pair and keep its best mention. On a tie, the first one wins."""
     return (
         links.sort("pair", "score", "mention", descending=[False, True, False])
         .group_by("pair", maintain_order=True)
@@ -308,10 +309,10 @@ def _best_of_pairs(links: pl.DataFrame, evidence: pl.Expr) -> pl.DataFrame:
 
 
 def associate(pairs: pl.DataFrame, n_mentions: np.ndarray) -> pl.DataFrame:
-    """Add the `weight` of each pair: its evidence times how far it exceeds chance.
+    """Add the `weight` of each pair: its evidence times the strength of its association.
 
-    The factor is log2(1 + observed / expected), divided by its largest possible value. Unlike
-    pointwise mutual information, which it approaches for strong associations, it is positive.
+    The strength is log2(1 + observed / expected), divided by the largest possible value, so it is
+    0–1. For strong associations it is close to pointwise mutual information, but never negative.
     """
     total = float(n_mentions.sum())
     source, target = (n_mentions[pairs[end].to_numpy()] for end in ("source", "target"))

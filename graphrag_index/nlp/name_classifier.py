@@ -1,7 +1,8 @@
 """Classification of capitalized spans as names, by the usage of their words in the corpus.
 
-Words that the corpus mostly writes in lower case, or capitalizes at the start of sentences only,
-are no names. A span of two names, or of a name and other words before it, is cut.
+A word is not a name if the corpus mostly writes it in lower case, or capitalizes it only at the
+start of sentences. A span that contains two names, or other words before a name, is cut. The
+position of a cut is called a seam.
 """
 
 import re
@@ -22,27 +23,28 @@ _LISTS = languages.read_lists("nlp/data/words")
 _APPOSITIVES = word_set(_LISTS["appositives"])
 _GERMAN_ADJECTIVE = re.compile(r"(?:e|en|em|es)$")
 _PARTICLES = frozenset(("of", "von", "van", "de", "des", "der"))
-# Kinds of places in German that are everyday words elsewhere: a cathedral, or a house.
+# German words for places that are common words in other languages: "Dom" is "house" in Polish.
 _GERMAN_KINDS = frozenset(("dom",))
-# Names that only look like German genitives: Lepsius, Adonis, Krauss.
+# Endings of names that only look like German genitives: Lepsius, Adonis, Krauss.
 _NO_GENITIVE = re.compile(r"(?:us|is|os|ss)$")
-# German nouns that make a name of the person's name before them: the Otto Hahn Preis.
+# German nouns that form a name together with the person's name before them: Otto Hahn Preis.
 _NAMED_AFTER = word_set(_LISTS["german_named_after"])
-# A span as rare as this may be two names that meet: "At Cape Evans Scott wrote".
+# Maximum mentions of a span that may be two adjacent names: "At Cape Evans Scott wrote".
 _RARE = 2
 
-# End of the part before a seam, and start of the part behind it.
+# (end of the left part, start of the right part), as indexes of words.
 Seam = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class ClassifiedNames:
-    """The names in every distinct span.
+    """The names in all distinct spans.
 
-    `parts` has one row per name in a span: `surface` (the number of the span), `name`, and the
-    `offset` and `length` in characters. `bases` are the words of each name in base form. The
-    shares count the mentions beside a preposition of place, any preposition, an article, a verb
-    of persons. `common` are words of names that the corpus mostly writes in lower case.
+    `parts` has one row per name in a span: `surface` (the number of the span), `name` (the number
+    of the name), and the `offset` and `length` in characters. `bases` are the words of each name
+    in base form. A share (0–1) is the part of a name's mentions next to a preposition of place, any
+    preposition, an article, or a verb for persons. `common` are the words of names that the corpus
+    mostly writes in lower case.
     """
 
     names: list[str]
@@ -57,10 +59,10 @@ class ClassifiedNames:
 
 
 def classify_names(found: Names, lower: Counter[str]) -> ClassifiedNames:
-    """Classify each distinct span, after all documents were read."""
+    """Classify all distinct spans. Call it after all documents were read."""
     found.restore_openings()
     usage = CorpusStatistics(found, lower)
-    # Words behind a given name.
+    # Words after a given name.
     surnames = {words[1] for words in usage.words if len(words) == 2 and words[0] in GIVEN_NAMES}
     names: dict[str, int] = {}
     languages_of: list[Language] = []
@@ -75,7 +77,7 @@ def classify_names(found: Names, lower: Counter[str]) -> ClassifiedNames:
     parts = pl.DataFrame(rows, schema=schema, orient="row")
     surface, named = parts["surface"].to_numpy(), parts["name"].to_numpy()
     times = np.maximum(np.bincount(named, usage.total[surface], len(names)), 1)
-    # The word before a span precedes the first name in it only.
+    # The word before a span is evidence only for the first name in the span.
     first = parts["offset"].to_numpy() == 0
     whole = first & (parts["length"].to_numpy() == np.array([len(n) for n in found.names])[surface])
 
@@ -97,18 +99,18 @@ def classify_names(found: Names, lower: Counter[str]) -> ClassifiedNames:
 
 
 class _Span:
-    """A distinct span, which is cut into names."""
+    """A distinct capitalized span that may contain several names."""
 
     def __init__(self, usage: CorpusStatistics, surnames: set[str], number: int) -> None:
         self.usage, self.surnames, self.number = usage, surnames, number
         self.words = usage.words[number]
         self.language = usage.found.languages[number]
         self.times = usage.total[number]
-        # It only ever begins sentences.
+        # The span occurs only at the start of sentences.
         self.initial = usage.inside[number] == 0
 
     def names(self) -> Iterator[tuple[int, str]]:
-        """Yield the names in the span, each with its offset."""
+        """Yield the names in the span as (offset, name)."""
         words = self.words
         pieces = [(0, 1)] if len(words) == 1 else self._pieces(0, len(words))
         if pieces == [(0, len(words))]:
@@ -129,11 +131,11 @@ class _Span:
         return self.usage.base([word], self.language)[0]
 
     def _names_something(self, words: list[str]) -> bool:
-        """Tell whether a part of the span is a name by itself."""
+        """Return whether a part of the span is a name."""
         usage, word = self.usage, words[0]
         if len(words) > 1:
             return not all(word.islower() or usage.is_common(word) for word in words)
-        # It may be known only as a part of other names: Kern as in Thomas Kern.
+        # A word may be known only as a part of other names: "Kern" from "Thomas Kern".
         if self._known(words) or self._is_given_name(word):
             return True
         if self.language.genitive_s:
@@ -142,7 +144,7 @@ class _Span:
         return bool(self.language.endings) and usage.is_part_of_name(word, self.language)
 
     def _pieces(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Cut the words from `first` to `last`; return the spans of the parts."""
+        """Cut the words from `first` to `last` at all seams; return the span of each part."""
         words = self.words[first:last]
         if len(words) > 1:
             seam = self._seam(words, begins=first == 0)
@@ -153,14 +155,14 @@ class _Span:
         return [(first, last)]
 
     def _seam(self, words: list[str], begins: bool) -> Seam | None:
-        """Return the first seam; None leaves the words whole.
+        """Return the first seam, or None if the words are one name.
 
-        A left part of no words is one that belongs to no name.
+        If the left part is empty, the words before the right part belong to no name.
         """
         initial = begins and self.initial
         may_begin = begins or self.language.capitalizes_nouns
         if may_begin and self._is_foreword(words[0], words[1:], initial):
-            # The particle behind such a word goes too.
+            # Remove the word and the particles after it.
             right = next((i for i in range(1, len(words)) if not words[i].islower()), 0)
             if right:
                 return 0, right
@@ -173,20 +175,20 @@ class _Span:
         )
 
     def _is_foreword(self, word: str, rest: list[str], initial: bool) -> bool:
-        """Tell whether a word only stands before the name."""
+        """Return whether the first word is not part of the name after it."""
         usage, language = self.usage, self.language
         if word.lower() in languages.PARTICLES:
             return False
         if word.lower() in CALENDAR and word not in GIVEN_NAMES:
-            # (said) Tuesday Whitmore; but Christmas Island.
+            # "(said) Tuesday Whitmore": cut; "Christmas Island": do not cut.
             surname = len(rest) == 1 and rest[0] in self.surnames
             return surname or self._is_given_name(rest[0]) or is_title(rest[0])
         if language.capitalizes_nouns:
             base = self._base(rest[0])
             if len(rest) == 1 and base != rest[0] and self._known([base]):
-                # Den Namen Schillers; but Johann Schillers.
+                # "Den Namen Schillers": cut; "Johann Schillers": do not cut.
                 return not self._is_given_name(word)
-            # An adjective with a capital is part of a name; a noun with an article is not.
+            # A capitalized adjective is part of a name; a noun with an article is not.
             adjective = _GERMAN_ADJECTIVE.search(word) and not usage.is_common_noun(rest[0])
             if adjective or usage.lower[word.lower()] or word in GIVEN_NAMES:
                 return False
@@ -201,25 +203,25 @@ class _Span:
             return False
         inflects = language.endings or language.genitive_s
         if inflects and usage.is_written_inside([word, *rest], language):
-            # Pałac Kultury, if "w Pałacu Kultury" is written too.
+            # "Pałac Kultury" is one name if the corpus also writes "w Pałacu Kultury".
             return False
         if self._is_given_name(word):
-            # Miny Adama Wilka: only looks like a form of Mina, if nobody is called Mina.
+            # "Miny Adama Wilka": "Miny" is not a form of the name Mina if nobody is called Mina.
             return self._base(word) not in GIVEN_NAMES and self._is_given_name(rest[0])
         if usage.lower[word.lower()] > 0 or (word.endswith(("ing", "ed")) and len(word) > 5):
             return True
         return bool(language.endings) and self._governs(word, rest)
 
     def _begins_with_adjective(self, words: list[str]) -> bool:
-        """Tell whether German words begin with an adjective: Allgemeine Zeitung, but not Goethe."""
+        """Return whether German words begin with an adjective, as in Allgemeine Zeitung."""
         if self._is_given_name(words[0]) or not _GERMAN_ADJECTIVE.search(words[0]):
             return False
         return len(words) > 1 or self.usage.lower[words[0].lower()] > 0
 
     def _governs(self, word: str, rest: list[str]) -> bool:
-        """Tell whether a first word governs the name behind it, as verbs and some nouns do.
+        """Return whether a word governs the name after it, as verbs and some nouns do.
 
-        "Dzieło Mikołaja Kopernika", "Учился Пушкин".
+        Examples: "Dzieło Mikołaja Kopernika", "Учился Пушкин".
         """
         if word.lower() in _APPOSITIVES:
             return True
@@ -240,13 +242,13 @@ class _Span:
         return not any(word.lower() in KINDS or self.usage.is_common(word) for word in words)
 
     def _is_full_name(self, words: list[str]) -> bool:
-        """Tell whether words are a full name: a given name and no word for another kind."""
+        """Return whether words are a person's full name: they begin with a given name."""
         words = [word for word in words if not is_title(word)]
         given = len(words) > 1 and self._is_given_name(words[0])
         return given and self._may_be_person(words[1:])
 
     def _owner_seam(self, words: list[str]) -> Seam | None:
-        """Cut behind an owner that is a name by itself: Goethes Haus, (the) Nimrod's Captain."""
+        """Cut after an owner that is a name: Goethes Haus, (the) Nimrod's Captain."""
         for at, word in enumerate(words[:-1], 1):
             if word.endswith(("'s", "’s")):
                 if self._known([word[:-2]]):
@@ -258,7 +260,7 @@ class _Span:
         return None
 
     def _is_owner(self, words: list[str], rest: list[str]) -> bool:
-        """Tell whether words that end in s own what follows: Goethes Haus, Lena Harts Bruder."""
+        """Return whether words that end in s are an owner: Goethes Haus, Lena Harts Bruder."""
         base = self._base(words[-1])
         if len(words) == 1:
             return base != words[0] and not self.usage.is_common_noun(base)
@@ -282,7 +284,7 @@ class _Span:
                 return None
             left, right = words[:at], words[start:]
             known = self._known(right)
-            # One word, which tells no kind and is no given name.
+            # The left part is one word, and neither a word for a type nor a given name.
             single = at == 1 and not _tells_kind(left[0]) and not self._is_given_name(left[0])
             if word == "of":
                 if self._is_full_name(left):
@@ -301,7 +303,7 @@ class _Span:
         return None
 
     def _person_seam(self, words: list[str], initial: bool) -> Seam | None:
-        """Cut before a full name: (In) Annascaul Tom Crean, Innensenatorin Petra Lindner."""
+        """Cut before a person's full name: Innensenatorin Petra Lindner."""
         if words[-1].lower() in KINDS:
             return None
         at = next((i for i, word in enumerate(words) if self._is_given_name(word)), 0)
@@ -320,7 +322,7 @@ class _Span:
         return None
 
     def _meeting_seam(self, words: list[str], begins: bool) -> Seam | None:
-        """Cut a rare span where two names meet that are frequent: (at) Cape Evans Scott."""
+        """Cut a rare span between two names that are frequent: (at) Cape Evans Scott."""
         usage, times, is_german = self.usage, self.times, self.language.capitalizes_nouns
         if times > _RARE or not begins or words[-1].lower() in KINDS:
             return None
@@ -329,14 +331,14 @@ class _Span:
         for at in range(len(words) - 1, 0, -1):
             if words[at - 1].islower() or words[at].islower():
                 continue
-            # Behind a preposition or an article even a single word may begin anew.
+            # After a preposition or an article, even a part of one word may be a name.
             if not (opened or is_german or 1 < at < len(words) - 1):
                 continue
             if self._is_given_name(words[0]) and at == 1:
                 continue
             left, right = self._known(words[:at]), self._known(words[at:])
             place = at > 1 and (words[0].lower() in KINDS or words[at - 1].lower() in KINDS)
-            # In German an object may follow its subject: Im Jahr 1933 verließ Einstein Berlin.
+            # In German the object may follow the subject: "Im Jahr 1933 verließ Einstein Berlin".
             subject = is_german and at == 1 and usage.closing[words[0]] >= usage.opening[words[0]]
             if subject and left > times:
                 return at, at
@@ -345,7 +347,7 @@ class _Span:
         return None
 
     def _noun_seam(self, words: list[str]) -> Seam | None:
-        """Cut a German noun off behind a person: (dann hatte) Heinrich Brandt Ärger."""
+        """Cut off a German noun after a person's name: (dann hatte) Heinrich Brandt Ärger."""
         left, noun = words[:-1], words[-1]
         if not self.language.capitalizes_nouns or len(left) < 2 or self.times > _RARE:
             return None
@@ -355,7 +357,7 @@ class _Span:
             return None
         if self._known(left) < self.times and not self._known(left[-1:]):
             return None
-        # It may be a second surname, if it is one elsewhere.
+        # The noun may be a second surname if it is a surname elsewhere in the corpus.
         if noun in self.surnames or self._known([noun]):
             return None
         return len(left), len(left)

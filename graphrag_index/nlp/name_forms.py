@@ -1,4 +1,4 @@
-"""Merge the forms of one name: other spellings, inflected forms, names with a title."""
+"""Merging of the forms of one name: spellings, inflected forms, and names with a title."""
 
 import re
 from collections import defaultdict
@@ -9,10 +9,11 @@ from graphrag_index.nlp.name_words import GIVEN_NAMES, KINDS, SURNAMES, is_obliq
 from graphrag_index.text.languages import NAMING_TITLES, n_titles, read_lists, word_set
 from graphrag_index.text.normalize import fold
 
-# Shares of mentions behind an article (a thing) and behind a preposition of place.
+# Minimum share of mentions after an article that makes a name a thing, not a person.
 THING = 0.25
+# Minimum share of mentions after a preposition of place that makes a name a place.
 PLACE = 0.3
-# Words that make another name of the one behind them: New South Wales is not South Wales.
+# Words that, before a name, form a different name: New South Wales is not South Wales.
 DISTINGUISHING = word_set(read_lists("nlp/data/words")["distinguishing"])
 NO_ROLES = DISTINGUISHING | KINDS
 _INITIAL = re.compile(r"[^\W\d_]\.(?=[^\W\d_]\.|$)")
@@ -21,7 +22,7 @@ Words = tuple[str, ...]
 
 
 class MergedNames:
-    """Names by number with their words in base form, and a union-find of equal ones."""
+    """Names by number with their words in base form, and a union-find of names to merge."""
 
     def __init__(self, classified: ClassifiedNames, counts: list[int]) -> None:
         self.names = list(classified.names)
@@ -31,14 +32,14 @@ class MergedNames:
         self.common = classified.common
         self.parent = list(range(len(self.names)))
         self.number = {name: number for number, name in enumerate(self.names)}
-        # An article stands before things; in German, rarely, before persons too.
+        # Names with an article are things. German rarely uses an article with persons too.
         self.thing: list[bool] = (classified.determiner_share >= THING).tolist()
         self.place: list[bool] = (classified.place_share >= PLACE).tolist()
-        # Used as a place so often that other evidence must prove a person.
+        # Names that are used as a place, but less often: other evidence must prove a person.
         self.placed: list[bool] = (classified.place_share >= PLACE / 3).tolist()
-        # Beside a verb of persons.
+        # Names that occur next to a verb for persons, such as "said".
         self.acts: list[bool] = (classified.person_share > 0).tolist()
-        # Names that are certainly of persons.
+        # Numbers of names that are certainly names of persons.
         self.persons: set[int] = set()
 
     def root(self, name: int) -> int:
@@ -53,7 +54,7 @@ class MergedNames:
             self.parent[self.root(name)] = self.root(into)
 
     def merge_same_spelling(self) -> None:
-        """Merge names that differ in case, accents and punctuation only."""
+        """Merge names that differ only in case, accents and punctuation."""
         spelled: dict[str, int] = {}
         for number in sorted(range(len(self.names)), key=lambda n: (-self.counts[n], n)):
             name = self.names[number]
@@ -68,7 +69,7 @@ class MergedNames:
                 self.merge(number, first)
 
     def merge_inflected(self) -> None:
-        """Merge the inflected forms of a name: names whose words have the same base forms."""
+        """Merge the inflected forms of each name. Their words have the same base forms."""
         forms: dict[tuple[str, Words], list[int]] = defaultdict(list)
         for number, words in enumerate(self.words):
             language = self.languages[number]
@@ -82,15 +83,15 @@ class MergedNames:
                 if self.languages[numbers[0]].genitive_s or not any(map(eq, first, words)):
                     base = self._add_name(" ".join(words), words, like=numbers[0])
                 else:
-                    # The form with the fewest endings of other cases.
+                    # Choose the form with the fewest case endings.
                     base = min(numbers, key=lambda n: (self._n_oblique(n), -self.counts[n], n))
             for number in numbers:
                 self.merge(number, base)
 
     def merge_inflected_adjectives(self) -> None:
-        """Merge German forms that differ in endings: "(der) Deutschen Bank" and "Deutsche Bank".
+        """Merge German forms with inflected adjectives: "(der) Deutschen Bank" and "Deutsche Bank".
 
-        The first case names the entity, if the corpus has it.
+        The entity gets the nominative as its title, if the corpus contains the nominative.
         """
         forms: dict[Words, list[int]] = defaultdict(list)
         for number, words in enumerate(self.words):
@@ -106,7 +107,7 @@ class MergedNames:
                 owners = forms.pop((*name[:-1], genitive), [])
                 numbers.extend(n for n in owners if self._n_oblique_adjectives(n))
         for numbers in forms.values():
-            # The form that looks most like the first case.
+            # Choose the form that is most likely the nominative.
             n_oblique, counts = self._n_oblique_adjectives, self.counts
             base = min(numbers, key=lambda n: (n_oblique(n), len(self.words[n][-1]), -counts[n], n))
             for number in numbers:
@@ -119,12 +120,12 @@ class MergedNames:
         return sum(is_oblique(w, self.languages[number]) for w in self.names[number].split(" "))
 
     def merge_titled(self) -> None:
-        """Merge "Agent Alex Mercer" into "Alex Mercer", which is added if it does not occur."""
+        """Merge "Agent Alex Mercer" into "Alex Mercer", which is added if it is missing."""
         for number in range(len(self.names)):
             words = self.words[number]
             first = n_titles(words)
             if not first:
-                # A common word may tell the role of the person behind it.
+                # A common word before a name may be the role of a person.
                 has_role = len(words) >= 3 and words[0] in self.common
                 known = self.number.get(" ".join(words[1:])) if has_role else None
                 is_role = words[0].lower() not in NO_ROLES
@@ -133,7 +134,7 @@ class MergedNames:
                     self.persons.add(known)
                 continue
             if any(word.lower() in KINDS - SURNAMES for word in words[first:]):
-                # King Edward VII Land is no king, Major League Baseball no officer.
+                # King Edward VII Land is not a king, and Major League Baseball is not an officer.
                 continue
             self.persons.add(number)
             bare = " ".join(self.names[number].split(" ")[first:])
@@ -158,7 +159,7 @@ class MergedNames:
 
 
 def _apart(words: Words) -> Words:
-    """Separate initials that are written together: J.R. Sorley."""
+    """Separate initials that are written together: "J.R. Sorley" becomes "J. R. Sorley"."""
     if len(words) == 1 or all(word.count(".") < 2 for word in words):
         return words
     return tuple(part for word in words for part in (_INITIAL.findall(word) or [word]))

@@ -1,7 +1,7 @@
 """Capitalized spans that may be names.
 
-A span is collected with signs of how it is used: does it begin a sentence, does an
-article stand before it, a preposition of place, a verb of definition or of speech after it.
+Each occurrence of a span has flags for its usage: whether it begins a sentence, whether an article
+or a preposition of place precedes it, and whether a verb of definition or of speech follows it.
 """
 
 # array[int] can be written only as text before Python 3.12.
@@ -27,26 +27,27 @@ _LISTS = read_lists("nlp/data/words")
 MAX_WORDS = 8
 MAX_CHARS = 80
 
-# Flags of one occurrence.
+# Flags of one occurrence of a span.
 INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN, PERSON, PREPOSITION = (
     *(1, 2, 4, 8, 16, 32, 64, 128),
 )
 
-# Marks for `_usage` alone: the word before or behind a span shows its usage; an apostrophe follows.
+# More flags, for `_usage` only: the word before the span shows its usage (BEHIND), the word after
+# the span shows its usage (BEFORE), an apostrophe follows the span (OWNER).
 BEHIND, BEFORE, OWNER = 256, 512, 1024
 
 CALENDAR = word_set(_LISTS["calendar"])
 _NUMBERED = word_set(_LISTS["numbered"])
-# First letters of dates, a quick test before the exact one.
+# First three letters of months and days, for a quick test before the exact one.
 _CALENDAR_OPENINGS = frozenset(word[:3].title() for word in CALENDAR)
-# Behind these a month or a day is a date: (in) June Carter sang, but (about) June Carter.
+# After these words a month or a day is a date: "in June Carter sang", but not "about June Carter".
 _DATING = word_set(_LISTS["before_dates"])
-# Acronyms that would be function words in lower case.
+# Acronyms whose lower-case form is a function word.
 _ACRONYMS = frozenset(("US", "WHO"))
-# Function words and times that, with a capital inside a sentence, begin a name:
+# Function words, months and feasts that begin a name if they have a capital inside a sentence:
 # Last Supper, Jan Mayen, Easter Island.
 _NAME_OPENING = word_set(_LISTS["name_openings"])
-# Function words and months that are surnames or second names behind a given name.
+# Function words and months that are surnames or second names after a given name.
 _NAME_CLOSING = word_set(_LISTS["name_closings"])
 _ELISION = re.compile(r"(?:[LDQld]|Qu|Dell|All|Nell|Dall|Sull)['’](?=[^\W\d_])")
 _APOSTROPHES = frozenset(("'", "’"))
@@ -55,36 +56,39 @@ _TERMINAL = frozenset(".!?…")
 
 
 class Trimmed(NamedTuple):
-    """A span without function words and dates at its ends."""
+    """A span after function words and dates at its start and end were removed.
+
+    `offset` and `length` are in characters; `number` is the number of the span's text.
+    """
 
     offset: int
     length: int
     number: int
-    # Words were cut from the end, so that the word behind the span is not behind the name.
+    # Words were removed at the end, so the word after the original span does not follow the name.
     cut: bool
-    # The longer name that this may be, if the corpus writes it inside of sentences, and the
-    # number of characters before this one: "Ton Depot", cut from "One Ton Depot".
+    # Possible longer name and its additional characters before this span: "One Ton Depot" for
+    # "Ton Depot". `restore_openings` decides.
     longer: str = ""
     ahead: int = 0
 
 
 @dataclass
 class Names:
-    """Candidate spans as columns: one value per occurrence, in order of the text."""
+    """Candidate spans as columns, with one value per occurrence in the order of the text."""
 
     document: array[int] = field(default_factory=lambda: array("i"))
     start: array[int] = field(default_factory=lambda: array("i"))
     surface: array[int] = field(default_factory=lambda: array("i"))
     flags: array[int] = field(default_factory=lambda: array("B"))
-    # Distinct spans, numbered in order of first appearance; their texts and languages by number.
+    # Numbers of the distinct spans by text, and texts and languages by number.
     surfaces: dict[str, int] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     languages: list[Language] = field(default_factory=list)
-    # Pairs of spans that the text explains as short and long: "Long Name (LN)".
+    # (short, long) numbers of spans that a text explains as an abbreviation: "Long Name (LN)".
     abbreviations: set[tuple[int, int]] = field(default_factory=set)
-    # Trimmed spans, by language, text, and whether they begin a sentence.
+    # Cache of trimmed spans by (language code, text, whether the span begins a sentence).
     _trimmed: dict[tuple[str, str, bool], Trimmed | None] = field(default_factory=dict)
-    # Rows that may be longer names, with the characters before them and those names.
+    # (row, additional characters before it, longer name) of spans that may be longer names.
     _longer: list[tuple[int, int, str]] = field(default_factory=list)
 
     def add(
@@ -108,10 +112,10 @@ class Names:
         self.flags.frombytes(flags.astype(np.uint8).tobytes())
 
     def restore_openings(self) -> None:
-        """Restore openings and numbers that were cut off, after all documents were read.
+        """Restore first words and numbers that were cut off. Call it after all documents were read.
 
-        "One Ton Depot" is restored if the corpus writes it inside of a sentence, "Boeing 747"
-        if it is a frequent form of "Boeing": "England 6" is a score.
+        "One Ton Depot" is restored if the corpus writes it inside a sentence. "Boeing 747" is
+        restored if it is frequent compared with "Boeing"; "England 6" may be a score.
         """
         times = Counter(name for _, ahead, name in self._longer if not ahead)
         flags = np.frombuffer(self.flags, np.uint8)
@@ -130,8 +134,8 @@ class Names:
     def _spans(
         self, text: str, sentences: Sequence[Sentence], language: Language
     ) -> list[tuple[int, int, int, int]]:
-        """Find the candidate spans: start, end before trimming, surface number, marks."""
-        # Lists, tables and poems have no whole sentences: there, every line may name something.
+        """Return the candidate spans as (start, end before trimming, span number, flags)."""
+        # Lists, tables and poems have no whole sentences, so each of their lines may contain names.
         in_prose = sum(s.end - s.start for s in sentences if s.prose)
         all_prose = in_prose * 3 < sum(s.end - s.start for s in sentences)
         pattern = name_words.name_pattern(language.code)
@@ -149,15 +153,15 @@ class Names:
             if n_begun > current:
                 current, sentence = n_begun, sentences[n_begun - 1]
                 words = text[sentence.start : sentence.end]
-                # All in capitals, which then mark nothing.
+                # In a sentence in capital letters, capitals do not show names.
                 shouted = words.isupper() and " " in words
-                # In headings and tables capitals may not mark names.
+                # In headings and tables, other words than names may be capitalized.
                 prose = sentence.prose or all_prose or words[-1] in _TERMINAL
             if shouted:
                 continue
             raw = match.group()
             if end > sentence.end:
-                # It was no initial but the end of the sentence.
+                # The full stop ends the sentence; the letter before it is not an initial.
                 raw = text[start : sentence.end].rstrip(".")
                 reached = end = start + len(raw)
             first = sentence.start
@@ -207,9 +211,9 @@ class Names:
     def _trim(
         self, raw: str, language: Language, initial: bool, dated: bool = False
     ) -> Trimmed | None:
-        """Cut function words and dates from both ends of a span; number what is left.
+        """Remove function words and dates at the start and end of a span; None if nothing is left.
 
-        If it is `dated`, the words before the span make a date of its first word.
+        `dated` is true if the word before the span shows that a month at its start is a date.
         """
         words = raw.split()
         first, last = 0, len(words)
@@ -221,7 +225,7 @@ class Names:
             dated = _is_dating(words[first - 1]) if first else dated
             if first < last - 1 and _may_open(words[first : first + 2], dated, language):
                 lower = words[first].lower()
-                # (The) Monday Club, April Mills; but May God help us.
+                # "(The) Monday Club", "April Mills" are names; in "May God help us", "May" is none.
                 named = words[first] in GIVEN_NAMES and lower not in language.function_words
                 if not initial or (lower in CALENDAR and (first or named)):
                     break
@@ -231,7 +235,7 @@ class Names:
             closing = words[last - 1].lower() in _NAME_CLOSING
             if closing and last - 1 > first and is_given_name(words[last - 2], language):
                 break
-            # World War I, King Albert I.
+            # "I" is a numeral in "World War I" and "King Albert I".
             numeral = words[last - 1] == "I" and last - 1 > first
             if numeral and (words[last - 2] == "War" or is_title(words[first])):
                 break
@@ -265,7 +269,7 @@ class Names:
         return number
 
     def _add_abbreviation(self, before: int, number: int) -> None:
-        """Record a span and the one in brackets behind it, if one abbreviates the other."""
+        """Store two spans if one is the abbreviation of the other: "Long Name (LN)"."""
         name, surface = self.names[before], self.names[number]
         if _initials(name) == surface.replace(".", ""):
             self.abbreviations.add((number, before))
@@ -279,13 +283,13 @@ def _is_empty(word: str, language: Language) -> bool:
 
 
 def _may_open(words: list[str], dated: bool, language: Language) -> bool:
-    """Tell whether the first of two words, a function word or date, may belong to the name."""
+    """Return whether a function word or a month before a name may belong to the name."""
     word, lower = words[0], words[0].lower()
     if lower in _NAME_OPENING:
         return True
     if lower not in CALENDAR or dated or _is_empty(words[1], language):
         return False
-    # Sonntag Abend is no name.
+    # "Sonntag Abend" is not a name.
     return word in GIVEN_NAMES or not language.capitalizes_nouns
 
 
@@ -296,21 +300,21 @@ def _is_dating(word: str) -> bool:
 def _usage(
     text: str, words: Words, start: Integers, end: Integers, marks: Integers, language: Language
 ) -> Integers:
-    """Return the flags of spans, from their marks and the words around them."""
+    """Return the flags of spans, from the flags found so far and the words around the spans."""
     flags = marks & (PROSE | INITIAL | PERSON)
-    # The last word that is not empty, before each.
+    # For each word, the index of the last non-empty word before it.
     written = np.where(words.ends > words.starts, np.arange(len(words.starts)), 0)
     earlier = np.append(0, np.maximum.accumulate(written)[:-1])
     at = np.searchsorted(words.starts, start, "right") - 1
     before = words.kinds[earlier[at]].astype(np.int64) * (at > 0)
-    # "l'Institut" begins inside of a word.
+    # A span may begin inside a word: "l'Institut".
     for row in np.flatnonzero(words.starts[at] != start):
         before[row] = word_table.kind_before(word_before(text, int(start[row])), language)
     before[(marks & BEHIND) == 0] = 0
     placed, other = before & word_table.PLACE_PREPOSITION, before & word_table.OTHER_PREPOSITION
     flags |= np.where(before & word_table.ARTICLE, DETERMINER, 0)
     flags |= np.where(placed | other, PREPOSITION, 0)
-    # A place in something of Taylor's is not in Taylor.
+    # "in Taylor's house" does not show that Taylor is a place.
     flags |= np.where((placed > 0) & (marks & OWNER == 0), PLACE, 0)
     following = np.minimum(np.searchsorted(words.starts, end, "left"), len(words.starts) - 1)
     after = words.kinds[following].astype(np.int64)

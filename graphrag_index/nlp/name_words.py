@@ -1,7 +1,7 @@
-"""Known words of names, their base forms, and the patterns of spans of them.
+"""Known words of names, base forms of words, and regular expressions for capitalized spans.
 
-There is no dictionary of base forms: two forms are one word if they share a stem and differ by
-endings that the language knows, and the base form is the one that looks most like it.
+There is no dictionary of base forms. Two forms belong to one word if they have a common stem and
+known endings of the language. The form that looks most like a nominative is the base form.
 """
 
 import re
@@ -15,28 +15,32 @@ from graphrag_index.text.languages import MIN_STEM, Language, read_lists, stems_
 from graphrag_index.text.normalize import fold
 
 _LISTS = read_lists("nlp/data/words")
-# Words that tell a type.
+# Words that show the type of an entity.
 ORGANIZATIONS, PLACES = word_set(_LISTS["organizations"]), word_set(_LISTS["places"])
 EVENTS = word_set(_LISTS["events"])
 KINDS = ORGANIZATIONS | PLACES | EVENTS
 SURNAMES = word_set(_LISTS["surnames"])
-# They distinguish persons from places and firms of two words.
+# Given names distinguish persons from places and companies with two words.
 GIVEN_NAMES = frozenset().union(*map(word_set, read_lists("nlp/data/given_names").values()))
-# Endings of given names with a shorter stem: Ewa, Ewy, Ewie.
+# Endings of given names with a stem shorter than `MIN_STEM`: Ewa, Ewy, Ewie.
 _SHORT_ENDINGS = frozenset(("a", "e", "ie", "o", "ou", "u", "y"))
-# Words with equal first letters are compared pairwise; larger groups are skipped.
+# Maximum number of words with equal first letters that are compared pairwise.
 MAX_GROUP = 200
-# Owners and things that form one name: King's College, but Campbell's Northern Party.
+# Owners and things that form one name: "King's College", but not "Campbell's Northern Party".
 _POSSESSORS = word_set(_LISTS["possessors"])
 _POSSESSED = word_set(_LISTS["possessed"])
-# Shorter lines are headings, entries of lists, verses.
+# Minimum length of a wrapped line in characters. Shorter lines are headings, list items or verses.
 MIN_WRAPPED = 30
 
 
 def type_of(name: str, person: bool, place_share: float, preposition_share: float) -> str:
-    """Type a name by its words, and the shares of its mentions behind prepositions."""
+    """Return the type of an entity, from its words and the prepositions before its mentions.
+
+    Both shares (0–1) refer to the mentions of the name: `place_share` to mentions after a
+    preposition of place, `preposition_share` to mentions after any preposition.
+    """
     words = [word.lower().rstrip(".,") for word in name.split(" ")]
-    # World War II, West Virginia Route 9
+    # Ignore the numeral at the end: World War II, West Virginia Route 9.
     if len(words) > 2 and (words[-1].isdigit() or not words[-1].strip("ivx")):
         words.pop()
     if len(words) > 1 and not (person and words[-1] in SURNAMES):
@@ -60,15 +64,16 @@ def base_forms(
     openings: Collection[str] = (),
     surnames: Collection[str] = (),
 ) -> dict[str, str]:
-    """Map every counted word to its base form, which is one of the words or a given name.
+    """Map each counted word to its base form, which is one of the words or a given name.
 
-    `openings` begin longer names: they may be given names that no text writes in base form.
-    `surnames` end longer names: Peters may then be another than Peter.
+    `openings` are words that begin longer names. They may be given names whose base form does not
+    occur in the corpus. `surnames` are words that end longer names. "Peters" in `surnames` is not
+    a genitive of "Peter".
     """
     bases = {word: word for word in counts}
     if language.genitive_s:
         for word in counts:
-            # Goethes, Berlins.
+            # German genitives: Goethes, Berlins.
             owner = word.removesuffix("s")
             is_surname = owner in GIVEN_NAMES and word in surnames
             if owner in counts and word not in GIVEN_NAMES and not is_surname:
@@ -82,7 +87,7 @@ def base_forms(
     for group in groups.values():
         if not 1 < len(group) <= MAX_GROUP:
             continue
-        # First the words that look most like base forms.
+        # Sort the words that look most like base forms first.
         group.sort(
             key=lambda word: (
                 *(word not in GIVEN_NAMES, is_oblique(word, language), len(word)),
@@ -99,8 +104,8 @@ def base_forms(
     for word, base in bases.items():
         if base not in GIVEN_NAMES and (word in openings or is_oblique(base, language)):
             names = _given_names(base, language)
-            # Dary are gifts, not a form of Daria, if nobody is called so. But few words except
-            # inflected names have the ending of Adamem.
+            # "Dary" (gifts) is a form of "Daria" only if the corpus contains "Daria". A long case
+            # ending, as in "Adamem", is enough by itself: few other words have one.
             if not base.casefold().endswith(tuple(e for e in language.oblique if len(e) > 1)):
                 names &= counts.keys()
             if len(names) == 1:
@@ -109,12 +114,12 @@ def base_forms(
 
 
 def is_oblique(word: str, language: Language) -> bool:
-    """Tell whether a word has the ending of a case other than the first."""
+    """Return whether a word has the ending of a case other than the nominative."""
     return word.casefold().endswith(language.oblique)
 
 
 def is_given_name(word: str, language: Language) -> bool:
-    """Tell whether a word is a known given name, in any of its cases."""
+    """Return whether a word is a known given name, in any inflected form."""
     return word in GIVEN_NAMES or (bool(language.endings) and bool(_given_names(word, language)))
 
 
@@ -131,7 +136,7 @@ def _given_names(word: str, language: Language) -> set[str]:
 
 @cache
 def _given_stems(code: str) -> dict[str, str]:
-    """Map the stems of given names to the names: without a final vowel, or in full."""
+    """Map stems of given names to the names. A stem is the name, or the name without last vowel."""
     stems: dict[str, str] = {}
     vowels = [fold(vowel) for vowel in "a o y i e е я й а ь ος ης ας α".split()]
     fleeting = languages.language_of(code).fleeting_vowel
@@ -148,7 +153,7 @@ def _given_stems(code: str) -> dict[str, str]:
 
 
 def _uppercase_class() -> str:
-    """Return the upper and title case letters of all scripts as a character class."""
+    """Return the content of a character class of upper and title case letters of all scripts."""
     ranges: list[list[int]] = []
     scripts = ((0x41, 0x2E00), (0xA640, 0xABC0), (0xFF21, 0xFF3B), (0x10400, 0x10450))
     for first, last in (*scripts, (0x118A0, 0x118C0), (0x1E900, 0x1E944)):
@@ -163,12 +168,12 @@ def _uppercase_class() -> str:
 
 @cache
 def name_pattern(code: str) -> re.Pattern[str]:
-    """Match a span of capitalized words, with particles and initials, in one language."""
+    """Return the pattern of a span of capitalized words with particles and initials."""
     up = _uppercase_class()
     # Combining marks belong to the letter before them.
     letter = r"[\w\u0300-\u036f]"
-    # D'Arcy, AT&T, Science+Business, Russo–Japanese, Smith-Jones, Stoke-on-Trent, Kim Jong-il,
-    # Co-operation
+    # Joints inside a word: D'Arcy, AT&T, Science+Business, Russo–Japanese, Smith-Jones,
+    # Stoke-on-Trent, Kim Jong-il, Co-operation.
     suffixes = "|".join(_LISTS["hyphen_suffixes"].split())
     prefixes = "|".join(rf"(?<=\b{prefix}-)" for prefix in _LISTS["hyphen_prefixes"].split())
     joints = "|".join(
@@ -187,24 +192,24 @@ def name_pattern(code: str) -> re.Pattern[str]:
         for title in sorted(languages.ABBREVIATED_TITLES)
         for form in (title.title(), title.upper())
     )
-    # Looking for the full stop first is quicker than trying all titles.
+    # Testing for a full stop first is faster than trying all titles.
     before = rf"(?:(?=\w{{1,6}}\.)(?:[{up}]|{titles})\.-?[^\S\n]?)*"
-    # One character, so that a span and its words joined by single spaces are equally long.
+    # Exactly one character, so that a span is as long as its words joined by single spaces.
     space = r"(?:[^\S\n]|\n(?!\s))"
     particles = _LISTS["name_particles"].get(code, _LISTS["name_particles"]["other"])
     particle = rf"(?:(?:{particles}){space})?"
-    # F. W. de Klerk
+    # Initials before a name: F. W. de Klerk.
     initials = rf"(?:(?:[{up}]\.{space}?)+{particle}|{before})"
     joined = rf"(?:(?:al|el|ad|an|as|ash|at|az)-|[dD]['’])?{word}"
-    # Apollo 11, West Virginia Route 9
+    # A number at the end of a name: Apollo 11, West Virginia Route 9.
     number = r"(?:[^\S\n]\d{1,3}(?![\w%°]|[.,:/–-]\d))?"
     return re.compile(rf"{initials}{word}(?:{space}{particle}{initials}{joined})*{number}")
 
 
 @cache
 def capital_pattern() -> re.Pattern[str]:
-    """Match a capital that can begin a name: not inside a word, an address or a path."""
-    # The look-behind comes after the letter: the engine then skips to letters quickly.
+    """Return the pattern of a capital that can begin a name: not inside a word, URL or path."""
+    # The look-behind is after the letter because the engine then skips to letters quickly.
     return re.compile(rf"[{_uppercase_class()}](?<![\w/@.#\\-].)", re.DOTALL)
 
 
@@ -216,10 +221,10 @@ def word_before(text: str, start: int) -> str:
 def end_behind_possessive(
     text: str, start: int, end: int, language: Language, pattern: re.Pattern[str]
 ) -> int:
-    """Return the end of a name that may continue behind a possessive or a "for".
+    """Return the end of a name that may continue after a possessive or after "for".
 
-    "(the) Patron's Medal" and "Institute for Polar Research" are one name, "Campbell's Northern
-    Party" is two.
+    "(the) Patron's Medal" and "Institute for Polar Research" are one name. "Campbell's Northern
+    Party" is two names.
     """
     words = text[start:end].split()
     if text[end] == " ":
@@ -246,7 +251,7 @@ def end_behind_possessive(
 
 
 def up_to_line_end(text: str, start: int, raw: str) -> str:
-    """Cut a span at the end of a heading; a wrapped line may end inside a name."""
+    """Cut a span at a line end if the line is a heading. A wrapped line may end inside a name."""
     for line in re.finditer("\n", raw):
         if not is_wrapped(text, start + line.start()):
             return raw[: line.start()]
@@ -254,7 +259,7 @@ def up_to_line_end(text: str, start: int, raw: str) -> str:
 
 
 def is_wrapped(text: str, line_end: int) -> bool:
-    """Tell whether a line was wrapped, by its length and the next line's."""
+    """Return whether a line was wrapped, by its length and the length of the next line."""
     length = line_end - text.rfind("\n", 0, line_end) - 1
     longest = line_end + 1 + 2 * length
     is_last = longest >= len(text) or text.find("\n", line_end + 1, longest) >= 0

@@ -1,9 +1,10 @@
 """Names in scripts without capitals: strings that recur. Frequent nouns are found too.
 
-In scripts with spaces (Arabic, Hebrew, Hindi, Korean) a name is a run of one to three words
-without the particles that are written together with it. In scripts without (Chinese, Japanese,
-Thai) it is a string that recurs in changing company, as whole words do: Feng, Chen, Deng & Zheng,
-Accessor Variety Criteria for Chinese Word Extraction, Computational Linguistics 30 (2004).
+In scripts with spaces (Arabic, Hebrew, Hindi, Korean), a name is a sequence of one to three words
+without affixes (particles that are written together with a word). In scripts without spaces
+(Chinese, Japanese, Thai), a name is a string that recurs next to different characters, as whole
+words do: Feng, Chen, Deng & Zheng, Accessor Variety Criteria for Chinese Word Extraction,
+Computational Linguistics 30 (2004).
 """
 
 import re
@@ -16,16 +17,17 @@ from graphrag_index.text.languages import language_of, read_lists, word_set
 _LISTS = read_lists("nlp/data/uncased")
 UNSPACED, SPACED = word_set(_LISTS["unspaced"]), word_set(_LISTS["spaced"])
 CODES = UNSPACED | SPACED
-# Words of the longest name in scripts with spaces.
+# Maximum number of words of a name in scripts with spaces.
 MAX_WORDS = 3
-# Characters of the longest name in scripts without; alphabets need more than Chinese does.
+# Maximum number of characters of a name in scripts without spaces. Thai needs more characters
+# than Chinese and Japanese.
 MAX_CHARACTERS = 20
 _MAX_CHARACTERS = {"zh": 10, "ja": 12}
-# A part of a word, as 鲁 of 鲁迅, recurs nearly as often as the word does.
+# A string is dropped if at least this share of its occurrences is inside one longer string.
 PART_SHARE = 0.8
-# Share of its uses at the edge of a name that a character of weak meaning must have.
+# A function character may begin or end a name if the name has this share of its occurrences.
 EDGE_SHARE = 0.6
-# Characters of the longest fallback entity.
+# Maximum number of characters of a fallback entity.
 MAX_FALLBACK = 40
 
 _HARD_EDGES, _SOFT_EDGES = frozenset(_LISTS["hard_edges"]), frozenset(_LISTS["soft_edges"])
@@ -34,19 +36,19 @@ _ENDINGS, _NO_NAME = tuple(_LISTS["endings"].split()), _LISTS["no_name"]
 _BREAKS = re.compile(f"({'|'.join(_ENDINGS)})|{'|'.join(_LISTS['breaks'].split())}")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _SPACED_LETTER, _UNSPACED_LETTER = _LISTS["spaced_letter"], _LISTS["unspaced_letter"]
-# Joiners of no width stand inside of words.
+# Zero-width joiners can occur inside words.
 _SPACED_WORD = re.compile(rf"{_SPACED_LETTER}+(?:[\u200c\u200d]+{_SPACED_LETTER}+)*")
-# A dot stands between the parts of a foreign name: 阿尔伯特·爱因斯坦.
+# A dot separates the parts of a foreign name: 阿尔伯特·爱因斯坦.
 _RUN = re.compile(rf"{_UNSPACED_LETTER}(?:[·・]?{_UNSPACED_LETTER})*")
 
-# Number, text and language of each document; they can be streamed several times.
+# Function that yields (number, text, language code) of each document; it is called several times.
 Texts = Callable[[], Iterable[tuple[int, str, str]]]
 
 
 def find_uncased(
     texts: Texts, codes: Iterable[str], min_frequency: int
 ) -> Iterator[tuple[int, int, int, str]]:
-    """Yield document, start, end and name of the strings that recur in each language."""
+    """Yield (document, start, end, name) of the recurring strings in each language."""
     for code in sorted(CODES.intersection(codes)):
 
         def of_language(code: str = code) -> Iterator[str]:
@@ -60,17 +62,17 @@ def find_uncased(
 
 
 def find_fallback(text: str, code: str) -> tuple[int, int]:
-    """Choose the entity of a text without names and terms: start and end.
+    """Return the span of a fallback entity for a text without names and noun phrases.
 
-    It is the most frequent word but for function words; of several the longest, then the first.
-    A text without words gives its first token.
+    The entity is the most frequent word that is not a function word. On a tie the longest word
+    wins, then the first. In a text without words, the entity is the first token.
     """
     function_words = language_of(code).function_words
     places: dict[str, tuple[int, int]] = {}
     counts: Counter[str] = Counter()
     for match in _WORD.finditer(text):
         start, end = match.span()
-        # Without spaces a match is a whole clause; its first characters are as good as any.
+        # Without spaces, a match is a whole clause; take its first four characters.
         end = min(end, start + (4 if code in UNSPACED else MAX_FALLBACK))
         word = text[start:end].casefold()
         if word not in function_words and not word.isdigit():
@@ -84,7 +86,7 @@ def find_fallback(text: str, code: str) -> tuple[int, int]:
 
 
 class _Word(NamedTuple):
-    """A word of a text, and its form and span without affixes."""
+    """A word of a text, with its form and span without affixes."""
 
     text: str
     bare: str
@@ -93,10 +95,10 @@ class _Word(NamedTuple):
 
 
 class _SpacedNames:
-    """Recurring runs of words, without affixes, in scripts with spaces."""
+    """Recurring sequences of words, without affixes, in scripts with spaces."""
 
     def __init__(self, texts: Callable[[], Iterable[str]], code: str, min_frequency: int) -> None:
-        """Read the texts of one language twice."""
+        """Find the recurring names. The texts of the language are read twice."""
         self._stop = word_set(_LISTS["stop_words"].get(code, ""))
         counts: Counter[str] = Counter()
         for text in texts():
@@ -115,7 +117,7 @@ class _SpacedNames:
         self.names = _without_parts(" ", {p: n for p, n in phrases.items() if n >= min_frequency})
 
     def find(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Yield the names in a text, the longest first where they overlap: start, end, name."""
+        """Yield (start, end, name) of names in a text. The longest of overlapping names wins."""
         for clause in self._clauses(text):
             reached = -1
             for start, end, phrase in self._phrases(clause):
@@ -124,7 +126,7 @@ class _SpacedNames:
                     reached = end
 
     def _clauses(self, text: str) -> Iterator[list[_Word]]:
-        """Split a text into runs of words with nothing but space between."""
+        """Split a text into sequences of words that are separated only by white space."""
         clause: list[_Word] = []
         reached = 0
         for match in _SPACED_WORD.finditer(text):
@@ -140,8 +142,8 @@ class _SpacedNames:
             yield clause
 
     def _phrases(self, clause: list[_Word]) -> Iterator[tuple[int, int, str]]:
-        """Yield runs of words that may be names, longer ones first at each place."""
-        # Only the first word loses a prefix, and only the last a suffix.
+        """Yield the word sequences that may be names. At each word, longer sequences come first."""
+        # A prefix is removed only from the first word, a suffix only from the last word.
         for first, head in enumerate(clause):
             if head.text in self._stop or head.bare in self._stop:
                 continue
@@ -159,9 +161,9 @@ class _SpacedNames:
 
 
 def _bare_words(words: Counter[str], code: str) -> dict[str, tuple[int, str, int]]:
-    """Map words to their form without an affix: characters cut, bare word, its length.
+    """Map words with an affix to (length of the prefix, word without affix, length in the text).
 
-    An affix is removed if the corpus has the rest by itself or with another affix.
+    An affix is removed if the rest occurs in the corpus without an affix or with another affix.
     """
     candidates = {word: list(_candidates(word, code)) for word in words}
     forms: dict[str, set[str]] = defaultdict(set)
@@ -171,10 +173,10 @@ def _bare_words(words: Counter[str], code: str) -> dict[str, tuple[int, str, int
             forms[bare].add(word)
     bare_words = {}
     for word, options in candidates.items():
-        # A form that occurs by itself is more likely a word.
+        # Prefer forms that occur in the corpus without an affix.
         for option in sorted(options, key=lambda option: option[1] not in words):
             others = forms[option[1]] - {word}
-            # Kamal is not "like money", even if the word for money occurs once.
+            # The Arabic name Kamal is not "like money", even if the word for money occurs once.
             likely = code not in _LISTS["prefixes"] or option[1].startswith("ال")
             if others and (likely or sum(words[other] for other in others) >= words[word]):
                 bare_words[word] = option
@@ -183,10 +185,10 @@ def _bare_words(words: Counter[str], code: str) -> dict[str, tuple[int, str, int
 
 
 def _candidates(word: str, code: str) -> Iterator[tuple[int, str, int]]:
-    """Yield the possible forms of a word without an affix, the longest affix first."""
+    """Yield the possible forms of a word without an affix, with the longest affix first."""
     if code == "ar":
         for prefix in ("ولل", "لل"):
-            # The article loses its first letter behind this preposition.
+            # The article loses its first letter after this preposition.
             if word.startswith(prefix) and len(word) - len(prefix) > 1:
                 yield 0, "ال" + word[len(prefix) :], len(word)
     for prefix in sorted(_LISTS["prefixes"].get(code, "").split(), key=len, reverse=True):
@@ -200,14 +202,14 @@ def _candidates(word: str, code: str) -> Iterator[tuple[int, str, int]]:
 
 
 class _UnspacedNames:
-    """Strings that recur as names do, in scripts without spaces."""
+    """Strings that recur as whole words or names do, in scripts without spaces."""
 
     def __init__(self, texts: Callable[[], Iterable[str]], code: str, min_frequency: int) -> None:
-        """Read the texts of one language once for each length of string."""
+        """Find the recurring names. The texts are read once for each length of string."""
         max_characters = _MAX_CHARACTERS.get(code, MAX_CHARACTERS)
         frequent = _frequent_strings(texts, max_characters, min_frequency)
         edges: Counter[str] = Counter()
-        # Different characters beside each string, those between words as one space.
+        # Distinct characters before and after each string. Function characters count as a space.
         beside: tuple[dict[str, set[str]], ...] = (defaultdict(set), defaultdict(set))
         for text in texts() if frequent else ():
             for run in _runs(text):
@@ -215,7 +217,7 @@ class _UnspacedNames:
                 padded = f" {run} "
                 for start, end in _frequent_spans(run, frequent):
                     for sets, at in zip(beside, (start, end + 1), strict=True):
-                        # Two are enough to know that they change.
+                        # Two distinct characters are enough to know that the neighbours vary.
                         if len(sets[run[start:end]]) < 2:
                             sets[run[start:end]].add(" " if padded[at] in _EDGES else padded[at])
         free = {
@@ -234,7 +236,7 @@ class _UnspacedNames:
         self._max_length = max(map(len, self.names), default=0)
 
     def find(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Yield the names in a text, the longest first where they overlap: start, end, name."""
+        """Yield (start, end, name) of names in a text. The longest of overlapping names wins."""
         for match in _RUN.finditer(text):
             run, offset, start = match.group(), match.start(), 0
             while start < len(run):
@@ -248,9 +250,9 @@ class _UnspacedNames:
 
 
 def _runs(text: str) -> Iterator[str]:
-    """Yield the parts of a text between breaks."""
+    """Yield the parts of a text between breaks, such as punctuation and function words."""
     for run in _RUN.findall(text):
-        # Every second part is an ending, or None for another break.
+        # Every second part is an ending that belongs to the part before it, or None for a break.
         parts = [*_BREAKS.split(run), None]
         for piece, ending in zip(parts[::2], parts[1::2], strict=True):
             if piece:
@@ -260,7 +262,10 @@ def _runs(text: str) -> Iterator[str]:
 def _frequent_strings(
     texts: Callable[[], Iterable[str]], max_characters: int, min_frequency: int
 ) -> dict[str, int]:
-    """Count strings by length: a string is frequent only if both its shorter parts are."""
+    """Count frequent strings, short strings first.
+
+    A string can be frequent only if it is frequent without its first and without its last letter.
+    """
     frequent: dict[str, int] = {}
     for length in range(2, max_characters + 1):
         counts: Counter[str] = Counter()
@@ -281,13 +286,13 @@ def _frequent_spans(run: str, frequent: Collection[str]) -> Iterator[tuple[int, 
     for start in range(len(run) - 1):
         for end in range(start + 2, min(start + MAX_CHARACTERS, len(run)) + 1):
             if run[start:end] not in frequent:
-                # Nor is any longer string that begins with it.
+                # No longer string that begins with this string is frequent either: stop.
                 break
             yield start, end
 
 
 def _without_parts(separator: str, counts: dict[str, int]) -> set[str]:
-    """Leave out names that recur hardly more often than a longer one that contains them."""
+    """Drop names that occur hardly more often than a longer name that contains them."""
     kept = set(counts)
     for longer, times in counts.items():
         pieces = longer.split(separator) if separator else longer

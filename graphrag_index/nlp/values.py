@@ -1,4 +1,4 @@
-"""Numbers, amounts and dates in texts, as typed values; ambiguous ones are left out."""
+"""Numbers, amounts and dates in texts, as typed values. Ambiguous values are left out."""
 
 import re
 from calendar import monthrange
@@ -14,7 +14,7 @@ _BILLIONS, _TRILLIONS = word_set(_LISTS["billions"]), word_set(_LISTS["trillions
 
 
 def _value_of_words(name: str) -> dict[str, Any]:
-    """Map each word of lists to the value that its list stands under."""
+    """Invert a mapping from values to lists of words: return the value of each word."""
     lists = {v: w.split() if isinstance(w, str) else w for v, w in _LISTS[name].items()}
     return {word: value for value, words in lists.items() for word in words}
 
@@ -47,19 +47,20 @@ _NUMBER = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _SHORT = {"k": 1e3, "m": 1e6, "bn": 1e9}
-# Text behind a number whose scale or unit comes later: "between $5 and $10 million".
+# Text after a number whose scale or unit follows later: "between $5 and $10 million".
 _RANGE = re.compile(
     rf"{_SPACE}(?:to|and|or|bis|und|oder|à|et|ou|a|y|o|e|do|i|tot|en|of|till){_SPACE}"
     r"(?:US)?[$€£¥₹]?\d"
 )
-# A day of a month whose name is not known: "12 апреля 1961", "31 February 1914".
+# Text after the day in a date that is not recognized: "12 апреля 1961", "31 February 1914".
 _DAY = re.compile(rf"\.?{_SPACE}[^\W\d]+\.?,?{_SPACE}(?:1\d|20)\d\d(?!\d)")
 
 
 class FoundNumber(NamedTuple):
-    """A number with its kind and span.
+    """A number with its kind, unit and span.
 
-    `kind` is number, money, percent or measure; `unit` is a currency by ISO 4217, % or a unit.
+    `kind` is number, money, percent or measure. `unit` is an ISO 4217 currency code, "%" or a unit
+    of measurement; None for a plain number.
     """
 
     start_char: int
@@ -70,7 +71,7 @@ class FoundNumber(NamedTuple):
 
 
 def find_numbers(text: str, language: str) -> Iterator[FoundNumber]:
-    """Find numbers in digits, as the language of the text writes them.
+    """Yield the numbers in digits, parsed by the rules of the text's language.
 
     Ambiguous numbers (1,234 in an unknown language), possible years, parts of names (Boeing 747-8),
     times and versions are left out.
@@ -96,12 +97,12 @@ def find_numbers(text: str, language: str) -> Iterator[FoundNumber]:
             kind, unit = "percent", "%"
         elif found["unit"]:
             if found["unit"] in ("M", "T"):
-                # No metres and no tonnes: millions, or a model.
+                # A capital M or T means millions or a model, not metres or tonnes.
                 continue
             kind, unit = "measure", _UNITS[found["unit"].lower()]
         else:
             kind, unit = "number", None
-            # A dot behind it may make an ordinal, or end the sentence.
+            # A full stop after the number may mark an ordinal or end the sentence.
             ordinal = re.match(r"\. ?[^\W\d_]", text[found.end() :])
             may_be_year = re.fullmatch(r"[12]\d{3}", digits)
             if not scale and (may_be_year or ordinal or found["sign"]):
@@ -114,7 +115,7 @@ def find_numbers(text: str, language: str) -> Iterator[FoundNumber]:
 
 
 def _is_part_of_name(before: str, language: str) -> bool:
-    """Tell whether a number belongs to the word before it: Latham 47, No. 1."""
+    """Return whether a number belongs to the word before it: Latham 47, No. 1."""
     word = re.search(r"([^\W\d_]+)(\.?) ?$", before)
     if word is None or not word[1][0].isupper():
         return False
@@ -124,7 +125,7 @@ def _is_part_of_name(before: str, language: str) -> bool:
 
 
 def parse_number(digits: str, language: str) -> float | None:
-    """Parse digits with separators; None if a separator is ambiguous in the language."""
+    """Parse digits with separators. Return None if a separator is ambiguous in the language."""
     plain = re.sub(r"[\u00a0\u202f\u2009’']", "", digits)
     if " " in plain:
         if language not in _LISTS["space_languages"]:
@@ -137,7 +138,7 @@ def parse_number(digits: str, language: str) -> float | None:
     head, _, tail = plain.rpartition(last)
     groups = re.split(r"[.,]", plain)
     if len(set(marks)) == 2:
-        # The last mark, which is there once, is the decimal one.
+        # With two kinds of separators, the last one is the decimal separator, and it occurs once.
         whole = re.split(r"[.,]", head)
         if marks.count(last) != 1 or not _are_groups(whole):
             return None
@@ -146,7 +147,7 @@ def parse_number(digits: str, language: str) -> float | None:
         return float("".join(groups)) if _are_groups(groups) else None
     decimal = "," if language in _LISTS["comma_languages"] else "." if language == "en" else None
     if len(tail) != 3 or len(head) > 3 or head == "0":
-        # No thousands: "3.5" is read the same everywhere, "3,5" in English are two numbers.
+        # No thousands separator: "3.5" is unambiguous; "3,5" in English may be two numbers.
         return float(f"{head}.{tail}") if last == "." or language != "en" else None
     if decimal is None:
         return None
@@ -158,7 +159,7 @@ def _are_groups(groups: list[str]) -> bool:
 
 
 def _scale_factor(word: str, language: str) -> float | None:
-    """Return the factor of a word; None if it is ambiguous in the language."""
+    """Return the factor of a word such as "million"; None if the word is ambiguous."""
     if language not in _LISTS["languages_of_scales"].get(word, [language]):
         return None
     if word in _BILLIONS or word in _TRILLIONS:
@@ -194,7 +195,7 @@ _LAST_WORD = re.compile(r"([^\W\d_][\w']*)\W{0,2}$")
 
 
 class FoundDate(NamedTuple):
-    """A range of days, inclusive, with its span in the text."""
+    """A date as an inclusive range of days, with its span in the text."""
 
     start_char: int
     end_char: int
@@ -203,9 +204,9 @@ class FoundDate(NamedTuple):
 
 
 def find_dates(text: str, language: str) -> Iterator[FoundDate]:
-    """Find dates: days, months, quarters, years and spans of years, in their order.
+    """Yield the dates of a text in order: days, months, quarters, years and ranges of years.
 
-    A year alone needs a word such as "in" before it, or brackets. Ambiguous dates, such as
+    A year alone is a date only in brackets or after a word such as "in". Ambiguous dates, such as
     3/4/1914 and 2001-05, are left out.
     """
     for found in _DATE.finditer(text):
@@ -222,7 +223,7 @@ def _days_of(found: re.Match[str], text: str, language: str) -> tuple[date, date
             return _day(part[f"{kind}year"], _MONTHS.get(month) or int(month), day)
     if part["only_month"]:
         if language == "en" and part["only_month"][0].islower():
-            # Two of them are verbs too: may, march.
+            # "may" and "march" in lower case are verbs.
             return None
         return _months(part["month_year"], _MONTHS[part["only_month"].lower()], 1)
     if part["left"]:
@@ -238,7 +239,7 @@ def _days_of(found: re.Match[str], text: str, language: str) -> tuple[date, date
     if part["first"]:
         first, last = part["first"], part["last"]
         if part["dash"] in "-/" and len(last) == 2 and 1 <= int(last) <= 12:
-            # May of 2001, or four years.
+            # "2001-05" is May 2001 or four years.
             return None
         until = int(first[: 4 - len(last)] + last)
         return (date(int(first), 1, 1), date(until, 12, 31)) if until > int(first) else None
@@ -259,14 +260,14 @@ def _months(year: str, month: int, count: int) -> tuple[date, date]:
 
 
 def _is_year(found: re.Match[str], text: str, language: str) -> bool:
-    """Tell whether four digits are a year, by the words around them."""
+    """Return whether four digits are a year, by the words around them."""
     before = text[max(0, found.start() - 24) : found.start()]
     if before.endswith("(") and text[found.end() : found.end() + 1] in (")", ",", ";"):
         return True
     word = _LAST_WORD.search(before)
     if word is None or word[1].lower() not in _BEFORE_YEAR or not before[-1:].isspace():
         return False
-    # Before a noun, as in "in 1500 cases", it counts something.
+    # Before a noun, as in "in 1500 cases", the number is a count.
     behind = re.match(r"\s+([^\W\d_]{3,})", text[found.end() :])
     if behind is None or behind[1].lower() in _AFTER_YEAR:
         return True

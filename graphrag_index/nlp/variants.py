@@ -1,8 +1,8 @@
-"""Merge the variants of names: forms of one name, and short forms of full names.
+"""Merging of the variants of names: forms of one name, and short forms of full names.
 
-Alex, Alex Mercer and Agent Alex Mercer are one entity only where nothing else could be meant: a
-short form joins the one longer name of its document, or of the corpus, that contains it, and
-stays by itself if there are two.
+"Alex", "Alex Mercer" and "Agent Alex Mercer" are merged into one entity only if the short form is
+unambiguous: only one longer name in its document, or in the corpus, contains it. If two longer
+names contain a short form, it is not merged.
 """
 
 from collections import Counter, defaultdict
@@ -18,16 +18,18 @@ from graphrag_index.nlp.name_forms import DISTINGUISHING, MergedNames, Words
 from graphrag_index.nlp.name_words import GIVEN_NAMES, KINDS, SURNAMES, is_given_name
 from graphrag_index.text.languages import PARTICLES, Language, n_titles
 
-# Share of the documents with a clear meaning in which a short form means one name.
+# A short form is merged with a name in the whole corpus if at least this share of the documents
+# where the short form is unambiguous use it for that name.
 USUAL = 0.9
 
 
 @dataclass(frozen=True)
 class Variants:
-    """The entity of each name, which is the number of one of its names.
+    """The entity of each name. The number of an entity is the number of one of its names.
 
-    `names` are those that were classified, then bare forms that occur only with a title.
-    `entity_of[name]` holds but for the (document, name) in `in_document`; `persons` are entities.
+    `names` are the classified names, followed by names that occur only with a title. `entity_of`
+    maps a name to its entity. `in_document` maps (document, name) to another entity, and takes
+    precedence. `persons` are the entities that are persons.
     """
 
     names: list[str]
@@ -44,8 +46,9 @@ def merge_variants(
 ) -> Variants:
     """Merge names that are forms of the same name.
 
-    `counts` are the mentions of each name, `documents_of` the sorted pairs (document, name),
-    `abbreviations` pairs (short, long) that the text explains: "Royal Geographical Society (RGS)".
+    `counts` are the numbers of mentions of each name. `documents_of` are the sorted pairs
+    (document, name). `abbreviations` are the pairs (short, long) that a text explains, as in "Royal
+    Geographical Society (RGS)".
     """
     names = MergedNames(classified, counts.tolist())
     names.merge_same_spelling()
@@ -71,16 +74,16 @@ def merge_variants(
     )
 
 
-# Documents with the names that each mentions.
+# (document number, name numbers) for each document.
 ByDocument = Sequence[tuple[int, list[int]]]
 
 
 class _ShortForms:
-    """The full names of a corpus, and their short forms."""
+    """Full names in a corpus, and methods that merge short forms with these names."""
 
     def __init__(self, names: MergedNames) -> None:
         self.names = names
-        # Words of each name that may be a person's, without its titles.
+        # Words without titles of each name that may be a person's full name.
         self.full_names: dict[int, Words] = {}
         for number, words in enumerate(names.words):
             bare = words[n_titles(words) :]
@@ -98,7 +101,7 @@ class _ShortForms:
             self.full_names[number] = bare
 
     def merge_initials(self, by_document: ByDocument) -> None:
-        """Merge "R. F. Scott" into the one "Robert Falcon Scott" of a document."""
+        """Merge "R. F. Scott" into "Robert Falcon Scott" if only one full name fits."""
         by_ends: dict[tuple[str, str], list[int]] = defaultdict(list)
         full_names = self.full_names
         for number, words in full_names.items():
@@ -110,7 +113,7 @@ class _ShortForms:
             for short in group
             if (long := [n for n in group if _abbreviates(full_names[short], full_names[n])])
         }
-        # Dudley Docker is Frank Dudley Docker.
+        # "Dudley Docker" is a short form of "Frank Dudley Docker".
         numbers = {words: number for number, words in full_names.items()}
         for number, words in full_names.items():
             behind = numbers.get(words[1:])
@@ -127,9 +130,9 @@ class _ShortForms:
                 self.names.merge(short, together[0])
 
     def merge_single_words(self, by_document: ByDocument) -> dict[tuple[int, int], int]:
-        """Let single words stand for the one full name that they are part of.
+        """Merge single words, such as surnames, into the only full name that contains them.
 
-        Returns what they stand for in single documents only.
+        Returns the entity by (document, name) for words that are unambiguous only in that document.
         """
         surnames: dict[str, set[int]] = defaultdict(set)
         given: dict[str, set[int]] = defaultdict(set)
@@ -142,7 +145,7 @@ class _ShortForms:
             bare = words[n_titles(words) :]
             if len(bare) == 2 and bare[0].lower() in PARTICLES:
                 bare = bare[1:]
-            # A place or a ship that is named after a person is not the person.
+            # A place or a ship with the name of a person is not the person.
             saint = words[0].lower() in ("st", "st.", "saint")
             other = (len(words) == 1 or saint) and (
                 self.names.thing[number] or self.names.place[number]
@@ -170,7 +173,7 @@ class _ShortForms:
         return {k: n for k, n in in_document.items() if self.names.root(k[1]) != self.names.root(n)}
 
     def _weak_short_forms(self, by_document: ByDocument, short: dict[int, str]) -> set[str]:
-        """Find single words that mostly occur without the longer name: (Air) Canada."""
+        """Return the single words that mostly occur without the longer name: (Air) Canada."""
         persons = self.names.persons
         unsure = {n: words[-1] for n, words in self.full_names.items() if n not in persons}
         alone: Counter[str] = Counter()
@@ -185,13 +188,13 @@ class _ShortForms:
         return weak | placed
 
     def _meant_in(self, present: list[int], short: dict[int, str]) -> Iterator[tuple[int, int]]:
-        """Yield the short forms of a document, each with the one full name it can stand for."""
+        """Yield (short form, full name) for each unambiguous short form in a document."""
         shortened = [name for name in present if name in short]
         if not shortened:
             return
         surnames: dict[str, set[int]] = defaultdict(set)
         given: dict[str, set[int]] = defaultdict(set)
-        # The entity's own name counts too: it may be written with its title only.
+        # Include the names of the entities: the document may write a name only with its title.
         for name in {*present, *map(self.names.root, present)} & self.full_names.keys():
             words = self.full_names[name]
             surnames[words[-1]].add(self.names.root(name))
@@ -205,13 +208,13 @@ class _ShortForms:
     def _merge_short_form(
         self, name: int, surnames: set[int], given: set[int], meant: Counter[int]
     ) -> None:
-        """Let a short form stand for one full name in the whole corpus, if no other fits."""
+        """Merge a short form into a full name in the whole corpus if only one full name fits."""
         candidates = {self.names.root(n) for n in surnames}
         for usual, count in meant.most_common(1):
-            # Where several bear the name, the corpus may still nearly always mean one of them.
+            # If several names fit, the corpus may still use the short form for one of them.
             if count >= max(3, USUAL * sum(meant.values())):
                 candidates = {self.names.root(usual)}
-        # Beyond its document a given name is too weak, unless it is always one person's.
+        # Outside a document, a given name is enough only if just one person has it.
         if not candidates and len({*map(self.names.root, given)}) == 1:
             candidates = set(map(self.names.root, meant))
         mentions = sum(self.names.counts[n] for n in surnames | given)
@@ -222,7 +225,7 @@ class _ShortForms:
             self.names.persons.add(name)
 
     def merge_heads(self, by_document: ByDocument) -> dict[tuple[int, int], int]:
-        """Let "(the) Institute" stand for the one "Radium Institute" of its document."""
+        """Map "(the) Institute" to "Radium Institute" if its document has only one institute."""
         names, in_document = self.names, {}
         heads = {
             number: words[0]
@@ -237,7 +240,7 @@ class _ShortForms:
             for name in present if alone else ():
                 words = names.words[name]
                 if len(words) > 1 and name not in self.full_names:
-                    # The head noun stands before the particle: University of Oslo.
+                    # The head noun is before the particle: University of Oslo.
                     particle = next((i for i, w in enumerate(words) if w.islower()), len(words))
                     headed[words[particle - 1]].add(names.root(name))
             for name in alone:
@@ -248,7 +251,7 @@ class _ShortForms:
 
 
 def _may_be_person(words: Words, common: Collection[str], language: Language) -> bool:
-    """Tell whether a name can be a person's full name, by its words."""
+    """Return whether a name can be a person's full name, by its words."""
     if not 1 < len(words) <= 5 or (words[-1].isupper() and len(words[-1]) > 3):
         return False
     if words[0].isupper() and words[0].isalpha() and len(words[0]) > 2:
@@ -266,7 +269,7 @@ def _may_be_person(words: Words, common: Collection[str], language: Language) ->
 
 
 def _abbreviates(short: Words, long: Words) -> bool:
-    """Tell whether every word of `short` stands for a word of `long`, first and last alike."""
+    """Return whether every word of `short` is a word of `long` or its initial, in order."""
     if len(short) > len(long) or short == long or not _stands_for(short[0], long[0]):
         return False
     if len(short) == len(long) and not any(word.endswith(".") for word in short[:-1]):

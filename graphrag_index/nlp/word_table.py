@@ -1,8 +1,8 @@
 """The words of the corpus as numbers, and recurring noun phrases in lower case.
 
-Without a tagger, a noun phrase such as "sea ice" is found by its context: an article or
-preposition before it, a function word or punctuation behind it. Phrases that are spread over the
-whole corpus belong to no subject, and are left out.
+A noun phrase such as "sea ice" is found without a part-of-speech tagger, by its context: an
+article or preposition before it, and a function word or punctuation after it. Phrases that occur
+everywhere in the corpus are not specific to a topic, and are left out.
 """
 
 # array[int] can be written only as text before Python 3.12.
@@ -19,24 +19,24 @@ import numpy.typing as npt
 from graphrag_index.text.languages import Language, read_lists, word_set
 
 _LISTS = read_lists("nlp/data/words")
-# Kinds of words, one bit each. In any case, before a name:
+# Kinds of words, one bit each. Kinds of a word before a name; case is ignored:
 ARTICLE, PLACE_PREPOSITION, OTHER_PREPOSITION = 1, 2, 4
-# As it is written: behind a name.
+# Kinds of a word after a name; case matters:
 COPULA, PERSON_VERB, LOWER, FUNCTION = 8, 16, 32, 64
-# As it is written: opens a noun phrase, or shows that one has ended.
+# Kinds of a word before a noun phrase, or after its end; case matters:
 OPENING, DETERMINER = 128, 256
-# Without punctuation, its role in a noun phrase:
+# Kinds of a word inside a noun phrase, without its punctuation:
 BARE_FUNCTION, LETTERS, PUNCTUATED, NO_MODIFIER, NO_NOUN, WEAK_HEAD = (
     *(512, 1024, 2048, 4096, 8192, 16384),
 )
 
 PUNCTUATION = ".,;:!?)"
 _AROUND_WORDS = ".,;:!?()[]{}\"'“”„«»‘’*_"
-# Characters of the longest word: whole paragraphs have no space in some scripts.
+# Maximum characters of a word: in scripts without spaces, a whole paragraph looks like one word.
 MAX_WORD_LENGTH = 40
-# Before verbs as well as before nouns.
+# Function words that precede verbs as well as nouns.
 _BEFORE_VERBS = frozenset(("to", "no", "any"))
-# Endings of words that are no part of a term.
+# Endings of words that cannot be the last word, or the first word, of a noun phrase.
 _NO_NOUN = ("ly", "ed", "ing", "est", "ous", "ful", "ive", "able", "ible")
 _NO_MODIFIER = ("ly", "iest")
 _WEAK_MODIFIERS = word_set(_LISTS["weak_modifiers"])
@@ -47,7 +47,10 @@ Integers = npt.NDArray[np.int64]
 
 
 class Words(NamedTuple):
-    """The words of one document, between single spaces and line ends; some are empty."""
+    """The words of one document, split at each space and line end. Some words are empty.
+
+    `kinds` has the kinds of each word; `starts` and `ends` are offsets in characters.
+    """
 
     kinds: Kinds
     starts: Integers
@@ -55,7 +58,10 @@ class Words(NamedTuple):
 
 
 class Vocabulary(dict[str, int]):
-    """The distinct words in one language, each with its number; words without case are 0."""
+    """The number of each distinct word in one language.
+
+    Number 0 stands for all words in scripts without upper and lower case, and for too long words.
+    """
 
     def __init__(self, language: Language) -> None:
         super().__init__({"": 0})
@@ -66,7 +72,7 @@ class Vocabulary(dict[str, int]):
         ) - _BEFORE_VERBS
 
     def read(self, text: str) -> Words:
-        """Count the words of a document and return their kinds."""
+        """Count the words of a document, and return their kinds and offsets."""
         words = text.replace("\n", " ").split(" ")
         numbers = np.fromiter(map(self.__getitem__, words), np.int64, len(words))
         self._counts.extend([0] * (len(self) - len(self._counts)))
@@ -77,7 +83,7 @@ class Vocabulary(dict[str, int]):
         return Words(kinds, ends - lengths, ends)
 
     def add_lower_words(self, counts: Counter[str]) -> None:
-        """Add the counts of words in lower case, without punctuation."""
+        """Add to `counts` the words that occur in lower case, without punctuation."""
         for word, kind, count in zip(self, self._kinds, self._counts, strict=True):
             if kind & LOWER:
                 counts[word.strip(_AROUND_WORDS)] += count
@@ -114,7 +120,7 @@ class Vocabulary(dict[str, int]):
 
 
 def kind_before(word: str, language: Language) -> int:
-    """Return the kinds of a word before a name."""
+    """Return the kind of a word before a name: an article, a preposition, or 0."""
     lower = word.lower()
     if lower in (language.articles or language.determiners):
         return ARTICLE
@@ -124,7 +130,8 @@ def kind_before(word: str, language: Language) -> int:
 
 
 MAX_TERM_WORDS = 3
-# Spread is measured over blocks of characters, so that it works within a long document too.
+# Size in characters of the blocks in which the spread of a phrase is measured. Documents would be
+# too coarse if they are long.
 BLOCK = 4_000
 MIN_BLOCKS_TO_JUDGE = 8
 MAX_BLOCK_SHARE = 0.25
@@ -132,19 +139,19 @@ MAX_BLOCK_SHARE = 0.25
 
 @dataclass
 class Terms:
-    """Candidate phrases as columns: one value per occurrence, in order of the text."""
+    """Candidate noun phrases as columns, with one value per occurrence in the order of the text."""
 
     document: array[int] = field(default_factory=lambda: array("i"))
     start: array[int] = field(default_factory=lambda: array("i"))
     end: array[int] = field(default_factory=lambda: array("i"))
     phrase: array[int] = field(default_factory=lambda: array("i"))
     phrases: dict[str, int] = field(default_factory=dict)
-    # The block of each occurrence, numbered through the corpus.
+    # The block of each occurrence. Blocks are numbered through the whole corpus.
     block: array[int] = field(default_factory=lambda: array("i"))
     n_blocks: int = 0
 
     def add(self, document: int, text: str, words: Words, language: Language) -> None:
-        """Collect the phrases of one document."""
+        """Collect the candidate noun phrases of one document."""
         first_block = self.n_blocks
         self.n_blocks += (len(text) + 1) // BLOCK + 1
         if language.capitalizes_nouns or not language.function_words:
@@ -160,7 +167,7 @@ class Terms:
         self.block.frombytes((first_block + starts // BLOCK).astype(np.int32).tobytes())
 
     def accepted(self, min_frequency: int) -> np.ndarray:
-        """Map each phrase to the singular that names its term; -1 if it is rare or everywhere."""
+        """Map each phrase to its singular; -1 if the phrase is too rare or occurs everywhere."""
         n = len(self.phrases)
         if not n:
             return np.zeros(0, np.int32)
@@ -179,21 +186,21 @@ class Terms:
 
 
 def _noun_phrases(kinds: Kinds) -> tuple[Integers, Integers]:
-    """Return the first and the last word of each phrase in the context of a noun."""
+    """Return the indexes of the first and the last word of each candidate noun phrase."""
     opening, function = (kinds & OPENING) > 0, (kinds & FUNCTION) > 0
     first = np.flatnonzero(opening[:-2] & ~function[1:-1] & ~function[2:]) + 1
     first = first[(kinds[first] & (LOWER | NO_MODIFIER)) == LOWER]
-    # The words that may follow, a row for each phrase; behind the last word come none.
+    # One row per phrase: its first word and the words after it, padded at the end of the text.
     padded = np.append(kinds, np.zeros(MAX_TERM_WORDS, np.uint16))
     window = padded[first[:, None] + np.arange(MAX_TERM_WORDS + 1)]
     part = (window & (LETTERS | BARE_FUNCTION)) == LETTERS
     punctuated = (window & PUNCTUATED) > 0
-    # A phrase ends with a word that has punctuation, or before the first that is no part.
+    # A phrase ends at a word with punctuation, or before the first word that cannot belong to it.
     ends = ~part | punctuated
     end = ends.argmax(axis=1)
     row = np.arange(len(first))
     closing = window[row, end]
-    # An article behind it shows a verb at its end: "the polar party built a hut".
+    # If an article follows, the last word of the phrase is a verb: "the polar party built a hut".
     framed = ((closing & BARE_FUNCTION) > 0) & ((closing & DETERMINER) == 0)
     length = np.where(part[row, end], end + 1, end)
     accepted = ends.any(axis=1) & (part[row, end] | framed)
