@@ -1,10 +1,10 @@
 """Extraction of entities, relationships and claims with a language model.
 
-prompting.py       the requests about a text unit, and the types requested so far
-reply_records.py   records in a reply, parsed tolerantly
-graph_reply.py     the schema of a request, and the records of its reply that fit
-alignment.py       the positions where a text mentions extracted names
-merging.py         entities and relationships of all text units, merged by name
-claims.py          claims, each with its position in the text
-summarization.py   summaries of several descriptions
+prompting.py       builds the requests about a text unit, and stores the requested types
+reply_records.py   parses the records in a reply, and tolerates common mistakes
+graph_reply.py     the types in a request, and the validation of the records in its reply
+alignment.py       finds the positions where a text mentions the extracted names
+merging.py         merges the entities and relationships of all text units by name
+claims.py          parses claims, and finds the evidence of a claim in the text
+summarization.py   builds the requests that summarize several descriptions
 """

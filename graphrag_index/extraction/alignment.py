@@ -1,7 +1,7 @@
-"""Positions where a text mentions the names that a model extracted from it.
+"""Positions where a text mentions the names that a model extracted from the text.
 
-A model changes the case, hyphens and endings of names, and completes short ones. So a name is
-matched by the first of these: its exact form, its letters and digits, its inflected words, a part.
+A model may change the case, hyphens and endings of names, and complete short names. So a name is
+matched in this order: by its exact form, its letters and digits, its inflected words, a part of it.
 """
 
 import re
@@ -18,21 +18,22 @@ from graphrag_index.text.sentences import split_sentences
 
 Span = tuple[int, int]
 
-# A name of so few letters is another word in lower case: US and us.
+# Maximum letters of a name that does not match text in lower case: "US" and "us".
 SHORT = 3
-# A part of a name matches if it has this share of the letters.
+# Minimum share of the letters of a name that a matching part must have.
 MIN_PART = 0.25
-# Letters in which forms of a word may differ at the end, in languages without known endings.
+# Two forms of a word have at most this many different letters at the end, and at least this many
+# equal letters at the start. This rule is for languages without known endings.
 MAX_ENDING = 3
 MIN_ALIKE = 4
 _WORD = re.compile(r"[^\W_]+")
-# Mentions of an entity in one text unit that are compared for evidence.
+# Maximum number of mentions of an entity in one text unit that are compared for evidence.
 MAX_MENTIONS = 16
 _is_unspaced = re.compile(UNSPACED_OR_HANGUL).search
 
 
 class Places(NamedTuple):
-    """The mentions of a name in a text; `whole` if they match the whole name."""
+    """The mentions of a name in a text. `whole` is true if they match the whole name."""
 
     spans: tuple[Span, ...]
     whole: bool
@@ -55,29 +56,29 @@ def _split_words(text: str) -> list[Word]:
 
 
 class Passage:
-    """A text to find names in."""
+    """A text in which names are searched."""
 
     def __init__(self, text: str, language: str = "") -> None:
         self.text, self.language = text, language_of(language)
 
     def contains(self, name: str) -> bool:
-        """Return whether the text has a name, in any case and punctuation."""
+        """Return whether the text contains a name. Case and punctuation are ignored."""
         return self.find(name) is not None
 
     def find(self, name: str) -> Places | None:
-        """Return the mentions of a name, in any case and punctuation; None if there are none."""
+        """Return the mentions of a name, or None. Case and punctuation are ignored."""
         spans = self._spans(name)
         return Places(tuple(spans), True) if spans else None
 
     def align(self, names: Iterable[str]) -> dict[str, Places]:
-        """Find one or more spans for each name, in order of the text.
+        """Return the mentions of each name, in the order of the text.
 
-        A name without a match is placed at the first sentence with most of its words, or at the
-        whole text.
+        The mention of a name without a match is the first of the sentences with most of its words,
+        or the whole text if no sentence contains any of its words.
         """
         found = {name: self._spans(name) for name in names}
         spans = {name: _not_within_others(name, found) for name, own in found.items() if own}
-        # A part of a name does not count inside of another name.
+        # A part of a name does not match inside the mention of another name.
         taken = [span for others in spans.values() for span in others]
         places = {name: Places(tuple(own), True) for name, own in spans.items()}
         for name in found:
@@ -86,7 +87,7 @@ class Passage:
         return places
 
     def evidence(self, one: Places, other: Places) -> Span:
-        """Return the span of the sentences from one mention to the nearest of another name."""
+        """Return the span of the sentences that contain the nearest mentions of two names."""
         _, start, end = min(
             (max(a[1], b[1]) - min(a[0], b[0]), min(a[0], b[0]), max(a[1], b[1]))
             for a in one.spans[:MAX_MENTIONS]
@@ -95,7 +96,7 @@ class Passage:
         return self.sentences_around(start, end)
 
     def sentences_around(self, start: int, end: int) -> Span:
-        """Extend a span to whole sentences."""
+        """Return the span of the sentences that contain a span."""
         for sentence_start, sentence_end in self._sentences:
             if sentence_start <= start < sentence_end:
                 start = sentence_start
@@ -109,7 +110,7 @@ class Passage:
 
     @cached_property
     def _letters(self) -> tuple[str, list[int]]:
-        """The folded letters and digits of the text, and the offset of each."""
+        """The folded letters and digits of the text, and the offset of each letter or digit."""
         return letters_with_offsets(self.text)
 
     @cached_property
@@ -118,7 +119,7 @@ class Passage:
 
     @cached_property
     def _by_stem(self) -> Mapping[str, list[int]]:
-        """The numbers of the words by their first letters."""
+        """The indexes of the words by their first `MIN_STEM` letters."""
         groups = defaultdict(list)
         for number, word in enumerate(self._words):
             groups[word.letters[:MIN_STEM]].append(number)
@@ -138,7 +139,7 @@ class Passage:
         return spans
 
     def _by_letters(self, name: str) -> list[Span]:
-        """Find a name regardless of case, accents, width, punctuation and spaces."""
+        """Find a name, ignoring case, accents, width, punctuation and spaces."""
         key = letters(name)
         text, offsets = self._letters
         spans = []
@@ -159,7 +160,7 @@ class Passage:
         return spans
 
     def _by_words(self, name: str, taken: list[Span]) -> Places | None:
-        """Find a name by its longest word in the text, and the words beside it."""
+        """Find a name by its longest word that the text contains, and by the adjacent words."""
         if _is_unspaced(name):
             return self._by_characters(name, taken)
         words = _split_words(name)
@@ -180,7 +181,7 @@ class Passage:
         return None
 
     def _is_form(self, number: int, word: Word) -> bool:
-        """Return whether a word of the text, by its number, may be a form of another word."""
+        """Return whether a word of the text (given by its index) may be a form of another word."""
         own = self._words[number]
         same_case = own.is_capital or not word.is_capital
         return same_case and is_form(own.letters, word.letters, self.language)
@@ -189,7 +190,7 @@ class Passage:
         return word.letters in self.language.function_words and not word.is_capital
 
     def _run(self, words: list[Word], anchor: int, at: int) -> Span:
-        """Return the longest run of words around one that matches the name."""
+        """Return the longest sequence of words around word `at` that matches words of the name."""
         first, stop = at, at + 1
         for word in reversed(words[:anchor]):
             if not first or not self._is_form(first - 1, word):
@@ -202,7 +203,7 @@ class Passage:
         return first, stop
 
     def _by_characters(self, name: str, taken: list[Span]) -> Places | None:
-        """Find the longest part of a name in a script without spaces."""
+        """Find the longest part of a name, in a script without spaces."""
         name = "".join(name.split())
         for length in range(len(name) - 1, max(1, (len(name) - 1) // 2), -1):
             for start in range(len(name) - length + 1):
@@ -212,7 +213,7 @@ class Passage:
         return None
 
     def _about(self, name: str) -> Span:
-        """Return the first sentence with most words of a name; the whole text if there is none."""
+        """Return the span of the sentence with most words of a name, or of the whole text."""
         if _is_unspaced(name):
             characters = set(filter(str.isalnum, name))
             shares = [len(characters & set(self.text[a:b])) for a, b in self._sentences]
@@ -230,7 +231,7 @@ class Passage:
 
 
 def is_form(form: str, word: str, language: Language) -> bool:
-    """Return whether two folded words may be forms of one, differing in their endings only."""
+    """Return whether two folded words may be forms of the same word with different endings."""
     if form == word or not word.isalpha():
         return form == word
     if language.endings:
@@ -256,7 +257,7 @@ def _are_joined(left: str, right: str) -> bool:
 
 
 def _not_within_others(name: str, found: Mapping[str, list[Span]]) -> list[Span]:
-    """Drop mentions inside of longer names, if others remain."""
+    """Drop the mentions of a name inside longer names, unless all its mentions are inside."""
     own = found[name]
     free = [
         span
@@ -272,5 +273,5 @@ def _not_within_others(name: str, found: Mapping[str, list[Span]]) -> list[Span]
 
 
 def _free(spans: list[Span], taken: list[Span]) -> list[Span]:
-    """Drop the spans that overlap a taken one."""
+    """Drop the spans that overlap a span in `taken`."""
     return [(a, b) for a, b in spans if not any(a < end and start < b for start, end in taken)]

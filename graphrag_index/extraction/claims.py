@@ -1,4 +1,4 @@
-"""Claims in the replies of a model, parsed tolerantly, each with its evidence in the text."""
+"""Claims in the replies of a model, and the position of their evidence in the text."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, obj
 from graphrag_index.text.normalize import title_key
 from graphrag_index.text.sentences import find_quotation, split_sentences
 
-# Shorter parts of a quotation may match anywhere.
+# Minimum characters of a part of a quotation that is searched; shorter parts may match anywhere.
 MIN_QUOTED = 12
 _TEXT = {"type": "string"}
 _MAYBE = {"type": ["string", "null"]}
@@ -38,7 +38,7 @@ _GAP = re.compile(r"\s*(?:\.\.\.|…|\[\.\.\.\]|##)\s*")
 
 
 class Claim(NamedTuple):
-    """A claim in a reply; unknown values are empty."""
+    """A claim in a reply. Unknown values are empty strings."""
 
     subject: str
     object: str
@@ -51,7 +51,10 @@ class Claim(NamedTuple):
 
 
 def read_claims(data: Any) -> ParsedReply:
-    """Parse the claims of a reply; `ReplyError` if it has none with subject and description."""
+    """Parse the claims in a reply, and tolerate other keys and forms.
+
+    Raises `ReplyError` if there is no list of claims, or no claim has a subject and a description.
+    """
     if isinstance(data, Mapping):
         lists = (data.get(key) for key in REPLY_NAMES["claim_lists"])
         one = [data] if any(key in data for key in _KEYS["subject"]) else None
@@ -62,7 +65,7 @@ def read_claims(data: Any) -> ParsedReply:
     claims = [claim for claim in read if claim is not None]
     if read and not claims:
         raise ReplyError("none of its claims has a subject and a description")
-    # Models in a loop repeat claims.
+    # A model may repeat the same claim many times: keep it once.
     return ParsedReply(tuple(dict.fromkeys(claims)), len(read) - len(claims))
 
 
@@ -83,13 +86,13 @@ def _read_claim(record: object) -> Claim | None:
 
 
 def _first_value(record: Mapping[str, object], keys: Sequence[str]) -> str:
-    """Return the first field with a value, on one line."""
+    """Return the first value of the fields `keys` as one line of text; "" if all are missing."""
     for key in keys:
         value = record.get(key)
         if isinstance(value, list):
             value = " … ".join(part for part in value if isinstance(part, str))
         if isinstance(value, str | int | float):
-            # Broken JSON may hold lone surrogates.
+            # Invalid JSON may contain lone surrogates.
             text = " ".join(str(value).encode("utf-8", "replace").decode().split())
             if text.casefold() not in REPLY_NAMES["missing"]:
                 return text
@@ -97,7 +100,7 @@ def _first_value(record: Mapping[str, object], keys: Sequence[str]) -> str:
 
 
 def merge_claims(replies: Iterable[Sequence[Claim]]) -> tuple[Claim, ...]:
-    """Merge the replies about one text unit; keep each claim once."""
+    """Merge the claims in all replies about one text unit, and keep each claim once."""
     claims: dict[tuple[str, ...], Claim] = {}
     for claim in chain.from_iterable(replies):
         key = tuple(map(title_key, (claim.subject, claim.object, claim.description)))
@@ -106,9 +109,10 @@ def merge_claims(replies: Iterable[Sequence[Claim]]) -> tuple[Claim, ...]:
 
 
 def locate(claim: Claim, text: str) -> tuple[int, int] | None:
-    """Return the span of the evidence of a claim: the quotation, or the most similar sentence.
+    """Return the span of a claim's evidence: the quotation, or the most similar sentence.
 
-    Similarity is the share of common trigrams of letters. None if no sentence has any.
+    Similarity is the share of common trigrams of letters. Returns None if no sentence shares a
+    trigram with the claim.
     """
     quoted = claim.source_text.strip(_QUOTES)
     for part in (quoted, *_GAP.split(quoted)):
@@ -129,6 +133,6 @@ def locate(claim: Claim, text: str) -> tuple[int, int] | None:
 
 
 def _trigrams(text: str) -> set[str]:
-    """Return the trigrams of letters, which forms of a word share in any script."""
+    """Return the letter trigrams of a text. Inflected forms of a word share most trigrams."""
     folded = title_key(text)
     return {folded[at : at + 3] for at in range(len(folded) - 2) if " " not in folded[at : at + 3]}

@@ -1,7 +1,8 @@
-"""The types that a request asks for, the format of its reply, and the records that fit both.
+"""The types in a request, the format of its reply, and the validation of the records.
 
-One request asks for all types of a text unit. When types are added later, a further request asks
-for these alone: so the requests of a text unit form a chain of schemas.
+The first request about a text unit asks for all types. If types are added to the settings later,
+another request asks only for the added types. So the requests about a text unit form a chain of
+schemas; a schema is the list of types that one request asks for.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -34,12 +35,12 @@ Reply with one JSON object and nothing else, each record on a line of its own:
 
 @lru_cache(maxsize=4_096)
 def type_key(name: str) -> str:
-    """Return the identity of a type: WORKS_FOR equals works for."""
+    """Return the normalized name of a type: "WORKS_FOR" and "works for" are the same type."""
     return title_key(name.replace("_", " "))
 
 
 class Kind(NamedTuple):
-    """A type of relationship, and the types of entities that it joins; None: any."""
+    """A type of relationship, and the types of its source and target. None means any type."""
 
     type: str
     source: str | None = None
@@ -50,7 +51,7 @@ class Kind(NamedTuple):
         return type_key(self.type), type_key(self.source or ""), type_key(self.target or "")
 
     def may_join(self, source: FoundEntity, target: FoundEntity) -> bool:
-        """Return whether it allows a relationship between two entities."""
+        """Return whether the types of two entities fit this type of relationship."""
         _, *types = self.key
         ends = type_key(source.type), type_key(target.type)
         return all(not own or own == end for own, end in zip(types, ends, strict=True))
@@ -60,7 +61,8 @@ class Kind(NamedTuple):
 class Schema:
     """The types that one request asks for.
 
-    With an empty list a first request lets the model choose; a later one asks for none.
+    If a list of types is empty, the first request lets the model choose types, and a later request
+    asks for no types of that list.
     """
 
     entity_types: tuple[str, ...] = ()
@@ -69,12 +71,12 @@ class Schema:
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """The types of entities by key."""
+        """The types of entities by `type_key`."""
         return {type_key(name): name for name in self.entity_types}
 
     @cached_property
     def joined(self) -> dict[str, list[Kind]]:
-        """The kinds of each type of relationship, by its key."""
+        """The allowed pairs of entity types of each type of relationship, by `type_key`."""
         joined: dict[str, list[Kind]] = {}
         for kind in self.kinds:
             joined.setdefault(type_key(kind.type), []).append(kind)
@@ -82,32 +84,35 @@ class Schema:
 
     @cached_property
     def link_types(self) -> dict[str, str]:
-        """The types of relationships by key."""
+        """The types of relationships by `type_key`."""
         return {key: kinds[0].type for key, kinds in self.joined.items()}
 
     @cached_property
     def key(self) -> tuple[object, ...]:
-        """The identity of the schema, whatever the spelling and order of types."""
+        """The identity of the schema. Spelling and order of the types are ignored."""
         return frozenset(self.names), frozenset(kind.key for kind in self.kinds), self.strict
 
     def is_comparable(self, other: "Schema") -> bool:
-        """Return whether two first requests both list types, or both leave the choice."""
+        """Return whether both first requests list types, or both let the model choose them."""
         lists = bool(self.entity_types), bool(self.kinds), self.strict
         return lists == (bool(other.entity_types), bool(other.kinds), other.strict)
 
     def may_join(self, key: str, source: FoundEntity, target: FoundEntity) -> bool:
-        """Return whether a type of relationship may join two entities; not strict: any may."""
+        """Return whether a type of relationship may join two entities.
+
+        Without `strict`, any type of relationship may join any entities.
+        """
         kinds = self.joined.get(key, ())
         is_free = not self.strict or not self.kinds
         return is_free or any(kind.may_join(source, target) for kind in kinds)
 
 
-# The schemas of the requests of one text unit, in order.
+# The schemas of the requests about one text unit, in the order of the requests.
 SchemaChain = tuple[Schema, ...]
 
 
 def schema_of(settings: ExtractGraph) -> Schema:
-    """Return the schema of the settings."""
+    """Return the schema with the types of the settings."""
     kinds = (
         Kind(entry) if isinstance(entry, str) else Kind(entry.type, entry.source, entry.target)
         for entry in settings.relationship_types
@@ -116,7 +121,7 @@ def schema_of(settings: ExtractGraph) -> Schema:
 
 
 def merge_schemas(chain: Sequence[Schema]) -> Schema:
-    """Merge the schemas of a chain; equal types keep their first spelling."""
+    """Merge the schemas of a chain. Equal types keep their first spelling."""
     if len(chain) == 1:
         return chain[0]
     names: dict[str, str] = {}
@@ -130,7 +135,7 @@ def merge_schemas(chain: Sequence[Schema]) -> Schema:
 
 
 class ExtractionFormat:
-    """The format of replies to the last request of a chain, for all text units."""
+    """The format of the replies to the last request of a chain, equal for all text units."""
 
     def __init__(self, chain: SchemaChain) -> None:
         self.wanted, self.merged, self.is_added = chain[-1], merge_schemas(chain), len(chain) > 1
@@ -148,10 +153,10 @@ class ExtractionFormat:
         known: Mapping[str, FoundEntity],
         before: Found | None = None,
     ) -> ReplyFormat:
-        """Return the format of one reply about a text.
+        """Return the format of one reply about a text unit.
 
-        `contains` tests whether the text mentions a name; `known` are the entities in earlier
-        replies, by `title_key`; `before` the records in earlier replies to the same request.
+        `contains` returns whether the text mentions a name. `known` are the entities in earlier
+        replies, by `title_key`. `before` are the records in earlier replies to the same request.
         """
 
         def read(data: Any) -> ParsedReply:
@@ -161,7 +166,11 @@ class ExtractionFormat:
 
 
 class _ReplyReader:
-    """Validates one reply; if types were added, it keeps only what has or joins an added type."""
+    """Validator of the records in one reply.
+
+    If the request asks for added types, only entities of these types are kept, and relationships
+    of these types or with a new entity.
+    """
 
     def __init__(
         self,
@@ -172,15 +181,15 @@ class _ReplyReader:
     ) -> None:
         self.wanted, self.merged, self.is_added = format.wanted, format.merged, format.is_added
         self.contains, self.named = contains, dict(known)
-        # Entities of a wanted type, by `title_key`.
+        # Entities of a wanted type in the replies to this request, by `title_key`.
         self.new = {
             title_key(entity.name)
             for entity in before.entities
             if type_key(entity.type) in self.wanted.names
         }
-        # Entities of types that were not added; they may be ends of new relationships.
+        # Entities of other types. They are kept only if a new relationship has them as an end.
         self.offered: dict[str, FoundEntity] = {}
-        # Keys of a dict, since models in a loop repeat records.
+        # Dicts drop duplicates, because a model may repeat the same record many times.
         self.entities: dict[FoundEntity, None] = {}
         self.relationships: dict[FoundRelationship, None] = {}
 
@@ -188,12 +197,12 @@ class _ReplyReader:
         found, dropped = read_records(data)
         dropped += sum(not self._add_entity(entity) for entity in found.entities)
         dropped += sum(not self._add_relationship(link) for link in found.relationships)
-        # Repeating a known entity is no mistake.
+        # An entity of another type is counted as dropped, unless it was known before.
         dropped += len(self.offered.keys() - self.named.keys())
         return ParsedReply(Found(tuple(self.entities), tuple(self.relationships)), dropped)
 
     def _add_entity(self, entity: FoundEntity) -> bool:
-        """Keep an entity with a name and a wanted type; return whether it is valid."""
+        """Add an entity if it has a name and a wanted type. Return whether it is valid."""
         types, key, kind = self.wanted.names, title_key(entity.name), type_key(entity.type)
         has_no_name = key in NO_NAMES and not self.contains(entity.name)
         if self.is_added:
@@ -205,20 +214,20 @@ class _ReplyReader:
         entity = entity._replace(type=types.get(kind, entity.type))
         self.entities[entity] = None
         self.new.add(key)
-        # An entity that is known under another type takes part under the added one.
+        # A known entity gets the added type instead of its earlier type.
         if self.is_added or key not in self.named:
             self.named[key] = entity
         return True
 
     def _add_relationship(self, link: FoundRelationship) -> bool:
-        """Keep a wanted relationship whose ends are known or in the text; False if invalid."""
+        """Add a relationship of a wanted type with valid ends. Return whether it is valid."""
         source, target = self._end(link.source), self._end(link.target)
         if source is None or target is None:
             return False
         key, ends = type_key(link.type), (source, target)
         is_wanted = key in self.wanted.joined or any(title_key(e.name) in self.new for e in ends)
         if self.is_added and not is_wanted:
-            # An earlier request asked for it.
+            # An earlier request asked for this type of relationship.
             return True
         if not self.merged.may_join(key, source, target):
             return False
@@ -231,7 +240,7 @@ class _ReplyReader:
         return True
 
     def _end(self, name: str) -> FoundEntity | None:
-        """Return the entity of a name: a known, offered or new one."""
+        """Return the known, offered or new entity with a name; None if the name is invalid."""
         key, types = title_key(name), self.merged.names
         if key in self.named:
             return self.named[key]
@@ -245,9 +254,9 @@ class _ReplyReader:
 
 
 class TypeFilter:
-    """Drops records of removed types, and spells types as the settings do.
+    """Filter that drops records of removed types, and spells types as in the settings.
 
-    `removed` are the keys of the removed types of entities and of relationships.
+    `removed` are the keys of the removed types: (types of entities, types of relationships).
     """
 
     def __init__(self, wanted: Schema, removed: tuple[Set[str], Set[str]]) -> None:
@@ -255,9 +264,10 @@ class TypeFilter:
         self.removed_names, self.removed_links = removed
 
     def filter(self, found: Found) -> Found:
-        """Return the records of wanted types, in their order.
+        """Return the records of wanted types, in the same order.
 
-        Relationships of a dropped entity are dropped, and bare ends of dropped relationships.
+        The relationships of a dropped entity are dropped too. So is an entity without type and
+        description that is only an end of dropped relationships.
         """
         names, types = self.wanted.names, self.wanted.link_types
         entities = [
@@ -279,7 +289,7 @@ class TypeFilter:
 
     def _is_wanted(self, link: FoundRelationship, named: dict[str, list[FoundEntity]]) -> bool:
         key = type_key(link.type)
-        # An entity of several types takes part under each.
+        # An entity may occur with several types; one pair of types that fits is enough.
         sources, targets = (named.get(title_key(end), []) for end in (link.source, link.target))
         return key not in self.removed_links and any(
             self.wanted.may_join(key, *ends) for ends in product(sources, targets)
@@ -291,7 +301,7 @@ def _ends(links: Iterable[FoundRelationship]) -> set[str]:
 
 
 def _json_schema(entity_types: list[str], link_types: list[str]) -> dict[str, Any]:
-    """Return the JSON schema, in the subset that strict servers support."""
+    """Return the JSON schema of replies, in the subset that servers with strict mode support."""
     text: dict[str, Any] = {"type": "string"}
     entity_type = {**text, "enum": entity_types} if entity_types else text
     link_type = {**text, "enum": link_types} if link_types else text

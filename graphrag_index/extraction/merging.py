@@ -1,7 +1,7 @@
 """Records of text units as a table, and their entities and relationships merged by name.
 
-Names and offsets in `text_unit_findings` are those of the text unit alone. So no row changes
-when other text units change, and a later run can reuse the rows of unchanged text units.
+Names and offsets in `text_unit_findings` depend only on the text unit. So no row changes when
+other text units change, and a later run can reuse the rows of unchanged text units.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,18 +20,18 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.text.normalize import title_key
 
 TABLE = TABLES["text_unit_findings"]
-# Columns with a list of structs.
+# Columns that contain a list of structs.
 _PARTS = ("entities", "mentions", "relationships")
-# Text units that are held as Python objects.
+# Maximum number of text units that are kept as Python objects, to limit memory.
 BATCH = 1_024
 
 
 class Findings:
-    """Builds the table `text_unit_findings`; text units are added in order."""
+    """Builder of the table `text_unit_findings`. Text units are added in order."""
 
     def __init__(self) -> None:
         self._units: list[tuple[int, str, Sequence[str], int]] = []
-        # Rows of each column of lists, after the position of their text unit in `_units`.
+        # Rows of each list column. A row begins with the index of its text unit in `_units`.
         self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in _PARTS}
         self._frames: list[pl.DataFrame] = []
 
@@ -44,7 +44,7 @@ class Findings:
         input_hash: str,
         outcome: Outcome,
     ) -> None:
-        """Add the records of one text unit, with the mentions of each entity."""
+        """Add the records of one text unit and the mentions of its entities."""
         if len(self._units) == BATCH:
             self._frames.append(self._frame())
         unit = len(self._units)
@@ -71,11 +71,11 @@ class Findings:
             self._rows["relationships"].append((unit, *ends, *record, *span))
 
     def frame(self) -> pl.DataFrame:
-        """Return a row for each text unit, with its number as `text_unit`."""
+        """Return one row per text unit. The column `text_unit` is its number."""
         return pl.concat([*self._frames, self._frame()])
 
     def _frame(self) -> pl.DataFrame:
-        """Move the rows added since the last call into a frame, to save memory."""
+        """Move the rows that were added since the last call into a frame, to save memory."""
         names = ("input_hash", "request_keys", "dropped")
         schema = {"text_unit": pl.Int64, **{name: TABLE.columns[name] for name in names}}
         units = pl.DataFrame(self._units, schema, orient="row")
@@ -92,8 +92,8 @@ class Findings:
 def merge_findings(findings: pl.DataFrame, text_units: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Return `extracted_entities`, `extracted_relationships` and `extracted_mentions`.
 
-    `findings` are rows of `text_unit_findings`, ordered by `text_unit`; `text_units` has
-    `document_id` and `start_char` of each text unit, by number.
+    `findings` are the rows of `text_unit_findings`, sorted by `text_unit`. `text_units` has the
+    columns `document_id` and `start_char`; its row index is the number of the text unit.
     """
     places = findings.select(pl.col("text_unit")).with_columns(
         text_units[findings["text_unit"]].select("document_id", start_of_unit="start_char")
@@ -118,7 +118,7 @@ def merge_findings(findings: pl.DataFrame, text_units: pl.DataFrame) -> dict[str
 
 
 def _explode(findings: pl.DataFrame, places: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Explode a column of lists, with the text unit and the offsets in the document."""
+    """Explode a list column to one row per record, with its text unit and document offsets."""
     rows = places.with_columns(findings[name]).filter(pl.col(name).list.len() > 0)
     return (
         rows.explode(name)
@@ -129,14 +129,14 @@ def _explode(findings: pl.DataFrame, places: pl.DataFrame, name: str) -> pl.Data
 
 
 def _replace_numbers(rows: pl.DataFrame, end: str, of_units: pl.DataFrame) -> pl.DataFrame:
-    """Replace the numbers of entities in text units by those in the index."""
+    """Replace the number of an entity in its text unit by the number in the index."""
     on = ["text_unit", end]
     found = rows.join(of_units.rename({"number": end}), on=on, how="left", maintain_order="left")
     return found.drop(end).rename({"index": end})
 
 
 def _merge_entities(rows: pl.DataFrame, owners: Integers, keys: pl.Series) -> pl.DataFrame:
-    """Return `extracted_entities`; `keys` are the identities of their titles."""
+    """Return `extracted_entities`. `keys` has the `title_key` of each entity."""
     n = len(keys)
     rows = rows.with_columns(owner=owners).sort("owner", maintain_order=True)
     forms = rows.select("owner", "forms").filter(pl.col("forms").list.len() > 0).explode("forms")
@@ -158,7 +158,7 @@ def _merge_relationships(rows: pl.DataFrame) -> pl.DataFrame:
         ends.with_columns(_map_distinct(rows["type"], type_key).alias("type"))
     )
     n = len(firsts)
-    # Summed in order, so that the result is the same to the last bit.
+    # `bincount` adds in the order of the rows, so the sums are the same to the last bit.
     weights = np.bincount(owners, rows["strength"].to_numpy(), n).astype(np.float64)
     rows = rows.with_columns(owner=owners).sort("owner", maintain_order=True)
     return pl.DataFrame(
@@ -168,7 +168,7 @@ def _merge_relationships(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _shared_columns(rows: pl.DataFrame, n: int) -> dict[str, pl.Series]:
     typed = rows.filter(pl.col("type") != "")
-    # Each with the first text unit that has it.
+    # Keep each description with the first text unit that contains it.
     descriptions = rows.select("owner", "description", "text_unit").filter(
         pl.col("description") != ""
     )
@@ -189,7 +189,7 @@ def _shared_columns(rows: pl.DataFrame, n: int) -> dict[str, pl.Series]:
 
 
 def _number_rows(keys: pl.DataFrame) -> tuple[Integers, Integers]:
-    """Return the number of each row among the distinct rows, and the first row of each."""
+    """Give equal rows the same number. Return the number per row, and the first row per number."""
     firsts = _drop_repeats(keys.with_row_index("first"), *keys.columns)
     numbers = keys.join(
         firsts.with_row_index("number"), on=keys.columns, how="left", maintain_order="left"
@@ -198,9 +198,9 @@ def _number_rows(keys: pl.DataFrame) -> tuple[Integers, Integers]:
 
 
 def _drop_repeats(rows: pl.DataFrame, *names: str) -> pl.DataFrame:
-    """Keep the first of equal rows, or of rows with equal values in some columns.
+    """Keep the first of equal rows, or of rows with equal values in the columns `names`.
 
-    Faster than `unique`, which sorts to keep the order.
+    This is faster than `unique`, which sorts to keep the order.
     """
     columns = names or rows.columns
     together = pl.struct(columns) if len(columns) > 1 else pl.col(columns)
@@ -208,7 +208,7 @@ def _drop_repeats(rows: pl.DataFrame, *names: str) -> pl.DataFrame:
 
 
 def _drop_adjacent_repeats(rows: pl.DataFrame, *names: str) -> pl.DataFrame:
-    """Do the same if equal rows are adjacent."""
+    """Keep the first of equal rows, as `_drop_repeats`, if equal rows are adjacent."""
     columns = pl.col(names or rows.columns)
     return rows.filter(pl.any_horizontal(columns.ne_missing(columns.shift())))
 
@@ -220,7 +220,10 @@ def _map_distinct(values: pl.Series, function: Callable[[str], str]) -> pl.Serie
 
 
 def _most_frequent(owners: pl.Series, values: pl.Series, keys: pl.Series, n: int) -> pl.Series:
-    """Return for each owner the first value of its (first) most frequent key; else empty."""
+    """Return the first value with the most frequent key of each owner; "" without values.
+
+    On a tie, the key that occurs first wins.
+    """
     rows = pl.DataFrame({"owner": owners, "key": keys, "at": np.arange(len(owners))})
     best = (
         rows.group_by("owner", "key")
@@ -233,7 +236,7 @@ def _most_frequent(owners: pl.Series, values: pl.Series, keys: pl.Series, n: int
 
 
 def _types_by_owner(rows: pl.DataFrame, n: int) -> pl.Series:
-    """Return the types of each `owner`: of each text unit the first that is not empty."""
+    """Return the list of types of each `owner`: the first type in each of its text units."""
     # Rows without a type come last in their text unit.
     ordered = rows.select("owner", "text_unit", "type").sort(
         "owner", "text_unit", pl.col("type") == "", maintain_order=True

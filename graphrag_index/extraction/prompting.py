@@ -1,7 +1,7 @@
 """Requests about text units: prompts, gleanings, and requests for added types.
 
-The chains of schemas that were requested are stored beside the replies, so that the replies are
-found again.
+All requested chains of schemas are stored together with the replies. So a later run can build the
+same requests again, and find their replies in the cache.
 """
 
 import json
@@ -17,15 +17,16 @@ from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Message, ReplyFormat, Request
 from graphrag_index.text.normalize import title_key
 
-# The key of the requested schemas, which the ledger stores beside the replies.
+# Key under which the requested schemas are stored, in the same database as the replies.
 HISTORY = "schemas of extract_graph"
 
 
 def choose_chain(answered: Iterable[SchemaChain], wanted: Schema) -> SchemaChain:
     """Return the chain of requests that covers all wanted types of a text unit.
 
-    Of the `answered` chains, the one with most wanted types is chosen, then the shortest, then the
-    first, and the missing types are added. Without any wanted type of entities all are requested.
+    From the `answered` chains, the chain with most wanted types is chosen; on a tie the shortest,
+    then the first. A schema with the missing types is added to this chain. If no chain asks for
+    any of the wanted types of entities, a new chain requests all types.
     """
     missing = {
         chain: _missing_types(chain, wanted) for chain in answered if chain[0].is_comparable(wanted)
@@ -37,7 +38,7 @@ def choose_chain(answered: Iterable[SchemaChain], wanted: Schema) -> SchemaChain
 
 
 def _missing_types(chain: SchemaChain, wanted: Schema) -> Schema:
-    """Return the wanted types that no request of a chain asks for."""
+    """Return a schema with the wanted types that no request of a chain asks for."""
     asked = merge_schemas(chain)
     names = (name for key, name in wanted.names.items() if key not in asked.names)
     kinds = (k for k in wanted.kinds if not any(_includes(other, k) for other in asked.kinds))
@@ -45,7 +46,7 @@ def _missing_types(chain: SchemaChain, wanted: Schema) -> Schema:
 
 
 def _includes(asked: Kind, kind: Kind) -> bool:
-    """Return whether a request for one kind of relationship includes another."""
+    """Return whether a request for relationships `asked` also covers relationships `kind`."""
     ends = zip(asked.key[1:], kind.key[1:], strict=True)
     return asked.key[0] == kind.key[0] and all(mine in ("", other) for mine, other in ends)
 
@@ -55,7 +56,7 @@ def _n_types(schema: Schema) -> int:
 
 
 class History:
-    """All chains of requests of an index, oldest first."""
+    """All requested chains of schemas of an index, oldest first."""
 
     def __init__(self, text: str | None = None) -> None:
         self.chains: list[SchemaChain] = [
@@ -67,26 +68,27 @@ class History:
         ]
 
     def as_json(self) -> str:
-        """Return the chains as JSON."""
+        """Serialize the chains to JSON."""
         chains = [[(s.entity_types, s.kinds, s.strict) for s in chain] for chain in self.chains]
         return json.dumps(chains, ensure_ascii=False)
 
     def next_schemas(self, chain: SchemaChain) -> list[Schema]:
-        """Return the schemas that were requested after a chain."""
+        """Return the schemas that were requested directly after a chain."""
         n = len(chain)
         longer = (other for other in self.chains if len(other) > n and other[:n] == chain)
         return list(dict.fromkeys(other[n] for other in longer))
 
     def find(self, chain: SchemaChain) -> SchemaChain | None:
-        """Return the stored chain with the same types, in its own spelling."""
+        """Return the stored chain with the same types, in its stored spelling, or None."""
         keys = [schema.key for schema in chain]
         begins = (other[: len(chain)] for other in self.chains)
         return next((own for own in begins if [schema.key for schema in own] == keys), None)
 
     def removed_types(self, wanted: Schema) -> tuple[frozenset[str], frozenset[str]]:
-        """Return the keys of the types of entities and relationships that were removed.
+        """Return the keys of removed types: (types of entities, types of relationships).
 
-        If the model may choose types, none is removed.
+        A removed type was requested earlier and is not in `wanted`. If the model may choose types,
+        no type counts as removed.
         """
         schemas = [schema for chain in self.chains for schema in chain]
         names = frozenset(key for schema in schemas for key in schema.names)
@@ -99,7 +101,7 @@ class History:
 
 @dataclass(frozen=True)
 class PassagePrompt:
-    """The variable part of a prompt: a text unit, its name for people, and its headings."""
+    """The variable part of a prompt: a text unit, its label in messages, and its headings."""
 
     passage: Passage
     label: str
@@ -107,7 +109,10 @@ class PassagePrompt:
 
 
 class ExtractionPrompt:
-    """The requests for the types of the settings; types with a reply are not requested again."""
+    """Builder of the requests for the types in the settings.
+
+    Types for which a reply is cached are not requested again.
+    """
 
     def __init__(
         self, wanted: Schema, max_gleanings: int, prompts: Prompts, chat_model: ChatModel
@@ -120,39 +125,39 @@ class ExtractionPrompt:
             self.continuing = prompts.fill("continue_extraction", {}).strip()
         self._schema_prompts: dict[SchemaChain, _SchemaPrompt] = {}
         self._filter: graph_reply.TypeFilter | None = None
-        # If only the wanted types were ever requested, no reply has any other.
+        # If no other schema was ever requested, no reply contains removed types.
         if set(self.history.chains) - {(wanted,)}:
             self._filter = graph_reply.TypeFilter(wanted, self.history.removed_types(wanted))
-        # The chain chosen for text units with replies to the same chains.
+        # The chosen chain, by the chains for which a text unit has replies.
         self._chosen: dict[tuple[SchemaChain, ...], SchemaChain] = {}
 
     @property
     def is_uniform(self) -> bool:
-        """Whether no types but these were ever requested, so that requests differ in text only."""
+        """Whether no other types were ever requested, so that only the text differs."""
         return self._filter is None
 
     def request(self, passage: PassagePrompt) -> Request:
-        """Build the first request of a text unit; requests for missing types follow it."""
+        """Build the first request about a text unit. Requests for missing types follow."""
         answered = tuple(self._answered(passage, (), Found())) if self._filter else ()
         if answered not in self._chosen:
             chain = choose_chain(answered, self.wanted)
             stored = self.history.find(chain)
             if stored is None:
-                # Before its requests are sent, so that their replies will be found.
+                # Store the chain before its requests are sent. Then a later run finds the replies.
                 self.history.chains.append(chain)
                 self.chat_model.set_meta(HISTORY, self.history.as_json())
             self._chosen[answered] = stored or chain
         return self._request(passage, self._chosen[answered], 0, Found())
 
     def merge_replies(self, replies: Sequence[Found]) -> Found:
-        """Merge the replies about one text unit; drop records of removed types."""
+        """Merge the replies about one text unit, and drop records of removed types."""
         found = merge_replies(replies)
         return self._filter.filter(found) if self._filter else found
 
     def _answered(
         self, passage: PassagePrompt, chain: SchemaChain, found: Found
     ) -> Iterator[SchemaChain]:
-        """Yield the chains with replies, each after the shorter ones that it extends."""
+        """Yield the chains with cached replies. A chain follows the shorter chains it extends."""
         for schema in self.history.next_schemas(chain):
             longer = (*chain, schema)
             if not longer[0].is_comparable(self.wanted):
@@ -165,7 +170,7 @@ class ExtractionPrompt:
     def _request(
         self, passage: PassagePrompt, chain: SchemaChain, n_done: int, found: Found
     ) -> Request:
-        """Build the request for the next schema of a chain, after `found` in earlier replies."""
+        """Build the request for schema `n_done` of a chain. `found` are the records so far."""
         asked = chain[: n_done + 1]
         if asked not in self._schema_prompts:
             self._schema_prompts[asked] = _SchemaPrompt(asked, self.prompts)
@@ -173,7 +178,7 @@ class ExtractionPrompt:
         is_last = n_done + 1 == len(chain)
 
         def build(messages: Sequence[Message], found: Found, own: Found, n: int) -> Request:
-            """Build the request or gleaning `n`, after `own` in replies for the same schema."""
+            """Build the request, or gleaning `n`. `own` are the records found for this schema."""
 
             def then(value: Found) -> Request | None:
                 now = merge_replies([found, value])
@@ -208,7 +213,7 @@ class _SchemaPrompt:
         if len(chain) > 1:
             wanted = {"wanted": "\n".join(_wanted_in_words(chain[-1]))}
             texts.append(prompts.fill("add_types", wanted).strip())
-        # Equal for all text units, so that providers can cache it.
+        # The system message is equal for all text units, so that providers can cache it.
         self.system = Message(role="system", content="\n\n".join(texts))
 
     def format(self, passage: Passage, found: Found, own: Found) -> ReplyFormat:
@@ -234,7 +239,7 @@ def _schema_in_words(schema: Schema) -> dict[str, str]:
 
 
 def _wanted_in_words(added: Schema) -> Iterator[str]:
-    """Yield the lines of the prompt that list the records to add."""
+    """Yield the lines of the prompt that list the added types."""
     names, kinds = ", ".join(added.names.values()), _joined_in_words(added)
     if names:
         yield f"- entities of these types: {names}"
@@ -246,7 +251,7 @@ def _wanted_in_words(added: Schema) -> Iterator[str]:
 
 
 def _joined_in_words(schema: Schema) -> str:
-    """Return the types of relationships, each with the types that it joins."""
+    """Return the types of relationships with the types of entities that they join."""
     types = []
     for kinds in schema.joined.values():
         joins = [
@@ -259,7 +264,7 @@ def _joined_in_words(schema: Schema) -> str:
 
 
 def _known_in_words(found: Found) -> str:
-    """Return the list of known entities, by their first names."""
+    """Return the list of known entities for a prompt. The first spelling of a name is used."""
     named: dict[str, str] = {}
     for entity in found.entities:
         kind = f" ({entity.type})" if entity.type else ""
@@ -273,7 +278,7 @@ def _as_json(found: Found) -> str:
 
 
 def merge_replies(replies: Sequence[Found]) -> Found:
-    """Merge the replies about one text unit; a later one adds only new records."""
+    """Merge the replies about one text unit. A later reply adds only new records."""
     if len(replies) == 1:
         return replies[0]
     entities: dict[tuple[str, str, str], FoundEntity] = {}

@@ -1,7 +1,8 @@
-"""Records in the reply of a model, parsed tolerantly.
+"""Records in the reply of a model, and a tolerant parser for them.
 
 Small models use other keys, lists instead of objects, mappings by name, strengths in words, and
-quotation marks around names. A record without a name is invalid, and counted.
+quotation marks around names. All these are accepted. A record without a name is invalid, and
+invalid records are counted.
 """
 
 import re
@@ -12,9 +13,9 @@ from graphrag_index.llm.request import ReplyError
 from graphrag_index.text.languages import read_lists
 from graphrag_index.text.normalize import title_key
 
-# A longer name is a sentence.
+# Maximum characters of a name or type; a longer text is probably a sentence.
 MAX_NAME = 200
-# If a reply states no strength.
+# Strength of a relationship if the reply states none.
 DEFAULT_STRENGTH = 5.0
 REPLY_NAMES = read_lists("extraction/data/replies")
 _NAMES_OF = REPLY_NAMES["fields"]
@@ -36,7 +37,7 @@ class FoundEntity(NamedTuple):
 
 
 class FoundRelationship(NamedTuple):
-    """A relationship in a reply; `strength` is 1 to 10."""
+    """A relationship in a reply. `strength` is between 1 and 10."""
 
     source: str
     target: str
@@ -45,7 +46,7 @@ class FoundRelationship(NamedTuple):
     strength: float = DEFAULT_STRENGTH
 
 
-# The keys of the schema, which most replies use.
+# The keys of the reply schema. Most replies contain only these keys.
 _KEYS = {"entities", "relationships", *FoundEntity._fields, *FoundRelationship._fields}
 
 
@@ -57,7 +58,10 @@ class Found(NamedTuple):
 
 
 def read_records(data: Any) -> tuple[Found, int]:
-    """Parse the records of a reply and count the invalid ones; `ReplyError` if none is valid."""
+    """Parse the records of a reply, and count the invalid records.
+
+    Raises `ReplyError` if the reply has records but none is valid, or has no lists of records.
+    """
     records = list(_walk_records(data))
     entities = [_read_entity(record) for kind, record in records if kind == "entity"]
     names = {title_key(entity.name) for entity in entities if entity}
@@ -103,7 +107,10 @@ def _read_relationship(record: Any, names: Set[str]) -> FoundRelationship | None
 
 
 def _walk_records(data: Any) -> Iterator[tuple[str, Any]]:
-    """Yield each record of a reply with its kind, `entity` or `link`; refuse other replies."""
+    """Yield (kind, record) for each record of a reply; the kind is `entity` or `link`.
+
+    Raises `ReplyError` if the reply has no lists of records.
+    """
     if isinstance(data, list):
         for record in data:
             if isinstance(record, dict) and _record_lists(_lower_keys(record)):
@@ -126,7 +133,7 @@ def _walk_records(data: Any) -> Iterator[tuple[str, Any]]:
         raise ReplyError("it has neither of the lists entities and relationships")
     for kind, records in lists:
         if isinstance(records, dict):
-            # A mapping by name, {"Ada": {"type": ...}}, or one record without a list.
+            # Either a mapping by name, {"Ada": {"type": ...}}, or one record without a list.
             fields = _lower_keys(records)
             if "name" in fields or _has_field(fields, "source"):
                 yield kind, records
@@ -141,7 +148,7 @@ def _walk_records(data: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _record_lists(fields: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return the value of the first list of each kind; texts are none."""
+    """Return (kind, records) for each kind of record in a reply. A string is not a list."""
     found = [
         (kind, next((fields[name] for name in names if name in fields), ""))
         for kind, names in REPLY_NAMES["records"].items()
@@ -150,7 +157,7 @@ def _record_lists(fields: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _kind_of(record: Any) -> str:
-    """Classify a record as entity or relationship by its first field, kind or keys."""
+    """Return the kind of a record, `entity` or `link`, by its first field, its type or its keys."""
     if isinstance(record, list):
         return _marked_kind(record) or ("entity" if len(record) < 4 else "link")
     if not isinstance(record, dict):
@@ -164,7 +171,7 @@ def _kind_of(record: Any) -> str:
 
 
 def _marked_kind(record: list[Any]) -> str:
-    """Return the kind that the first field of a record names; empty if it names none."""
+    """Return the kind of record that the first field names; "" if it names no kind."""
     first = record[0] if record else None
     return _KINDS.get(first.strip("\"'( ").lower(), "") if isinstance(first, str) else ""
 
@@ -184,7 +191,7 @@ def _has_field(fields: Mapping[str, Any], field: str) -> bool:
 
 
 def _fields(record: Any, *fields: str) -> Iterator[Any]:
-    """Yield the values of fields, each under the first of its names that has one; else None."""
+    """Yield the value of each field, or None. A field can have several names in a record."""
     values = _lower_keys(record) if isinstance(record, dict) else {}
     return (_first_value(values, _NAMES_OF[field]) for field in fields)
 
@@ -205,13 +212,13 @@ def _as_text(value: Any) -> str:
 
 
 def _read_type(value: Any) -> str:
-    """Return a type, the first of several; empty if it is invalid."""
+    """Parse a type. Return the first of several types, or "" if the value is invalid."""
     kind = clean(_as_text(value[0] if isinstance(value, list) and value else value))
     return kind if len(kind) <= MAX_NAME else ""
 
 
 def _read_name(value: Any) -> str:
-    """Return a name without quotation marks around it; empty if it is invalid."""
+    """Parse a name, and remove quotation marks around it. Return "" if the value is invalid."""
     name = clean(_as_text(value))
     while len(name) > 2 and name[0] + name[-1] in _QUOTES:
         name = name[1:-1].strip()
@@ -219,7 +226,7 @@ def _read_name(value: Any) -> str:
 
 
 def clean(text: str) -> str:
-    """Join a text to one line, without control characters and lone surrogates."""
+    """Put a text on one line, and remove control characters and lone surrogates."""
     if text.isprintable() and "  " not in text:
         return text.strip()
     if not text.isascii():
@@ -228,7 +235,7 @@ def clean(text: str) -> str:
 
 
 def read_strength(value: Any) -> float:
-    """Parse a strength from 1 to 10: a number, "8/10", "80 %", "high"."""
+    """Parse a strength between 1 and 10 from a number, "8/10", "80 %" or "high"."""
     if isinstance(value, bool) or value is None:
         return DEFAULT_STRENGTH
     text = _as_text(value).strip().lower()
@@ -239,6 +246,6 @@ def read_strength(value: Any) -> float:
     if "%" in text:
         strength /= 10
     elif 0 < strength < 1:
-        # A fraction instead of a number up to ten.
+        # The model wrote a fraction (0–1) instead of a number from 1 to 10.
         strength *= 10
     return min(max(strength, 1.0), 10.0)

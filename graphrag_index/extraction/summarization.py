@@ -1,4 +1,4 @@
-"""Requests that summarize the descriptions of one entity or relationship."""
+"""Requests to summarize the descriptions of one entity or relationship."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, chain, islice
@@ -18,13 +18,13 @@ from graphrag_index.llm.request import (
 from graphrag_index.schema.settings.step_sections import SummarizeDescriptions
 from graphrag_index.text.sentences import split_sentences
 
-# Tokens of a prompt besides instructions and descriptions: names, types, list marks.
+# Tokens reserved in a prompt for names, types and list markers.
 MARGIN = 300
 _STOPS = (*".!?…。！？؟।", *"\"'”’»)")
 
 
 class SummaryPrompt:
-    """The requests about descriptions, and the summaries from their replies."""
+    """Builder of the requests about descriptions, and of the summary from their replies."""
 
     def __init__(
         self, settings: SummarizeDescriptions, prompts: Prompts, max_prompt_tokens: int
@@ -32,7 +32,7 @@ class SummaryPrompt:
         self.settings = settings
         values = {"max_words": str(settings.max_words)}
         content = prompts.fill("summarize_descriptions", values).strip()
-        # Equal for all requests, so that providers can cache it.
+        # The system message is equal for all requests, so that providers can cache it.
         self.system = Message(role="system", content=content)
         room = max(max_prompt_tokens - n_prompt_tokens(content) - MARGIN, 2)
         self.max_tokens = min(settings.max_input_tokens, room)
@@ -43,14 +43,14 @@ class SummaryPrompt:
         return self.budget.most_of(text) > most and self.budget.cost_of(text) > most
 
     def pieces(self, descriptions: Sequence[str]) -> list[str]:
-        """Cut long descriptions, so that any two pieces fit into a request."""
+        """Cut long descriptions into pieces, so that any two pieces fit into one request."""
         size = self.max_tokens // 2
         return [piece for text in descriptions for piece in self._cut_text(text, size)]
 
     def request(
         self, about: str, pieces: Sequence[str], first: int = 0, summary: str = ""
     ) -> Request:
-        """Build a request for as many pieces from `first` on as fit, with the summary so far."""
+        """Build a request with the summary so far, and the pieces from `first` on that fit."""
         stop = self._find_stop(pieces, first, summary)
         shown = [*([self._beginning(summary)] if summary else []), *pieces[first:stop]]
         listed = "\n".join(f"- {text}" for text in shown)
@@ -63,7 +63,7 @@ class SummaryPrompt:
         return Request(label, [self.system, user], FORMAT, then=then)
 
     def description(self, outcome: Outcome, pieces: Sequence[str]) -> str:
-        """Return the last summary; after a failure, with the descriptions that it lacks."""
+        """Return the last summary. After a failed request, append the pieces without a summary."""
         first, summary = 0, ""
         for value in outcome.values:
             first, summary = self._find_stop(pieces, first, summary), value
@@ -73,9 +73,9 @@ class SummaryPrompt:
         return self._beginning(rest, self.max_tokens)
 
     def _find_stop(self, pieces: Sequence[str], first: int, summary: str) -> int:
-        """Return the piece after the last of a request that begins with `first`."""
+        """Return the end (exclusive) of the pieces in a request that begins with piece `first`."""
         texts = chain((summary,), islice(pieces, first, None))
-        # Three tokens for the mark and the line end of a list item.
+        # A list item has three additional tokens, for its marker and line end.
         most = accumulate(self.budget.most_of(text) + 3 for text in texts)
         if all(n_tokens <= self.max_tokens for n_tokens in most):
             return len(pieces)
@@ -87,11 +87,11 @@ class SummaryPrompt:
         return len(pieces)
 
     def _beginning(self, text: str, max_tokens: int | None = None) -> str:
-        """Return the first sentences of a text that fit, by default into half of a request."""
+        """Return the first sentences that fit into `max_tokens`, by default half of a request."""
         return next(self._cut_text(text, max_tokens or self.max_tokens // 2), "")
 
     def _cut_text(self, text: str, max_tokens: int) -> Iterator[str]:
-        """Cut a text at sentences, and long sentences anywhere."""
+        """Yield parts of a text of at most `max_tokens`, cut between sentences where possible."""
         n_bytes = len(text.encode("utf-8", "replace"))
         if n_bytes <= max_tokens or self.budget.cost_of(text) <= max_tokens:
             yield text
@@ -108,7 +108,7 @@ class SummaryPrompt:
 
 
 def join_descriptions(descriptions: Sequence[str]) -> str:
-    """Join distinct descriptions; add a full stop where one is missing."""
+    """Join the distinct descriptions. Add a full stop where one is missing."""
     if len(descriptions) < 2:
         return "".join(descriptions)
     distinct = dict.fromkeys(descriptions)
@@ -116,7 +116,7 @@ def join_descriptions(descriptions: Sequence[str]) -> str:
 
 
 def _short_sentences(text: str, max_tokens: int) -> Iterator[str]:
-    # Cut by letters: a text has at most as many tokens as letters, in almost all languages.
+    # Measure in letters: in almost all languages, a text has no more tokens than letters.
     size = max(max_tokens // 2, 1)
     for start, end, _ in split_sentences(text):
         sentence = text[start:end]
@@ -137,7 +137,7 @@ def _short_sentences(text: str, max_tokens: int) -> Iterator[str]:
 
 
 def _read_summary(data: Any) -> ParsedReply:
-    """Parse {"description": "..."} tolerantly; `ReplyError` if it is missing or empty."""
+    """Parse {"description": "..."}; raise `ReplyError` if the description is missing or empty."""
     if isinstance(data, list) and len(data) == 1:
         data = data[0]
     if isinstance(data, Mapping):
